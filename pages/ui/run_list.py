@@ -13,7 +13,8 @@ from pages.i18n import _
 from pages.ui import recorded, run_actions, run_asks, run_words, runs_access, show, state, visitors
 from pages.ui.sparkline import sparkline
 from pages.ui.typed import escape
-from tfm_core.runs.run import MAX_NAME, Run
+from tfm_core.runs.labels import MAX_NAME
+from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 
 logger = logging.getLogger(__name__)

@@ -79,6 +79,19 @@ def test_a_run_that_was_stopped_and_resumed_is_as_if_it_never_stopped(whole, sto
     assert run.curves().resumed == (stop_at,)
 
 
+@pytest.mark.quick
+def test_each_step_says_how_long_it_had_trained_and_a_resumed_run_goes_on_counting(store):
+    run = store.create(tiny())
+    execute(run, *stopping_at(4, run))
+    before = run.curves().steps
+    execute(run)
+    after = run.curves().steps
+    for clock in ("seconds", "cpu_seconds"):
+        times = after[clock]
+        assert (times[1:] >= times[:-1]).all()
+        assert times[4] >= before[clock][3] > 0
+
+
 def test_a_run_that_broke_down_between_checkpoints_goes_back_to_the_last(whole, store):
     run = store.create(tiny())
     control = Control(run.folder)

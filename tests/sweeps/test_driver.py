@@ -27,7 +27,7 @@ from tfm_core.runs.store import RunStore
 from tfm_core.sweeps import driver as driving
 from tfm_core.sweeps.driver import Driver, go_on, stop
 from tfm_core.sweeps.searches import PRUNINGS, SEARCHES
-from tfm_core.sweeps.space import Choices, Range
+from tfm_core.sweeps.space import Choices, Range, with_values
 from tfm_core.sweeps.store import Sweep
 
 
@@ -185,7 +185,8 @@ def test_ranges_change_while_it_goes_on_and_what_is_known_is_kept(
     driver: Driver, store: RunStore
 ) -> None:
     space = (Range("training.learning_rate", 0.001, 0.01), Choices("model.n_heads", (1, 2)))
-    sweep = driver.sweeps.create(a_plan(space=space, search="grid", max_runs=100))
+    base = with_values(a_plan().base, {"training.learning_rate": 0.0035})  # no point of the grid
+    sweep = driver.sweeps.create(a_plan(base=base, space=space, search="grid", max_runs=100))
     driven(driver, store, sweep, valley)
     assert len(store.list()) == 8
 
@@ -196,12 +197,11 @@ def test_ranges_change_while_it_goes_on_and_what_is_known_is_kept(
     assert len({trial.run_id for trial in trials_of(sweep)}) == 12
 
     narrower = (Choices("model.n_heads", (2, 4)),)
-    rate = sweep.plan().base.training.learning_rate
     sweep.change(lambda plan: go_on(plan.replace(space=narrower)))
     driven(driver, store, sweep, valley)
     newest = [trial.values for trial in trials_of(sweep)[12:]]
     assert newest == [{"model.n_heads": 2}, {"model.n_heads": 4}]
-    assert store.list()[0].experiment.training.learning_rate == rate
+    assert store.list()[0].experiment.training.learning_rate == 0.0035
     best = min(trials_of(sweep), key=lambda trial: trial.value or 9)
     assert best.number <= 14
 

@@ -35,6 +35,8 @@ STEP_COLUMNS = (
     "grad_norm",
     "examples_per_second",
     "memory_bytes",
+    "seconds",
+    "cpu_seconds",
 )
 MEASURED_COLUMNS = ("step", "loss", "accuracy", "sequence_accuracy")
 
@@ -119,6 +121,7 @@ _CHECKS: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(("accuracy", "sequence_accuracy", "chance", "ceiling"), _is_share),
     **dict.fromkeys(("epoch", "loss", "learning_rate", "grad_norm"), _is_measure),
     **dict.fromkeys(("examples_per_second", "memory_bytes", "seconds"), _is_measure),
+    "cpu_seconds": _is_measure,
     **dict.fromkeys(("start_loss", "floor", "reads_per_epoch"), _is_measure),
 }
 

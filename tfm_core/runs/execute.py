@@ -121,6 +121,9 @@ class _Execution:
         self.limits = settings.read()
         most = self.limits.max_attention
         self.n_attended = max(1, storage.examples_kept(run.experiment, most))
+        self._cpu_before: float | None = 0.0
+        """CPU-seconds of earlier stretches; None where one did not write them down."""
+        self._cpu_begin = 0.0
 
     def go(self) -> Ending:
         """Build, load, train, and finish or stop; return how it ended."""
@@ -134,6 +137,7 @@ class _Execution:
         self._report_progress(trainer, 0.0)
         self.recorder.change("running", reason, device=str(trainer.device), total_steps=self.total)
         why = None
+        self._cpu_begin = time.process_time()
         for event in train(trainer):
             if isinstance(event, Finished):
                 why = event.reason
@@ -162,6 +166,7 @@ class _Execution:
             if int(path.stem) > step:
                 path.unlink(missing_ok=True)
         if step >= 0:
+            self._cpu_before = self.run.curves().steps.last("cpu_seconds") if step else 0.0
             return None
         self._best_loss = math.inf
         return N_("It had no checkpoint yet, so it started again from the beginning.")
@@ -170,7 +175,7 @@ class _Execution:
         """Record an event and answer requests; False means that the run shall stop."""
         if isinstance(event, Step):
             if keeps(event.step, self.total) or self.control.is_stepping:
-                self.recorder.record(to_record(event))
+                self.recorder.record(to_record(event) | self._times(trainer))
             self._report_progress(trainer, event.epoch)
         else:
             if isinstance(event, SnapshotDue):
@@ -192,6 +197,14 @@ class _Execution:
         if go_on and self._is_save_due():
             self._save(trainer)
         return go_on
+
+    def _times(self, trainer: Trainer) -> dict[str, float]:
+        """Return how long the run has trained: seconds without pauses, and CPU-seconds."""
+        times = {"seconds": round(trainer.seconds, 3)}
+        if self._cpu_before is not None:
+            cpu = self._cpu_before + time.process_time() - self._cpu_begin
+            times["cpu_seconds"] = round(cpu, 3)
+        return times
 
     def _pause(self, trainer: Trainer) -> None:
         self._save(trainer)

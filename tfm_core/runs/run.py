@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
 from tfm_core.config import ConfigError, Experiment, from_json
+from tfm_core.presets import PRESETS
 from tfm_core.probe.form import SnapshotForm, form_of
 from tfm_core.probe.types import Array, Probe, Snapshot
 from tfm_core.reading import (
@@ -30,11 +32,13 @@ from tfm_core.reading import (
     object_of,
     open_plain,
 )
-from tfm_core.runs import claim, requests, snapshots, tickets, weights
+from tfm_core.runs import claim, labels, requests, snapshots, tickets, weights
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.curves import Curves, EventReader
 from tfm_core.runs.failures import told
+from tfm_core.runs.labels import MAX_NAME, Labels
 from tfm_core.runs.outcome import Outcome, outcome_of
+from tfm_core.runs.remembered import Remembered
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.status import State, Status, read_status, write_status
 from tfm_core.sentences import N_, StudentError
@@ -94,7 +98,7 @@ class Run:
     def _read_experiment(self) -> Experiment | str:
         """Return the experiment, or a sentence on what keeps it from being read."""
         try:
-            return from_json(content_of(self.folder / "experiment.json", most=_MOST_EXPERIMENT))
+            return _EXPERIMENTS.of(self.folder / "experiment.json")
         except FileNotFoundError:
             return _damaged(N_("experiment.json is missing"))
         except Unreadable as error:
@@ -115,37 +119,57 @@ class Run:
 
     @property
     def meta(self) -> Meta:
-        """Name, time, device and origin; a damaged meta.json is made up for. Never raises."""
+        """Name, time, device and origin; a damaged meta.json is made up for. Never raises.
+
+        The name is what a person called the run, else the one that it was begun with.
+        """
         return self._read_meta[0]
 
     @property
+    def labels(self) -> Labels:
+        """Name, tags, note and group as a person gave them. Never raises."""
+        return self._read_labels[0]
+
+    @property
+    def is_named(self) -> bool:
+        """Whether a person chose its name; else it is called after its preset or its task."""
+        if self.labels.name is not None:
+            return True
+        meta = self.meta
+        given = {PRESETS[meta.preset].label} if meta.preset in PRESETS else set[str]()
+        if self.problem is None:
+            given.add(self.experiment.task.facts.label)
+        return meta.name not in given
+
+    @cached_property
+    def _read_labels(self) -> tuple[Labels, str | None]:
+        return _LABELS.of(self.folder / labels.FILE)
+
+    @property
     def damage(self) -> str | None:
-        """What of its experiment or meta.json is damaged, in a sentence, or None.
+        """What of its experiment, meta.json or labels.json is damaged, in a sentence, or None.
 
         A run whose meta.json is damaged can be shown all the same, under a name that is made up.
         """
-        return self.problem or self._read_meta[1]
+        if self.problem or self._read_meta[1]:
+            return self.problem or self._read_meta[1]
+        clause = self._read_labels[1]
+        return None if clause is None else _made_up(clause)
 
     @cached_property
     def _read_meta(self) -> tuple[Meta, str | None]:
         """Return what meta.json says, with the rest made up, and a sentence on that."""
-        made_up = Meta(self.id, self._folder_time(), recorded=self._recorded)
         try:
-            values = object_of(self.folder / "meta.json", most=_MOST_META)
+            known, clause = _METAS.of(self.folder / "meta.json")
         except FileNotFoundError:
-            return made_up, _made_up(N_("meta.json is missing"))
+            known, clause = {}, N_("meta.json is missing")
         except Unreadable as error:
-            return made_up, _made_up(error.sentence)
-        known = {
-            name: values[name]
-            for name, is_valid in _META_CHECKS.items()
-            if name in values and is_valid(values[name])
-        }
-        meta = dataclasses.replace(made_up, **known)
-        wrong = [name for name in _META_CHECKS if name in values and name not in known]
-        if not wrong:
-            return meta, None
-        return meta, _made_up(N_("meta.json has a value of “{name}” that cannot be", name=wrong[0]))
+            known, clause = {}, error.sentence
+        created = known.get("created") or self._folder_time()
+        meta = Meta(**{"name": self.id, **known, "created": created, "recorded": self._recorded})
+        if self.labels.name is not None:
+            meta = dataclasses.replace(meta, name=self.labels.name)
+        return meta, None if clause is None else _made_up(clause)
 
     @property
     def status(self) -> Status:
@@ -294,6 +318,12 @@ class Run:
         write_json(self.folder / "meta.json", dataclasses.asdict(meta))
         self.__dict__.pop("_read_meta", None)
 
+    def write_labels(self, given: Labels) -> None:
+        """Replace name, tags, note and group. Raises OSError."""
+        labels.write(self.folder, given)
+        for known in ("_read_labels", "_read_meta"):
+            self.__dict__.pop(known, None)
+
     def _folder_time(self) -> str:
         try:
             seconds = self.folder.stat().st_mtime
@@ -324,7 +354,6 @@ def _is(form: re.Pattern[str], value: object) -> bool:
 
 
 _MOST_EXPERIMENT, _MOST_META = 2**24, 2**16
-MAX_NAME = 80
 ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _OWNER = re.compile(r"[0-9a-f]{64}")
 _META_CHECKS: dict[str, Callable[[object], bool]] = {
@@ -336,6 +365,29 @@ _META_CHECKS: dict[str, Callable[[object], bool]] = {
     "parent": lambda value: value is None or _is(ID, value),
     "owner": lambda value: value is None or _is(_OWNER, value),
 }
+
+
+def _experiment_in(path: Path) -> Experiment:
+    return from_json(content_of(path, most=_MOST_EXPERIMENT))
+
+
+def _meta_in(path: Path) -> tuple[dict[str, Any], str | None]:
+    """Return the values of a meta.json that can be, and a clause on the first that cannot."""
+    values = object_of(path, most=_MOST_META)
+    known = {
+        name: values[name]
+        for name, is_valid in _META_CHECKS.items()
+        if name in values and is_valid(values[name])
+    }
+    wrong = next((name for name in _META_CHECKS if name in values and name not in known), None)
+    if wrong is None:
+        return known, None
+    return known, N_("meta.json has a value of “{name}” that cannot be", name=wrong)
+
+
+_EXPERIMENTS = Remembered(_experiment_in)
+_METAS = Remembered(_meta_in)
+_LABELS = Remembered(lambda path: labels.read(path.parent))
 _CANNOT = {
     "finished": N_("This run is finished; it can be trained further as a new run."),
     "stopped": N_("This run is stopped; it can be resumed."),

@@ -23,6 +23,7 @@ from tfm_core.reading import (
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.failures import obstacle
 from tfm_core.runs.process import ProcessMark, is_alive, silence
+from tfm_core.runs.remembered import Remembered
 from tfm_core.sentences import N_, Sentence, joined
 
 State = Literal[
@@ -124,7 +125,7 @@ def write_status(folder: Path, status: Status, *, lasting: bool = True) -> None:
 def read_status(folder: Path) -> Status:
     """Return the state as it is now; a dead worker makes it ``interrupted``. Never raises."""
     try:
-        status = _parse(object_of(folder / "status.json", most=_MOST_BYTES))
+        status = _STATUSES.of(folder / "status.json")
     except FileNotFoundError:
         return _damaged(N_("status.json is missing"))
     except Unreadable as error:
@@ -224,3 +225,6 @@ def _parse(values: dict[str, Any]) -> Status:
             raise Unreadable("status.json has a value of “{name}” that cannot be", name=name)
         known[name] = values[name]
     return Status(**{**known, "reason": _reason(values)})
+
+
+_STATUSES = Remembered(lambda path: _parse(object_of(path, most=_MOST_BYTES)))

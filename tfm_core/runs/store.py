@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ from typing import Any
 from tfm_core.config import Experiment, to_json
 from tfm_core.disk import sync_file, sync_folder
 from tfm_core.reading import is_plain
-from tfm_core.runs import room, settings, spare, trash, weights
+from tfm_core.runs import labels, room, settings, spare, trash, weights
 from tfm_core.runs.atomic import read_json, write_bytes, write_json
 from tfm_core.runs.failures import told
-from tfm_core.runs.run import ID, MAX_NAME, Meta, Run
+from tfm_core.runs.labels import Labels
+from tfm_core.runs.run import ID, Meta, Run
 from tfm_core.runs.status import State, Status, write_status
 from tfm_core.runs.sweep import DRAFT
 from tfm_core.sentences import N_, StudentError
@@ -54,6 +55,7 @@ class RunStore:
         name: str | None = None,
         preset: str | None = None,
         owner: str | None = None,
+        group: str | None = None,
         state: State = "queued",
         run_id: str | None = None,
     ) -> Run:
@@ -62,10 +64,17 @@ class RunStore:
         On a full disk the trash is emptied for it. run_id: a ``new_id`` that was noted before, so
         that whoever is killed meanwhile finds the run again.
         """
-        name = _clean(name or experiment.task.facts.label)
+        grouped = labels.a_group(group)
+        name = labels.a_name(name or experiment.task.facts.label)
         meta = Meta(name, _now(), device, threads, preset=preset, owner=owner)
         status = Status(state, total_steps=experiment.training.steps, device=device)
-        return self._add(lambda folder: _write_new(folder, experiment, meta, status), run_id)
+
+        def write(folder: Path) -> None:
+            _write_new(folder, experiment, meta, status)
+            if grouped is not None:
+                labels.write(folder, Labels(group=grouped))
+
+        return self._add(write, run_id)
 
     def list(self) -> list[Run]:
         """Return all runs, newest first, the damaged too (see ``Run.problem``). Never raises.
@@ -102,7 +111,32 @@ class RunStore:
     def rename(self, run_id: str, name: str) -> Run:
         """Give a run another name. Raises ValueError, in a sentence."""
         run = self._mine(run_id, "renamed")
-        run.write_meta(dataclasses.replace(run.meta, name=_clean(name)))
+        run.write_labels(dataclasses.replace(run.labels, name=labels.a_name(name)))
+        return run
+
+    @told()
+    def label(
+        self,
+        run_id: str,
+        *,
+        tags: Iterable[str] | None = None,
+        note: str | None = None,
+        group: str | None = None,
+    ) -> Run:
+        """Give a run tags, a note or a group; None leaves one as it is, "" takes it away.
+
+        Raises ValueError, in a sentence; then nothing is changed.
+        """
+        run = self._mine(run_id, "labelled")
+        old = run.labels
+        run.write_labels(
+            Labels(
+                old.name,
+                old.tags if tags is None else labels.some_tags(tags),
+                old.note if note is None else labels.a_note(note),
+                old.group if group is None else labels.a_group(group),
+            )
+        )
         return run
 
     @told()
@@ -309,17 +343,3 @@ def new_id() -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
-
-
-def _clean(name: str) -> str:
-    """Return a name in one line. Raises ValueError where nothing is left of it."""
-    words = " ".join("".join(c if c.isprintable() else " " for c in name).split())
-    if not words:
-        raise StudentError("A run needs a name; give it at least one letter.")
-    if len(words) > MAX_NAME:
-        raise StudentError(
-            "A name has at most {max_name} characters; this one has {n_words}.",
-            max_name=MAX_NAME,
-            n_words=len(words),
-        )
-    return words

@@ -29,9 +29,10 @@ from tfm_core.runs import claim, fits, tickets
 from tfm_core.runs.curves import Curves, EventReader
 from tfm_core.runs.failures import refusal
 from tfm_core.runs.fits import TooLarge
+from tfm_core.runs.labels import MAX_NAME
 from tfm_core.runs.limits import LimitReached
 from tfm_core.runs.queue import RunQueue
-from tfm_core.runs.run import MAX_NAME, Run
+from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunNotFound, new_id
 from tfm_core.sentences import N_, StudentError
@@ -357,7 +358,7 @@ class Driver:
         return False
 
     def _queue(self, plan: Plan, trial: Trial, experiment: Experiment, run_id: str) -> None:
-        """Make a run, or find the one that a killed server made, and queue it. Raises ValueError."""
+        """Queue a new run, or the one that a killed server has made. Raises ValueError."""
         try:
             run = self.store.get(run_id)
         except RunNotFound:
@@ -368,6 +369,7 @@ class Driver:
                 threads=plan.threads,
                 name=_cut(f"{plan.name} {trial.number}: {words}"),
                 owner=plan.owner,
+                group=plan.name,
                 run_id=run_id,
             )
         if run.status.state != "queued":
@@ -419,9 +421,10 @@ def go_on(plan: Plan) -> Plan:
 
 def _untried(study: Study, trials: Sequence[Trial]) -> dict[str, space.Value] | None:
     """Return the first point of the grid that no trial stands at, None where each has one."""
-    placed = (study.placed(trial.values) for trial in trials)
+    plan = study.plan
+    placed = (space.placed(plan.base, plan.space, trial.values) for trial in trials)
     tried = {frozenset(values.items()) for values in placed if values is not None}
-    points = space.grid(study.plan.space)
+    points = space.grid(plan.space)
     return next((point for point in points if frozenset(point.items()) not in tried), None)
 
 

@@ -20,7 +20,7 @@ from tfm_core.reading import (
     is_whole,
     object_of,
 )
-from tfm_core.runs.run import MAX_NAME
+from tfm_core.runs.labels import MAX_NAME
 from tfm_core.sentences import StudentError
 from tfm_core.sweeps import objectives, searches, space
 from tfm_core.sweeps.objectives import OBJECTIVES, Objective
@@ -130,7 +130,10 @@ class Plan:
 
 def space_values(dimensions: Space) -> list[dict[str, Any]]:
     """Return a space as plain values, for JSON."""
-    return [dataclasses.asdict(one) for one in dimensions]
+    plain: list[dict[str, Any]] = json.loads(
+        json.dumps([dataclasses.asdict(d) for d in dimensions])
+    )
+    return plain
 
 
 def space_of(values: object) -> Space:

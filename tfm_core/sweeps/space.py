@@ -192,11 +192,22 @@ def n_points(space: Space) -> int:
     return math.prod(len(dimension.grid()) for dimension in space)
 
 
-def holds(space: Space, values: Mapping[str, Value]) -> bool:
-    """Return whether values are a point of the space: each setting, and nothing beside."""
-    return {one.path for one in space} == set(values) and all(
-        one.holds(values[one.path]) for one in space
-    )
+def placed(base: Experiment, space: Space, values: Mapping[str, Value]) -> dict[str, Value] | None:
+    """Return the point of a space at which values of another one stand, None where there is none.
+
+    What varies no longer must be as the base has it; what varies anew had the base's value.
+    """
+    paths = [one.path for one in space]
+    for path, value in values.items():
+        if path not in paths and value_of(base, path) != value:
+            return None
+    found: dict[str, Value] = {}
+    for one in space:
+        there = values.get(one.path, value_of(base, one.path))
+        if there is None or not one.holds(there):
+            return None
+        found[one.path] = there
+    return found
 
 
 def check(base: Experiment, space: Space) -> None:

@@ -13,6 +13,7 @@ import io
 import os
 import pickle
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -47,7 +48,8 @@ from: the study and number that it was carried over from.
 MOST_BYTES = 256 * 2**20
 """Of a journal; a sweep of 1,000 runs writes some 2 MB."""
 
-_LOCK_SECONDS = 3  # after which the lock file of a killed process is taken over
+_LOCK_SECONDS = 3  # after which Optuna takes the lock file of a killed process over
+_STALE_SECONDS = 1.0  # the same, where nobody but another program can have it: it writes one line
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +209,11 @@ class Study:
         ranges = distributions(self.plan.space)
         for name in names[:-1]:
             for one in self._load(name).get_trials(deepcopy=False):
-                values = self.placed(one.params)
+                values = spaces.placed(self.plan.base, self.plan.space, one.params)
                 is_known = one.state.is_finished() and one.state.name != "FAIL"
                 if not is_known or "from" in one.user_attrs or (name, one.number) in there:
                     continue
-                if values is None or not spaces.holds(self.plan.space, values):
+                if values is None:
                     continue
                 newest.add_trial(
                     optuna.trial.create_trial(
@@ -223,21 +225,6 @@ class Study:
                         intermediate_values=one.intermediate_values,
                     )
                 )
-
-    def placed(self, params: Mapping[str, Any]) -> dict[str, Value] | None:
-        """Return what a trial, perhaps of an older space, has at the settings of the plan's space.
-
-        None where it lies elsewhere: what no longer varies must be as the base has it. What varies
-        anew had the base's value.
-        """
-        base, paths = self.plan.base, [one.path for one in self.plan.space]
-        for path, value in params.items():
-            if path not in paths and spaces.value_of(base, path) != value:
-                return None
-        found = {
-            path: params[path] if path in params else spaces.value_of(base, path) for path in paths
-        }
-        return {path: value for path, value in found.items() if value is not None}
 
     def _names(self) -> list[str]:
         assert self._storage is not None
@@ -387,7 +374,15 @@ def _check_settings(one: FrozenTrial, space: Space, sweep: Sweep) -> None:
 
 
 def _mend(journal: Path) -> None:
-    """Cut off half a line at the end: its writer was killed, and the next would join it."""
+    """Cut off half a line at the end: its writer was killed, and the next would join it.
+
+    Its lock file is taken away too: whoever holds the sweep is the only server that writes.
+    """
+    lock = journal.with_name(f"{journal.name}.lock")
+    with contextlib.suppress(FileNotFoundError):
+        while time.time() - os.lstat(lock).st_mtime < _STALE_SECONDS:
+            time.sleep(0.02)
+        lock.unlink()
     if not is_plain(journal) or not (size := journal.stat().st_size):
         return
     with open(journal, "r+b") as file:

@@ -1,0 +1,117 @@
+"""Curves of runs along each axis, their best figures, and what may be compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.inspect.compare.test_differences import BASE, changed
+from tfm_core.inspect.compare.curves import (
+    AXES,
+    METRICS,
+    batch_size,
+    caveats,
+    figures,
+    track,
+)
+from tfm_core.presets import PRESETS
+from tfm_core.runs.curves import Curves
+from tfm_core.runs.store import RECORDED, RunStore
+
+pytestmark = pytest.mark.quick
+
+
+def recorded(steps: int = 5, *, has_times: bool = True, **started: Any) -> Curves:
+    """Curves of a run of a few steps, two seconds each of which three are of the CPU."""
+    records: list[dict[str, Any]] = [
+        {"event": "started", "step": 0, "steps_per_epoch": 2, "n_parameters": 11, **started},
+        {"event": "measured", "step": 0, "split": "validation", "loss": 5.0, "accuracy": 0.1},
+    ]
+    for step in range(1, steps + 1):
+        times = {"seconds": 2.0 * step, "cpu_seconds": 3.0 * step} if has_times else {}
+        records.append(
+            {"event": "step", "step": step, "loss": 4.0 / step, "accuracy": step / 7,
+             "examples_per_second": 32.0, **times}
+        )  # fmt: skip
+    for step, loss in ((2, 0.5), (4, 0.7)):
+        records.append(
+            {"event": "measured", "step": step, "split": "validation", "loss": loss,
+             "accuracy": loss}
+        )  # fmt: skip
+    curves = Curves()
+    curves.extend(records)
+    return curves
+
+
+def x_of(axis: Any, metric: str = "validation-loss", **facts: Any) -> list[float]:
+    found = track(recorded(**facts), BASE, metric, axis)
+    assert found is not None
+    return list(found.x)
+
+
+def test_a_step_stands_where_it_was_on_each_axis() -> None:
+    size = BASE.training.batch_size
+    assert x_of("step") == [0, 2, 4]
+    assert x_of("epoch") == [0, 1, 2]
+    assert x_of("examples") == [0, 2 * size, 4 * size]
+    assert x_of("clock") == [0, 4, 8]
+    assert x_of("cpu") == [0, 6, 12]
+    assert x_of("cpu", "loss") == [3, 6, 9, 12, 15]
+
+
+def test_a_run_without_times_is_reckoned_by_its_speed_and_has_no_cpu_seconds() -> None:
+    curves = recorded(has_times=False)
+    found = track(curves, BASE, "validation-loss", "clock")
+    assert found is not None
+    assert found.is_reckoned
+    per_step = BASE.training.batch_size / 32.0
+    np.testing.assert_allclose(found.x, [0, 2 * per_step, 4 * per_step])
+    assert track(curves, BASE, "loss", "cpu") is None
+    curves.extend([{"event": "finished", "step": 5, "seconds": 100.0}])
+    whole = track(curves, BASE, "loss", "clock")
+    assert whole is not None
+    assert whole.x[-1] == pytest.approx(100)
+
+
+def test_a_batch_is_no_larger_than_what_there_is_to_learn_from() -> None:
+    assert batch_size(changed(task__n_train=8)) == 8
+    assert batch_size(PRESETS["vit-digits"].experiment) == 64
+
+
+def test_figures_say_the_last_and_the_best_after_step_0() -> None:
+    found = figures(recorded())
+    assert (found.loss, found.best_loss, found.best_loss_step) == pytest.approx((0.7, 0.5, 2))
+    assert (found.best_accuracy, found.best_accuracy_step) == pytest.approx((0.7, 4))
+    assert (found.step, found.n_parameters) == (5, 11)
+    assert figures(Curves()).best_loss is None
+
+
+def test_every_metric_of_a_recorded_run_has_a_track_on_every_axis_but_cpu_seconds() -> None:
+    run = RunStore(recorded=RECORDED).get("recorded-one-head")
+    for metric in METRICS:
+        for axis in AXES:
+            found = track(run.curves(), run.experiment, metric, axis)
+            if axis == "cpu":
+                assert found is None
+                continue
+            assert found is not None
+            assert len(found.x) == len(found.values) > 1
+            assert (np.diff(found.x) > 0).all()
+
+
+def test_losses_of_different_tasks_are_said_to_be_different_things() -> None:
+    digits, other = PRESETS["vit-digits"].experiment, changed(task__size=2)
+    assert "different tasks" in caveats([BASE, digits], ["loss"])[0]
+    assert "“Clauses” differs" in caveats([BASE, other], ["validation-accuracy"])[0]
+    assert caveats([BASE, digits], ["speed", "gradient"]) == ()
+    assert caveats([BASE, changed(model__n_heads=1)], list(METRICS)) == ()
+    assert caveats([BASE, changed(task__n_train=1000)], list(METRICS)) == ()
+
+
+def test_what_raises_the_training_loss_by_itself_is_said() -> None:
+    smooth = changed(training__label_smoothing=0.1)
+    assert "Label smoothing" in caveats([BASE, smooth], ["loss"])[0]
+    assert caveats([BASE, smooth], ["validation-loss"]) == ()
+    assert "dropout on" in caveats([BASE, changed(model__dropout=0.2)], ["accuracy"])[0]

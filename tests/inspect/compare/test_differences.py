@@ -1,0 +1,102 @@
+"""What differs between experiments, and the names that follow from it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tfm_core.config import MODEL_CONFIGS, Experiment
+from tfm_core.inspect.compare.differences import ABSENT, differences, settings
+from tfm_core.inspect.compare.names import change, names
+from tfm_core.presets import PRESETS
+from tfm_core.runs.store import RECORDED, RunStore
+
+pytestmark = pytest.mark.quick
+BASE = PRESETS["translate"].experiment
+
+
+def changed(**fields: object) -> Experiment:
+    """The first experiment with other settings: ``model__n_heads=8``."""
+    values = BASE.model_dump()
+    for path, value in fields.items():
+        section, _, name = path.partition("__")
+        if name:
+            values[section][name] = value
+        else:
+            values[section] = value
+    return Experiment.parse(values)
+
+
+def test_equal_experiments_differ_in_nothing() -> None:
+    assert differences([BASE, BASE, BASE]) == ()
+    assert differences([BASE]) == ()
+    assert differences([]) == ()
+
+
+def test_each_setting_that_differs_is_one_row_with_a_value_for_each_experiment() -> None:
+    many = changed(model__n_heads=8, training__warmup=0.0)
+    rows = differences([BASE, many, BASE])
+    assert [row.field for row in rows] == ["model.n_heads", "training.warmup"]
+    assert rows[0].values == (BASE.model.n_heads, 8, BASE.model.n_heads)
+    assert rows[1].said[1] == "0"
+
+
+def test_every_setting_of_every_family_is_found_when_it_differs() -> None:
+    for family, config in MODEL_CONFIGS.items():
+        task = next(
+            preset.experiment for preset in PRESETS.values()
+            if preset.experiment.model.family == family
+        )  # fmt: skip
+        known = settings(task)
+        for name in config.model_fields:
+            if name != "max_len":
+                assert f"model.{name}" in known
+
+
+def test_a_setting_without_an_effect_is_no_difference() -> None:
+    assert BASE.model.position == "sinusoidal"  # so no table limits the length
+    assert differences([BASE, changed(model__max_len=128)]) == ()
+    learned = [changed(model__position="learned", model__max_len=n) for n in (64, 128)]
+    assert [row.field for row in differences(learned)] == ["model.max_len"]
+
+
+def test_a_setting_that_a_family_does_not_have_is_absent_there() -> None:
+    recurrent = Experiment.parse({**BASE.model_dump(), "model": {"family": "recurrent"}})
+    rows = {row.field: row for row in differences([BASE, recurrent])}
+    assert rows["model.family"].said == ("Encoder-decoder", "RNN with attention")
+    assert rows["model.n_heads"].said[1] == ABSENT
+    assert rows["model.cell"].said == (ABSENT, "GRU")
+
+
+def test_names_say_what_differs_and_nothing_else() -> None:
+    many = changed(model__n_heads=8, training__warmup=0.0)
+    heads = BASE.model.n_heads
+    share = f"{100 * BASE.training.warmup:g}"
+    assert names([BASE, many]) == (f"{heads} heads, {share} % warm-up", "8 heads, no warm-up")
+    assert names([changed(model__n_heads=1), many])[0].startswith("1 head, ")
+
+
+def test_names_of_many_differences_are_short_and_tell_all_apart() -> None:
+    store = RunStore(recorded=RECORDED)
+    experiments = [run.experiment for run in store.list() if run.meta.recorded]
+    found = names(experiments)
+    assert len(set(found)) == len(found) == 10
+    assert all(name.count(",") <= 2 for name in found)
+
+
+def test_runs_that_differ_in_their_seed_alone_are_named_by_it() -> None:
+    assert names([changed(seed=n) for n in (3, 5, 7)]) == ("seed 3", "seed 5", "seed 7")
+
+
+def test_the_same_experiment_twice_is_numbered() -> None:
+    label = BASE.task.facts.label
+    assert names([BASE, BASE]) == (f"{label}, no. 1", f"{label}, no. 2")
+    other = changed(seed=5)
+    assert names([BASE, other, BASE]) == ("seed 0, no. 1", "seed 5", "seed 0, no. 2")
+    assert names([BASE]) == (label,)
+
+
+def test_a_weight_decay_that_follows_the_optimiser_is_not_said_beside_it() -> None:
+    sgd = BASE.replace(training=BASE.training.replace(optimizer="sgd").model_dump())
+    assert names([BASE, sgd]) == ("AdamW", "SGD")
+    assert change(BASE, sgd) == "SGD"
+    assert change(BASE, BASE) == ""

@@ -1,0 +1,90 @@
+"""Runs of one configuration, by seed; and what is missing of so many seeds."""
+
+import pytest
+
+from tests.pages.made_runs import damaged_run, made_run
+from tests.runs.waiting import tiny
+from tfm_core.inspect.compare.seeds import configurations, plans
+from tfm_core.runs.store import RunStore
+from tfm_core.sentences import StudentError
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RunStore(tmp_path, recorded=None)
+
+
+def plan(experiment, runs, n):
+    """The plan of one experiment."""
+    (found,) = plans([experiment], runs, n)
+    return found
+
+
+def seeds(experiments):
+    return [experiment.seed for experiment in experiments]
+
+
+def test_runs_that_differ_in_their_seed_alone_are_one_configuration(store):
+    ones = [made_run(store, experiment=tiny().replace(seed=seed)) for seed in (5, 2)]
+    again = made_run(store, experiment=tiny().replace(seed=5))
+    other = made_run(store, experiment=tiny(steps=11))
+    first, second = configurations([ones[0], other, ones[1], again, damaged_run(store)])
+    assert list(first.runs) == [2, 5]
+    assert first.runs[5] is ones[0]
+    assert first.experiment.seed == 5
+    assert list(second.runs.values()) == [other]
+
+
+def test_a_plan_goes_on_from_the_seed_of_the_experiment(store):
+    experiment = tiny().replace(seed=42)
+    found = plan(experiment, [], 5)
+    assert seeds(found.missing) == [42, 43, 44, 45, 46]
+    assert all(each.replace(seed=42) == experiment for each in found.missing)
+    assert found.there == {}
+
+
+def test_what_is_there_is_not_trained_again(store):
+    experiment = tiny().replace(seed=42)
+    runs = [
+        made_run(store, experiment=experiment.replace(seed=seed), state=state)
+        for seed, state in ((42, "finished"), (7, "finished"), (44, "running"), (43, "stopped"))
+    ]
+    found = plan(experiment, runs, 5)
+    assert list(found.there) == [7, 42, 44]
+    assert seeds(found.missing) == [43, 45]
+    assert plan(experiment, runs, 3).missing == ()
+
+
+def test_a_copy_that_trained_further_is_no_seed_and_one_that_diverged_is(store, monkeypatch):
+    copy = store.fork(_with_weights(made_run(store, experiment=tiny(), step=7)).id, steps=11)
+    assert seeds(plan(copy.experiment, [copy], 2).missing) == [0, 1]
+    words = "The training diverged at step 3: the loss is not a number."
+    monkeypatch.setattr("tfm_core.runs.outcome.is_of_divergence", lambda reason: True)
+    failed = made_run(store, experiment=tiny(), state="failed", step=3, reason=words)
+    assert list(plan(tiny(), [failed], 2).there) == [0]
+
+
+def _with_weights(run):
+    last = run.folder / "checkpoints" / "last"
+    last.mkdir(parents=True, exist_ok=True)
+    (last / "checkpoint.safetensors").write_bytes(b"weights")
+    return run
+
+
+def test_configurations_get_the_same_seeds_to_be_paired_by(store):
+    one, other = tiny(), tiny(steps=11)
+    runs = [made_run(store, experiment=one.replace(seed=seed)) for seed in (3, 8)]
+    runs += [made_run(store, experiment=other.replace(seed=seed)) for seed in (8, 11)]
+    first, second = plans([one.replace(seed=8), other], runs, 4)
+    assert seeds(first.missing) == [11, 9]
+    assert seeds(second.missing) == [3, 9]
+
+
+def test_after_the_last_seed_comes_the_first():
+    assert seeds(plan(tiny().replace(seed=2**31 - 1), [], 3).missing) == [2**31 - 1, 0, 1]
+
+
+@pytest.mark.parametrize("n", [-1, 0, 1, 21])
+def test_a_number_of_seeds_that_is_none_is_refused_in_a_sentence(n):
+    with pytest.raises(StudentError, match="choose from 2 to 20"):
+        plan(tiny(), [], n)

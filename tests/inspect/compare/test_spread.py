@@ -1,0 +1,183 @@
+"""Spread over seeds, held against SciPy's own functions and against counting by hand."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tfm_core.inspect.compare.spread import (
+    ACCURACY,
+    FEW,
+    LOSS,
+    band,
+    paired,
+    sentence,
+    spread,
+)
+
+FIRST = {0: 0.91, 1: 0.89, 2: 0.90, 3: 0.92, 4: 0.885}
+BETTER = {seed: value + 0.02 + 0.001 * seed for seed, value in FIRST.items()}
+
+
+def test_mean_and_deviation_are_those_of_a_sample():
+    found = spread(FIRST, ACCURACY)
+    assert found.n == 5
+    assert found.mean == pytest.approx(sum(FIRST.values()) / 5)
+    assert found.sd == pytest.approx(stats.tstd(list(FIRST.values())))
+
+
+@pytest.mark.parametrize(("measure", "seed"), [(ACCURACY, 4), (LOSS, 3)])
+def test_the_worst_seed_is_the_lowest_accuracy_and_the_highest_loss(measure, seed):
+    found = spread(FIRST, measure)
+    assert (found.worst_seed, found.worst) == (seed, FIRST[seed])
+
+
+def test_a_seed_that_diverged_is_the_worst_and_is_no_part_of_the_mean():
+    found = spread({**FIRST, 7: math.nan, 5: None, 6: math.inf}, LOSS)
+    assert found.mean == pytest.approx(np.mean(list(FIRST.values())))
+    assert (found.n, found.lost) == (5, (5, 6, 7))
+    assert (found.worst_seed, found.worst) == (5, None)
+    assert "No figure came of seeds 5, 6, 7." in found.sentence
+
+
+def test_one_seed_has_no_spread_and_none_has_no_figure():
+    alone = spread({3: 0.5}, ACCURACY)
+    assert alone.sd is None
+    assert alone.sentence == "50.0 % with one seed: how far other seeds lie from it is not known."
+    assert spread({}, LOSS).sentence == "No seed has a figure of its loss yet."
+    assert spread({3: None}, LOSS).sentence == "No figure came of seed 3."
+
+
+def test_figures_have_the_digits_that_their_spread_leaves_them():
+    words = spread(FIRST, ACCURACY).sentence
+    assert words == (
+        "90.1 % ± 1.4 points (mean ± standard deviation, n = 5 seeds); the worst, seed 4, has "
+        "88.5 %."
+    )
+    close = spread({0: 0.98611, 1: 0.98599}, ACCURACY).sentence
+    assert close.startswith("98.6050 % ± 0.0085 points")
+    assert spread({0: 0.5, 1: 0.5}, LOSS).sentence.startswith("0.500 ± 0.000 (mean")
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 13])
+def test_the_paired_test_is_scipys(n):
+    draw = np.random.default_rng(n)
+    a, b = draw.normal(0.8, 0.02, n), draw.normal(0.81, 0.02, n)
+    found = paired(dict(enumerate(a)), dict(enumerate(b)))
+    expected = stats.ttest_1samp(b - a, 0)
+    half = stats.t.ppf(0.975, n - 1) * np.std(b - a, ddof=1) / math.sqrt(n)
+    assert found.kind == "tested"
+    assert found.p == pytest.approx(expected.pvalue)
+    assert found.mean == pytest.approx(float(np.mean(b - a)))
+    assert (found.low, found.high) == pytest.approx((found.mean - half, found.mean + half))
+    assert found.effect == pytest.approx(expected.statistic / math.sqrt(n))
+
+
+def test_no_more_false_alarms_than_the_test_promises():
+    draw = np.random.default_rng(5)
+    n_alarms = 0
+    for _trial in range(400):
+        common = draw.normal(0.8, 0.05, 5)
+        a, b = common + draw.normal(0, 0.01, (2, 5))
+        n_alarms += paired(dict(enumerate(a)), dict(enumerate(b))).stands_out
+    low, high = stats.binom.interval(0.9999, 400, 0.05)
+    assert low <= n_alarms <= high
+
+
+def test_pairing_takes_out_what_a_seed_does_to_both():
+    draw = np.random.default_rng(2)
+    hard = draw.normal(0.6, 0.1, 7)
+    a, b = dict(enumerate(hard)), dict(enumerate(hard + 0.02 + draw.normal(0, 0.003, 7)))
+    assert paired(a, b).stands_out
+    assert stats.ttest_ind(list(a.values()), list(b.values())).pvalue > 0.5
+
+
+def test_only_seeds_that_both_have_are_paired():
+    found = paired({0: 0.5, 1: 0.6, 2: None, 3: 0.7}, {3: 0.9, 1: 0.7, 2: 0.8, 9: 0.1})
+    assert found.seeds == (1, 3)
+    assert found.mean == pytest.approx(0.15)
+
+
+def test_a_clear_difference_is_said_with_test_interval_and_pairs():
+    words = sentence(paired(FIRST, BETTER), ACCURACY, "4 heads", "8 heads")
+    assert words.startswith(
+        "“8 heads” has 2.20 points more accuracy than “4 heads”, which stands out from the spread "
+        "of seeds (paired t-test, n = 5 pairs, p < 0.001; 95 % confidence interval 2.00 points to "
+        "2.40 points)."
+    )
+    turned = sentence(paired(BETTER, FIRST), ACCURACY, "8 heads", "4 heads")
+    assert turned.startswith("“4 heads” has 2.20 points less accuracy than “8 heads”")
+    assert "interval 2.00 points to 2.40 points" in turned
+
+
+def test_what_the_spread_explains_is_not_claimed():
+    other = dict(zip(FIRST, [0.90, 0.91, 0.88, 0.925, 0.90], strict=True))
+    found = paired(FIRST, other)
+    assert not found.stands_out
+    words = sentence(found, ACCURACY, "4 heads", "8 heads")
+    assert "which the spread of seeds alone may explain" in words
+    assert "interval −" in words
+    assert "stands out" not in words
+
+
+@pytest.mark.parametrize("n", range(2, FEW + 2))
+def test_few_pairs_are_said_to_be_few(n):
+    words = sentence(paired(dict(list(FIRST.items())[:n]), BETTER), ACCURACY, "4 heads", "8 heads")
+    assert ("pairs are few" in words) == (n <= FEW)
+
+
+def test_without_a_spread_no_test_is_made():
+    same = paired(FIRST, dict(FIRST))
+    assert (same.kind, same.p, same.mean) == ("same", None, 0.0)
+    assert sentence(same, LOSS, "a", "b").startswith(
+        "“b” and “a” have the same loss with each of 5"
+    )
+    as_kept = {seed: float(np.float32(value)) + 0.25 for seed, value in FIRST.items()}
+    constant = paired(FIRST, as_kept)
+    assert (constant.kind, constant.p) == ("constant", None)
+    assert "the paired t-test does not apply" in sentence(constant, ACCURACY, "a", "b")
+
+
+def test_one_pair_or_none_says_nothing():
+    one = paired({0: 0.5}, {0: 0.7, 1: 0.9})
+    assert (one.kind, one.p, one.stands_out) == ("one", None, False)
+    assert "One pair says nothing about other seeds" in sentence(one, ACCURACY, "a", "b")
+    none = paired({0: 0.5}, {1: 0.9})
+    assert none.kind == "none"
+    assert "no seed in common" in sentence(none, ACCURACY, "a", "b")
+
+
+def test_no_difference_on_average_is_neither_more_nor_less():
+    found = paired({0: 0.5, 1: 0.75}, {0: 0.75, 1: 0.5})
+    words = sentence(found, LOSS, "a", "b")
+    assert words.startswith("On average “b” has as much loss as “a”, which the spread")
+
+
+def test_a_band_is_mean_and_deviation_at_each_step():
+    steps = np.array([0, 3, 7, 11])
+    values = np.random.default_rng(0).normal(size=(5, 4))
+    found = band([(steps, row) for row in values])
+    assert found.steps.tolist() == steps.tolist()
+    np.testing.assert_allclose(found.mean, values.mean(axis=0))
+    np.testing.assert_allclose(found.high - found.mean, values.std(axis=0, ddof=1))
+    np.testing.assert_allclose(found.mean - found.low, values.std(axis=0, ddof=1))
+    assert found.n.tolist() == [5] * 4
+
+
+def test_a_band_counts_the_curves_that_reach_a_step_and_interpolates_nothing():
+    found = band([([0, 2, 4, 6], [1, 2, 3, 4]), ([0, 2, 3, 4], [3, 4, 9, 5]), ([2], [np.nan])])
+    assert found.steps.tolist() == [0, 2, 4, 6]  # of step 3 one of two was not measured
+    assert found.n.tolist() == [2, 2, 2, 1]
+    assert found.mean.tolist() == [2, 3, 4, 4]
+    assert found.low[-1] == found.high[-1] == 4
+    assert len(band([]).steps) == len(band([([1], [np.inf])]).steps) == 0
+
+
+def test_a_band_does_not_depend_on_the_order_of_its_curves():
+    curves = [([0, 2], [1.0, 2.0]), ([0, 2, 4], [2.0, 5.0, 7.0]), ([0, 4], [0.5, 1.0])]
+    first = band(curves)
+    for other in itertools.permutations(curves):
+        np.testing.assert_allclose(band(other).mean, first.mean)
+        assert band(other).n.tolist() == first.n.tolist()

@@ -1,0 +1,108 @@
+"""Many curves in one figure: looks that differ and stay, raw values in sight, points thinned."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tfm_core.plots.comparison import (
+    ALL_POINTS,
+    LEAST_POINTS,
+    MOST_HOVERED,
+    N_LOOKS,
+    Band,
+    Line,
+    Panel,
+    comparison,
+    look,
+    most_points,
+    slots,
+)
+
+pytestmark = pytest.mark.quick
+
+
+def line(slot: int, n: int = 1000) -> Line:
+    x = np.arange(n, dtype=np.float64)
+    return Line(f"run {slot}", slot, x, np.sin(x + slot))
+
+
+def test_all_looks_differ_and_neighbours_in_colour_and_in_line_style() -> None:
+    every = [look(slot) for slot in range(N_LOOKS)]
+    assert N_LOOKS > 50
+    assert len(set(every)) == N_LOOKS
+    for one, other in itertools.pairwise(every):
+        assert one.colour != other.colour
+    for one, other in itertools.pairwise(every):
+        assert one.dash != other.dash
+    assert look(N_LOOKS) == look(0)
+
+
+def test_a_run_keeps_its_look_while_others_come_and_go() -> None:
+    first = slots("abc", {})
+    assert first == {"a": 0, "b": 1, "c": 2}
+    without = slots("bc", first)
+    assert without == {"b": 1, "c": 2}
+    assert slots("bcd", without) == {"b": 1, "c": 2, "d": 0}
+    assert slots("xb", {"b": 7}) == {"x": 0, "b": 7}
+
+
+def test_what_was_measured_is_drawn_below_its_mean() -> None:
+    (raw, mean) = comparison([Panel("loss", [line(0, 90)], is_noisy=True)], "step", window=7).data
+    np.testing.assert_allclose(raw.y, line(0, 90).y, rtol=1e-6)
+    assert raw.opacity < 0.5
+    assert mean.line.width > raw.line.width
+    assert np.std(mean.y) < np.std(raw.y)
+    assert len(comparison([Panel("loss", [line(0)], is_noisy=True)], "step").data) == 1
+
+
+def test_fifty_long_runs_are_thinned_and_keep_every_extreme() -> None:
+    panels = [Panel("loss", [line(slot) for slot in range(50)], is_noisy=True)]
+    most = most_points(panels, 10)
+    assert LEAST_POINTS <= most < 1000
+    figure = comparison(panels, "step", window=10)
+    assert sum(len(trace.x) for trace in figure.data) <= ALL_POINTS
+    raw = figure.data[0]
+    assert (raw.y.min(), raw.y.max()) == (
+        pytest.approx(line(0).y.min()), pytest.approx(line(0).y.max())
+    )  # fmt: skip
+
+
+def test_panels_share_one_x_axis_and_the_pointer_reads_them_together() -> None:
+    panels = [Panel("loss", [line(0)]), Panel("right", [line(0)], is_share=True)]
+    figure = comparison(panels, "step", is_log_y=True)
+    assert {trace.xaxis for trace in figure.data} == {"x"}
+    assert [trace.yaxis for trace in figure.data] == ["y", "y2"]
+    assert (figure.layout.hovermode, figure.layout.hoversubplots) == ("x unified", "axis")
+    assert figure.layout.yaxis.domain[0] > figure.layout.yaxis2.domain[1]
+    assert (figure.layout.yaxis.type, figure.layout.yaxis2.type) == ("log", "linear")
+    assert [trace.showlegend for trace in figure.data] == [True, False]
+    many = comparison([Panel("loss", [line(n) for n in range(MOST_HOVERED + 1)])], "step")
+    assert many.layout.hovermode == "closest"
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3])
+def test_a_logarithmic_axis_leaves_out_0_and_thins_evenly(scale: float) -> None:
+    one = line(0, 5000)
+    drawn = Line(one.name, 0, one.x * scale, one.y)
+    (trace,) = comparison([Panel("loss", [drawn])], "epoch", is_log_x=True).data
+    assert trace.x[0] == pytest.approx(scale)
+    below = (trace.x < 100 * scale).sum()
+    assert below > 20
+
+
+def test_a_band_is_an_area_around_its_mean_and_no_name_is_markup() -> None:
+    x = np.arange(5.0)
+    band = Band("<b>mean</b>", 3, x, x, x - 1, x + 1)
+    high, low, mean = comparison([Panel("loss", [], [band])], "step").data
+    assert low.fill == "tonexty"
+    assert (high.y > mean.y).all()
+    assert (mean.name, mean.line.color) == ("&lt;b&gt;mean&lt;/b&gt;", look(3).colour)
+
+
+def test_no_runs_make_an_empty_figure() -> None:
+    assert comparison([], "step").data == ()
+    empty = Line("x", 0, np.array([]), np.array([]))
+    assert len(comparison([Panel("loss", [empty])], "step", is_log_x=True).data[0].x) == 0

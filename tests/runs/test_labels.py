@@ -1,0 +1,147 @@
+"""Name, tags, note and group of a run: kept in its folder, bounded, and mended by nobody."""
+
+import json
+import os
+
+import pytest
+
+from tests.runs.waiting import tiny
+from tfm_core.runs import Run, RunStore
+from tfm_core.runs.labels import MAX_GROUP, MAX_NOTE, MAX_TAG, MAX_TAGS, Labels
+from tfm_core.sentences import StudentError
+
+pytestmark = pytest.mark.quick
+
+ODD = {
+    "number": 3,
+    "infinite": float("inf"),
+    "object": {"a": 1},
+    "half a character": "\ud800",
+    "numbers": [1],
+    "empty tags": [""],
+    "too long": "x" * (MAX_NOTE + 1),
+    "too many": [f"t{k}" for k in range(MAX_TAGS + 1)],
+    "tag too long": ["x" * (MAX_TAG + 1)],
+}
+
+
+def again(run: Run) -> Run:
+    """The same run, read anew."""
+    return Run(run.folder)
+
+
+def test_labels_are_found_again_as_they_were_given(store):
+    run = store.create(tiny())
+    assert again(run).labels == Labels()
+    store.label(run.id, tags=["baseline", "한국어"], note="First.\nSecond.", group="Heads")
+    store.rename(run.id, "Eight heads")
+    assert again(run).labels == Labels(
+        "Eight heads", ("baseline", "한국어"), "First.\nSecond.", "Heads"
+    )
+    assert again(run).meta.name == "Eight heads"
+    assert again(run).damage is None
+
+
+def test_what_is_not_said_stays_and_what_is_empty_goes(store):
+    run = store.create(tiny(), group="Heads")
+    assert run.labels.group == "Heads"
+    store.label(run.id, tags=["one"], note="Kept.")
+    assert store.label(run.id, group="").labels == Labels(None, ("one",), "Kept.", None)
+    assert store.label(run.id, tags=[], note=" \n ").labels == Labels()
+
+
+def test_a_folder_without_labels_has_the_name_it_was_begun_with(store):
+    run = store.create(tiny(), name="Begun")
+    assert not (run.folder / "labels.json").exists()
+    assert run.meta.name == "Begun"
+    assert json.loads((run.folder / "meta.json").read_text())["name"] == "Begun"
+    store.rename(run.id, "Another")
+    assert json.loads((run.folder / "meta.json").read_text())["name"] == "Begun"
+
+
+def test_a_run_is_named_once_a_person_did_it(store):
+    plain, preset = store.create(tiny()), store.create(tiny(), name="Copy", preset="copy")
+    assert not plain.is_named
+    assert not preset.is_named
+    assert store.create(tiny(), name="Mine").is_named
+    assert store.rename(plain.id, plain.meta.name).is_named
+
+
+def test_tags_are_each_one_line_and_stand_once(store):
+    run = store.create(tiny())
+    tags = store.label(run.id, tags=["Slow, baseline", " slow ", "two\nwords", ","]).labels.tags
+    assert tags == ("Slow", "baseline", "two words")
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"tags": ["x" * (MAX_TAG + 1)]}, f"at most {MAX_TAG} characters"),
+        ({"tags": [f"t{k}" for k in range(MAX_TAGS + 1)]}, f"at most {MAX_TAGS} tags"),
+        ({"note": "x" * (MAX_NOTE + 1)}, "A note has at most 2,000 characters"),
+        ({"group": "x" * (MAX_GROUP + 1)}, f"at most {MAX_GROUP} characters"),
+    ],
+)
+def test_what_is_too_long_is_refused_in_a_sentence_and_changes_nothing(store, given, sentence):
+    run = store.create(tiny())
+    before = store.label(run.id, tags=["kept"], note="Kept.", group="Kept").labels
+    with pytest.raises(StudentError, match=sentence):
+        store.label(run.id, **{"note": "New.", **given})
+    assert again(run).labels == before
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("field", ["name", "tags", "note", "group"])
+def test_of_garbled_labels_the_rest_is_kept_and_said(store, field, odd):
+    run = store.create(tiny(), name="Begun")
+    values = {"name": "Named", "tags": ["a"], "note": "Note.", "group": "Heads"}
+    (run.folder / "labels.json").write_text(json.dumps(values | {field: ODD[odd]}))
+    found = again(run)
+    kept = {"name": "Named", "tags": ("a",), "note": "Note.", "group": "Heads"}
+    for name, value in kept.items():
+        assert name == field or getattr(found.labels, name) == value
+    assert getattr(found.labels, field) == getattr(Labels(), field)
+    assert f"labels.json has a value of “{field}” that cannot be" in found.damage
+    assert found.problem is None
+    assert found.meta.name == ("Begun" if field == "name" else "Named")
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link", "text", "list", "deep", "long"])
+def test_what_is_no_file_of_labels_is_said_and_the_run_is_listed(store, tmp_path, kind):
+    run = store.create(tiny())
+    path = run.folder / "labels.json"
+    match kind:
+        case "folder":
+            path.mkdir()
+        case "pipe":
+            os.mkfifo(path)
+        case "link":
+            (tmp_path / "other").write_text('{"note": "secret"}')
+            path.symlink_to(tmp_path / "other")
+        case "text":
+            path.write_text("{torn")
+        case "list":
+            path.write_text("[]")
+        case "deep":
+            path.write_text("[" * 100_000)
+        case "long":
+            path.write_bytes(b" " * (2**16 + 1))
+    (found,) = store.list()
+    assert found.labels == Labels()
+    assert found.damage.startswith("This run is damaged: labels.json")
+    assert found.damage.endswith("Defaults stand in for the rest.")
+
+
+def test_a_copy_has_the_name_and_no_other_label(store, end):
+    run = end(store.create(tiny(), name="Begun", group="Heads"), "finished", step=7)
+    store.label(run.id, tags=["a"], note="Of this one alone.")
+    store.rename(run.id, "Named")
+    copy = store.fork(run.id, steps=19)
+    assert copy.meta.name == "Named"
+    assert copy.labels == Labels()
+
+
+def test_a_recorded_run_cannot_be_labelled(store, end, tmp_path):
+    run = end(RunStore(tmp_path / "recorded").create(tiny()), "finished", step=7)
+    with pytest.raises(StudentError, match="comes with the app and cannot be labelled"):
+        store.label(run.id, tags=["mine"])

@@ -1,0 +1,1 @@
+"""Several runs together: what differs between them, their names by it, their curves."""

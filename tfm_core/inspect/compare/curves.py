@@ -1,0 +1,238 @@
+"""Curves of several runs on one axis, their final and best figures, and what can be compared.
+
+Torch-free. A run writes down how long it had trained with each step; of one that did not yet, the
+wall clock is reckoned from its speed, and its CPU time is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import Experiment, ImageTaskConfig
+from tfm_core.inspect.compare.differences import differences
+from tfm_core.runs.curves import Curves
+from tfm_core.sentences import N_
+
+Floats = npt.NDArray[np.floating[Any]]
+AxisName = Literal["step", "epoch", "examples", "cpu", "clock"]
+
+AXES: Mapping[AxisName, str] = {
+    "step": N_("step"),
+    "epoch": N_("epoch"),
+    "examples": N_("examples"),
+    "cpu": N_("CPU-seconds"),
+    "clock": N_("seconds"),
+}
+"""What each axis counts. ``clock`` is the time of the wall clock without pauses and waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A quantity that a run measures.
+
+    series: where it is kept. column: its name there. kind: what it counts, so which settings must
+    be alike for two values to be compared.
+    """
+
+    label: str
+    series: Literal["steps", "validation"]
+    column: str
+    kind: Literal["loss", "share", "other"]
+
+    @property
+    def is_share(self) -> bool:
+        """Whether its values are shares, 0 to 1."""
+        return self.kind == "share"
+
+
+METRICS: Mapping[str, Metric] = {
+    "loss": Metric(N_("training loss"), "steps", "loss", "loss"),
+    "validation-loss": Metric(N_("validation loss"), "validation", "loss", "loss"),
+    "accuracy": Metric(N_("training accuracy"), "steps", "accuracy", "share"),
+    "validation-accuracy": Metric(N_("validation accuracy"), "validation", "accuracy", "share"),
+    "sequences": Metric(N_("whole sequences right"), "validation", "sequence_accuracy", "share"),
+    "learning-rate": Metric(N_("learning rate"), "steps", "learning_rate", "other"),
+    "gradient": Metric(N_("gradient norm"), "steps", "grad_norm", "other"),
+    "speed": Metric(N_("examples per second"), "steps", "examples_per_second", "other"),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Track:
+    """One metric of one run: values (n,) at x (n,), ascending, all finite.
+
+    is_reckoned: where x was not measured but reckoned from the run's speed.
+    """
+
+    x: Floats
+    values: Floats
+    is_reckoned: bool = False
+
+
+def track(curves: Curves, experiment: Experiment, metric: str, axis: AxisName) -> Track | None:
+    """Return a metric along an axis; None where the run does not know where it stood on it."""
+    kept = METRICS[metric]
+    series = curves.steps if kept.series == "steps" else curves.validation
+    values = series[kept.column]
+    known = np.isfinite(values)
+    steps, values = series["step"][known].astype(np.float64), values[known]
+    if axis == "step":
+        return Track(steps, values)
+    if axis == "examples":
+        return Track(steps * batch_size(experiment), values)
+    if axis == "epoch":
+        per_epoch = curves.started.get("steps_per_epoch")
+        return Track(steps / per_epoch, values) if per_epoch else None
+    found = _clock(curves, experiment) if axis == "clock" else _cpu(curves)
+    if found is None:
+        return None
+    at, seconds, is_reckoned = found
+    return Track(np.interp(steps, at, seconds), values, is_reckoned)
+
+
+def batch_size(experiment: Experiment) -> int:
+    """Return how many examples a step learns from: the configured number, or all there are."""
+    task, wanted = experiment.task, experiment.training.batch_size
+    n_train = getattr(task, "n_train", wanted)
+    if isinstance(task, ImageTaskConfig):
+        n_train = task.facts.n_train - task.n_validation
+    return min(wanted, n_train)
+
+
+def _clock(curves: Curves, experiment: Experiment) -> tuple[Floats, Floats, bool] | None:
+    """Return steps, the seconds trained at each, and whether these are reckoned."""
+    steps, seconds = curves.steps["step"].astype(np.float64), curves.steps["seconds"]
+    if not len(steps):
+        return None
+    if np.isfinite(seconds).all():
+        return _from_zero(steps, seconds.astype(np.float64), False)
+    speed = curves.steps["examples_per_second"].astype(np.float64)
+    if not (np.isfinite(speed) & (speed > 0)).all():
+        return None
+    taken = np.cumsum(np.diff(steps, prepend=0.0) * batch_size(experiment) / speed)
+    total = curves.finished.get("seconds")
+    if isinstance(total, int | float) and total > 0:
+        taken *= total / taken[-1]  # what measuring took is spread over the steps
+    return _from_zero(steps, taken, True)
+
+
+def _cpu(curves: Curves) -> tuple[Floats, Floats, bool] | None:
+    steps, seconds = curves.steps["step"].astype(np.float64), curves.steps["cpu_seconds"]
+    if not len(steps) or not np.isfinite(seconds).all():
+        return None
+    return _from_zero(steps, seconds.astype(np.float64), False)
+
+
+def _from_zero(steps: Floats, seconds: Floats, is_reckoned: bool) -> tuple[Floats, Floats, bool]:
+    """Put the beginning before the first step that was written down."""
+    return np.concatenate([[0.0], steps]), np.concatenate([[0.0], seconds]), is_reckoned
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How far a run came: the last and the best on unseen examples, and the test; None: unknown.
+
+    best_loss, best_accuracy: the lowest and the highest after step 0, with their steps. sequences:
+    of whole sequences, last.
+    """
+
+    step: int | None = None
+    n_parameters: int | None = None
+    loss: float | None = None
+    best_loss: float | None = None
+    best_loss_step: int | None = None
+    accuracy: float | None = None
+    best_accuracy: float | None = None
+    best_accuracy_step: int | None = None
+    sequences: float | None = None
+    test_loss: float | None = None
+    test_accuracy: float | None = None
+    test_sequences: float | None = None
+
+
+def figures(curves: Curves) -> Figures:
+    """Return the final and the best figures of what a run has recorded until now."""
+    unseen, test = curves.validation, curves.test
+    low, high = _best(curves, "loss", -1), _best(curves, "accuracy", 1)
+    step, n_parameters = curves.steps.last("step"), curves.started.get("n_parameters")
+    return Figures(
+        step=None if step is None else int(step),
+        n_parameters=n_parameters,
+        loss=unseen.last("loss"),
+        best_loss=None if low is None else low[0],
+        best_loss_step=None if low is None else low[1],
+        accuracy=unseen.last("accuracy"),
+        best_accuracy=None if high is None else high[0],
+        best_accuracy_step=None if high is None else high[1],
+        sequences=unseen.last("sequence_accuracy"),
+        test_loss=test.last("loss"),
+        test_accuracy=test.last("accuracy"),
+        test_sequences=test.last("sequence_accuracy"),
+    )
+
+
+def _best(curves: Curves, column: str, sign: int) -> tuple[float, int] | None:
+    """Return the best value after step 0 and its step; sign: 1 where the largest is the best."""
+    steps, values = curves.validation["step"], curves.validation[column].astype(np.float64)
+    known = np.isfinite(values) & (steps > 0)
+    if not known.any():
+        return None
+    best = int(np.argmax(sign * values[known]))
+    return float(values[known][best]), int(steps[known][best])
+
+
+_HARMLESS = {"task.n_train", "task.shift", "task.rotation", "task.scale", "task.slant"}
+"""Settings of a task that change what is learned from, not what is measured on."""
+
+
+def caveats(experiments: Sequence[Experiment], metrics: Sequence[str]) -> tuple[str, ...]:
+    """Return what keeps values of these metrics from being compared, a sentence each."""
+    kinds = {METRICS[name].kind for name in metrics}
+    if len(experiments) < 2 or kinds <= {"other"}:
+        return ()
+    rows = {row.field: row for row in differences(experiments)}
+    said: list[str] = []
+    others = [row.label for field, row in rows.items() if _is_of_task(field)]
+    if "task.name" in rows:
+        said.append(
+            N_(
+                "These runs learn different tasks. A loss counts the nats of other answers, and a "
+                "share right is of other questions: compare how a curve falls, not how low. "
+                "Learning rate, gradient and speed can be compared."
+            )
+        )
+    elif others:
+        said.append(
+            N_(
+                "The task is not quite the same (“{label}” differs), so the same loss or share may "
+                "be harder to reach in one than in the other.",
+                label=others[0],
+            )
+        )
+    is_of_training = any(
+        METRICS[name].series == "steps" and METRICS[name].kind != "other" for name in metrics
+    )
+    if is_of_training and "training.label_smoothing" in rows and "loss" in metrics:
+        said.append(
+            N_(
+                "Label smoothing raises the training loss by itself: compare the validation loss, "
+                "which is not smoothed."
+            )
+        )
+    if is_of_training and "model.dropout" in rows:
+        said.append(
+            N_(
+                "Training is measured with dropout on, so more dropout looks worse there than it "
+                "is: compare validation."
+            )
+        )
+    return tuple(said)
+
+
+def _is_of_task(field: str) -> bool:
+    return field.startswith("task.") and field not in _HARMLESS

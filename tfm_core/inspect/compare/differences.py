@@ -1,0 +1,126 @@
+"""What differs between experiments: one row a setting, one value an experiment. Torch-free.
+
+A setting that an experiment does not have, or that has no effect in it, has no value there: a
+longest sequence limits a learned table of positions only, and the second memory is Adam's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pydantic.fields import FieldInfo
+
+from tfm_core.config import FAMILIES, TASK_FACTS, Experiment
+from tfm_core.config.base import Config, choices_of, plain
+from tfm_core.sentences import N_
+from tfm_core.variants.positions import POSITIONS
+
+FAMILY, TASK = "model.family", "task.name"
+ABSENT = "–"
+"""Said where an experiment has no such setting."""
+MOST_SHOWN = 40
+"""Characters of a text that a row shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One setting that is not the same in all experiments.
+
+    field: its dotted path, ``model.n_heads``. values: one an experiment, None where it has none.
+    said: the same in words.
+    """
+
+    field: str
+    label: str
+    values: tuple[object, ...]
+    said: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of one experiment, in words too."""
+
+    label: str
+    value: object
+    said: str
+
+
+def differences(experiments: Sequence[Experiment]) -> tuple[Difference, ...]:
+    """Return a row for each setting that differs, in the order of the configuration."""
+    kept = [settings(experiment) for experiment in experiments]
+    rows = []
+    for field in _fields(kept):
+        found = [each.get(field) for each in kept]
+        values = tuple(None if one is None else one.value for one in found)
+        if all(value == values[0] for value in values):
+            continue
+        label = next(one.label for one in found if one is not None)
+        said = tuple(ABSENT if one is None else one.said for one in found)
+        rows.append(Difference(field, label, values, said))
+    return tuple(rows)
+
+
+def differing(experiments: Sequence[Experiment]) -> frozenset[str]:
+    """Return the paths of the settings that differ."""
+    return frozenset(one.field for one in differences(experiments))
+
+
+def settings(experiment: Experiment) -> dict[str, Setting]:
+    """Return what an experiment says and heeds: path -> setting, family and task first."""
+    return dict(_settings(experiment))
+
+
+def _settings(experiment: Experiment) -> Iterator[tuple[str, Setting]]:
+    model, task = experiment.model, experiment.task
+    yield FAMILY, Setting(N_("Family"), model.family, FAMILIES[model.family].label)
+    yield TASK, Setting(N_("Task"), task.name, TASK_FACTS[task.name].label)
+    for section, config in (
+        ("model", model),
+        ("task", task),
+        ("training", experiment.training),
+    ):
+        for name, field in type(config).model_fields.items():
+            path = f"{section}.{name}"
+            if path not in _SAID_APART and _is_heeded(config, name):
+                yield path, _setting(config, name, field)
+    yield "seed", Setting(N_("Seed"), experiment.seed, str(experiment.seed))
+
+
+_SAID_APART = {FAMILY, TASK, "task.kind"}
+
+
+def _is_heeded(config: Config, name: str) -> bool:
+    """Return whether a setting has an effect beside the others."""
+    if name == "max_len":
+        return POSITIONS[getattr(config, "position", "none")].has_table
+    return not (name == "beta2" and getattr(config, "optimizer", "") == "sgd")
+
+
+def _setting(config: Config, name: str, field: FieldInfo) -> Setting:
+    value = getattr(config, name)
+    label = field.title or name
+    if name == "size":  # what it counts depends on the task
+        label = getattr(getattr(config, "facts", None), "size_label", label)
+    return Setting(label, value, said(value, field))
+
+
+def said(value: object, field: FieldInfo) -> str:
+    """Return a value in words: the label of a variant, a number as one writes it."""
+    choices = choices_of(field)
+    if choices is not None and value in choices:
+        return choices[str(value)].label
+    if isinstance(value, bool):
+        return N_("yes") if value else N_("no")
+    if isinstance(value, int | float):
+        return plain(value)
+    text = " ".join(str(value).split())
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} …"
+
+
+def _fields(kept: Sequence[dict[str, Setting]]) -> list[str]:
+    """Return every path that one of them has, each section in the order of its settings."""
+    found = dict.fromkeys(field for each in kept for field in each)
+    sections = ("model", "task", "training", "seed")
+    order = {FAMILY: -2, TASK: -1}
+    return sorted(found, key=lambda path: order.get(path, sections.index(path.partition(".")[0])))

@@ -1,0 +1,160 @@
+"""Experiments named by what differs between them: “8 heads, no warm-up”. Torch-free.
+
+Where few settings differ, a name says all of them; where many do, those that tell the experiments
+apart. What cannot be told apart, as the same experiment twice, is numbered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from tfm_core.config import Experiment
+from tfm_core.config.base import plain
+from tfm_core.inspect.compare.differences import Difference, differences
+from tfm_core.sentences import N_, Sentence
+
+MOST_SAID = 3
+"""Settings that a name says, where fewer do not tell the experiments apart."""
+
+
+def names(experiments: Sequence[Experiment]) -> tuple[str, ...]:
+    """Return a name for each experiment, all of them different."""
+    rows = differences(experiments)
+    chosen = _telling([row for row in rows if row.field not in _follows(rows)])
+    made = [
+        _joined([phrase(row, number) for row in chosen]) or experiment.task.facts.label
+        for number, experiment in enumerate(experiments)
+    ]
+    return _numbered(made)
+
+
+def change(one: Experiment, other: Experiment) -> str:
+    """Return what of the other experiment differs from the first, all of it; empty if nothing."""
+    rows = differences([one, other])
+    return _joined([phrase(row, 1) for row in rows if row.field not in _follows(rows)])
+
+
+def _follows(rows: Sequence[Difference]) -> set[str]:
+    """Return the settings that differ because another one does: they need not be said."""
+    found = {row.field for row in rows}
+    return {own for own, other in _FOLLOWERS.items() if other in found}
+
+
+_FOLLOWERS = {"training.weight_decay": "training.optimizer", "training.beta2": "training.optimizer"}
+_LAST = ("training.validate_every", "training.snapshots", "training.final_test")
+"""What changes no weight: said only where nothing else tells experiments apart."""
+
+
+def _telling(rows: Sequence[Difference]) -> list[Difference]:
+    """Return the rows to say: all of a few, else those that tell most experiments apart."""
+    told = [row for row in rows if row.field not in _LAST] or list(rows)
+    if len(told) <= MOST_SAID:
+        return told
+    chosen: list[Difference] = []
+    n_told = 1
+    while len(chosen) < MOST_SAID:
+        best = max(
+            (row for row in told if row not in chosen), key=lambda row: _n_told([*chosen, row])
+        )
+        if _n_told([*chosen, best]) == n_told:
+            break
+        chosen.append(best)
+        n_told = _n_told(chosen)
+    return [row for row in told if row in chosen]
+
+
+def _n_told(rows: Sequence[Difference]) -> int:
+    """Return how many of the experiments these rows tell apart."""
+    return len(set(zip(*(row.said for row in rows), strict=True)))
+
+
+def _joined(phrases: Sequence[str]) -> str:
+    """Return phrases in a row, each still translated by itself."""
+    said = [one for one in phrases if one]
+    template = ", ".join(f"{{part_{number}}}" for number in range(len(said)))
+    return Sentence(template, {f"part_{number}": one for number, one in enumerate(said)})
+
+
+def _numbered(made: Sequence[str]) -> tuple[str, ...]:
+    """Return the names, those that stand several times with a number each."""
+    counts, seen = Counter(made), Counter[str]()
+    result: list[str] = []
+    for name in made:
+        seen[name] += 1
+        is_alone = counts[name] == 1
+        result.append(name if is_alone else N_("{name}, no. {n}", name=name, n=seen[name]))
+    return tuple(result)
+
+
+def phrase(row: Difference, number: int) -> str:
+    """Return one value of a row as a name says it; empty where the experiment has none."""
+    value = row.values[number]
+    if value is None:
+        return ""
+    field = row.field
+    if isinstance(value, bool) and field in _FLAGS:
+        return _FLAGS[field][0 if value else 1]
+    if field in _COUNTED and isinstance(value, int | float):
+        none, one, many = _COUNTED[field]
+        template = none if none and not value else one if one and value == 1 else many
+        shown = f"{100 * value:.4g}" if field in _SHARES else plain(value)
+        return Sentence(template, {"n": shown})
+    if field in _VARIANTS:
+        return _VARIANTS[field](row.said[number])
+    return N_("{label} {value}", label=row.label, value=row.said[number])
+
+
+_SHARES = {"training.warmup"}
+_FLAGS: Mapping[str, tuple[str, str]] = {
+    "model.norm_first": (N_("pre-norm"), N_("post-norm")),
+    "model.bias": (N_("biases"), N_("no biases")),
+    "model.shared_norm": (N_("one norm for all sublayers"), N_("a norm for each sublayer")),
+    "model.tie_embeddings": (N_("tied embeddings"), N_("untied embeddings")),
+    "model.is_bidirectional": (N_("reads both ways"), N_("reads one way")),
+    "training.checkpointing": (N_("checkpointing"), N_("no checkpointing")),
+    "training.final_test": (N_("tested"), N_("not tested")),
+    "task.sizes": (N_("large and small"), N_("one size")),
+}
+_COUNTED: Mapping[str, tuple[str, str, str]] = {  # of 0, of 1, of another number
+    "model.d_model": ("", "", N_("width {n}")),
+    "model.n_heads": ("", N_("1 head"), N_("{n} heads")),
+    "model.d_ff": ("", "", N_("d_ff {n}")),
+    "model.n_layers": ("", N_("1 layer"), N_("{n} layers")),
+    "model.n_encoder_layers": ("", N_("1 encoder layer"), N_("{n} encoder layers")),
+    "model.n_decoder_layers": ("", N_("1 decoder layer"), N_("{n} decoder layers")),
+    "model.dropout": (N_("no dropout"), "", N_("dropout {n}")),
+    "model.window": (N_("no window"), "", N_("window {n}")),
+    "model.patch_size": ("", "", N_("patches of {n}")),
+    "task.size": ("", "", N_("size {n}")),
+    "task.n_train": ("", "", N_("{n} to learn from")),
+    "task.context": ("", "", N_("context {n}")),
+    "task.shift": (N_("no shift"), "", N_("shift {n}")),
+    "task.rotation": (N_("no rotation"), "", N_("rotation {n}")),
+    "task.scale": (N_("no scale"), "", N_("scale {n}")),
+    "task.slant": (N_("no slant"), "", N_("slant {n}")),
+    "training.steps": ("", N_("1 step"), N_("{n} steps")),
+    "training.batch_size": ("", "", N_("batches of {n}")),
+    "training.learning_rate": ("", "", N_("learning rate {n}")),
+    "training.warmup": (N_("no warm-up"), "", N_("{n} % warm-up")),
+    "training.weight_decay": (N_("no weight decay"), "", N_("weight decay {n}")),
+    "training.label_smoothing": (N_("no label smoothing"), "", N_("label smoothing {n}")),
+    "training.clip_norm": (N_("no clipping"), "", N_("clipping at {n}")),
+    "training.patience": (N_("no patience"), "", N_("patience {n}")),
+    "seed": ("", "", N_("seed {n}")),
+}
+_VARIANTS: Mapping[str, Callable[[str], str]] = {
+    "model.family": lambda label: label,
+    "task.name": lambda label: label,
+    "model.norm": lambda label: label,
+    "model.activation": lambda label: label,
+    "model.cell": lambda label: label,
+    "model.position": lambda label: N_("positions: {label}", label=label),
+    "model.text_position": lambda label: N_("word positions: {label}", label=label),
+    "model.pooling": lambda label: N_("pooling: {label}", label=label),
+    "model.stem": lambda label: N_("stem: {label}", label=label),
+    "model.attention": lambda label: N_("score: {label}", label=label),
+    "training.optimizer": lambda label: label,
+    "training.schedule": lambda label: N_("schedule: {label}", label=label),
+    "training.precision": lambda label: label,
+}

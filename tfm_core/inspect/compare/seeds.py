@@ -1,0 +1,120 @@
+"""Which runs are one configuration with several seeds, and which seeds are still to be trained.
+
+Runs belong together where their model, task and training are equal; the seed alone differs.
+Torch-free.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tfm_core.config import Experiment
+from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
+
+FEWEST, USUAL, MOST = 2, 5, 20
+"""Seeds of one configuration: how many may be asked for, and how many one press asks for."""
+_LAST_SEED = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Configuration:
+    """Runs of one experiment, by seed, ascending; ``experiment`` is that of the first of them."""
+
+    experiment: Experiment
+    runs: Mapping[int, Run]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What it takes to have so many seeds: the runs that are there, and the experiments to train.
+
+    there: by seed, ascending.
+    """
+
+    there: Mapping[int, Run]
+    missing: tuple[Experiment, ...]
+
+
+def is_same_but_seed(one: Experiment, other: Experiment) -> bool:
+    """Return whether two experiments differ in nothing but, perhaps, their seed."""
+    return (one.model, one.task, one.training) == (other.model, other.task, other.training)
+
+
+def configurations(runs: Sequence[Run]) -> tuple[Configuration, ...]:
+    """Return runs that differ in their seed alone together, in the order of their first runs.
+
+    Of two runs with the same seed the first one counts. Damaged runs are left out.
+    """
+    groups: list[tuple[Experiment, dict[int, Run]]] = []
+    for run in runs:
+        if run.problem is not None:
+            continue
+        experiment = run.experiment
+        for first, group in groups:
+            if is_same_but_seed(first, experiment):
+                group.setdefault(experiment.seed, run)
+                break
+        else:
+            groups.append((experiment, {experiment.seed: run}))
+    return tuple(
+        Configuration(experiment, dict(sorted(group.items()))) for experiment, group in groups
+    )
+
+
+def plans(experiments: Sequence[Experiment], runs: Sequence[Run], n: int) -> tuple[Plan, ...]:
+    """Return what is there of ``n`` seeds of each experiment, and what is missing.
+
+    All get the same seeds, so that they can be compared in pairs: first those that most of them
+    have, then those that follow the seed of the first experiment. A run counts that trains, waits,
+    finished, or diverged, since it would again; one that was stopped, or goes on from another run,
+    does not. Raises StudentError for a number of seeds that is none.
+    """
+    if not FEWEST <= n <= MOST:
+        raise StudentError(
+            "{n} seeds are asked for; choose from {fewest} to {most}.",
+            n=n,
+            fewest=FEWEST,
+            most=MOST,
+        )
+    there = [_there(experiment, runs) for experiment in experiments]
+    wanted = _wanted([*there, {one.seed for one in experiments[:1]}], experiments[0].seed, n)
+    return tuple(
+        Plan(
+            found,
+            tuple(experiment.replace(seed=seed) for seed in wanted if seed not in found),
+        )
+        for experiment, found in zip(experiments, there, strict=True)
+    )
+
+
+def _wanted(known: Iterable[Iterable[int]], first: int, n: int) -> list[int]:
+    """Return ``n`` seeds: those that are known most often, then those from ``first`` on."""
+    counts = Counter(seed for seeds in known for seed in seeds)
+    wanted = sorted(counts, key=lambda seed: (-counts[seed], seed))[:n]
+    seed = first
+    while len(wanted) < n:
+        if seed not in wanted:
+            wanted.append(seed)
+        seed = seed + 1 if seed < _LAST_SEED else 0
+    return wanted
+
+
+def _there(experiment: Experiment, runs: Iterable[Run]) -> dict[int, Run]:
+    found: dict[int, Run] = {}
+    for run in runs:
+        if run.problem is None and is_same_but_seed(run.experiment, experiment) and _counts(run):
+            found.setdefault(run.experiment.seed, run)
+    return dict(sorted(found.items()))
+
+
+def _counts(run: Run) -> bool:
+    if run.meta.parent is not None:
+        return False
+    status = run.status
+    if status.is_active or status.state == "finished":
+        return True
+    outcome = run.outcome
+    return outcome is not None and outcome.kind == "diverged"

@@ -1,0 +1,336 @@
+"""How much of a figure is the seed: mean, standard deviation, the worst seed, and a paired test.
+
+One training says what one seed gave. Several seeds of one configuration say how far such figures
+lie apart, and only against that can two configurations be told apart. Both are trained with the
+same seeds, so their figures are compared in pairs: what a seed does to both takes itself out
+(Student 1908, "The probable error of a mean"). Torch-free; SciPy is imported where it is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.sentences import N_, Sentence, joined
+
+Floats = npt.NDArray[np.float64]
+
+LEVEL = 0.05
+"""A difference stands out where chance alone would bring a larger one less often than this."""
+FEW = 3
+"""So many pairs or fewer see only differences that are many times the spread."""
+_EQUAL = 1e-6
+"""Differences this close, as a share of the figures, are one: curves are kept as float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is compared, as a sentence calls it, and which way is better.
+
+    is_share: said in percent, and a difference in percentage points.
+    """
+
+    name: str
+    is_share: bool = True
+    rises: bool = True
+
+    def said(self, value: float, spread: float = 0.0) -> str:
+        """Return a figure with the digits that a spread of this size leaves it."""
+        unit = " %" if self.is_share else ""
+        return f"{self._number(value, spread)}{unit}"
+
+    def gap(self, difference: float, spread: float) -> str:
+        """Return a difference, in percentage points for a share."""
+        sign = "−" if difference < 0 else ""
+        number = f"{sign}{self._number(abs(difference), spread)}"
+        return N_("{n} points", n=number) if self.is_share else number
+
+    def _number(self, value: float, spread: float) -> str:
+        scale, fewest = (100, 1) if self.is_share else (1, 3)
+        size = abs(spread) * scale
+        digits = fewest if size <= 0 else min(max(fewest, 1 - math.floor(math.log10(size))), 6)
+        return f"{value * scale:,.{digits}f}"
+
+
+ACCURACY = Measure(N_("accuracy"))
+LOSS = Measure(N_("loss"), is_share=False, rises=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Figures of one configuration with several seeds.
+
+    n: seeds with a figure. mean, sd: of these; sd divides by n - 1 and is None for one seed. worst:
+    the figure of ``worst_seed``, None where that seed ended without one. lost: seeds without one.
+    """
+
+    measure: Measure
+    n: int
+    mean: float | None
+    sd: float | None
+    worst_seed: int | None
+    worst: float | None
+    lost: tuple[int, ...] = ()
+
+    @property
+    def sentence(self) -> Sentence:
+        """The figures in words."""
+        return _spread_words(self)
+
+
+def spread(figures: Mapping[int, float | None], measure: Measure) -> Spread:
+    """Return mean, standard deviation and the worst of the figures, by seed.
+
+    None, or what is no finite number, is a seed that ended without a figure: it diverged.
+    """
+    known = _known(figures)
+    lost = tuple(sorted(set(figures) - set(known)))
+    if not known:
+        return Spread(measure, 0, None, None, lost[0] if lost else None, None, lost)
+    values = np.array(list(known.values()), dtype=np.float64)
+    sd = float(values.std(ddof=1)) if len(values) > 1 else None
+    sign = 1 if measure.rises else -1
+    worst = lost[0] if lost else min(known, key=lambda seed: (sign * known[seed], seed))
+    return Spread(measure, len(known), float(values.mean()), sd, worst, known.get(worst), lost)
+
+
+def _known(figures: Mapping[int, float | None]) -> dict[int, float]:
+    return {
+        seed: value for seed, value in figures.items() if value is not None and math.isfinite(value)
+    }
+
+
+def _spread_words(found: Spread) -> Sentence:
+    measure = found.measure
+    if found.mean is None:
+        words = N_("No seed has a figure of its {name} yet.", name=measure.name)
+    elif found.sd is None:
+        words = N_(
+            "{mean} with one seed: how far other seeds lie from it is not known.",
+            mean=measure.said(found.mean),
+        )
+    elif found.worst is None:
+        words = N_(
+            "{mean} ± {sd} (mean ± standard deviation, n = {n} seeds).",
+            mean=measure.said(found.mean, found.sd),
+            sd=measure.gap(found.sd, found.sd),
+            n=found.n,
+        )
+    else:
+        words = N_(
+            "{mean} ± {sd} (mean ± standard deviation, n = {n} seeds); the worst, seed {seed}, has "
+            "{worst}.",
+            mean=measure.said(found.mean, found.sd),
+            sd=measure.gap(found.sd, found.sd),
+            n=found.n,
+            seed=found.worst_seed,
+            worst=measure.said(found.worst, found.sd),
+        )
+    if not found.lost:
+        return words
+    lost = N_("No figure came of {seeds}.", seeds=_seeds(found.lost))
+    return lost if found.mean is None else joined(words, lost)
+
+
+def _seeds(seeds: Sequence[int]) -> Sentence:
+    listed = ", ".join(str(seed) for seed in seeds)
+    return (
+        N_("seed {seeds}", seeds=listed) if len(seeds) == 1 else N_("seeds {seeds}", seeds=listed)
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """Mean and spread of several curves over the steps that they share; arrays of one length.
+
+    n: how many curves reach a step; low and high: mean - sd and mean + sd, equal to the mean where
+    n is 1.
+    """
+
+    steps: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
+    n: npt.NDArray[np.int64]
+
+
+def band(curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> Band:
+    """Return the band of curves, each steps (n,) and values (n,), by ascending step.
+
+    A step counts where every curve that reaches so far was measured: nothing is interpolated, and
+    no curve comes and goes in the mean. Values that are no numbers were not measured.
+    """
+    known: list[tuple[Floats, Floats]] = []
+    for steps, values in curves:
+        x, y = np.asarray(steps, np.float64), np.asarray(values, np.float64)
+        finite = np.isfinite(y)
+        if finite.any():
+            known.append((x[finite], y[finite]))
+    empty = np.empty(0)
+    if not known:
+        return Band(empty, empty, empty, empty, np.empty(0, np.int64))
+    grid = np.unique(np.concatenate([x for x, _y in known]))
+    table = np.full((len(known), len(grid)), np.nan)  # (curves, steps)
+    reaches = np.zeros_like(table, dtype=bool)
+    for row, (x, y) in enumerate(known):
+        table[row, np.searchsorted(grid, x)] = y
+        reaches[row] = (x[0] <= grid) & (grid <= x[-1])
+    shared = (np.isfinite(table) == reaches).all(axis=0)
+    table, grid = table[:, shared], grid[shared]
+    n = np.isfinite(table).sum(axis=0)
+    mean = np.nansum(table, axis=0) / np.maximum(n, 1)
+    squares = np.nansum((table - mean) ** 2, axis=0)
+    sd = np.sqrt(squares / np.maximum(n - 1, 1))
+    return Band(grid, mean, mean - sd, mean + sd, n)
+
+
+PairedKind = Literal["none", "one", "same", "constant", "tested"]
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """The second configuration against the first, seed by seed.
+
+    seeds: those that both have a figure of. mean: of second - first. kind "none": no seed in
+    common; "one": a single pair, of which nothing follows; "same": no seed makes a difference at
+    all; "constant": each makes the same one, so there is no spread to test it against; "tested":
+    low, high: its 95 % confidence interval; p: of the two-sided paired t-test; effect: mean over
+    the standard deviation of the differences.
+    """
+
+    kind: PairedKind
+    seeds: tuple[int, ...] = ()
+    mean: float = 0.0
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    effect: float | None = None
+
+    @property
+    def n(self) -> int:
+        """The number of pairs."""
+        return len(self.seeds)
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether the difference is more than the spread of seeds explains."""
+        return self.p is not None and self.p < LEVEL
+
+
+def paired(first: Mapping[int, float | None], second: Mapping[int, float | None]) -> Paired:
+    """Return the paired t-test of two configurations over the seeds that both have.
+
+    first, second: a figure by seed; None, or what is no finite number, where there is none.
+    """
+    sides = _known(first), _known(second)
+    seeds = tuple(sorted(set(sides[0]) & set(sides[1])))
+    if not seeds:
+        return Paired("none")
+    a, b = (np.array([side[seed] for seed in seeds], np.float64) for side in sides)
+    differences = b - a
+    mean = float(differences.mean())
+    if len(seeds) == 1:
+        return Paired("one", seeds, mean)
+    least = _EQUAL * max(float(np.abs(a).max()), float(np.abs(b).max()))
+    if float(np.abs(differences).max()) <= least:
+        return Paired("same", seeds)
+    if float(np.ptp(differences)) <= least:
+        return Paired("constant", seeds, mean)
+
+    from scipy import stats
+
+    result = stats.ttest_rel(b, a)
+    interval = result.confidence_interval(1 - LEVEL)
+    effect = mean / float(differences.std(ddof=1))
+    low, high = float(interval.low), float(interval.high)
+    return Paired("tested", seeds, mean, low, high, float(result.pvalue), effect)
+
+
+def sentence(found: Paired, measure: Measure, first: str, second: str) -> Sentence:
+    """Say whether the second configuration differs from the first by more than seeds explain.
+
+    first, second: their names. What the sentence claims holds for this task and these sizes.
+    """
+    if found.kind == "none":
+        return N_(
+            "“{second}” and “{first}” have no seed in common, so they cannot be compared pair by "
+            "pair; train both with the same seeds.",
+            second=second,
+            first=first,
+        )
+    if found.kind == "same":
+        return N_(
+            "“{second}” and “{first}” have the same {name} with each of {n} seeds: nothing to "
+            "tell apart.",
+            second=second,
+            first=first,
+            name=measure.name,
+            n=found.n,
+        )
+    lead = _lead(found, measure, first, second)
+    if found.kind == "one":
+        return N_(
+            "{lead} with the one seed that both have. One pair says nothing about other seeds: "
+            "train some more of each.",
+            lead=lead,
+        )
+    if found.kind == "constant":
+        return N_(
+            "{lead}, the same with each of {n} seeds: there is no spread to hold it against, so "
+            "the paired t-test does not apply.",
+            lead=lead,
+            n=found.n,
+        )
+    assert found.low is not None
+    assert found.high is not None
+    assert found.p is not None
+    template = (
+        N_(
+            "{lead}, which stands out from the spread of seeds (paired t-test, n = {n} pairs, "
+            "{p}; 95 % confidence interval {low} to {high})."
+        )
+        if found.stands_out
+        else N_(
+            "{lead}, which the spread of seeds alone may explain (paired t-test, n = {n} pairs, "
+            "{p}; 95 % confidence interval {low} to {high})."
+        )
+    )
+    ends = sorted((-end if found.mean < 0 else end) for end in (found.low, found.high))
+    low, high = (measure.gap(end, _width(found)) for end in ends)
+    values = {"lead": lead, "n": found.n, "p": _p(found.p), "low": low, "high": high}
+    words = Sentence(template, values)
+    if found.n > FEW:
+        return words
+    few = N_(
+        "{n} pairs are few: the test sees only differences of many times the spread, and a "
+        "surprise should be repeated with more seeds.",
+        n=found.n,
+    )
+    return joined(words, few)
+
+
+def _lead(found: Paired, measure: Measure, first: str, second: str) -> Sentence:
+    """Return the difference alone, a clause."""
+    values = {"second": second, "first": first, "name": measure.name}
+    if found.mean == 0:
+        return N_("On average “{second}” has as much {name} as “{first}”", **values)
+    values["gap"] = measure.gap(abs(found.mean), _width(found))
+    if found.mean > 0:
+        return N_("“{second}” has {gap} more {name} than “{first}”", **values)
+    return N_("“{second}” has {gap} less {name} than “{first}”", **values)
+
+
+def _width(found: Paired) -> float:
+    """Return how precisely a difference is known, for its digits."""
+    if found.low is None or found.high is None:
+        return abs(found.mean)
+    return (found.high - found.low) / 2
+
+
+def _p(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"

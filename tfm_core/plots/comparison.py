@@ -1,0 +1,271 @@
+"""Curves of many runs in one figure: a colour and a line style for each, raw and smoothed.
+
+What was measured is always in sight, thin and pale, below its running mean. All panels share one
+x axis, so that zooming one zooms all and the pointer reads all of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
+from tfm_core.plots.thinning import smooth, thin
+from tfm_core.sentences import Sentence
+
+Floats = npt.NDArray[np.floating[Any]]
+
+_COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, OCHRE, GREY)
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "12px,3px,2px,3px")
+_SVG_DASHES = ("", "7 4", "2 3", "7 3 2 3", "12 4", "12 3 2 3", "10 3 2 3")
+N_LOOKS = len(_COLOURS) * len(_DASHES)
+"""Looks that are all different; from here on they begin again."""
+MOST_POINTS, LEAST_POINTS, ALL_POINTS = 400, 60, 16_000
+MOST_HOVERED = 12
+"""Lines that the pointer reads all at once; of more it reads the nearest."""
+MOST_NAMED = 8
+"""Lines that a legend names; of more the table does."""
+MOST_MARKED = 40
+"""Points of a line that each get a marker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How the line of a run is drawn, everywhere: its colour and its dashes."""
+
+    colour: str
+    dash: str
+    svg_dash: str
+
+
+def look(slot: int) -> Look:
+    """Return the look of a place, from 0: neighbours differ in colour and in line style."""
+    row, column = divmod(slot % N_LOOKS, len(_COLOURS))
+    style = (row + column) % len(_DASHES)
+    return Look(_COLOURS[column], _DASHES[style], _SVG_DASHES[style])
+
+
+def slots(ids: Iterable[str], kept: Mapping[str, int]) -> dict[str, int]:
+    """Return a place for each run: the one it had, else the first that is free.
+
+    So a run keeps its look while others come and go.
+    """
+    wanted = list(dict.fromkeys(ids))
+    found = {one: kept[one] for one in wanted if one in kept}
+    taken = set(found.values())
+    free = (number for number in range(len(wanted) + len(taken)) if number not in taken)
+    for one in wanted:
+        if one not in found:
+            found[one] = next(free)
+    return {one: found[one] for one in wanted}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """A run's curve: values (n,) at x (n,), ascending. slot: see ``look``."""
+
+    name: str
+    slot: int
+    x: Floats
+    y: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """The mean of several runs and its spread, (n,) each, drawn as a line in an area."""
+
+    name: str
+    slot: int
+    x: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Panel:
+    """One quantity. is_noisy: it is smoothed, above what was measured. is_share: shown as %."""
+
+    title: str
+    lines: Sequence[Line]
+    bands: Sequence[Band] = ()
+    is_share: bool = False
+    is_noisy: bool = False
+
+
+def most_points(panels: Sequence[Panel], window: int) -> int:
+    """Return how many points of a line are drawn at most: the more lines, the fewer each."""
+    n_lines = sum(
+        len(panel.lines) * (2 if panel.is_noisy and window > 1 else 1) for panel in panels
+    )
+    return max(LEAST_POINTS, min(MOST_POINTS, ALL_POINTS // max(1, n_lines)))
+
+
+def comparison(
+    panels: Sequence[Panel],
+    x_title: str,
+    *,
+    window: int = 1,
+    is_log_x: bool = False,
+    is_log_y: bool = False,
+    height: int = 460,
+) -> go.Figure:
+    """Draw panels one below the other, on one x axis.
+
+    window: how many points the thick line averages, looking back only. is_log_y: of all panels
+    but those of shares.
+    """
+    most = most_points(panels, window)
+    figure = go.Figure()
+    n_lines = 0
+    for number, panel in enumerate(panels, start=1):
+        axis = "y" if number == 1 else f"y{number}"
+        for band in panel.bands:
+            figure.add_traces(_band(band, axis, panel, is_log_x=is_log_x))
+        for line in panel.lines:
+            n_lines += 1
+            figure.add_traces(
+                _line(line, axis, panel, most=most, window=window, is_log_x=is_log_x,
+                      is_named=number == 1)
+            )  # fmt: skip
+    per_panel = n_lines // max(1, len(panels)) + sum(len(panel.bands) for panel in panels)
+    _lay_out(figure, panels, x_title, is_log_x, is_log_y, height, per_panel)
+    return figure
+
+
+def _line(
+    line: Line,
+    axis: str,
+    panel: Panel,
+    *,
+    most: int,
+    window: int,
+    is_log_x: bool,
+    is_named: bool,
+) -> list[go.Scatter]:
+    own, is_smoothed = look(line.slot), panel.is_noisy and window > 1
+    common = {"yaxis": axis, "xaxis": "x", "legendgroup": str(line.slot)}
+    drawn = []
+    if is_smoothed:
+        x, y = _kept(line.x, line.y, most, is_log_x=is_log_x)
+        drawn.append(
+            go.Scatter(
+                x=x, y=y, mode="lines", line={"color": own.colour, "width": 1}, opacity=0.3,
+                showlegend=False, hoverinfo="skip", name=line.name, **common,
+            )
+        )  # fmt: skip
+    values = smooth(line.y, window) if is_smoothed else line.y
+    x, y = _kept(line.x, values, most, is_log_x=is_log_x)
+    is_marked = not panel.is_noisy and len(x) <= MOST_MARKED
+    drawn.append(
+        go.Scatter(
+            x=x,
+            y=y,
+            mode="lines+markers" if is_marked else "lines",
+            line={"color": own.colour, "width": 2.2, "dash": own.dash},
+            marker={"size": 6},
+            name=escape(line.name, quote=False),
+            showlegend=is_named,
+            hovertemplate=_value(panel),
+            **common,
+        )
+    )
+    return drawn
+
+
+def _value(panel: Panel) -> str:
+    """Return what the pointer reads; the name stands beside it."""
+    return "%{y:.1%}" if panel.is_share else "%{y:.4~g}"
+
+
+def _band(band: Band, axis: str, panel: Panel, *, is_log_x: bool) -> list[go.Scatter]:
+    own = look(band.slot)
+    shown = band.x > 0 if is_log_x else np.ones(len(band.x), np.bool_)
+    x = np.asarray(band.x[shown], np.float32)
+    common = {"yaxis": axis, "xaxis": "x", "legendgroup": f"band {band.slot}", "x": x}
+    edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+    return [
+        go.Scatter(y=np.asarray(band.high[shown], np.float32), **edge, **common),
+        go.Scatter(
+            y=np.asarray(band.low[shown], np.float32), fill="tonexty",
+            fillcolor=_pale(own.colour), **edge, **common,
+        ),
+        go.Scatter(
+            y=np.asarray(band.mean[shown], np.float32), mode="lines",
+            line={"color": own.colour, "width": 3, "dash": own.dash},
+            name=escape(band.name, quote=False), hovertemplate=_value(panel),
+            showlegend=axis == "y", **common,
+        ),
+    ]  # fmt: skip
+
+
+def _pale(colour: str) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.18)"
+
+
+def _kept(
+    x: Floats, y: Floats, most: int, *, is_log_x: bool
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Return the points to draw; where the axis is logarithmic, those behind 0."""
+    if is_log_x:
+        x, y = x[x > 0], y[x > 0]
+        kept = thin(x / x[0] if len(x) else x, y, most=most, is_log=True)
+    else:
+        kept = thin(x, y, most=most)
+    return np.asarray(x[kept], np.float32), np.asarray(y[kept], np.float32)
+
+
+def _lay_out(
+    figure: go.Figure,
+    panels: Sequence[Panel],
+    x_title: str,
+    is_log_x: bool,
+    is_log_y: bool,
+    height: int,
+    n_named: int,
+) -> None:
+    n, gap = max(1, len(panels)), 0.07
+    share = (1 - gap * (n - 1)) / n
+    is_read_at_once = n_named <= MOST_HOVERED
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        hovermode="x unified" if is_read_at_once else "closest",
+        hoversubplots="axis" if is_read_at_once else "single",
+        showlegend=n_named <= MOST_NAMED,
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
+    )
+    lowest = "y" if n == 1 else f"y{n}"
+    log = Sentence("{title} (log)", {"title": x_title})
+    figure.update_layout(
+        xaxis={
+            "anchor": lowest,
+            "title": {"text": log if is_log_x else x_title},
+            "type": "log" if is_log_x else "linear",
+            "rangemode": "normal" if is_log_x else "tozero",
+            "hoverformat": ",.4~g",
+            "showspikes": is_read_at_once,
+            "spikemode": "across",
+            "spikesnap": "cursor",
+        }
+    )
+    for number, panel in enumerate(panels, start=1):
+        top = 1 - (number - 1) * (share + gap)
+        is_log = is_log_y and not panel.is_share
+        axis = {
+            "domain": [max(0.0, top - share), top],
+            "anchor": "x",
+            "title": {"text": panel.title},
+            "type": "log" if is_log else "linear",
+            "rangemode": "normal" if is_log else "tozero",
+        }
+        if panel.is_share:
+            axis |= {"range": [0, 1.04], "tickformat": ".0%"}
+        figure.update_layout({"yaxis" if number == 1 else f"yaxis{number}": axis})
