@@ -27,9 +27,12 @@ ORDER = (  # each part of tfm_core may import those in the lines above its own, 
     ("probe",),
     ("runs",),
     ("doctor",),
-    ("inspect", "cli"),
+    ("inspect",),
     ("sweeps",),
-    ("plots", "recorded", "__main__"),
+    ("plots", "recorded"),
+    ("export",),
+    ("cli",),
+    ("__main__",),
 )
 FLOOR = {part: number for number, parts in enumerate(ORDER) for part in parts}
 

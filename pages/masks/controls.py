@@ -11,6 +11,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.masks.link import MASK
 from pages.ui import state, typed, view_link, visitors
+from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.masks import lab, scores
 from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, Projected
 from tfm_core.runs.run import Run
@@ -135,7 +136,9 @@ def _run() -> Run | None:
 
 
 def _is_usable(run: Run) -> bool:
-    return run.problem is None and run.has_checkpoint and run.experiment.task.kind != "image"
+    if run.problem is not None or not run.has_checkpoint:
+        return False
+    return not isinstance(run.experiment.task, ImageTaskConfig)
 
 
 def _take_run() -> None:

@@ -77,9 +77,17 @@ def _section(section: str, config: type[Config]) -> list[Setting]:
     entries = [
         _setting(f"{section}.{name}", info)
         for name, info in config.model_fields.items()
-        if name not in _TAGS and not (section == "task" and name == "name")
+        if name not in _TAGS
+        and not (section == "task" and name == "name")
+        and not _is_carried(info)
     ]
     return sorted(entries, key=_rank)  # stable
+
+
+def _is_carried(info: FieldInfo) -> bool:
+    """Say whether a field is what a set says of itself, and no setting of a person's."""
+    extra: Any = info.json_schema_extra or {}
+    return bool(extra.get("carried"))
 
 
 def _rank(setting: Setting) -> int:

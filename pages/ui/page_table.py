@@ -75,6 +75,10 @@ _ROWS = (
         follows_run=N_("Look inside"),
     ),
     PageFacts(
+        "compare", "play", "compare/page.py", N_("Compare"), ":material/compare_arrows:",
+        view="pages.compare.link:CompareView",
+    ),
+    PageFacts(
         "build", "understand", "architecture/build.py", N_("Build"), ":material/account_tree:",
         view="pages.architecture.link:BuildView",
     ),

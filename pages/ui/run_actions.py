@@ -6,6 +6,9 @@ at the moment when it happens: a button that is not shown may be pressed all the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 import streamlit as st
 
 from pages.i18n import _, ngettext
@@ -15,6 +18,17 @@ from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A run to begin: what it does, where, and how it is called; without a name, as its task."""
+
+    experiment: Experiment
+    device: str
+    name: str | None = None
+    preset: str | None = None
+    threads: int = 1
 
 
 def start_preset(name: str) -> None:
@@ -29,25 +43,34 @@ def begin(
     experiment: Experiment, *, name: str | None = None, preset: str | None = None, threads: int = 1
 ) -> Run | None:
     """Create a run on the chosen device and queue it; None, said in a sentence, if refused."""
-    store, owner = runs_access.store(), visitors.visitor().owner
     try:
-        _check_in_hand(owner)
-        run = store.create(
-            experiment,
-            device=state.device(),
-            threads=threads,
-            name=name,
-            preset=preset,
-            owner=owner,
-        )
-        try:
-            _say_what_went(runs_access.queue().submit(run))
-        except ValueError:
-            store.discard(run)
-            raise
+        _check_in_hand(visitors.visitor().owner)
+        return enter_line(Start(experiment, state.device(), name, preset, threads))
     except (ValueError, OSError) as error:
         show.problem(error)
         return None
+
+
+def enter_line(start: Start, *, group: str | None = None) -> Run:
+    """Create a run and let it wait for its turn. Raises ValueError and OSError; nothing is left.
+
+    How many one visitor may have in hand is for the caller to check.
+    """
+    store = runs_access.store()
+    run = store.create(
+        start.experiment,
+        device=start.device,
+        threads=start.threads,
+        name=start.name,
+        preset=start.preset,
+        owner=visitors.visitor().owner,
+        group=group,
+    )
+    try:
+        _say_what_went(runs_access.queue().submit(run))
+    except ValueError:
+        store.discard(run)
+        raise
     return run
 
 
@@ -124,6 +147,24 @@ def rename(run_id: str, name: str) -> None:
         runs_access.store().rename(_owned(run_id).id, name)
     except (ValueError, OSError) as error:
         state.notify(_(error))
+
+
+def label(
+    run_ids: Iterable[str],
+    *,
+    tags: Iterable[str] | None = None,
+    note: str | None = None,
+    group: str | None = None,
+) -> bool:
+    """Give runs tags, a note or a group; None leaves one as it is. False, said, if refused."""
+    kept = None if tags is None else tuple(tags)
+    try:
+        for run_id in run_ids:
+            runs_access.store().label(_owned(run_id).id, tags=kept, note=note, group=group)
+    except (ValueError, OSError) as error:
+        state.notify(_(error))
+        return False
+    return True
 
 
 def delete(run: Run) -> None:

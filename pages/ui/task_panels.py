@@ -39,14 +39,15 @@ _TEXT = TaskPanels(
     own="pages.attention.sentence:sentence",
     own_words="attention_own_text",
 )
+_IMAGE = TaskPanels(
+    sample="pages.home.samples:pictures",
+    example_name="pages.ui.example_names:of_picture",
+    own="pages.attention.own:picture",
+    own_words="attention_own_image",
+)
 TASK_PANELS: dict[str, TaskPanels] = {
     "text": _TEXT,
-    "image": TaskPanels(
-        sample="pages.home.samples:pictures",
-        example_name="pages.ui.example_names:of_picture",
-        own="pages.attention.own:picture",
-        own_words="attention_own_image",
-    ),
+    "image": _IMAGE,
     "caption": TaskPanels(
         sample="pages.home.samples:scene",
         example_name="pages.ui.example_names:of_caption",
@@ -54,6 +55,7 @@ TASK_PANELS: dict[str, TaskPanels] = {
         own_words="attention_own_caption",
     ),
     "corpus": _TEXT,
+    "own-pictures": _IMAGE,
 }
 if lacking := set(TASK_KINDS) - set(TASK_PANELS):
     raise LookupError(f"Pages show nothing of tasks of the kind {', '.join(sorted(lacking))}.")

@@ -10,7 +10,7 @@ import torch
 from tfm_core.config import IMAGE_TASKS, ImageTaskConfig
 from tfm_core.data.embedded import read_embedded
 from tfm_core.data.image_data import DataUnavailable, ImageSplit, data_dir, load_images, split_off
-from tfm_core.data.image_files import SOURCES
+from tfm_core.data.picture_sources import SOURCES
 from tfm_core.data.torchvision_import import torchvision
 
 

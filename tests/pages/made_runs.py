@@ -23,13 +23,14 @@ def made_run(
     name: str = "Backwards",
     experiment: Experiment | None = None,
     reason: str | None = None,
+    owner: str | None = None,
 ) -> Run:
     """A run that did ``step`` steps: accuracy rises from 0.1, and is measured three times.
 
     A state that needs a worker gets the process of the test for it.
     """
     chosen = experiment or PRESETS["reverse"].experiment
-    run = store.create(chosen, name=name, state=state)
+    run = store.create(chosen, name=name, state=state, owner=owner)
     total = step if state == "finished" else chosen.training.steps
     status = dataclasses.replace(
         run.status, state=state, step=step, total_steps=total, seconds=61.0, reason=reason

@@ -7,7 +7,7 @@ from tfm_core.config.captioner import CaptionerConfig
 from tfm_core.config.codec import from_json, from_query, to_json, to_query
 from tfm_core.config.corpus_tasks import CORPUS_TASKS, CorpusTaskConfig
 from tfm_core.config.experiment import Experiment, sequence_len
-from tfm_core.config.image_tasks import IMAGE_TASKS
+from tfm_core.config.image_tasks import IMAGE_TASKS, ImageTaskConfig
 from tfm_core.config.model import (
     DEPTHS,
     MODEL_CONFIGS,
@@ -19,12 +19,12 @@ from tfm_core.config.model import (
     TransformerConfig,
     ViTConfig,
 )
+from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.task import (
     TASK_CONFIGS,
     TASK_FACTS,
-    ImageTaskConfig,
     TaskConfig,
     TextTaskConfig,
     task_config,
@@ -57,6 +57,7 @@ __all__ = [
     "Experiment",
     "ImageTaskConfig",
     "ModelConfig",
+    "OwnPicturesTaskConfig",
     "PictureTaskConfig",
     "Problem",
     "RecurrentConfig",

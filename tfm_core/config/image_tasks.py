@@ -1,10 +1,14 @@
-"""The image tasks by name: the shape of the pictures and their classes."""
+"""The image tasks by name: the shape of the pictures and their classes, and their settings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
+from pydantic import model_validator
+
+from tfm_core.config.base import CrossError, knob
+from tfm_core.config.reads import PictureTaskConfig
 from tfm_core.sentences import N_
 
 ImageTaskName = Literal["mnist-5000", "mnist", "fashion-mnist", "cifar-10"]
@@ -88,3 +92,74 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
         10000,
     ),
 }
+
+
+class ImageTaskConfig(PictureTaskConfig):
+    """Image classification."""
+
+    tasks: ClassVar[dict[str, ImageTaskFacts]] = IMAGE_TASKS
+    kind: Literal["image"] = "image"
+    name: ImageTaskName = knob("mnist-5000", N_("Task"), N_("What the model learns."))
+    shift: float = knob(
+        1.0,
+        N_("Shift"),
+        N_("Training pictures move by up to this many pixels."),
+        ge=0,
+        le=8,
+        step=0.5,
+        advanced=True,
+    )
+    rotation: float = knob(
+        0.0,
+        N_("Rotation"),
+        N_("Training pictures turn by up to this many degrees."),
+        ge=0,
+        le=45,
+        step=1,
+        advanced=True,
+    )
+    scale: float = knob(
+        0.0,
+        N_("Scale"),
+        N_("Training pictures grow or shrink by up to this share."),
+        ge=0,
+        le=0.5,
+        step=0.05,
+        advanced=True,
+    )
+    n_validation: int = knob(
+        500,
+        N_("Validation pictures"),
+        N_("Held out of the training set and measured during training."),
+        ge=8,
+        le=10_000,
+        step=100,
+        advanced=True,
+    )
+
+    @property
+    def facts(self) -> ImageTaskFacts:
+        """Label, help and picture shape of this task."""
+        return IMAGE_TASKS[self.name]
+
+    @model_validator(mode="after")
+    def _leaves_pictures(self) -> Self:
+        if self.n_validation >= self.facts.n_train:
+            raise CrossError(
+                "n_validation",
+                "n_validation {n_validation} leaves nothing of the {n_train} training pictures; "
+                "choose fewer.",
+                n_validation=self.n_validation,
+                n_train=self.facts.n_train,
+            )
+        return self
+
+    @property
+    def image_size(self) -> int:
+        """Pixels to a side."""
+        return self.facts.image_size
+
+    @property
+    def channels(self) -> int:
+        """1 for grey pictures, 3 for coloured ones."""
+        return self.facts.channels

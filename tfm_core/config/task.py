@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 from tfm_core.config.base import CrossError, knob, tagged
 from tfm_core.config.caption_task import CaptionTaskConfig, CaptionTaskFacts
 from tfm_core.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
-from tfm_core.config.image_tasks import IMAGE_TASKS, ImageTaskFacts, ImageTaskName
-from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
+from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
+from tfm_core.config.own_pictures import OwnPicturesTaskConfig
+from tfm_core.config.reads import SequenceTaskConfig
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName, shares
 from tfm_core.sentences import N_
 
@@ -113,78 +114,9 @@ class TextTaskConfig(SequenceTaskConfig):
         return self
 
 
-class ImageTaskConfig(PictureTaskConfig):
-    """Image classification."""
-
-    tasks: ClassVar[dict[str, ImageTaskFacts]] = IMAGE_TASKS
-    kind: Literal["image"] = "image"
-    name: ImageTaskName = knob("mnist-5000", N_("Task"), N_("What the model learns."))
-    shift: float = knob(
-        1.0,
-        N_("Shift"),
-        N_("Training pictures move by up to this many pixels."),
-        ge=0,
-        le=8,
-        step=0.5,
-        advanced=True,
-    )
-    rotation: float = knob(
-        0.0,
-        N_("Rotation"),
-        N_("Training pictures turn by up to this many degrees."),
-        ge=0,
-        le=45,
-        step=1,
-        advanced=True,
-    )
-    scale: float = knob(
-        0.0,
-        N_("Scale"),
-        N_("Training pictures grow or shrink by up to this share."),
-        ge=0,
-        le=0.5,
-        step=0.05,
-        advanced=True,
-    )
-    n_validation: int = knob(
-        500,
-        N_("Validation pictures"),
-        N_("Held out of the training set and measured during training."),
-        ge=8,
-        le=10_000,
-        step=100,
-        advanced=True,
-    )
-
-    @property
-    def facts(self) -> ImageTaskFacts:
-        """Label, help and picture shape of this task."""
-        return IMAGE_TASKS[self.name]
-
-    @model_validator(mode="after")
-    def _leaves_pictures(self) -> Self:
-        if self.n_validation >= self.facts.n_train:
-            raise CrossError(
-                "n_validation",
-                "n_validation {n_validation} leaves nothing of the {n_train} training pictures; "
-                "choose fewer.",
-                n_validation=self.n_validation,
-                n_train=self.facts.n_train,
-            )
-        return self
-
-    @property
-    def image_size(self) -> int:
-        """Pixels to a side."""
-        return self.facts.image_size
-
-    @property
-    def channels(self) -> int:
-        """1 for grey pictures, 3 for coloured ones."""
-        return self.facts.channels
-
-
-AnyTask = TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig
+AnyTask = (
+    TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig | OwnPicturesTaskConfig
+)
 TaskConfig = Annotated[AnyTask, Field(discriminator="kind")]
 TaskFacts = TextTaskFacts | ImageTaskFacts | CaptionTaskFacts | CorpusTaskFacts
 TASK_CONFIGS: dict[str, type[AnyTask]] = tagged(AnyTask, "kind")

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from tfm_core.config.caption_task import CaptionTaskConfig
-from tfm_core.config.task import ImageTaskConfig
+from tfm_core.config.image_tasks import ImageTaskConfig
 from tfm_core.data.caption_words import Caption, caption, vocabulary
 from tfm_core.data.compose import Changes, compose
 from tfm_core.data.download import Progress

@@ -8,11 +8,55 @@ from __future__ import annotations
 
 import math
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 
 from tfm_core.data.download import DataUnavailable
+from tfm_core.sentences import N_, StudentError
+
+TYPES = {  # what the third byte says, and the bytes of a value
+    0x08: ("unsigned bytes", 1),
+    0x09: ("signed bytes", 1),
+    0x0B: ("16-bit numbers", 2),
+    0x0C: ("32-bit numbers", 4),
+    0x0D: ("32-bit fractions", 4),
+    0x0E: ("64-bit fractions", 8),
+}
+MOST_HEADER = 4 + 4 * 4
+"""Bytes that say what a file holds, of one with at most four dimensions."""
 
 _UNSIGNED_BYTE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class IdxHeader:
+    """What the beginning of a file says it holds: values of one byte, in these dimensions."""
+
+    shape: tuple[int, ...]
+
+    @property
+    def n_header(self) -> int:
+        """Bytes before the first value."""
+        return 4 + 4 * len(self.shape)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that the whole file must have."""
+        return self.n_header + math.prod(self.shape)
+
+
+def idx_header(begin: bytes) -> IdxHeader:
+    """Return what the first bytes of a file say. Raises ValueError, in a sentence, if not IDX."""
+    n_dimensions = begin[3] if len(begin) >= 4 else 0
+    is_idx = begin[:2] == b"\0\0" and len(begin) >= 4 and begin[2] in TYPES
+    if not is_idx or not 1 <= n_dimensions <= 4 or len(begin) < 4 + 4 * n_dimensions:
+        raise StudentError("it does not begin like an IDX file")
+    if begin[2] != _UNSIGNED_BYTE:
+        raise StudentError(
+            "it is an IDX file of {values}, but only unsigned bytes (0 to 255) are read",
+            values=TYPES[begin[2]][0],
+        )
+    return IdxHeader(struct.unpack(f">{n_dimensions}I", begin[4 : 4 + 4 * n_dimensions]))
 
 
 def idx_count(path: Path, shape: tuple[int, ...]) -> int:
@@ -20,28 +64,36 @@ def idx_count(path: Path, shape: tuple[int, ...]) -> int:
 
     shape: (28, 28) for pictures, () for labels. Raises DataUnavailable, naming the file.
     """
-    n_dimensions = 1 + len(shape)
-    begins = struct.pack(">BBBB", 0, 0, _UNSIGNED_BYTE, n_dimensions)
-    n_header = len(begins) + 4 * n_dimensions
     try:
         with path.open("rb") as file:
-            header = file.read(n_header)
+            begin = file.read(MOST_HEADER)
         size = path.stat().st_size
     except OSError as error:
         raise DataUnavailable(
             "{path} cannot be read: {strerror}.", path=path, strerror=error.strerror
         ) from None
-    found: tuple[int, ...] = ()
-    if len(header) == n_header and header.startswith(begins):
-        found = struct.unpack(f">{n_dimensions}I", header[len(begins) :])
-    right = n_header + math.prod(found)
-    if not found or found[1:] != shape or not found[0]:
-        each = " x ".join(map(str, ("n", *shape)))
-        problem = f"it does not begin like an IDX file of {each}"
-    elif size != right:
-        problem = f"it has {size} bytes, but {right} would be right"
-    else:
-        return found[0]
+    each = " x ".join(map(str, ("n", *shape)))
+    problem = N_("it does not begin like an IDX file of {each}", each=each)
+    try:
+        header = idx_header(begin)
+    except StudentError:
+        header = IdxHeader(())
+    is_fitting = len(header.shape) == 1 + len(shape) and header.shape[1:] == shape
+    if is_fitting and header.shape[0]:
+        if size == header.n_bytes:
+            return header.shape[0]
+        problem = N_(
+            "it has {size} bytes, but {right} would be right", size=size, right=header.n_bytes
+        )
+    elif header.shape and all(header.shape) and size == header.n_bytes:
+        raise DataUnavailable(
+            "{path} is a whole IDX file, but of {found}, where {each} would be right: it is a set "
+            "of your own. Take it in on the page “Own data”, and put it elsewhere: the official "
+            "file is downloaded then.",
+            path=path,
+            found=" x ".join(map(str, header.shape)),
+            each=each,
+        )
     raise DataUnavailable(
         "{path} is damaged: {problem}. Delete it, and it is downloaded again.",
         path=path,

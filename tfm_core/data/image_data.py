@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from tfm_core.config.image_tasks import ImageTaskFacts
-from tfm_core.config.task import ImageTaskConfig
+from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.data.image_files import DataUnavailable, Progress, data_dir, read_images
 from tfm_core.data.moving import moved, normalised
 from tfm_core.sentences import StudentError
@@ -83,6 +82,21 @@ def load_images(
     rest, test = ImageSplit(*train), ImageSplit(*official)
     generator = torch.Generator().manual_seed(seed)
     return replace(_shared_out(facts, test, rest, config, generator), remark=remark)
+
+
+def divided(
+    config: ImageTaskConfig,
+    rest: ImageSplit,
+    test: ImageSplit,
+    *,
+    seed: int,
+    validation: ImageSplit | None = None,
+) -> ImageData:
+    """Return the data of a test and the rest, of which the seed draws the validation if none is."""
+    if validation is None:
+        generator = torch.Generator().manual_seed(seed)
+        return _shared_out(config.facts, test, rest, config, generator)
+    return ImageData(config.facts, rest, validation, test, *pixel_statistics(rest.images))
 
 
 def _shared_out(

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import tarfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,42 +18,12 @@ from torch import Tensor
 from tfm_core.config.image_tasks import ImageTaskFacts
 from tfm_core.data.download import DataUnavailable, Progress, fetch, matches, unpack_gzip
 from tfm_core.data.idx import idx_count
+from tfm_core.data.picture_sources import SOURCES, DownloadSource
 from tfm_core.sentences import N_
 
 __all__ = ["DataUnavailable", "Progress", "data_dir", "read_images"]
 
 Part = tuple[Tensor, Tensor]  # images uint8 (N, C, H, W), labels int64 (N,)
-
-
-@dataclass(frozen=True, slots=True)
-class DownloadSource:
-    """The torchvision dataset of a task, and mirrors to try after its own.
-
-    unpacked: MD5 of the official files once they are unpacked, where known.
-    """
-
-    dataset: str
-    mirrors: tuple[str, ...] = ()
-    unpacked: Mapping[str, str] = field(default_factory=dict)
-
-
-SOURCES = {
-    "mnist": DownloadSource(
-        "MNIST",
-        ("https://storage.googleapis.com/cvdf-datasets/mnist/",),
-        {
-            "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
-            "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
-            "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
-            "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
-        },
-    ),
-    "fashion-mnist": DownloadSource(
-        "FashionMNIST",
-        ("https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",),
-    ),
-    "cifar-10": DownloadSource("CIFAR10"),
-}
 
 
 def data_dir() -> Path:
@@ -83,8 +52,8 @@ def read_images(
         if images.shape != expected or int(labels.max()) >= facts.n_classes:
             raise DataUnavailable(
                 "{label} in {data_dir} has pictures {shape} and labels up to {highest}, but "
-                "{expected} and {last} would be right; delete its files, and they are "
-                "downloaded again.",
+                "{expected} and {last} would be right. If they are your own, take them in on the "
+                "page “Own data”; put them elsewhere, and the official ones are downloaded.",
                 label=facts.label,
                 data_dir=data_dir(),
                 shape=tuple(images.shape),

@@ -44,13 +44,13 @@ def picture_to_input(
     picture: the bytes of a PNG, JPEG or other file, or uint8 (H, W), (H, W, 3) or (H, W, 4). Raises
     ValueError, in a sentence: not a picture, more than 10 MB, blank.
     """
-    image, size = _opened(picture)
+    image, size = opened(picture)
     notes: list[str] = []
     side = facts.image_size
     if facts.channels == 3:
-        colours = _square(_flattened(image).convert("RGB"), side, notes, size)
+        colours = _square(flattened(image).convert("RGB"), side, notes, size)
         return np.asarray(colours).transpose(2, 0, 1).copy(), notes
-    flat = _flattened(image)
+    flat = flattened(image)
     if flat.mode != "L":
         notes.append(N_("Made grey."))
     grey = np.asarray(flat.convert("L"))
@@ -91,7 +91,7 @@ def from_text(text: str, facts: ImageTaskFacts) -> npt.NDArray[np.uint8]:
     return np.frombuffer(raw, np.uint8).reshape(shape).copy()
 
 
-def _opened(picture: bytes | npt.NDArray[np.uint8]) -> tuple[Image.Image, Size]:
+def opened(picture: bytes | npt.NDArray[np.uint8]) -> tuple[Image.Image, Size]:
     """Return the picture opened and turned upright, and its size before it was made smaller.
 
     Raises ValueError.
@@ -123,6 +123,8 @@ def _opened(picture: bytes | npt.NDArray[np.uint8]) -> tuple[Image.Image, Size]:
             size = image.size
             image.draft(None, (_LARGE, _LARGE))  # of a JPEG, as small as it may be decoded
             image.load()
+            if image.mode.startswith("I;16"):  # Pillow would cut what is brighter than 255
+                image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
             shrunk = _shrunk(image)
             upright = ImageOps.exif_transpose(shrunk)
             if (upright.width > upright.height) != (shrunk.width > shrunk.height):
@@ -166,7 +168,7 @@ def _shrunk(image: Image.Image) -> Image.Image:
     return image.reduce(factor) if factor > 1 and image.mode not in {"P", "1"} else image
 
 
-def _flattened(image: Image.Image) -> Image.Image:
+def flattened(image: Image.Image) -> Image.Image:
     """Return the picture without transparency, on a ground that its strokes stand out from."""
     from PIL import Image
 

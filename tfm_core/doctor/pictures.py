@@ -1,12 +1,17 @@
-"""The files of MNIST: whether the full set is there and is the official one."""
+"""The picture sets that were put into the folder of data: whose they are, and whether whole."""
 
 from __future__ import annotations
 
-from tfm_core.data.download import matches
-from tfm_core.data.image_files import SOURCES, data_dir
+from pathlib import Path
+
+from tfm_core.data.download import DataUnavailable, matches
+from tfm_core.data.idx import idx_count
+from tfm_core.data.image_files import data_dir
+from tfm_core.data.picture_sources import SOURCES
 from tfm_core.doctor.finding import Finding
 
-_ANEW = "Do: delete them; they are downloaded again when they are asked for."
+_ANEW = "Do: put them elsewhere; whole ones are downloaded when they are asked for."
+_OWN = "If they are yours, all is well. For the official set, put them elsewhere: it is downloaded."
 
 
 def check_mnist() -> Finding:
@@ -20,10 +25,25 @@ def check_mnist() -> Finding:
         return Finding("MNIST", "ok", words)
     others = sorted(name for name in plain if not matches(folder / name, source.unpacked[name]))
     if others:
-        words = f"In {folder.absolute()} these are not the official files: {', '.join(others)}."
-        return Finding("MNIST", "warning", words, f"If that isn't meant: {_ANEW}")
+        return _others(folder, others)
     missing = sorted(source.unpacked.keys() - plain - packed)
     if missing:
         words = f"{folder.absolute()} lacks {', '.join(missing)}; the first training fetches them."
         return Finding("MNIST", "warning", words)
     return Finding("MNIST", "ok", f"{folder.absolute()} has all of it.")
+
+
+def _others(folder: Path, names: list[str]) -> Finding:
+    """Tell a set of one's own, of as many pictures as there are, from files that are damaged."""
+    counts, damaged = {}, []
+    for name in names:
+        try:
+            counts[name] = idx_count(folder / name, (28, 28) if "images" in name else ())
+        except DataUnavailable:
+            damaged.append(name)
+    if damaged:
+        words = f"In {folder.absolute()} these are not the official files: {', '.join(damaged)}."
+        return Finding("MNIST", "warning", f"{words} No training can read them.", _ANEW)
+    held = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
+    words = f"{folder.absolute()} holds a set of your own, used as it is: {held}."
+    return Finding("MNIST", "warning", words, _OWN)

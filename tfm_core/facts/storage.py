@@ -9,7 +9,13 @@ than many of which some heads are missing.
 
 from __future__ import annotations
 
-from tfm_core.config import CaptionerConfig, EncoderDecoderConfig, Experiment, RecurrentConfig
+from tfm_core.config import (
+    CaptionerConfig,
+    EncoderDecoderConfig,
+    Experiment,
+    ImageTaskConfig,
+    RecurrentConfig,
+)
 from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.compute import layers, lengths
@@ -29,7 +35,7 @@ HALF, FULL = 2, 4  # bytes of a number in a snapshot, in a checkpoint
 
 def n_examples(experiment: Experiment) -> int:
     """Return how many examples a snapshot looks at, at most."""
-    return N_PICTURES if experiment.task.kind == "image" else N_SENTENCES
+    return N_PICTURES if isinstance(experiment.task, ImageTaskConfig) else N_SENTENCES
 
 
 def attention_numbers(experiment: Experiment) -> int:

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfm_core.data.own import place
 from tfm_core.facts import storage
 from tfm_core.reading import Unreadable, is_number, object_of
 from tfm_core.runs import (
@@ -281,7 +282,8 @@ class _Execution:
 def _trained(run: Run, control: Control, recorder: Recorder, listener: Listener | None) -> Ending:
     """Train, and return how it ended, whatever happens on the way."""
     try:
-        return _Execution(run, control, recorder, listener).go()
+        with place.below(run.folder.parent):
+            return _Execution(run, control, recorder, listener).go()
     except claim.RunHeld:
         raise
     except KeyboardInterrupt:

@@ -33,6 +33,8 @@ import threading
 import time
 from collections.abc import Iterator
 
+from tfm_core.data.own import place, sets
+from tfm_core.data.own.sets import SetDamaged, SetMissing
 from tfm_core.runs import claim, fits, locks, requests, room, settings, sweep, tickets, troubles
 from tfm_core.runs.atomic import read_json
 from tfm_core.runs.failures import refusal, told
@@ -122,11 +124,12 @@ class RunQueue:
         waiting = [name for name in tickets.waiting(self.store.root) if name != run.id]
         try:
             self.limits.check(run.experiment, n_queued=len(waiting))
+            self._check_data(run)
             fits.check(run.experiment, run.meta.device)
             there = room.look(self.store.root, ())
             fits.check_disk(run.experiment, there.free + there.deleted)
             gone = self._make_way(run)
-        except (LimitReached, TooLarge) as error:
+        except (LimitReached, TooLarge, SetMissing, SetDamaged) as error:
             stopped = dataclasses.replace(status, state="stopped", reason=error.sentence)
             with contextlib.suppress(OSError):  # a full disk is not what it is refused for
                 write_status(run.folder, stopped)
@@ -154,6 +157,7 @@ class RunQueue:
             )
         self.limits.check(run.experiment, n_queued=len(tickets.waiting(self.store.root)))
         self.limits.check_trained(status.seconds - status.parent_seconds)
+        self._check_data(run)
         fits.check(run.experiment, run.meta.device)
         gone = self._make_way(run)
         words = None if run.has_checkpoint else N_("It starts again from the beginning.")
@@ -164,6 +168,21 @@ class RunQueue:
         tickets.add(self.store.root, run.id)
         self._wake.set()
         return gone
+
+    @told()
+    def admit(self, run: Run) -> int:
+        """Keep a run that was brought from elsewhere; return how many were deleted for it.
+
+        Raises LimitReached, in a sentence, where this server would not train one like it, or has
+        no room.
+        """
+        self.limits.check(run.experiment, n_queued=0)
+        return self._make_way(run)
+
+    def _check_data(self, run: Run) -> None:
+        """Raise ValueError, in a sentence, where a run learns from a set that is not there."""
+        with place.below(self.store.root):
+            sets.check(run.experiment.task)
 
     def position(self, run_id: str) -> int | None:
         """Return the place of a run in the line, from 1, or None where it doesn't wait."""

@@ -18,6 +18,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from tfm_core.config import ConfigError, Experiment, from_json
+from tfm_core.data.own import place
 from tfm_core.presets import PRESETS
 from tfm_core.probe.form import SnapshotForm, form_of
 from tfm_core.probe.types import Array, Probe, Snapshot
@@ -32,11 +33,12 @@ from tfm_core.reading import (
     object_of,
     open_plain,
 )
-from tfm_core.runs import claim, labels, requests, snapshots, tickets, weights
+from tfm_core.runs import claim, labels, origin, requests, snapshots, tickets, weights
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.curves import Curves, EventReader
 from tfm_core.runs.failures import told
 from tfm_core.runs.labels import MAX_NAME, Labels
+from tfm_core.runs.origin import Origin
 from tfm_core.runs.outcome import Outcome, outcome_of
 from tfm_core.runs.remembered import Remembered
 from tfm_core.runs.requests import RequestKind
@@ -124,6 +126,11 @@ class Run:
         The name is what a person called the run, else the one that it was begun with.
         """
         return self._read_meta[0]
+
+    @cached_property
+    def origin(self) -> Origin | None:
+        """Where it was trained, for a run that was brought from elsewhere. Never raises."""
+        return origin.read(self.folder)
 
     @property
     def labels(self) -> Labels:
@@ -354,7 +361,7 @@ def _is(form: re.Pattern[str], value: object) -> bool:
 
 
 _MOST_EXPERIMENT, _MOST_META = 2**24, 2**16
-ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
+ID = re.compile(rf"(?!{place.FOLDER}$)[A-Za-z0-9_-]{{8,64}}")  # that folder is no run
 _OWNER = re.compile(r"[0-9a-f]{64}")
 _META_CHECKS: dict[str, Callable[[object], bool]] = {
     "name": lambda value: is_line(value, MAX_NAME),

@@ -42,6 +42,7 @@ class Settings:
     max_weights: int = 16_000_000
     max_disk: int | None = None
     max_runs: int | None = None
+    max_own_data: int | None = None
     public: bool = False
     open: bool = True
     host_key: str | None = None
@@ -293,6 +294,15 @@ VARIABLES = (
         "only shows; nothing is deleted",
         whole,
         public=1_000,
+    ),
+    Variable(
+        "TFM_MAX_OWN_DATA",
+        "max_own_data",
+        "room for the data sets that visitors add",
+        "no limit; public: 2GB",
+        "none can be added",
+        size,
+        public=2 * 10**9,
     ),
     Variable(
         "TFM_PUBLIC",

@@ -256,6 +256,32 @@ class RunStore:
 
         return self._add(write)
 
+    @told()
+    def bring(
+        self,
+        experiment: Experiment,
+        status: Status,
+        fill: Callable[[Path], None],
+        *,
+        name: str,
+        threads: int = 1,
+        preset: str | None = None,
+        owner: str | None = None,
+    ) -> Run:
+        """Make a run of what was trained elsewhere, whole at once; it goes on on the CPU.
+
+        status: of a run that is over. fill: writes what it has beside experiment and status into a
+        folder that no list shows yet; where it raises, nothing is left. Raises ValueError, in a
+        sentence.
+        """
+        meta = Meta(labels.a_name(name), _now(), threads=threads, preset=preset, owner=owner)
+
+        def write(folder: Path) -> None:
+            _write_new(folder, experiment, meta, status)
+            fill(folder)
+
+        return self._add(write)
+
     def _mine(self, run_id: str, verb: str) -> Run:
         run = self.get(run_id)
         if run.meta.recorded:

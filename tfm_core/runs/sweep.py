@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tfm_core.data.own import place
 from tfm_core.runs import trash, weights
 from tfm_core.runs.status import read_status
 
@@ -41,7 +42,9 @@ _PARTS = (
 
 def sweep(root: Path) -> int:
     """Remove what is left over in a folder of runs; return how many things went. Never raises."""
-    n_swept = trash.empty(root, older_than=trash.KEPT_SECONDS)
+    n_swept = sum(
+        trash.empty(folder, older_than=trash.KEPT_SECONDS) for folder in (root, root / place.FOLDER)
+    )
     for path in left_over(root):
         is_folder = path.is_dir() and not path.is_symlink()
         n_swept += trash.remove(path) if is_folder else _unlink(path)
@@ -50,7 +53,8 @@ def sweep(root: Path) -> int:
 
 def left_over(root: Path) -> Iterator[Path]:
     """Yield folders and files that nobody will finish, each looked at just before. Never raises."""
-    for folder in (root, root / trash.FOLDER):
+    own = root / place.FOLDER
+    for folder in (root, root / trash.FOLDER, own, own / trash.FOLDER):
         for entry in _entries(folder):
             is_left = entry.name.startswith((DRAFT, trash.GOING))
             if is_left and _is_quiet(entry.path):

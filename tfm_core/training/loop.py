@@ -17,7 +17,7 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.data.download import Progress
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import Data, load
@@ -135,7 +135,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         objective=objective,
         model=model,
         patience=Patience(experiment.training.patience),
-        descent=Descent(_lowest(objective, may_be_zero=task.kind == "image")),
+        descent=Descent(_lowest(objective, may_be_zero=isinstance(task, ImageTaskConfig))),
         optimizer=make_optimizer(model, experiment.training),
         scaler=torch.amp.GradScaler(torch_device.type, enabled=precision.scales_loss),
     )

@@ -8,7 +8,7 @@ here; what pages show of it stands in ``pages.ui.task_panels``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tfm_core.sentences import N_, StudentError
@@ -85,7 +85,7 @@ IMAGE = TaskKind(
     help=N_("Say what a picture shows, as one of a few classes."),
     source="LeCun et al. 1998",
     reads="pixels",
-    config="tfm_core.config.task:ImageTaskConfig",
+    config="tfm_core.config.image_tasks:ImageTaskConfig",
     load="tfm_core.data.image_data:load_images",
     shape="tfm_core.data.shape:image_shape",
     objective="tfm_core.training.objectives:ImageObjective",
@@ -139,4 +139,12 @@ CORPUS = TaskKind(
     class_name="tfm_core.inspect.training_step.batch:token_name",
     walk="tfm_core.inspect.walk.texts:of_texts",
 )
-TASK_KINDS = Registry("kind of task", TEXT, IMAGE, CAPTION, CORPUS)
+OWN_PICTURES = replace(
+    IMAGE,
+    name="own-pictures",
+    label=N_("Pictures of your own"),
+    help=N_("Say what a picture shows, as one of your own classes."),
+    config="tfm_core.config.own_pictures:OwnPicturesTaskConfig",
+    load="tfm_core.data.own.pictures_task:load_own_pictures",
+)
+TASK_KINDS = Registry("kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES)

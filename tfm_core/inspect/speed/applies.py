@@ -9,6 +9,8 @@ from tfm_core.config import (
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     Experiment,
+    ImageTaskConfig,
+    TextTaskConfig,
     ViTConfig,
 )
 from tfm_core.sentences import N_
@@ -59,7 +61,7 @@ def _needs_pictures(experiment: Experiment, device: str) -> str | None:
 
 
 def _needs_plain_data(experiment: Experiment, device: str) -> str | None:
-    if experiment.task.kind in {"image", "text"}:
+    if isinstance(experiment.task, ImageTaskConfig | TextTaskConfig):
         return None
     return N_("The data of this task is neither pictures alone nor pairs of sentences.")
 

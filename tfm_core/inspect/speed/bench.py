@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import Experiment, ImageTaskConfig, TextTaskConfig
+from tfm_core.config import Experiment, ImageTaskConfig, OwnPicturesTaskConfig, TextTaskConfig
 from tfm_core.data.image_data import EMBEDDED
 from tfm_core.inspect.speed.cases import Equality
 from tfm_core.sentences import StudentError
@@ -97,10 +97,8 @@ def without_chance(experiment: Experiment) -> Experiment:
     off = {name: 0.0 for name in ("shift", "rotation", "scale") if name in type(task).model_fields}
     if off:
         task = task.replace(**off)
-    if isinstance(task, ImageTaskConfig) and (task.facts.image_size, task.facts.channels) == (
-        28,
-        1,
-    ):
+    is_small = isinstance(task, ImageTaskConfig) and (task.image_size, task.channels) == (28, 1)
+    if is_small and not isinstance(task, OwnPicturesTaskConfig):
         n = min(task.n_validation, 500)
         task = task.replace(name=EMBEDDED, n_validation=n)
     if isinstance(task, TextTaskConfig):

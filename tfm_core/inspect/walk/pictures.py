@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tfm_core.config import Experiment, ImageTaskConfig, ViTConfig
+from tfm_core.config import Experiment, ImageTaskConfig, OwnPicturesTaskConfig, ViTConfig
 from tfm_core.config.shape import patches_per_side
 from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
+from tfm_core.data.own.pictures_task import load_own_pictures
 from tfm_core.data.shape import data_shape
 from tfm_core.inspect.attention.budget import at_once
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
@@ -41,7 +43,7 @@ def of_pictures(
     n = at_once(experiment, len(images))
     images, labels = images[:n], labels[:n]
     pixels = torch.from_numpy(np.array(images))
-    if config.name != EMBEDDED:
+    if config.name != EMBEDDED and not isinstance(config, OwnPicturesTaskConfig):
         notes.append(
             N_("Mean and deviation are those of these few pictures, so numbers differ a little.")
         )
@@ -64,6 +66,8 @@ def _some_pictures(
     config: ImageTaskConfig, seed: int
 ) -> tuple[npt.NDArray[np.uint8], list[int], str]:
     """Return a picture of each class from the set that comes with the app, or noise of its size."""
+    if isinstance(config, OwnPicturesTaskConfig):
+        return _own_pictures(config, seed)
     if config.facts.channels == 1 and config.facts.image_size == 28:
         small = ImageTaskConfig(name=EMBEDDED)
         split = load_images(small, seed=seed).validation
@@ -75,10 +79,27 @@ def _some_pictures(
         if "fashion" in config.name:
             return split.images[chosen].numpy(), [], note
         return split.images[chosen].numpy(), list(range(N_PICTURES)), note
+    words = N_("No picture of this task is here before a training; noise stands in.")
+    return *_noise(config, seed), words
+
+
+def _own_pictures(
+    config: OwnPicturesTaskConfig, seed: int
+) -> tuple[npt.NDArray[np.uint8], list[int], str]:
+    """Return pictures of the set, of different classes where it has as many; else noise."""
+    try:
+        split = load_own_pictures(config, seed=seed).validation
+    except ValueError as error:
+        return *_noise(config, seed), str(error)
+    chosen = split.labels.argsort(stable=True)
+    chosen = chosen[:: max(1, len(chosen) // N_PICTURES)][:N_PICTURES]
+    return split.images[chosen].numpy(), split.labels[chosen].tolist(), ""
+
+
+def _noise(config: ImageTaskConfig, seed: int) -> tuple[npt.NDArray[np.uint8], list[int]]:
     facts = config.facts
     size = (N_PICTURES, facts.channels, facts.image_size, facts.image_size)
-    noise = np.random.default_rng(seed).integers(0, 256, size, dtype=np.uint8)
-    return noise, [], N_("No picture of this task is here before a training; noise stands in.")
+    return np.random.default_rng(seed).integers(0, 256, size, dtype=np.uint8), []
 
 
 def _statistics(config: ImageTaskConfig, seed: int, pixels: Tensor) -> tuple[Tensor, Tensor]:
@@ -86,4 +107,8 @@ def _statistics(config: ImageTaskConfig, seed: int, pixels: Tensor) -> tuple[Ten
     if config.name == EMBEDDED:
         data = load_images(config, seed=seed)
         return data.mean, data.std
+    if isinstance(config, OwnPicturesTaskConfig):
+        with suppress(ValueError):  # the set is gone: what is left is looked at
+            data = load_own_pictures(config, seed=seed)
+            return data.mean, data.std
     return pixel_statistics(pixels)

@@ -1,0 +1,51 @@
+"""Files as people upload them, made small: zips of pictures, IDX."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import struct
+import zipfile
+from collections.abc import Mapping
+
+import numpy as np
+from PIL import Image
+
+
+def png(values: np.ndarray, form: str = "PNG") -> bytes:
+    """Return uint8 (H, W) or (H, W, 3) as a file."""
+    file = io.BytesIO()
+    Image.fromarray(values).save(file, form)
+    return file.getvalue()
+
+
+def stripes(n: int, *, seed: int = 0, height: int = 20, width: int = 20) -> dict[str, bytes]:
+    """Return ``n`` pictures of each of two classes, bars that lie or stand, by path."""
+    rng = np.random.default_rng(seed)
+    found = {}
+    for at in range(n):
+        for name in ("lying", "standing"):
+            values = rng.integers(0, 60, (height, width)).astype(np.uint8)
+            place = rng.integers(3, 12)
+            rows = slice(place, place + 4)
+            values[rows if name == "lying" else slice(None)][
+                :, slice(None) if name == "lying" else rows
+            ] = 250
+            found[f"bars/{name}/{at}.png"] = png(values)
+    return found
+
+
+def packed(files: Mapping[str, bytes]) -> bytes:
+    """Return a zip of files by path."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, content in files.items():
+            archive.writestr(path, content)
+    return file.getvalue()
+
+
+def idx(values: np.ndarray, *, zipped: bool = False) -> bytes:
+    """Return uint8 values as an IDX file."""
+    shape = struct.pack(f">BBBB{values.ndim}I", 0, 0, 8, values.ndim, *values.shape)
+    content = shape + values.astype(np.uint8).tobytes()
+    return gzip.compress(content) if zipped else content

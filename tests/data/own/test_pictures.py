@@ -1,0 +1,365 @@
+import hashlib
+import io
+import stat
+import struct
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+
+from tests.data.own.files import idx, packed, png, stripes
+from tfm_core.data.own import pictures, pictures_zip
+from tfm_core.data.own.pictures import Form, Pictures, read_pictures
+from tfm_core.data.own.pictures_findings import counts, duplicates, findings
+from tfm_core.data.picture_sources import SOURCES, DownloadSource
+from tfm_core.doctor.pictures import check_mnist
+
+SMALL = Form(size=16)
+BARS = stripes(13)
+
+
+def read(files, form=SMALL, name="bars.zip"):
+    return read_pictures([(name, packed(files))], form)
+
+
+def test_folders_are_classes_and_folders_around_them_are_not():
+    found = read(BARS)
+    assert found.class_names == ("lying", "standing")
+    assert found.images.shape == (26, 1, 16, 16)
+    assert found.images.dtype == np.uint8
+    assert found.labels.tolist() == [0, 1] * 13
+    assert found.parts is None
+    assert found.notes == ("26 of 26 pictures were resized to 16 x 16 pixels.",)
+
+
+def test_a_picture_keeps_what_it_shows():
+    values = np.zeros((16, 16), np.uint8)
+    values[3:5, 7:11] = 200
+    found = read(BARS | {"bars/lying/exact.png": png(values)})
+    np.testing.assert_array_equal(
+        found.images[found.names.index("bars/lying/exact.png"), 0], values
+    )
+
+
+def test_a_train_and_a_test_folder_are_splits():
+    found = read(
+        {path.replace("bars", "all/Train"): content for path, content in BARS.items()}
+        | {path.replace("bars", "all/test"): content for path, content in BARS.items()}
+    )
+    assert found.class_names == ("lying", "standing")
+    assert np.bincount(found.parts, minlength=3).tolist() == [26, 0, 26]
+
+
+def test_a_class_called_test_beside_others_is_a_class():
+    found = read({path.replace("lying", "test"): content for path, content in BARS.items()})
+    assert found.class_names == ("standing", "test")
+    assert found.parts is None
+
+
+def test_classes_are_numbered_as_a_person_counts():
+    found = read({f"{n}/{path}": content for n in (10, 2, 1) for path, content in BARS.items()})
+    assert found.class_names == ("1", "2", "10")
+
+
+@pytest.mark.parametrize(("fit", "expected"), [("middle", 200), ("whole", 0)])
+def test_what_is_no_square_is_cut_or_kept_whole_and_said(fit, expected):
+    values = np.zeros((20, 60), np.uint8)
+    values[:, 15:45] = 200
+    found = read({"a/1.png": png(values)}, Form(size=20, fit=fit))
+    assert found.images[0, 0, 1, 10] == expected
+    assert found.images[0, 0, 10, 10] == 200
+    assert "not square" in found.notes[1]
+
+
+def test_coloured_pictures_are_made_grey_or_kept():
+    values = np.zeros((16, 16, 3), np.uint8)
+    values[..., 0] = 255
+    grey = read({"a/1.png": png(values)})
+    assert grey.images.shape == (1, 1, 16, 16)
+    assert grey.notes == ("1 coloured ones were made grey.",)
+    coloured = read({"a/1.png": png(values)}, Form(size=16, is_grey=False))
+    assert coloured.images[0, :, 0, 0].tolist() == [255, 0, 0]
+
+
+def test_sixteen_bits_are_scaled_not_cut():
+    values = np.linspace(0, 65535, 256).astype(np.uint16).reshape(16, 16)
+    found = read({"a/1.png": png(values)})
+    assert found.images[0, 0, 8, 0] == 128
+
+
+@pytest.mark.parametrize("form", ["JPEG", "WEBP", "BMP", "GIF"])
+def test_other_kinds_of_pictures_are_read(form):
+    values = np.full((16, 16), 120, np.uint8)
+    assert abs(int(read({"a/1": png(values, form)}).images.mean()) - 120) < 3
+
+
+def test_files_that_are_no_pictures_are_left_out_and_named():
+    cut = next(iter(BARS.values()))[:60]
+    found = read(BARS | {"bars/lying/notes.txt": b"hello", "bars/lying/cut.png": cut, "top": b""})
+    assert len(found) == 26
+    assert found.n_left_out == 3
+    said = " ".join(found.left_out)
+    assert "top: lies in no folder" in said
+    assert "bars/lying/notes.txt: This file cannot be read as a picture" in said
+    assert "bars/lying/cut.png: This file cannot be read as a picture" in said
+
+
+def test_what_an_operating_system_adds_is_not_spoken_of():
+    junk = {
+        "__MACOSX/bars/lying/._0.png": b"x",
+        "bars/.DS_Store": b"x",
+        "bars/lying/Thumbs.db": b"",
+    }
+    assert read(BARS | junk).n_left_out == 0
+
+
+@pytest.mark.parametrize(
+    "path", ["../../evil.png", "/etc/passwd", "a/../../b.png", "..\\x.png", "C:\\x"]
+)
+def test_paths_that_leave_the_zip_are_refused_by_name(path):
+    content = packed(BARS | {path.replace("\\", "/"): b"x"}).replace(
+        path.replace("\\", "/").encode(), path.encode()
+    )
+    with pytest.raises(ValueError, match="which points outside of the zip") as caught:
+        read_pictures([("evil.zip", content)], SMALL)
+    assert "evil.zip" in str(caught.value)
+
+
+def test_a_link_is_left_out():
+    file = io.BytesIO(packed(BARS))
+    entry = zipfile.ZipInfo("bars/lying/link.png")
+    entry.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr(entry, "/etc/passwd")
+    found = read_pictures([("a.zip", file.getvalue())], SMALL)
+    assert found.left_out == (
+        "bars/lying/link.png: is a link to a file elsewhere, and was left out.",
+    )
+
+
+def test_an_encrypted_zip_is_refused():
+    content = bytearray(packed({"a/1.png": b"x"}))
+    for begin, flag in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
+        content[content.index(begin) + flag] |= 1
+    with pytest.raises(ValueError, match=r"is encrypted \(a/1.png asks for a password\)"):
+        read_pictures([("a.zip", bytes(content))], SMALL)
+
+
+def test_half_a_zip_is_refused():
+    with pytest.raises(ValueError, match=r"bars.zip is not a whole zip"):
+        read_pictures([("bars.zip", packed(BARS)[:-200])], SMALL)
+
+
+def test_a_damaged_file_in_a_zip_is_left_out():
+    content = bytearray(packed(BARS))
+    at = content.index(b"bars/lying/0.png") + 60
+    content[at : at + 8] = b"\0" * 8
+    found = read_pictures([("bars.zip", bytes(content))], SMALL)
+    assert found.n_left_out == 1
+    assert found.left_out[0].startswith("bars/lying/0.png: ")
+
+
+def bomb(side):
+    """Return a PNG that says it has side x side pixels, and the pixels to it, all black."""
+
+    def chunk(kind, data):
+        body = kind + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0))
+    rows = chunk(b"IDAT", zlib.compress(bytes((side // 8 + 1) * side), 9))
+    return b"\x89PNG\r\n\x1a\n" + head + rows + chunk(b"IEND", b"")
+
+
+def test_a_picture_bomb_is_left_out_unread():
+    found = read(BARS | {"bars/lying/bomb.png": bomb(8000)})
+    assert "bomb.png: The picture has 8000 x 8000 pixels, but at most 12" in found.left_out[0]
+
+
+def test_many_large_pictures_are_too_much_together(monkeypatch):
+    monkeypatch.setattr(pictures_zip, "MOST_DECODED", 5_000)
+    with pytest.raises(ValueError, match=r"pictures of bars.zip have more than 0 million pixels"):
+        read(BARS)
+
+
+def test_a_zip_bomb_is_stopped_where_it_grows_too_large(monkeypatch):
+    zeros = bytes(11_000_000)
+    found = read(BARS | {"bars/lying/zeros.png": zeros})
+    assert "zeros.png: unpacks to more than 10 MB" in found.left_out[0]
+    monkeypatch.setattr(pictures_zip, "MOST_UNPACKED", 3_000)
+    with pytest.raises(ValueError, match=r"bars.zip unpacks to more than"):
+        read(BARS)
+
+
+def test_ten_thousand_classes_are_refused():
+    with pytest.raises(ValueError, match="There are 10,000 classes, but at most 256"):
+        read({f"{n}/a.png": b"x" for n in range(10_000)})
+
+
+def test_huge_numbers_of_files_are_refused(monkeypatch):
+    monkeypatch.setattr(pictures_zip, "_MOST_ENTRIES", 20)
+    with pytest.raises(ValueError, match="holds 26 files"):
+        read(BARS)
+    monkeypatch.undo()
+    monkeypatch.setattr(pictures, "MOST_PICTURES", 20)
+    with pytest.raises(ValueError, match="There are 26 pictures, but at most 20"):
+        read(BARS)
+
+
+def test_a_zip_without_pictures_says_what_would_be_right():
+    for files in ({}, {"a/readme.txt": b"hello"}):
+        with pytest.raises(ValueError, match="holds no picture that can be read"):
+            read(files)
+
+
+def test_what_is_neither_zip_nor_idx_is_named():
+    with pytest.raises(ValueError, match=r"cat.png is neither a zip"):
+        read_pictures([("cat.png", png(np.zeros((4, 4), np.uint8)))], SMALL)
+
+
+def test_a_size_that_no_set_has_is_refused():
+    with pytest.raises(ValueError, match="cannot be made 17 pixels wide; choose one of 16, 20"):
+        Form(size=17)
+
+
+RNG = np.random.default_rng(0)
+IMAGES, LABELS = RNG.integers(0, 256, (30, 16, 16)), np.arange(30) % 3
+
+
+def test_idx_of_any_size_is_read_packed_or_not():
+    files = [
+        ("train-images-idx3-ubyte.gz", idx(IMAGES, zipped=True)),
+        ("train-labels-idx1-ubyte", idx(LABELS)),
+        ("t10k-images-idx3-ubyte", idx(IMAGES[:6])),
+        ("t10k-labels-idx1-ubyte", idx(LABELS[:6] + 4)),
+    ]
+    found = read_pictures(files, SMALL)
+    np.testing.assert_array_equal(found.images[:30, 0], IMAGES)
+    assert found.class_names == ("0", "1", "2", "4", "5", "6")
+    assert np.bincount(found.parts, minlength=3).tolist() == [30, 0, 6]
+    assert found.notes[0].startswith(
+        "train-images-idx3-ubyte.gz is called like a file of MNIST, but its checksum is another"
+    )
+    again = read_pictures([("four.zip", packed(dict(files)))], SMALL)
+    np.testing.assert_array_equal(again.images, found.images)
+
+
+def test_coloured_idx_keeps_its_channels():
+    coloured = RNG.integers(0, 256, (30, 20, 20, 3))
+    files = [("images.idx", idx(coloured)), ("labels.idx", idx(LABELS))]
+    found = read_pictures(files, Form(size=20, is_grey=False))
+    np.testing.assert_array_equal(found.images, coloured.transpose(0, 3, 1, 2))
+
+
+def test_the_official_files_are_known(monkeypatch):
+    content = idx(IMAGES)
+    md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
+    official = DownloadSource("MNIST", unpacked={"train-images-idx3-ubyte": md5})
+    monkeypatch.setitem(SOURCES, "mnist", official)
+    found = read_pictures([("train-images-idx3-ubyte", content), ("labels", idx(LABELS))], SMALL)
+    assert found.notes == (
+        "By their checksums these are MNIST’s own files: train-images-idx3-ubyte.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "match"),
+    [
+        (idx(IMAGES)[:-5], idx(LABELS), r"images says that it holds 30 x 16 x 16, .* 7,696 bytes"),
+        (idx(IMAGES, zipped=True)[:-50], idx(LABELS), "images is damaged: it cannot be unpacked"),
+        (idx(IMAGES), idx(LABELS[:7]), "images has 30 pictures, but labels has 7 labels"),
+        (idx(IMAGES), idx(IMAGES), "images, labels: one file of pictures and one of labels"),
+        (idx(IMAGES)[:3], idx(LABELS), "images cannot be read: it does not begin like an IDX"),
+        (b"\0\0\x0d\x01" + bytes(8), idx(LABELS), "an IDX file of 32-bit fractions, but only"),
+        (idx(IMAGES[:0]), idx(LABELS[:0]), "images holds nothing"),
+        (idx(IMAGES[0]), idx(LABELS[:16]), "images has two dimensions, 16 x 16"),
+    ],
+)
+def test_bad_idx_is_one_sentence_that_names_the_file(images, labels, match):
+    with pytest.raises(ValueError, match=match):
+        read_pictures([("images", images), ("labels", labels)], SMALL)
+
+
+def of(labels, images=None, names=("cat", "dog")):
+    """Return pictures with these labels, all different unless they are given."""
+    labels = np.array(labels, np.int64)
+    if images is None:
+        images = np.random.default_rng(3).integers(0, 256, (len(labels), 1, 16, 16))
+    named = tuple(f"{n}.png" for n in range(len(labels)))
+    return Pictures(images.astype(np.uint8), labels, names, named)
+
+
+def said(pictures, parts=None):
+    parts = np.arange(len(pictures)) % 5 // 4 * 2 if parts is None else parts
+    return [
+        (one.level, str(one.sentence)) for one in findings(pictures, np.asarray(parts, np.int8))
+    ]
+
+
+def test_a_sound_set_has_no_findings():
+    assert said(of([0, 1] * 20)) == []
+
+
+def test_one_class_alone_is_a_problem():
+    ((level, words),) = said(of([0] * 30, names=("cat",)))
+    assert level == "problem"
+    assert words.startswith("All 30 pictures are of one class, “cat”")
+
+
+def test_pictures_that_are_all_the_same_are_a_problem():
+    ((level, words),) = said(of([0, 1] * 15, np.zeros((30, 1, 16, 16))))
+    assert level == "problem"
+    assert words.startswith("All 30 pictures are the same")
+
+
+def test_too_few_pictures_are_a_problem():
+    ((level, words),) = said(of([0, 1] * 5))
+    assert level == "problem"
+    assert "There are 10 pictures, but at least 24" in words
+
+
+def test_uneven_classes_and_what_the_larger_one_is_worth_are_said():
+    ((level, words),) = said(of([0] * 45 + [1] * 5))
+    assert level == "warning"
+    assert "45 of “cat”, 5 of “dog”. Who always says “cat” is right in 90 %" in words
+
+
+def test_classes_that_only_the_test_has_and_that_it_lacks_are_said():
+    labels = np.array([0] * 20 + [1] * 20 + [2] * 3)
+    parts = np.where(labels == 2, 2, 0)
+    words = " ".join(
+        sentence for _level, sentence in said(of(labels, names=("a", "b", "c")), parts)
+    )
+    assert "Only the test has pictures of “c”" in words
+    assert "The test has no picture of “a”, “b”" in words
+
+
+def test_duplicates_are_counted_within_across_and_against_the_labels():
+    images = np.random.default_rng(0).integers(0, 256, (40, 1, 16, 16))
+    images[30] = images[31] = images[0]
+    images[5] = images[4]
+    labels, parts = np.arange(40) % 2, np.zeros(40, np.int8)
+    parts[30:] = 2
+    found = duplicates(of(labels, images), parts)
+    assert (found.n_again, found.n_across, found.n_contradicting) == (3, 2, 5)
+    assert found.example == ("0.png", "30.png")
+
+
+def test_the_balance_is_of_every_split():
+    parts = np.array([0] * 25 + [1] * 5 + [2] * 10, np.int8)
+    table = counts(of([0, 1] * 20), parts)
+    assert table.sum() == 40
+    assert table.tolist() == [[13, 2, 5], [12, 3, 5]]
+
+
+def test_a_smaller_set_in_the_place_of_mnist_is_the_users_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("TFM_DATA_DIR", str(tmp_path))
+    folder = tmp_path / "MNIST" / "raw"
+    folder.mkdir(parents=True)
+    for part, n in (("train", 60), ("t10k", 10)):
+        (folder / f"{part}-images-idx3-ubyte").write_bytes(idx(np.zeros((n, 28, 28))))
+        (folder / f"{part}-labels-idx1-ubyte").write_bytes(idx(np.zeros(n)))
+    found = check_mnist()
+    assert "holds a set of your own, used as it is: t10k-images-idx3-ubyte (10)" in found.words
+    assert "elete" not in f"{found.words} {found.do}"

@@ -1,0 +1,171 @@
+"""A set of pictures is kept, found again, and learned from like any task."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from tests.data.own.files import packed, stripes
+from tfm_core.config import Experiment, OwnPicturesTaskConfig, from_json, to_json
+from tfm_core.config.own_pictures import EXAMPLE
+from tfm_core.data.load import load
+from tfm_core.data.own import place, sets
+from tfm_core.data.own.pictures import Form, read_pictures
+from tfm_core.data.own.pictures_set import (
+    FILE,
+    Split,
+    arrays,
+    prepare,
+    shared_out,
+    without_doubles,
+)
+from tfm_core.data.own.pictures_task import patch, proposals, task_of
+from tfm_core.data.own.sets import SetDamaged, SetMissing
+from tfm_core.data.own.shapes import NAMES, as_zip, shapes
+from tfm_core.training.events import Finished, Measured
+from tfm_core.training.loop import build, train
+
+SMALL = Form(size=16)
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path))
+    return tmp_path
+
+
+def bars(n=30):
+    return read_pictures([("bars.zip", packed(stripes(n)))], SMALL)
+
+
+def kept(**split):
+    return sets.write(prepare(bars(), "Bars", Split(**split)))
+
+
+def test_a_set_comes_back_as_it_was_kept(runs):
+    own = kept()
+    found, read = arrays(own), bars()
+    np.testing.assert_array_equal(found.images, read.images)
+    np.testing.assert_array_equal(found.labels, read.labels)
+    assert own.counts == {"train": 52, "validation": 0, "test": 8}
+    assert own.details == {"size": 16, "channels": 1, "classes": ["lying", "standing"]}
+
+
+def test_the_test_is_drawn_from_each_class_alike_and_by_the_seed_alone():
+    read = bars()
+    one, again, other = (shared_out(read, Split(seed=seed)) for seed in (0, 0, 1))
+    assert (one == again).all()
+    assert not (one == other).all()
+    assert np.bincount(read.labels[one == 2]).tolist() == [4, 4]
+
+
+def test_splits_that_folders_name_are_kept(runs):
+    files = {
+        path.replace("bars", part): content
+        for part, n in (("train", 12), ("val", 5), ("test", 3))
+        for path, content in stripes(n, seed=n).items()
+    }
+    read = read_pictures([("bars.zip", packed(files))], SMALL)
+    own = sets.write(prepare(read, "Bars", Split(by="file")))
+    assert own.counts == {"train": 24, "validation": 10, "test": 6}
+    task = task_of(own)
+    one, other = (load(task, seed=seed) for seed in (0, 1))
+    assert [len(part) for part in (one.train, one.validation, one.test)] == [24, 10, 6]
+    assert torch.equal(one.validation.images, other.validation.images)
+
+
+def test_doubles_can_be_taken_out():
+    read = bars(20)
+    read.images[7] = read.images[3]
+    left = without_doubles(read)
+    assert len(left) == len(read) - 1
+    assert read.names[7] not in left.names
+
+
+def test_a_set_is_loaded_as_any_task_and_the_seed_leaves_the_test_alone(runs):
+    task = task_of(kept())
+    one, again, other = (load(task, seed=seed) for seed in (0, 0, 1))
+    assert [len(part) for part in (one.train, one.validation, one.test)] == [44, 8, 8]
+    assert one.train.images.shape == (44, 1, 16, 16)
+    assert torch.equal(one.train.images, again.train.images)
+    assert torch.equal(one.test.images, other.test.images)
+    assert not torch.equal(one.validation.images, other.validation.images)
+
+
+def test_a_set_that_is_not_here_is_one_sentence(runs):
+    task = OwnPicturesTaskConfig(data="0" * 20)
+    with pytest.raises(SetMissing, match="is not on this machine"):
+        load(task, seed=0)
+
+
+def test_a_damaged_set_is_one_sentence(runs):
+    own = kept()
+    (own.folder / FILE).write_bytes(b"no tensors")
+    with pytest.raises(SetDamaged, match="“Bars” is damaged"):
+        load(task_of(own), seed=0)
+
+
+def test_a_configuration_that_says_something_else_than_its_set_is_refused(runs):
+    task = task_of(kept()).replace(classes="lying|standing|leaning")
+    with pytest.raises(ValueError, match=r"has classes lying\|standing, but this configuration"):
+        load(task, seed=0)
+
+
+@pytest.mark.parametrize(
+    "classes", ["one", "", "a|a", "a|", "a|**b**", "|".join(map(str, range(300)))]
+)
+def test_classes_that_cannot_be_are_refused(classes):
+    with pytest.raises(ValueError, match="classes, but must have from 2 to 256"):
+        OwnPicturesTaskConfig(classes=classes)
+
+
+def test_the_example_is_what_the_settings_begin_with():
+    (example,) = [own for own in sets.examples() if own.kind == "pictures"]
+    assert example.id == EXAMPLE
+    assert task_of(example) == OwnPicturesTaskConfig()
+    np.testing.assert_array_equal(arrays(example).images, shapes().images)
+
+
+def test_the_template_can_be_taken_in_as_it_is():
+    found = read_pictures([("shapes.zip", as_zip(shapes()))], Form())
+    assert found.class_names == NAMES
+    assert (np.sort(found.images.sum((1, 2, 3))) == np.sort(shapes().images.sum((1, 2, 3)))).all()
+
+
+def test_a_name_with_markup_is_a_plain_label():
+    task = OwnPicturesTaskConfig(called="**x** [y](http://z)")
+    assert task.facts.label == "Pictures, x y(http//z)"
+
+
+@pytest.mark.parametrize("side", [16, 20, 24, 28, 32, 36, 40, 48, 56, 64])
+def test_patches_leave_some_seven_in_a_row(side):
+    assert 5 <= side // patch(side) <= 9
+    assert side % patch(side) == 0
+
+
+def test_proposals_are_experiments_that_differ_and_survive_a_file(runs):
+    found = proposals(kept())
+    steps = [each.experiment.training.steps for each in found]
+    assert steps == sorted(steps)
+    assert len({to_json(each.experiment) for each in found}) == len(found) == 3
+    for each in found:
+        assert from_json(to_json(each.experiment)) == each.experiment
+
+
+def test_a_set_of_ones_own_is_learned(runs):
+    (quick, *_rest) = proposals(kept())
+    values = quick.experiment.model_dump()
+    values["training"] |= {"steps": 60, "batch_size": 16, "learning_rate": 0.005}
+    events = list(train(build(Experiment.parse(values))))
+    assert isinstance(events[-1], Finished)
+    measured = [event for event in events if isinstance(event, Measured)]
+    assert measured[-1].split == "test"
+    assert measured[-1].accuracy >= 0.9
+
+
+def test_a_worker_finds_the_sets_of_the_runs_it_was_given(runs, tmp_path):
+    own = kept()
+    with place.below(tmp_path / "elsewhere"), pytest.raises(SetMissing):
+        sets.find(own.id)
+    assert dataclasses.asdict(sets.find(own.id)) == dataclasses.asdict(own)

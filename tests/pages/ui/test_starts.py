@@ -1,0 +1,196 @@
+"""Several runs by one press: as many as may, one group, one sentence, the way to compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import starts, state
+from tests.pages.made_runs import made_run
+from tests.runs.waiting import tiny
+from tfm_core.runs.limits import LimitReached
+from tfm_core.runs.owners import hashed
+from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunStore
+
+TOKEN, OTHER = "a" * 43, "b" * 43
+Press = Callable[..., AppTest]
+
+
+def train(experiments, device):  # a script of its own, which knows no types
+    from pages.ui import starts
+
+    starts.train_seeds([starts.Start(one, device) for one in experiments])
+
+
+def train_run(run):
+    from pages.ui import starts
+
+    starts.train_seeds([starts.of_run(run)])
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The runs that the way led to last."""
+    ids: list[str] = []
+    monkeypatch.setattr(starts, "compare", lambda found: ids.__setitem__(slice(None), found))
+    return ids
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The notices."""
+    sentences: list[str] = []
+    monkeypatch.setattr(state, "notify", sentences.append)
+    return sentences
+
+
+def press(script: Callable[..., None], *args: object, n: int | None = None) -> AppTest:
+    """Run a script as if one had pressed, with a number of seeds."""
+    app = AppTest.from_function(script, args=args, default_timeout=180)
+    app.session_state["visitor_token"] = TOKEN
+    if n is not None:
+        app.session_state[starts.SEEDS] = n
+    app.run()
+    assert not app.exception
+    return app
+
+
+def own(store: RunStore) -> list[Run]:
+    """The runs of the visitor, the first one begun first."""
+    return [run for run in reversed(store.list()) if run.meta.owner == hashed(TOKEN)]
+
+
+def test_five_seeds_wait_in_one_group_and_lead_to_their_comparison(
+    store: RunStore, busy_queue: RunQueue, compared: list[str], said: list[str]
+) -> None:
+    press(train, [tiny()], "cpu")
+    runs = own(store)
+    assert [run.experiment for run in runs] == [tiny().replace(seed=seed) for seed in range(5)]
+    assert [busy_queue.position(run.id) for run in runs] == [1, 2, 3, 4, 5]
+    assert {run.labels.group for run in runs} == {"Copy: 5 seeds"}
+    assert compared == [run.id for run in runs]
+    assert said == ["5 runs wait for their turn; each trains as soon as a place is free."]
+
+
+def test_a_run_gets_what_is_missing_and_joins_the_group(
+    store: RunStore, busy_queue: RunQueue, compared: list[str], said: list[str]
+) -> None:
+    run = made_run(store, name="Mine", experiment=tiny().replace(seed=3))
+    press(train_run, run, n=3)
+    assert [one.experiment.seed for one in own(store)] == [4, 5]
+    assert {one.meta.name for one in own(store)} == {"Mine"}
+    assert Run(run.folder).labels.group == own(store)[0].labels.group == "Mine: 3 seeds"
+    assert compared == [run.id, *(one.id for one in own(store))]
+    press(train_run, run, n=3)
+    assert len(own(store)) == 2
+    assert said[-1] == "All 3 seeds are there already."
+    press(train_run, run, n=4)
+    assert own(store)[-1].labels.group == "Mine: 3 seeds"
+
+
+def test_two_sets_of_seeds_are_two_groups(
+    store: RunStore, busy_queue: RunQueue, compared: list[str]
+) -> None:
+    press(train, [tiny()], "cpu", n=2)
+    press(train, [tiny(steps=11)], "cpu", n=2)
+    groups = [run.labels.group for run in own(store)]
+    assert groups == ["Copy: 2 seeds"] * 2 + ["Copy: 2 seeds (2)"] * 2
+
+
+def test_configurations_of_a_comparison_get_the_same_seeds(
+    store: RunStore, busy_queue: RunQueue, compared: list[str]
+) -> None:
+    press(train, [tiny().replace(seed=7), tiny(steps=11)], "cpu", n=2)
+    assert [run.experiment.seed for run in own(store)] == [7, 8, 7, 8]
+    assert {run.labels.group for run in own(store)} == {"Copy and 1 more: 2 seeds"}
+
+
+def test_as_many_as_may_begin_and_the_rest_at_the_next_press(
+    store: RunStore,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    compared: list[str],
+    said: list[str],
+) -> None:
+    monkeypatch.setenv("TFM_MAX_PER_SESSION", "3")
+    request.getfixturevalue("busy_queue")
+    press(train, [tiny()], "cpu")
+    assert len(own(store)) == len(compared) == 3
+    assert said[-1].startswith("3 of 5 runs wait for their turn. No more of yours may")
+    app = press(train, [tiny()], "cpu")
+    assert "3 runs train or wait for you already" in app.error[0].value
+    own(store)[0].request("stop")
+    press(train, [tiny()], "cpu")
+    seeds = [run.experiment.seed for run in own(store)]
+    assert seeds == [0, 1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("variable", "words"),
+    [("TFM_MAX_STEPS", "at most 3 are allowed"), ("TFM_MAX_QUEUED", "only shows what was")],
+)
+def test_what_is_refused_leaves_nothing(
+    store: RunStore,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    compared: list[str],
+    variable: str,
+    words: str,
+) -> None:
+    monkeypatch.setenv(variable, "3" if variable == "TFM_MAX_STEPS" else "0")
+    request.getfixturevalue("busy_queue")
+    run = made_run(store, experiment=tiny())
+    app = press(train_run, run)
+    assert words in app.error[0].value
+    assert own(store) == []
+    assert Run(run.folder).labels.group is None
+    assert compared == []
+
+
+def test_what_goes_wrong_on_the_way_is_said_and_what_began_stays(
+    store: RunStore,
+    busy_queue: RunQueue,
+    monkeypatch: pytest.MonkeyPatch,
+    compared: list[str],
+    said: list[str],
+) -> None:
+    submit = busy_queue.submit
+
+    def refusing(run: Run) -> int:
+        if run.experiment.seed == 2:
+            raise LimitReached("The disk is full.")
+        return submit(run)
+
+    monkeypatch.setattr(busy_queue, "submit", refusing)
+    press(train, [tiny()], "cpu")
+    assert [run.experiment.seed for run in own(store)] == [0, 1]
+    assert said == ["2 of 5 runs wait for their turn. The disk is full."]
+    assert len(compared) == 2
+
+
+def test_a_number_of_seeds_that_is_none_is_said(
+    store: RunStore, busy_queue: RunQueue, compared: list[str]
+) -> None:
+    app = press(train, [tiny()], "cpu", n=21)
+    assert "choose from 2 to 20" in app.error[0].value
+    assert compared == []
+
+
+def test_another_visitors_run_is_compared_with_and_not_labelled(
+    store: RunStore,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    compared: list[str],
+) -> None:
+    monkeypatch.setenv("TFM_PUBLIC", "1")
+    monkeypatch.setenv("TFM_OPEN", "1")
+    request.getfixturevalue("busy_queue")
+    run = made_run(store, experiment=tiny(), owner=hashed(OTHER))
+    press(train_run, run, n=2)
+    assert compared[0] == run.id
+    assert Run(run.folder).labels.group is None
+    assert [one.labels.group for one in own(store)] == ["Backwards: 2 seeds"]

@@ -1,0 +1,95 @@
+"""Whose a set of one's own is, how much room sets may take, and undo."""
+
+import dataclasses
+
+import pytest
+
+from tests.data.own.test_sets import ONE, OTHER, PREPARED
+from tests.runs.waiting import tiny
+from tfm_core.data.own import place
+from tfm_core.data.own.sets import SetMissing
+from tfm_core.runs import own_sets, sweep, trash
+from tfm_core.runs.limits import LimitReached
+from tfm_core.runs.owners import NotYours, Visitor
+from tfm_core.runs.settings import Settings
+
+pytestmark = pytest.mark.quick
+
+MINE, THEIRS = Visitor(ONE, is_public=True), Visitor(OTHER, is_public=True)
+
+
+def kept(store, visitor=MINE, settings=None, **changes):
+    prepared = dataclasses.replace(PREPARED, **changes)
+    settings = settings or Settings()
+    return own_sets.keep(prepared, store=store, visitor=visitor, settings=settings)
+
+
+def test_the_folder_of_sets_is_no_run(store):
+    kept(store)
+    store.create(tiny())
+    assert len(store.list()) == 1
+    with pytest.raises(ValueError, match="not the id of a run"):
+        store.get(place.FOLDER)
+
+
+def test_on_a_public_server_one_sees_and_removes_only_ones_own(store):
+    own = kept(store)
+    assert [one.id for one in own_sets.listed(store, MINE)] == [own.id]
+    assert own_sets.listed(store, THEIRS) == []
+    with pytest.raises(NotYours):
+        own_sets.remove(own.id, store=store, visitor=THEIRS)
+    assert own_sets.listed(store, dataclasses.replace(THEIRS, is_host=True))
+    assert own_sets.listed(store, dataclasses.replace(THEIRS, is_public=False))
+
+
+def test_a_removed_set_can_be_taken_back_by_those_who_kept_it(store):
+    own = kept(store)
+    own_sets.remove(own.id, store=store, visitor=MINE)
+    assert own_sets.listed(store, MINE) == []
+    assert [one.id for one in own_sets.removed(store, MINE)] == [own.id]
+    assert own_sets.removed(store, THEIRS) == []
+    with pytest.raises(NotYours):
+        own_sets.undo(own.id, store=store, visitor=THEIRS)
+    assert own_sets.undo(own.id, store=store, visitor=MINE).content("test.jsonl") == b"[]\n"
+    with pytest.raises(SetMissing):
+        own_sets.undo(own.id, store=store, visitor=MINE)
+
+
+def test_a_set_that_another_visitor_keeps_too_stays_for_them(store):
+    own = kept(store)
+    kept(store, THEIRS)
+    own_sets.remove(own.id, store=store, visitor=MINE)
+    assert own_sets.listed(store, MINE) == []
+    assert own_sets.listed(store, THEIRS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (Settings(max_own_data=0), "takes no data"),
+        (Settings(max_runs=0), "takes no data"),
+        (Settings(max_own_data=10), "may take 10 B of this server's disk and take 0 B"),
+    ],
+)
+def test_a_server_bounds_the_sets_of_its_visitors_but_not_its_hosts_own(store, settings, sentence):
+    with pytest.raises(LimitReached, match=sentence):
+        kept(store, settings=settings)
+    kept(store, visitor=None, settings=settings)
+
+
+def test_a_stranger_keeps_so_many_sets_and_no_more(store, monkeypatch):
+    monkeypatch.setattr(own_sets, "MOST_OF_A_STRANGER", 2)
+    for name in ("one", "two"):
+        kept(store, name=name)
+    with pytest.raises(LimitReached, match="You keep 2 sets here"):
+        kept(store, name="three")
+    kept(store, name="two")  # that is there already
+    kept(store, THEIRS, name="three")
+
+
+def test_what_was_removed_long_ago_is_swept_with_the_runs(store, monkeypatch):
+    own = kept(store)
+    own_sets.remove(own.id, store=store, visitor=MINE)
+    monkeypatch.setattr(trash, "KEPT_SECONDS", -1.0)
+    sweep.sweep(store.root)
+    assert own_sets.removed(store, MINE) == []

@@ -1,0 +1,120 @@
+"""Pictures of one's own: the set by its id, and what a model must know of it.
+
+What a model must know stands beside the id, so that a run whose set is gone still opens, and is
+compared with the set where pictures are loaded. Without a word it is the set that comes along.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from tfm_core.config.base import CrossError, knob
+from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
+from tfm_core.sentences import N_
+
+EXAMPLE = "example-shapes"
+MOST_CLASSES = 256
+MOST_NAME = 40
+"""Letters of a class's name."""
+_SHAPES = ("circle", "cross", "square", "triangle")
+BETWEEN = "|"
+"""What stands between the classes in a configuration, so that a link can hold them."""
+MARKUP = "\\`*_[]$~<>#:&|{}"
+"""What no label may hold: it stands in Markdown, and a folder may be called anything."""
+
+_GENERIC = ImageTaskFacts(
+    N_("Pictures of your own"),
+    N_("Pictures that you added on the page “Own data”; four shapes come with the app."),
+    28,
+    1,
+    _SHAPES,
+    204,
+    36,
+    N_("No picture file is in two splits; the page “Own data” says of doubles."),
+)
+
+
+def _of_the_set(default: Any, label: str, **rules: Any) -> Any:
+    """Return a field that says something of the set; it is carried by links, and no control's."""
+    words = N_("As the set says; it never changes.")
+    extra: dict[str, Any] = {"carried": True}
+    return Field(default, title=label, description=words, json_schema_extra=extra, **rules)
+
+
+class OwnPicturesTaskConfig(ImageTaskConfig):
+    """Classification of one's own pictures."""
+
+    tasks: ClassVar[dict[str, ImageTaskFacts]] = {"own-pictures": _GENERIC}
+    kind: Literal["own-pictures"] = "own-pictures"  # type: ignore[assignment]
+    name: Literal["own-pictures"] = knob(  # type: ignore[assignment]
+        "own-pictures", N_("Task"), N_("What the model learns.")
+    )
+    data: str = _of_the_set(EXAMPLE, N_("Data"), pattern=r"^([0-9a-f]{20}|example-[a-z]{3,20})$")
+    called: str = _of_the_set("Four shapes", N_("Name of the set"), max_length=60)
+    side: int = _of_the_set(28, N_("Pixels to a side"), ge=16, le=64)
+    is_coloured: bool = _of_the_set(False, N_("In colour"))
+    classes: str = _of_the_set(BETWEEN.join(_SHAPES), N_("Classes"), max_length=20_000)
+    n_learned: int = _of_the_set(204, N_("Pictures outside of the test"), ge=2, le=100_000)
+    n_tested: int = _of_the_set(36, N_("Pictures of the test"), ge=1, le=100_000)
+    n_validation: int = knob(
+        31,
+        N_("Validation pictures"),
+        N_(
+            "Held out of the training set and measured during training; a set that has a "
+            "validation of its own uses that."
+        ),
+        ge=8,
+        le=10_000,
+        step=1,
+        advanced=True,
+    )
+
+    @property
+    def facts(self) -> ImageTaskFacts:
+        """Label, help and picture shape of this set."""
+        return _facts(
+            self.called, self.side, self.is_coloured, self.classes, self.n_learned, self.n_tested
+        )
+
+    @model_validator(mode="after")
+    def _has_classes(self) -> Self:
+        said = self.classes.split(BETWEEN)
+        known = {name for name in said if is_class_name(name)}
+        if not 2 <= len(known) == len(said) <= MOST_CLASSES:
+            raise CrossError(
+                "classes",
+                "The set “{called}” has {n} classes, but must have from 2 to {most}, each with "
+                "another name of at most {letters} letters.",
+                called=self.called,
+                n=len(said),
+                most=MOST_CLASSES,
+                letters=MOST_NAME,
+            )
+        return self
+
+
+def is_class_name(name: str) -> bool:
+    """Say whether a class may be called that, wherever it is shown."""
+    return (
+        bool(name) and len(name) <= MOST_NAME and name.isprintable() and not set(name) & {*MARKUP}
+    )
+
+
+@lru_cache(maxsize=64)
+def _facts(
+    called: str, side: int, is_coloured: bool, classes: str, n_train: int, n_test: int
+) -> ImageTaskFacts:
+    plain = "".join(one for one in called if one not in MARKUP).strip()
+    return ImageTaskFacts(
+        N_("Pictures, {name}", name=plain) if plain else _GENERIC.label,
+        _GENERIC.help,
+        side,
+        3 if is_coloured else 1,
+        tuple(classes.split(BETWEEN)),
+        n_train,
+        n_test,
+        _GENERIC.unseen,
+    )

@@ -1,0 +1,190 @@
+"""What is remarkable about a set of pictures before anything learns from it.
+
+Duplicates are pictures of the very same pixels, as they are after they were made one size.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.data.own.pictures import PARTS, Pictures
+from tfm_core.sentences import N_
+
+LEAST_PICTURES = 24
+"""Pictures that a set must have: eight for validation, some for the test, and some to learn."""
+_UNEVEN = 5  # times as many pictures in one class as in another, from which on it is said
+
+Level = Literal["problem", "warning", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence on a set. ``problem``: nothing could be learned from it, so it isn't kept."""
+
+    level: Level
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicates:
+    """Pictures that are there more than once.
+
+    n_again: pictures whose pixels another one before them has. n_across: those of the test or
+    validation that stand in another split too. n_contradicting: those whose twin has another class.
+    example: the names of two of them.
+    """
+
+    n_again: int = 0
+    n_across: int = 0
+    n_contradicting: int = 0
+    example: tuple[str, str] | None = None
+
+
+def findings(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding]:
+    """Return what is to be said of pictures and of their splits, (N,) places in ``PARTS``."""
+    said = _problems(pictures, parts)
+    if any(one.level == "problem" for one in said):
+        return said
+    return [*said, *_on_classes(pictures, parts), *_on_twins(duplicates(pictures, parts))]
+
+
+def counts(pictures: Pictures, parts: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
+    """Return how many pictures each class has in each split, (classes, splits)."""
+    table = np.zeros((len(pictures.class_names), len(PARTS)), np.int64)
+    np.add.at(table, (pictures.labels, parts), 1)
+    return table
+
+
+def duplicates(pictures: Pictures, parts: npt.NDArray[np.int8]) -> Duplicates:
+    """Return how many pictures are there more than once."""
+    same: dict[bytes, list[int]] = defaultdict(list)
+    for at, image in enumerate(pictures.images):
+        same[image.tobytes()].append(at)
+    again = across = contradicting = 0
+    example = None
+    for places in same.values():
+        if len(places) == 1:
+            continue
+        again += len(places) - 1
+        example = example or (pictures.names[places[0]], pictures.names[places[1]])
+        in_parts = parts[places]
+        if len(set(in_parts.tolist())) > 1:
+            across += int((in_parts != in_parts.min()).sum())
+        contradicting += len(places) if len(set(pictures.labels[places].tolist())) > 1 else 0
+    return Duplicates(again, across, contradicting, example)
+
+
+def _problems(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding]:
+    n, names = len(pictures), pictures.class_names
+    if len(names) < 2:
+        words = N_(
+            "All {n:,} pictures are of one class, “{name}”: there is nothing to tell apart. A "
+            "folder for each of at least two classes would be right.",
+            n=n,
+            name=names[0],
+        )
+        return [Finding("problem", words)]
+    if n > 1 and (pictures.images == pictures.images[:1]).all():
+        words = N_(
+            "All {n:,} pictures are the same, so there is nothing to learn. Are they perhaps "
+            "empty, or packed wrongly?",
+            n=n,
+        )
+        return [Finding("problem", words)]
+    if n < LEAST_PICTURES:
+        words = N_(
+            "There are {n} pictures, but at least {least} are needed: to learn from, to watch the "
+            "learning, and to test it.",
+            n=n,
+            least=LEAST_PICTURES,
+        )
+        return [Finding("problem", words)]
+    in_training = pictures.labels[parts != PARTS.index("test")]
+    missing = [name for at, name in enumerate(names) if at not in set(in_training.tolist())]
+    if len(in_training) < LEAST_PICTURES // 2 or len(names) - len(missing) < 2:
+        words = N_(
+            "After the test, only {n} pictures of {n_classes} classes are left to learn from; make "
+            "the test smaller.",
+            n=len(in_training),
+            n_classes=len(names) - len(missing),
+        )
+        return [Finding("problem", words)]
+    if missing:
+        words = N_(
+            "Only the test has pictures of {names}: the model cannot learn what it never sees.",
+            names=_some(missing),
+        )
+        return [Finding("warning", words)]
+    return []
+
+
+def _on_classes(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding]:
+    said = []
+    per_class = counts(pictures, parts).sum(1)
+    most, least = int(per_class.argmax()), int(per_class.argmin())
+    names, n = pictures.class_names, len(pictures)
+    if per_class[most] >= _UNEVEN * per_class[least]:
+        words = N_(
+            "The classes are uneven: {n_most:,} of “{most}”, {n_least:,} of “{least}”. Who always "
+            "says “{most}” is right in {share:.0f} %: judge the accuracy by that.",
+            n_most=int(per_class[most]),
+            most=names[most],
+            n_least=int(per_class[least]),
+            least=names[least],
+            share=100 * per_class[most] / n,
+        )
+        said.append(Finding("warning", words))
+    untested = [names[at] for at, n in enumerate(counts(pictures, parts)[:, 2]) if not n]
+    if untested:
+        words = N_(
+            "The test has no picture of {names}, so it says nothing about them.",
+            names=_some(untested),
+        )
+        said.append(Finding("warning", words))
+    blank = int((pictures.images.reshape(n, -1).std(1) == 0).sum())
+    if blank:
+        words = N_(
+            "{blank:,} of {n:,} pictures are empty: one colour everywhere.", blank=blank, n=n
+        )
+        said.append(Finding("warning", words))
+    return said
+
+
+def _on_twins(found: Duplicates) -> list[Finding]:
+    said: list[Finding] = []
+    if found.n_across:
+        words = N_(
+            "{n:,} pictures of the test or validation are in the training too: what is measured on "
+            "them flatters. Take the doubles out.",
+            n=found.n_across,
+        )
+        said.append(Finding("warning", words))
+    if found.n_contradicting:
+        words = N_(
+            "{n:,} pictures are in more than one class with the very same pixels: no model can "
+            "tell them apart.",
+            n=found.n_contradicting,
+        )
+        said.append(Finding("warning", words))
+    if found.n_again and found.example is not None:
+        first, second = found.example
+        words = N_(
+            "{n:,} pictures are there more than once, as {first} and {second}.",
+            n=found.n_again,
+            first=first,
+            second=second,
+        )
+        said.append(Finding("note", words))
+    return said
+
+
+def _some(names: list[str], most: int = 5) -> str:
+    """Return the first few names in quotation marks."""
+    said = ", ".join(f"“{name}”" for name in names[:most])
+    more = len(names) - most
+    return N_("{said} and {more} more", said=said, more=more) if more > 0 else said

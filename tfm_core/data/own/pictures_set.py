@@ -1,0 +1,151 @@
+"""A set of pictures as it is kept: what is tested, how it is written, and how it is read again."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config.own_pictures import MOST_CLASSES, is_class_name
+from tfm_core.data.own.pictures import PARTS, SIZES, Grid, Pictures
+from tfm_core.data.own.pictures_findings import findings
+from tfm_core.data.own.sets import OwnSet, Prepared, SetDamaged
+from tfm_core.sentences import StudentError
+
+KIND = "pictures"
+FILE = "pictures.safetensors"
+TEST = PARTS.index("test")
+VALIDATION = PARTS.index("validation")
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How pictures are shared out.
+
+    by: ``file`` where folders or files name the splits, ``seed`` where the test is drawn. share: of
+    the test, where it is drawn; from each class alike.
+    """
+
+    by: str = "seed"
+    seed: int = 0
+    share: float = 0.15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """The arrays of a set: uint8 (N, C, size, size), classes (N,), places in ``PARTS`` (N,)."""
+
+    images: Grid
+    labels: npt.NDArray[np.int64]
+    parts: npt.NDArray[np.int8]
+
+
+def shared_out(pictures: Pictures, split: Split) -> npt.NDArray[np.int8]:
+    """Return the split of each picture, (N,) places in ``PARTS``; the same seed, the same test.
+
+    Where files name splits but no test, it is drawn from what they say is for training.
+    """
+    named = pictures.parts if split.by == "file" else None
+    parts = np.zeros(len(pictures), np.int8) if named is None else named.copy()
+    if named is not None and (named == TEST).any():
+        return parts
+    rng = np.random.default_rng(split.seed)
+    for label in range(len(pictures.class_names)):
+        members = np.flatnonzero((pictures.labels == label) & (parts == 0))
+        n = round(split.share * len(members)) if len(members) > 1 else 0
+        parts[rng.permutation(members)[: min(max(n, 1), len(members) - 1)]] = TEST
+    return parts
+
+
+def without_doubles(pictures: Pictures) -> Pictures:
+    """Return the pictures with one of each that has the very same pixels, the first."""
+    seen: dict[bytes, int] = {}
+    for at, image in enumerate(pictures.images):
+        seen.setdefault(image.tobytes(), at)
+    kept = np.array(sorted(seen.values()))
+    return dataclasses.replace(
+        pictures,
+        images=pictures.images[kept],
+        labels=pictures.labels[kept],
+        names=tuple(pictures.names[at] for at in kept),
+        parts=None if pictures.parts is None else pictures.parts[kept],
+    )
+
+
+def prepare(pictures: Pictures, name: str, split: Split) -> Prepared:
+    """Return a set that is ready to be written. Raises ValueError, in a sentence."""
+    from safetensors.numpy import save
+
+    parts = shared_out(pictures, split)
+    for found in findings(pictures, parts):
+        if found.level == "problem":
+            raise StudentError(found.sentence)
+    counts = np.bincount(parts, minlength=len(PARTS))
+    files = {
+        FILE: save(
+            {"images": pictures.images, "labels": pictures.labels.astype(np.int16), "parts": parts}
+        )
+    }
+    _n, channels, size, _width = pictures.images.shape
+    return Prepared(
+        kind=KIND,
+        name=name,
+        counts={part: int(n) for part, n in zip(PARTS, counts, strict=True)},
+        split=dataclasses.asdict(split),
+        details={"size": size, "channels": channels, "classes": list(pictures.class_names)},
+        files=files,
+    )
+
+
+def arrays(own: OwnSet) -> Kept:
+    """Return the pictures of a set. Raises SetDamaged, in a sentence."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        found: dict[str, Any] = load(own.content(FILE))
+        kept = Kept(found["images"], found["labels"].astype(np.int64), found["parts"])
+    except (SafetensorError, KeyError, ValueError) as error:
+        if isinstance(error, StudentError):
+            raise
+        raise _damaged(own) from None
+    n = len(kept.labels)
+    shape = (n, own.details["channels"], own.details["size"], own.details["size"])
+    fits = (
+        kept.images.shape == shape
+        and kept.images.dtype == np.uint8
+        and kept.parts.shape == (n,)
+        and n > 0
+        and kept.labels.min() >= 0
+        and kept.labels.max() < len(own.details["classes"])
+        and np.isin(kept.parts, range(len(PARTS))).all()
+    )
+    if not fits:
+        raise _damaged(own)
+    return kept
+
+
+def is_sound(details: object) -> bool:
+    """Say whether what a set says of its pictures can be so."""
+    if not isinstance(details, dict):
+        return False
+    classes = details.get("classes")
+    return (
+        details.get("size") in SIZES
+        and details.get("channels") in (1, 3)
+        and isinstance(classes, list)
+        and 2 <= len(classes) <= MOST_CLASSES
+        and all(isinstance(one, str) and is_class_name(one) for one in classes)
+    )
+
+
+def _damaged(own: OwnSet) -> SetDamaged:
+    return SetDamaged(
+        "The set “{name}” is damaged: {file} does not hold the pictures that it should. Remove it, "
+        "and add your pictures again; runs that learned from it still open.",
+        name=own.name,
+        file=FILE,
+    )

@@ -1,0 +1,167 @@
+"""The task of a set of pictures: its settings, sensible sizes to learn it with, and its tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tfm_core.config import Experiment
+from tfm_core.config.codec import default_sections
+from tfm_core.config.own_pictures import BETWEEN, OwnPicturesTaskConfig
+from tfm_core.data.download import Progress
+from tfm_core.data.own import sets
+from tfm_core.data.own.pictures import PARTS
+from tfm_core.data.own.pictures_set import VALIDATION, arrays, is_sound
+from tfm_core.data.own.sets import OwnSet, SetDamaged
+from tfm_core.sentences import N_, StudentError
+
+if TYPE_CHECKING:
+    from tfm_core.data.image_data import ImageData
+
+_SIDE = 7  # patches in a row that are few enough to be quick, and enough to say where something is
+_READ = 20  # times that a training reads each picture, of a set that is neither small nor large
+_FEWEST_STEPS, _MOST_STEPS = 200, 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An experiment of sensible size on a set: its name, what it is for, and all its settings."""
+
+    name: str
+    label: str
+    why: str
+    experiment: Experiment
+
+
+def task_of(own: OwnSet) -> OwnPicturesTaskConfig:
+    """Return the settings that learn a set. Raises ValueError, in a sentence."""
+    details, counts = own.details, own.counts
+    if not is_sound(details) or not all(part in counts for part in PARTS):
+        raise SetDamaged(
+            "The set “{name}” does not say what its pictures are like. Remove it, and add them "
+            "again.",
+            name=own.name,
+        )
+    n_learned, n_held_out = counts["train"] + counts["validation"], counts["validation"]
+    return OwnPicturesTaskConfig.parse(
+        {
+            "data": own.id,
+            "called": own.name,
+            "side": details["size"],
+            "is_coloured": details["channels"] == 3,
+            "classes": BETWEEN.join(details["classes"]),
+            "n_learned": n_learned,
+            "n_tested": counts["test"],
+            "n_validation": n_held_out or min(500, max(8, round(0.15 * n_learned))),
+        }
+    )
+
+
+def proposals(own: OwnSet) -> list[Proposal]:
+    """Return what to train on a set: a quick look, what is known to work, and one more careful.
+
+    Their sizes follow from the pictures: patches that leave some seven in a row, and as many steps
+    as read each picture some twenty times. Raises ValueError, in a sentence.
+    """
+    task = task_of(own)
+    steps = _steps(task.n_learned - task.n_validation)
+    usual: dict[str, Any] = {
+        "d_model": 48,
+        "n_heads": 3,
+        "d_ff": 96,
+        "patch_size": patch(task.side),
+    }
+    moved = {"shift": 2.0, "rotation": 10.0, "scale": 0.1}
+    plans = (
+        (
+            "quick",
+            N_("Quick look"),
+            N_("A small model and few steps: does it begin to tell the classes apart?"),
+            {**usual, "d_model": 32, "n_heads": 2, "d_ff": 64},
+            {"shift": 1.0},
+            max(_FEWEST_STEPS, steps // 4),
+        ),
+        (
+            "usual",
+            N_("Usual"),
+            N_("The size that reads handwritten digits, with pictures moved and turned a little."),
+            {**usual, "stem": "conv"},
+            moved,
+            steps,
+        ),
+        (
+            "careful",
+            N_("Careful"),
+            N_("Deeper and wider, and twice as long: for classes that look alike."),
+            {**usual, "stem": "conv", "n_layers": 4, "d_model": 64, "n_heads": 4, "d_ff": 192}
+            | {"dropout": 0.1},
+            moved,
+            min(2 * steps, 2 * _MOST_STEPS),
+        ),
+    )
+    return [
+        Proposal(name, label, why, _experiment(task, model, changes, n_steps))
+        for name, label, why, model, changes, n_steps in plans
+    ]
+
+
+def patch(side: int) -> int:
+    """Return the size of patch that leaves about seven of them in a row."""
+    fitting = [size for size in range(2, side) if side % size == 0]
+    return min(fitting, key=lambda size: (abs(side // size - _SIDE), -size))
+
+
+def load_own_pictures(
+    config: OwnPicturesTaskConfig, *, seed: int, progress: Progress | None = None
+) -> ImageData:
+    """Return the pictures of a set on the CPU; the same seed makes the same splits.
+
+    The test is the set's own, the same for every seed; so is the validation where the set names
+    one, else the seed draws it. Nothing is downloaded. Raises SetMissing and SetDamaged.
+    """
+    import torch
+
+    from tfm_core.data.image_data import ImageSplit, divided
+
+    own = sets.find(config.data)
+    _check_is_of(config, own)
+    kept = arrays(own)
+    images, labels = torch.from_numpy(kept.images.copy()), torch.from_numpy(kept.labels)
+    parts = torch.from_numpy(kept.parts.copy())
+    train, validation, test = (
+        ImageSplit(images[parts == number], labels[parts == number]) for number in range(len(PARTS))
+    )
+    held_out = validation if (kept.parts == VALIDATION).any() else None
+    return divided(config, train, test, seed=seed, validation=held_out)
+
+
+def _steps(n: int, batch_size: int = 64) -> int:
+    """Return how many steps read each of ``n`` pictures some twenty times, a round number."""
+    steps = min(_MOST_STEPS, max(2 * _FEWEST_STEPS, _READ * n // batch_size))
+    return round(steps / 100) * 100
+
+
+def _experiment(
+    task: OwnPicturesTaskConfig, model: dict[str, Any], changes: dict[str, Any], steps: int
+) -> Experiment:
+    values = default_sections("vit", task.name)
+    values["model"] |= model
+    values["task"] = task.model_dump() | changes
+    n_train = task.n_learned - task.n_validation
+    values["training"] |= {"steps": steps, "batch_size": 64 if n_train >= 128 else 16}
+    return Experiment.parse(values)
+
+
+def _check_is_of(config: OwnPicturesTaskConfig, own: OwnSet) -> None:
+    """Raise StudentError where a configuration says something else of its set than the set does."""
+    there = task_of(own)
+    for name in ("side", "is_coloured", "classes", "n_learned", "n_tested"):
+        if getattr(there, name) != getattr(config, name):
+            raise StudentError(
+                "The set {data} has {name} {there}, but this configuration says {here}; choose the "
+                "set again.",
+                data=config.data,
+                name=name,
+                there=str(getattr(there, name))[:60],
+                here=str(getattr(config, name))[:60],
+            )

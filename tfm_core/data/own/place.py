@@ -1,0 +1,35 @@
+"""Where sets of one's own lie: below the folder of runs, so that every worker finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from tfm_core.variants.record import resolve
+
+FOLDER = "own-data"
+"""The folder among the runs; no run is called that (see ``runs.run.ID``)."""
+
+EXAMPLES = Path(__file__).resolve().parent / "examples"
+"""Sets that come with the app: read-only."""
+
+_SETTINGS = "tfm_core.runs.settings:read"  # the one reader of the environment; it lies above
+_RUNS: ContextVar[Path | None] = ContextVar("runs", default=None)
+
+
+def root() -> Path:
+    """Return the folder of sets, which need not be there yet."""
+    runs: Path = _RUNS.get() or resolve(_SETTINGS)().runs_dir
+    return runs.absolute() / FOLDER
+
+
+@contextmanager
+def below(runs: Path) -> Iterator[None]:
+    """Look for sets below this folder of runs, as a worker does that was given a run in it."""
+    before = _RUNS.set(runs)
+    try:
+        yield
+    finally:
+        _RUNS.reset(before)

@@ -1,0 +1,321 @@
+"""A set of one's own: a folder that is written once and never changed.
+
+``set.json`` says what the set is and holds a digest of every other file, and the set is named by a
+digest of ``set.json``: the same data, cut and split in the same way under the same name, is the
+same set on every machine. What is read is compared with its digest, so nothing learns from a file
+that was changed. Beside it ``kept.json`` says who keeps the set, and since when.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tfm_core.data.own import place
+from tfm_core.disk import sync_file, sync_folder
+from tfm_core.reading import Unreadable, content_of, is_line, is_moment, is_whole, object_of
+from tfm_core.sentences import StudentError
+
+MOST_BYTES = 64 * 2**20
+"""Of one set on the disk."""
+MOST_NAME = 60
+"""Characters of a set's name."""
+ID = re.compile(r"[0-9a-f]{20}|example-[a-z]{3,20}")
+OWNER = re.compile(r"[0-9a-f]{64}")
+DRAFT = ".new-"
+"""How a set's folder is called until it is whole; what is left of one is swept with the runs'."""
+
+_SET, _KEPT = "set.json", "kept.json"
+_FILE = re.compile(r"[a-z][a-z0-9-]{0,30}\.[a-z0-9]{2,12}")
+_MOST_SET, _MOST_KEPT, _MOST_NUMBER = 2**20, 2**16, 10**9
+
+
+class SetMissing(StudentError):
+    """There is no such set on this machine."""
+
+
+class SetDamaged(StudentError):
+    """A file of a set is gone, was changed, or cannot be understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A set that is ready to be written.
+
+    kind: a name in ``kinds.SET_KINDS``. counts: examples of "train", "validation" and "test".
+    split: how they were shared out, ``{"by": "seed", "seed": 0}`` or ``{"by": "file"}``, with
+    whatever else says how. details: what the kind must know, plain JSON: its tokenizer, lengths,
+    vocabularies, classes. files: name -> content; ``.jsonl``, ``.json``, ``.txt`` and
+    ``.safetensors`` are what sets are made of, never pickles.
+    """
+
+    kind: str
+    name: str
+    counts: Mapping[str, int]
+    split: Mapping[str, Any]
+    details: Mapping[str, Any]
+    files: Mapping[str, bytes]
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on the disk."""
+        return sum(map(len, self.files.values()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnSet:
+    """A set as its folder says; parts as ``Prepared`` has them, ``files`` by their digests.
+
+    owners: the hashes of those who keep it (see ``runs.owners``), none for the command line's and
+    those that come with the app. kept: since when, ISO 8601. problem: what is damaged, in a
+    sentence, None where all can be read; the rest is then made up.
+    """
+
+    id: str
+    folder: Path
+    kind: str = ""
+    name: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    split: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict, repr=False)
+    owners: tuple[str, ...] = ()
+    kept: str = ""
+    problem: str | None = None
+
+    @property
+    def is_example(self) -> bool:
+        """Whether it comes with the app and cannot be removed."""
+        return self.folder.parent == place.EXAMPLES
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on the disk. Never raises."""
+        sizes = 0
+        for name in (*self.files, _SET):
+            with contextlib.suppress(OSError):
+                sizes += (self.folder / name).stat().st_size
+        return sizes
+
+    def content(self, name: str) -> bytes:
+        """Return a file as it was written. Raises SetDamaged, in a sentence."""
+        try:
+            found = content_of(self.folder / name, most=MOST_BYTES)
+        except FileNotFoundError:
+            raise SetDamaged(_DAMAGED, name=self.name, what=f"{name} is missing") from None
+        except Unreadable as error:
+            raise SetDamaged(_DAMAGED, name=self.name, what=error.sentence) from None
+        if self.files.get(name) != _digest(found):
+            raise SetDamaged(_DAMAGED, name=self.name, what=f"{name} was changed")
+        return found
+
+
+_DAMAGED = (
+    "The set “{name}” is damaged: {what}. Remove it, and add your data again; runs that learned "
+    "from it still open."
+)
+
+
+def id_of(prepared: Prepared) -> str:
+    """Return what the set of this content is called."""
+    return _digest(_manifest(prepared))[:20]
+
+
+def write(prepared: Prepared, *, owner: str | None = None, root: Path | None = None) -> OwnSet:
+    """Write a set, whole or not at all, and return it; one that is there already is kept as it is.
+
+    root: the folder of sets, by default ``place.root()``. Raises OSError, and ValueError, in a
+    sentence, for what is too large.
+    """
+    root = place.root() if root is None else root
+    if prepared.n_bytes > MOST_BYTES:
+        raise StudentError(
+            "This set would take {size:,} bytes, but one set may take {most:,}; leave some of it "
+            "out.",
+            size=prepared.n_bytes,
+            most=MOST_BYTES,
+        )
+    assert all(map(_FILE.fullmatch, prepared.files)), "names of files are plain"
+    target = root / id_of(prepared)
+    if not target.is_dir():
+        _write(prepared, target)
+    made = opened(target)
+    owners = dict.fromkeys([*made.owners, *([owner] if owner else [])])
+    if tuple(owners) != made.owners or not made.kept:
+        now = made.kept or datetime.now(UTC).isoformat(timespec="seconds")
+        _replace(target / _KEPT, {"owners": list(owners), "kept": now})
+        made = opened(target)
+    return made
+
+
+def give_up(own: OwnSet, owner: str) -> bool:
+    """Take an owner off a set; say whether others still keep it. Raises OSError."""
+    left = [one for one in own.owners if one != owner]
+    if left:
+        _replace(own.folder / _KEPT, {"owners": left, "kept": own.kept})
+    return bool(left)
+
+
+def find(set_id: str) -> OwnSet:
+    """Return a set by its id. Raises SetMissing and SetDamaged, in a sentence."""
+    folder = folder_of(set_id)
+    if folder is None:
+        raise SetMissing(
+            "This learns from the set {set_id} of someone's own data, which is not on this "
+            "machine: it was removed, or it lies where it was made, for no set ever leaves its "
+            "machine. Add the same data under the same name, or choose another task; runs that "
+            "learned from it still open.",
+            set_id=set_id[:40],
+        )
+    own = opened(folder)
+    if own.problem is not None:
+        raise SetDamaged(_DAMAGED, name=own.name or set_id, what=own.problem)
+    return own
+
+
+def check(task: object) -> None:
+    """Raise SetMissing or SetDamaged where a task learns from a set that is not whole here."""
+    if set_id := set_of(task):
+        find(set_id)
+
+
+def missing(task: object) -> str | None:
+    """Return why a task cannot be learned here for want of its set, in a sentence, or None."""
+    try:
+        check(task)
+    except (SetMissing, SetDamaged) as error:
+        return error.sentence
+    return None
+
+
+def set_of(task: object) -> str:
+    """Return the id of the set that a task learns from, "" where it learns from none."""
+    return str(getattr(task, "data", ""))
+
+
+def folder_of(set_id: str) -> Path | None:
+    """Return where a set lies, None where there is none. Never raises."""
+    if not ID.fullmatch(set_id):
+        return None
+    parent = place.EXAMPLES if set_id.startswith("example-") else place.root()
+    return parent / set_id if os.path.isdir(parent / set_id) else None
+
+
+def listed(root: Path | None = None) -> list[OwnSet]:
+    """Return the sets that were added here, newest first, the damaged too. Never raises."""
+    root = place.root() if root is None else root
+    try:
+        with os.scandir(root) as entries:
+            folders = [Path(one.path) for one in entries if ID.fullmatch(one.name) and one.is_dir()]
+    except OSError:
+        return []
+    return sorted(map(opened, folders), key=lambda one: (one.kept, one.id), reverse=True)
+
+
+def examples() -> list[OwnSet]:
+    """Return the sets that come with the app, by name. Never raises."""
+    return listed(place.EXAMPLES)[::-1]
+
+
+def opened(folder: Path) -> OwnSet:
+    """Return the set in a folder, with what is wrong with it. Never raises."""
+    name = folder.name
+    try:
+        content = content_of(folder / _SET, most=_MOST_SET)
+        values = json.loads(content)
+    except FileNotFoundError:
+        return OwnSet(name, folder, name=name, problem=f"{_SET} is missing")
+    except Unreadable as error:
+        return OwnSet(name, folder, name=name, problem=error.sentence)
+    except (ValueError, RecursionError):
+        return OwnSet(name, folder, name=name, problem=f"{_SET} is not JSON")
+    is_example = folder.parent == place.EXAMPLES
+    if not _is_set(values) or (not is_example and _digest(content)[:20] != name):
+        return OwnSet(name, folder, name=name, problem=f"{_SET} was changed")
+    owners, kept = _keepers(folder)
+    parts = {key: values[key] for key in ("kind", "name", "counts", "split", "details", "files")}
+    return OwnSet(name, folder, **parts, owners=owners, kept=kept)
+
+
+def _write(prepared: Prepared, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f"{DRAFT}{secrets.token_hex(6)}")
+    try:
+        draft.mkdir()
+        for name, content in {**prepared.files, _SET: _manifest(prepared)}.items():
+            (draft / name).write_bytes(content)
+            sync_file(draft / name)
+        sync_folder(draft)
+        os.rename(draft, target)
+    except OSError:
+        shutil.rmtree(draft, ignore_errors=True)
+        if not target.is_dir():  # else another visitor has added the same at this moment
+            raise
+    sync_folder(target.parent)
+
+
+def _manifest(prepared: Prepared) -> bytes:
+    """Return what ``set.json`` holds: the same bytes for the same set."""
+    values = {
+        "format": 1,
+        "kind": prepared.kind,
+        "name": prepared.name,
+        "counts": dict(prepared.counts),
+        "split": dict(prepared.split),
+        "details": dict(prepared.details),
+        "files": {name: _digest(content) for name, content in sorted(prepared.files.items())},
+    }
+    return (json.dumps(values, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _is_set(values: object) -> bool:
+    """Say whether the values of a ``set.json`` are of the form that ``_manifest`` writes."""
+    if not isinstance(values, dict):
+        return False
+    counts, files = values.get("counts"), values.get("files")
+    return (
+        values.get("format") == 1
+        and is_line(values.get("kind"), 20)
+        and is_line(values.get("name"), MOST_NAME)
+        and isinstance(counts, dict)
+        and all(is_whole(n, 0, _MOST_NUMBER) for n in counts.values())
+        and isinstance(files, dict)
+        and all(_FILE.fullmatch(name) and is_line(one, 64) for name, one in files.items())
+        and all(isinstance(values.get(part), dict) for part in ("split", "details"))
+    )
+
+
+def _keepers(folder: Path) -> tuple[tuple[str, ...], str]:
+    """Return who keeps a set, and since when; a damaged file says neither."""
+    try:
+        values = object_of(folder / _KEPT, most=_MOST_KEPT)
+    except (FileNotFoundError, Unreadable):
+        return (), ""
+    owners, kept = values.get("owners"), values.get("kept")
+    found = owners if isinstance(owners, list) else []
+    known = tuple(one for one in found if isinstance(one, str) and OWNER.fullmatch(one))
+    return known, str(kept) if is_moment(kept) else ""
+
+
+def _replace(path: Path, values: Mapping[str, Any]) -> None:
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        beside.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+        os.replace(beside, path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

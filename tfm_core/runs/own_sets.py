@@ -1,0 +1,123 @@
+"""Sets of one's own as visitors keep and remove them: whose they are, their room, and undo.
+
+A set lies in a folder among the runs (``data.own.place``). Who adds what is there already keeps it
+with those who did before, and it goes into the trash when nobody keeps it any more.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tfm_core.data.own import place, sets
+from tfm_core.data.own.sets import ID, OwnSet, Prepared, SetMissing
+from tfm_core.runs import room, trash
+from tfm_core.runs.failures import told
+from tfm_core.runs.limits import LimitReached
+from tfm_core.runs.owners import NotYours, Visitor
+from tfm_core.runs.run import Run
+from tfm_core.runs.settings import Settings
+from tfm_core.runs.store import RunStore
+from tfm_core.sentences import StudentError, in_bytes
+
+MOST_OF_A_STRANGER = 20
+"""Sets that one visitor of a public server may keep."""
+
+
+@told()
+def keep(
+    prepared: Prepared, *, store: RunStore, visitor: Visitor | None, settings: Settings
+) -> OwnSet:
+    """Write a set for a visitor, None on the command line. Raises ValueError, in a sentence."""
+    root = store.root / place.FOLDER
+    if visitor is not None and not (root / sets.id_of(prepared)).is_dir():
+        _check_room(root, prepared.n_bytes, visitor, settings)
+    owner = None if visitor is None else visitor.owner
+    return room.with_room(store.root, lambda: sets.write(prepared, owner=owner, root=root))
+
+
+@told()
+def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
+    """Put a set into the trash, or leave it to the others who keep it. Raises ValueError.
+
+    It can be taken back for a day with ``undo``. Runs that learned from it still open.
+    """
+    root = store.root / place.FOLDER
+    own = _there(root, set_id)
+    _check(own, visitor)
+    if not visitor.may_all and sets.give_up(own, visitor.owner):
+        return
+    if any(_learns_from(run, set_id) for run in store.kept()):
+        raise StudentError(
+            "A run still learns from “{name}”, or waits to; stop it before you remove the set.",
+            name=own.name,
+        )
+    trash.put(root, set_id)
+
+
+@told()
+def undo(set_id: str, *, store: RunStore, visitor: Visitor) -> OwnSet:
+    """Take a set back out of the trash. Raises ValueError, in a sentence."""
+    root = store.root / place.FOLDER
+    _check(_there(root / trash.FOLDER, set_id), visitor)
+    if not trash.take_back(root, set_id):
+        raise SetMissing("There is no removed set {set_id} to take back.", set_id=set_id)
+    return sets.opened(root / set_id)
+
+
+def listed(store: RunStore, visitor: Visitor) -> list[OwnSet]:
+    """Return the sets that a visitor may see, newest first: on a public server one's own."""
+    return [own for own in sets.listed(store.root / place.FOLDER) if _may(own, visitor)]
+
+
+def removed(store: RunStore, visitor: Visitor) -> list[OwnSet]:
+    """Return the sets that a visitor may take back, those first that were removed last."""
+    found = trash.deleted(store.root / place.FOLDER)[::-1]
+    return [own for one in found if _may(own := sets.opened(one.folder), visitor)]
+
+
+def _check_room(root: Path, n_bytes: int, visitor: Visitor, settings: Settings) -> None:
+    there = sets.listed(root)
+    if settings.only_shows or settings.max_own_data == 0:
+        raise LimitReached(
+            "This server takes no data of one's own. On a machine of your own there is no such "
+            "limit."
+        )
+    most = settings.max_own_data
+    taken = sum(own.n_bytes for own in there)
+    if most is not None and taken + n_bytes > most:
+        raise LimitReached(
+            "Data of one's own may take {most} of this server's disk and take {taken}; this set "
+            "needs {n_bytes} more. Remove one of yours, or add less.",
+            most=in_bytes(most),
+            taken=in_bytes(taken),
+            n_bytes=in_bytes(n_bytes),
+        )
+    n_mine = sum(visitor.owner in own.owners for own in there)
+    if not visitor.may_all and n_mine >= MOST_OF_A_STRANGER:
+        raise LimitReached(
+            "You keep {n} sets here, and no more are allowed; remove one first.", n=n_mine
+        )
+
+
+def _there(root: Path, set_id: str) -> OwnSet:
+    if not ID.fullmatch(set_id) or not (root / set_id).is_dir():
+        raise SetMissing(
+            "There is no set {set_id} here; it may have been removed.", set_id=set_id[:40]
+        )
+    return sets.opened(root / set_id)
+
+
+def _check(own: OwnSet, visitor: Visitor) -> None:
+    if not _may(own, visitor):
+        raise NotYours("This is a set of another visitor.")
+
+
+def _may(own: OwnSet, visitor: Visitor) -> bool:
+    return visitor.may_all or visitor.owner in own.owners
+
+
+def _learns_from(run: Run, set_id: str) -> bool:
+    """Say whether a run that trains or waits learns from a set."""
+    if run.problem is not None or not run.status.is_active:
+        return False
+    return sets.set_of(run.experiment.task) == set_id
