@@ -8,9 +8,20 @@ from typing import Any
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import controls, drafts, forecast, run_actions, run_time, show, state, url_config
+from pages.ui import (
+    controls,
+    drafts,
+    forecast,
+    run_actions,
+    run_time,
+    seed_button,
+    show,
+    state,
+    url_config,
+)
 from pages.ui.drafts import Checked
 from pages.ui.fields import Setting, settings_of
+from pages.ui.run_actions import Start
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.config.advice import advice_on
@@ -34,6 +45,11 @@ def bar(checked: Checked, preset: str | None) -> None:
             disabled=checked.experiment is None,
             key="start",
             help=_("Training continues even if you leave this page."),
+        )
+        seed_button.draw(
+            lambda: [_as_said(checked.experiment, preset)] if checked.experiment else [],
+            key="start",
+            disabled=checked.experiment is None,
         )
         if checked.experiment is None:
             _why_not(checked)
@@ -208,15 +224,22 @@ def _take_device() -> None:
 
 def _start(experiment: Experiment, preset: str | None) -> None:
     """Create the run, queue it and open it; shows why if it is refused."""
-    on_cpu = state.device() == "cpu"
-    run = run_actions.begin(
-        experiment,
-        name=(st.session_state.get(_NAME) or "").strip() or None,
-        preset=preset,
-        threads=int(st.session_state.get(_THREADS) or 1) if on_cpu else 1,
-    )
+    said = _as_said(experiment, preset)
+    run = run_actions.begin(experiment, name=said.name, preset=preset, threads=said.threads)
     if run is None:
         return
     url_config.clear()
     state.set_current_run(run.id)
     st.rerun()
+
+
+def _as_said(experiment: Experiment, preset: str | None) -> Start:
+    """Return the run that the controls describe."""
+    on_cpu = state.device() == "cpu"
+    return Start(
+        experiment,
+        state.device(),
+        (st.session_state.get(_NAME) or "").strip() or None,
+        preset,
+        int(st.session_state.get(_THREADS) or 1) if on_cpu else 1,
+    )

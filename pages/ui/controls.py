@@ -90,17 +90,21 @@ def control(setting: Setting, checked: Checked) -> None:
     """Draw one setting and, below it, what is wrong with it."""
     key = key_of(setting.path, checked.draft)
     _begin(key, drafts.get(checked.draft.values, setting.path))
-    shared: dict[str, Any] = {"key": key, "on_change": _take, "args": (key, setting)}
+    widget(setting, {"key": key, "on_change": _take, "args": (key, setting)})
+    for sentence in checked.at(setting.path):
+        complaint(sentence)
+    for said in checked.advice_at(setting.path):
+        remark(said)
+
+
+def widget(setting: Setting, shared: dict[str, Any]) -> None:
+    """Draw what a setting is chosen with, and nothing else. shared: its key, its callback."""
     if setting.kind == "choice":
         _choice(setting, shared)
     elif setting.kind == "bool":
         st.toggle(_(setting.label), help=_(setting.help), **shared)
     else:
         _number(setting, shared)
-    for sentence in checked.at(setting.path):
-        complaint(sentence)
-    for said in checked.advice_at(setting.path):
-        remark(said)
 
 
 def _begin(key: str, value: Any) -> None:
