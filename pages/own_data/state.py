@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import streamlit as st
 
@@ -52,7 +52,7 @@ def read_once(what: Hashable, work: Callable[[], T]) -> T:
 
     One answer is kept a session: pictures are large. Raises what the work raises, then too.
     """
-    known = st.session_state.get(_READ)
+    known: tuple[Hashable, Any, ValueError | None] | None = st.session_state.get(_READ)
     if known is None or known[0] != what:
         try:
             known = (what, work(), None)
@@ -61,5 +61,4 @@ def read_once(what: Hashable, work: Callable[[], T]) -> T:
         st.session_state[_READ] = known
     if known[2] is not None:
         raise known[2]
-    found: T = known[1]
-    return found
+    return cast(T, known[1])

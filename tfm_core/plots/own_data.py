@@ -57,7 +57,7 @@ def balance(names: Sequence[str], table: npt.NDArray[np.int64]) -> go.Figure:
     order = np.arange(len(names))
     if len(names) > _MOST_BARS:
         order = np.sort(table.sum(1).argsort(kind="stable")[::-1][:_MOST_BARS])
-    shown = [escape(names[at]) for at in order]
+    shown = [escape(names[at]) for at in order.tolist()]
     figure = go.Figure(
         [
             go.Bar(
