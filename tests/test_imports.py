@@ -15,11 +15,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 ORDER = (  # each part of tfm_core may import those in the lines above its own, and itself
     ("sentences", "machine", "disk", "byte_cache"),
-    ("reading",),
+    ("reading", "origin"),
     ("variants",),
     ("layers",),
     ("config",),
     ("presets",),
+    ("links",),
     ("data",),
     ("models",),
     ("facts", "decoding"),
@@ -27,8 +28,12 @@ ORDER = (  # each part of tfm_core may import those in the lines above its own, 
     ("probe",),
     ("runs",),
     ("doctor",),
-    ("inspect", "cli"),
-    ("plots", "recorded", "__main__"),
+    ("inspect",),
+    ("sweeps",),
+    ("plots", "recorded"),
+    ("export",),
+    ("cli",),
+    ("__main__",),
 )
 FLOOR = {part: number for number, parts in enumerate(ORDER) for part in parts}
 

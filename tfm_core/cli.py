@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from tfm_core.config import Experiment, from_query, to_query
@@ -80,6 +81,22 @@ def _parser() -> argparse.ArgumentParser:
     resume.add_argument("id", metavar="ID", help="the id of the run (see runs)")
     resume.set_defaults(command=_resume)
     _add_output(resume)
+
+    take = commands.add_parser("export", help="write a run as one zip, which needs no app to read")
+    take.add_argument("id", metavar="ID", help="the id of the run (see runs)")
+    take.add_argument("--out", metavar="FILE", help="where to write it; here, unless said")
+    kinds = take.add_mutually_exclusive_group()
+    kinds.add_argument(
+        "--tensorboard", action="store_true", help="event files for TensorBoard in place of the zip"
+    )
+    kinds.add_argument(
+        "--onnx", action="store_true", help="the model's forward pass as ONNX in place of the zip"
+    )
+    take.set_defaults(command=_export)
+
+    bring = commands.add_parser("import", help="make a run of a zip that export has written")
+    bring.add_argument("file", metavar="FILE", help="the zip")
+    bring.set_defaults(command=_import)
 
     for name, words, command in (
         ("runs", "list the runs, newest first", _runs),
@@ -224,6 +241,40 @@ def _runs(options: argparse.Namespace) -> int:
             print(f"{'':<18} {row['problem']}")
     if not rows:
         print("There are no runs yet: python -m tfm_core train --preset copy")
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    """Write a run as a file; what lies there already is replaced once the new one is whole."""
+    from tfm_core.export import bundle, tensorboard
+    from tfm_core.runs.atomic import write_bytes
+
+    run = RunStore().get(options.id)
+    make, name = bundle.bundle, bundle.file_name(run)
+    if options.tensorboard:
+        make, name = tensorboard.bundle, tensorboard.file_name(run)
+    elif options.onnx:
+        from tfm_core.export import onnx
+
+        make, name = onnx.bundle, onnx.file_name(run)
+    path = Path(options.out or name)
+    if path.is_dir():
+        path /= name
+    content = make(run)
+    write_bytes(path, content)
+    print(path)
+    return 0
+
+
+def _import(options: argparse.Namespace) -> int:
+    from tfm_core.export.take_in import take_in
+
+    path = Path(options.file)
+    if not path.is_file():
+        raise StudentError("There is no file {path}.", path=str(path))
+    with path.open("rb") as file:
+        run = take_in(file, RunStore())
+    print(run.id)
     return 0
 
 

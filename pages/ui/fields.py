@@ -24,7 +24,7 @@ from tfm_core.config import (
 from tfm_core.config.base import Labelled, choices_of
 from tfm_core.config.training import TrainingConfig
 
-Kind = Literal["choice", "bool", "int", "float", "text"]
+Kind = Literal["choice", "bool", "int", "float"]
 
 _FIRST = ("n_encoder_layers", "n_decoder_layers", "n_layers", "d_model", "n_heads", "d_ff")
 _TAGS = {"family", "kind", "text"}  # chosen above the other settings, not beside them
@@ -55,6 +55,21 @@ class Setting:
         return self.path.rpartition(".")[2]
 
 
+def every_setting(family: str, task_name: str) -> dict[str, Setting]:
+    """Return all settings of an experiment by path, those too that this task has no control for."""
+    hidden = [*_section("model", MODEL_CONFIGS[family]), *_section("task", task_config(task_name))]
+    return {setting.path: setting for setting in (*hidden, *settings_of(family, task_name))}
+
+
+def carried_by_links(task_name: str) -> dict[str, type]:
+    """Return what a task's set says of itself in a link, by path, each with its type."""
+    found = task_config(task_name).model_fields.items()
+    kinds: dict[Any, type] = {bool: bool, int: int, float: float}
+    return {
+        f"task.{name}": kinds.get(info.annotation, str) for name, info in found if _is_carried(info)
+    }
+
+
 def settings_of(family: str, task_name: str) -> list[Setting]:
     """Return all settings of an experiment with this family and task, in the order to show."""
     task = _section("task", task_config(task_name))
@@ -82,12 +97,6 @@ def _section(section: str, config: type[Config]) -> list[Setting]:
         and not _is_carried(info)
     ]
     return sorted(entries, key=_rank)  # stable
-
-
-def carried_by(task_name: str) -> list[Setting]:
-    """Return what a link says of a task and no control sets: its set of own data, and its sizes."""
-    fields = task_config(task_name).model_fields
-    return [_setting(f"task.{name}", info) for name, info in fields.items() if _is_carried(info)]
 
 
 def _is_carried(info: FieldInfo) -> bool:
@@ -124,7 +133,7 @@ def _setting(path: str, info: FieldInfo) -> Setting:
 
 
 def _kind(annotation: Any) -> Kind:
-    kinds: dict[Any, Kind] = {bool: "bool", int: "int", float: "float", str: "text"}
+    kinds: dict[Any, Kind] = {bool: "bool", int: "int", float: "float"}
     return kinds[annotation]
 
 

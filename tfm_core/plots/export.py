@@ -16,18 +16,12 @@ from tfm_core.plots.palette import BACKGROUNDS, INKS
 from tfm_core.plots.template import FONT, template
 
 
-def page(figure: go.Figure, *, title: str, words: str = "", theme: Theme = "light") -> bytes:
-    """Return a self-contained HTML page of a figure: interactive, and it needs no network.
+def page(*figures: go.Figure, title: str, words: str = "", theme: Theme = "light") -> bytes:
+    """Return a self-contained HTML page of figures: interactive, and it needs no network.
 
     plotly.js is inside, about 4.5 MB. title and words are plain text; words say what to look for.
     """
-    shown = go.Figure(figure).update_layout(
-        template=template(theme),
-        paper_bgcolor=BACKGROUNDS[theme],
-    )
-    drawn: str = shown.to_html(
-        full_html=False, include_plotlyjs=True, config={"displaylogo": False, "responsive": True}
-    )
+    drawn = "".join(_drawn(one, theme, number) for number, one in enumerate(figures))
     style = (
         f"body{{margin:1.5rem;background:{BACKGROUNDS[theme]};color:{INKS[theme]};"
         f"font-family:{FONT}}}"
@@ -38,6 +32,20 @@ def page(figure: go.Figure, *, title: str, words: str = "", theme: Theme = "ligh
         f"<title>{escape(title)}</title><style>{style}</style></head><body>"
         f"<h1>{escape(title)}</h1>{drawn}<p>{escape(words)}</p></body></html>"
     ).encode()
+
+
+def _drawn(figure: go.Figure, theme: Theme, number: int) -> str:
+    shown = go.Figure(figure).update_layout(
+        template=template(theme),
+        paper_bgcolor=BACKGROUNDS[theme],
+    )
+    drawn: str = shown.to_html(
+        full_html=False,
+        include_plotlyjs=number == 0,
+        div_id=f"figure-{number}",  # the same figures make the same page
+        config={"displaylogo": False, "responsive": True},
+    )
+    return drawn
 
 
 def map_table(

@@ -169,6 +169,16 @@ class RunQueue:
         self._wake.set()
         return gone
 
+    @told()
+    def admit(self, run: Run) -> int:
+        """Keep a run that was brought from elsewhere; return how many were deleted for it.
+
+        Raises LimitReached, in a sentence, where this server would not train one like it, or has
+        no room.
+        """
+        self.limits.check(run.experiment, n_queued=0)
+        return self._make_way(run)
+
     def _check_data(self, run: Run) -> None:
         """Raise ValueError, in a sentence, where a run learns from a set that is not there."""
         with place.below(self.store.root):

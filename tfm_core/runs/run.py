@@ -33,11 +33,12 @@ from tfm_core.reading import (
     object_of,
     open_plain,
 )
-from tfm_core.runs import claim, labels, requests, snapshots, tickets, weights
+from tfm_core.runs import claim, labels, origin, requests, snapshots, tickets, weights
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.curves import Curves, EventReader
 from tfm_core.runs.failures import told
 from tfm_core.runs.labels import MAX_NAME, Labels
+from tfm_core.runs.origin import Origin
 from tfm_core.runs.outcome import Outcome, outcome_of
 from tfm_core.runs.remembered import Remembered
 from tfm_core.runs.requests import RequestKind
@@ -125,6 +126,11 @@ class Run:
         The name is what a person called the run, else the one that it was begun with.
         """
         return self._read_meta[0]
+
+    @cached_property
+    def origin(self) -> Origin | None:
+        """Where it was trained, for a run that was brought from elsewhere. Never raises."""
+        return origin.read(self.folder)
 
     @property
     def labels(self) -> Labels:

@@ -198,7 +198,8 @@ def _load(config: ModelConfig, shape: Shape) -> str:
     table = "".join(
         ["NAMES = {  # of a part in the app's checkpoints: its name here\n", *lines, "}\n"]
     )
-    load = _LOAD.format(named='own_name(name.removeprefix("model/"))')
+    named = 'own_name(name.removeprefix("model/")) if name.startswith("model/") else name'
+    load = _LOAD.format(named=named)
     return f"{table}\n\n{_NAMED}\n\n{load}"
 
 
@@ -212,17 +213,18 @@ _NAMED = dedent('''\
     ''')
 _LOAD = dedent('''\
     def load(path):
-        """The weights in the checkpoint.safetensors of a run: its head is JSON, then numbers."""
+        """The weights in a checkpoint or weights.safetensors: its head is JSON, then numbers."""
         with open(path, "rb") as file:
             header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
             data = bytearray(file.read())
         weights = {{}}
         for name, entry in header.items():
-            if name.startswith("model/"):
+            if not name.startswith(("optimizer/", "__metadata__")):
                 begin, end = entry["data_offsets"]
                 kind = {{"F32": torch.float32, "F16": torch.float16}}[entry["dtype"]]
                 values = torch.frombuffer(data[begin:end], dtype=kind).float()
-                weights[{named}] = values.reshape(entry["shape"])
+                own = {named}
+                weights[own] = values.reshape(entry["shape"])
         return weights
     ''')
 

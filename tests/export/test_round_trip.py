@@ -1,0 +1,134 @@
+"""A run taken away and brought again is the same run: of every preset, of any configuration."""
+
+import io
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from tests.export.taken import assert_same_run, is_valid, small, untrained
+from tests.runs.comparing import assert_same as assert_trained_alike
+from tests.runs.comparing import stopping_at
+from tests.runs.waiting import tiny
+from tfm_core.config import Experiment
+from tfm_core.config.codec import default_sections
+from tfm_core.config.model import MODEL_CONFIGS
+from tfm_core.config.task import tasks_for
+from tfm_core.export.bundle import MOST_LOOKS, bundle, chosen_looks, versions
+from tfm_core.export.take_in import take_in
+from tfm_core.presets import PRESETS
+from tfm_core.runs.execute import execute
+from tfm_core.runs.store import RunStore
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.variants.cells import CELLS
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.optimisers import OPTIMISERS
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.positions import POSITIONS
+
+OWNER = "a" * 64
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return RunStore(tmp_path_factory.mktemp("here") / "runs", recorded=None)
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory):
+    return RunStore(tmp_path_factory.mktemp("there") / "runs", recorded=None)
+
+
+def brought(run, store, **settings):
+    return take_in(io.BytesIO(bundle(run)), store, **settings)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_trained_run_of_each_preset_comes_back_as_it_was(name, store, elsewhere):
+    run = store.create(small(PRESETS[name].experiment), name=f"A {name}", preset=name)
+    assert execute(run).state == "finished"
+    again = brought(run, elsewhere, owner=OWNER)
+    assert_same_run(run, again)
+    assert again.status.state == "finished"
+    assert again.damage is None
+    assert (again.meta.name, again.meta.preset, again.meta.owner) == (f"A {name}", name, OWNER)
+    assert again.origin.id == run.id
+    assert again.origin.versions == versions()
+    assert run.origin is None
+    twice = brought(again, store)
+    assert_same_run(run, twice)
+
+
+CHOICES = {
+    "position": POSITIONS,
+    "activation": ACTIVATIONS,
+    "norm": NORMS,
+    "pooling": POOLINGS,
+    "cell": CELLS,
+    "attention": ALIGNMENT_SCORES,
+    "tie_embeddings": (True, False),
+    "bias": (True, False),
+    "norm_first": (True, False),
+}
+
+
+@st.composite
+def experiments(draw):
+    family = draw(st.sampled_from(sorted(MODEL_CONFIGS)))
+    values = default_sections(family, draw(st.sampled_from(sorted(tasks_for(family)))))
+    if "captions" in values["task"]["name"] or values["task"]["name"] == "mnist":
+        values = default_sections("encoder-only", "sentiment")
+    values["seed"] = draw(st.integers(0, 2**31 - 1))
+    for name, known in CHOICES.items():
+        if name in values["model"]:
+            values["model"][name] = draw(st.sampled_from(sorted(known)))
+    values["training"]["optimizer"] = draw(st.sampled_from(sorted(OPTIMISERS)))
+    values["training"]["patience"] = draw(st.sampled_from((0, 2)))
+    assume(is_valid(values))
+    return small(Experiment.parse(values))
+
+
+@given(experiment=experiments())
+@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_a_run_of_any_configuration_comes_back_as_it_was(store, elsewhere, experiment):
+    run = untrained(store, experiment)
+    assert_same_run(run, brought(run, elsewhere))
+
+
+def test_a_stopped_run_goes_on_elsewhere_as_if_it_had_never_left(store, elsewhere):
+    whole = store.create(tiny(steps=7, patience=3, validate_every=2))
+    execute(whole)
+    run = store.create(whole.experiment)
+    assert execute(run, *stopping_at(4, run)).state == "stopped"
+    again = brought(run, elsewhere)
+    assert again.status.reason == run.status.reason
+    assert execute(again).state == "finished"
+    assert_trained_alike(again, whole)
+
+
+def test_a_brought_run_is_trained_further_as_the_first_one_is(store, elsewhere):
+    run = store.create(tiny())
+    execute(run)
+    here = store.fork(run.id, steps=9)
+    there = elsewhere.fork(brought(run, elsewhere).id, steps=9)
+    execute(here)
+    execute(there)
+    assert_trained_alike(here, there)
+
+
+def test_of_many_large_snapshots_some_are_taken_the_first_and_the_last_among_them(
+    store, elsewhere, monkeypatch
+):
+    run = store.create(tiny(steps=6, snapshots=7))
+    execute(run)
+    steps = run.snapshot_steps()
+    assert len(steps) > 3
+    assert chosen_looks(run)[1] == 0
+    largest = sum(path.stat().st_size for path in (run.folder / "snapshots").iterdir())
+    monkeypatch.setattr("tfm_core.export.bundle.MOST_LOOKS", largest // 2)
+    assert largest < MOST_LOOKS
+    again = brought(run, elsewhere)
+    kept = again.snapshot_steps()
+    assert set(kept) < set(steps)
+    assert (kept[0], kept[-1]) == (steps[0], steps[-1])

@@ -1,0 +1,87 @@
+"""TensorBoard's own reader finds the curves, the settings and the heads of a run."""
+
+import io
+from datetime import datetime
+
+import numpy as np
+import pytest
+from PIL import Image
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+
+from tests.export.taken import members, unpacked, untrained
+from tests.runs.waiting import tiny
+from tfm_core.export import tensorboard
+from tfm_core.runs.store import RunStore
+
+
+@pytest.fixture(scope="module")
+def run():
+    return RunStore().get("recorded-korean")
+
+
+@pytest.fixture(scope="module")
+def read(run, tmp_path_factory):
+    folder = unpacked(tensorboard.bundle(run), tmp_path_factory.mktemp("logs"))
+    (one,) = folder.iterdir()
+    return EventAccumulator(str(one), {"scalars": 0, "images": 0, "tensors": 0}).Reload()
+
+
+@pytest.mark.parametrize(
+    ("tag", "split", "column"),
+    [
+        ("loss/train", "steps", "loss"),
+        ("accuracy/validation", "validation", "accuracy"),
+        ("whole sequences/validation", "validation", "sequence_accuracy"),
+        ("loss/test", "test", "loss"),
+        ("learning rate/train", "steps", "learning_rate"),
+    ],
+)
+def test_scalars_are_the_curves(run, read, tag, split, column):
+    series = getattr(run.curves(), split)
+    scalars = read.Scalars(tag)
+    assert [one.step for one in scalars] == series["step"].tolist()
+    np.testing.assert_allclose([one.value for one in scalars], series[column], rtol=1e-6)
+
+
+def test_wall_times_begin_with_the_run_and_end_when_it_had_trained(run, read):
+    times = [one.wall_time for one in read.Scalars("loss/train")]
+    began = datetime.fromisoformat(run.meta.created).timestamp()
+    assert times == sorted(times)
+    assert times[0] >= began
+    assert times[-1] == pytest.approx(began + run.status.seconds, abs=0.01)
+
+
+def test_every_setting_is_a_hyperparameter(run, read):
+    content = read.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
+    told = HParamsPluginData.FromString(content).session_start_info.hparams
+    assert told["model.d_model"].number_value == run.experiment.model.d_model
+    assert told["seed"].number_value == run.experiment.seed
+    assert told["task.name"].string_value == "english-korean"
+
+
+def test_heads_are_pictures_of_the_snapshots(run, read):
+    tags = [tag for tag in read.Tags()["images"] if tag.startswith("attention/")]
+    assert len(tags) == 3
+    pictures = read.Images(tags[0])
+    steps = [one.step for one in pictures]
+    assert len(steps) <= tensorboard.MOST_PICTURES + 1
+    assert (steps[0], steps[-1]) == (run.snapshot_steps()[0], run.snapshot_steps()[-1])
+    picture = Image.open(io.BytesIO(pictures[-1].encoded_image_string))
+    assert picture.width > picture.height  # heads stand side by side
+
+
+def test_a_weight_of_one_is_black_and_of_none_is_white():
+    maps = np.array([[[1.0, 0.0]], [[0.5, 0.25]]])
+    pixels = tensorboard.tiles(maps)
+    side = (pixels.shape[0] - 4) // 1
+    middle = pixels[2 + side // 2]
+    assert middle[2 + side // 2] == 0
+    assert middle[2 + side + side // 2] == 255
+
+
+def test_a_run_of_no_steps_has_event_files_all_the_same(tmp_path):
+    run = untrained(RunStore(tmp_path / "runs", recorded=None), tiny())
+    (name,) = members(tensorboard.bundle(run))
+    assert "events.out.tfevents" in name
+    assert name.split("/")[0] in tensorboard.file_name(run)

@@ -1,0 +1,229 @@
+"""A run as one zip: its settings, metrics, weights, model, figures and a notebook that runs it.
+
+Everything in it is read without the app, and ``take_in`` makes a run of it again. No member is a
+pickle; weights are safetensors.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import platform
+import zipfile
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+import tfm_core
+from tfm_core.config import Experiment
+from tfm_core.data.own import place
+from tfm_core.data.shape import data_shape
+from tfm_core.export import figures, layout, metrics, notebook, readme
+from tfm_core.inspect.source.carried import Carried, carried
+from tfm_core.inspect.source.file import source_code
+from tfm_core.probe.types import Array
+from tfm_core.reading import Unreadable, content_of, is_plain
+from tfm_core.runs.run import Run
+from tfm_core.runs.snapshots import snapshot_path
+from tfm_core.runs.weights import weights_path
+from tfm_core.sentences import N_, StudentError
+
+MOST_LOOKS = 12_000_000
+"""Bytes of snapshots, and as many of weights over the training, that a zip holds: of more, some."""
+
+_MOST_EVENTS = 2**26
+_LAST, _BEST = (f"checkpoints/{name}/checkpoint.safetensors" for name in ("last", "best"))
+_PACKAGES = ("torch", "numpy", "safetensors", "pandas", "plotly")
+_STORED = (".safetensors",)  # numbers do not become smaller
+
+Progress = Callable[[float, str], None]
+"""Hears the share that is done, 0 to 1, and what is being done, in words."""
+
+
+def bundle(run: Run, progress: Progress | None = None) -> bytes:
+    """Return the zip of a run. Raises ValueError, in a sentence, for a run that is damaged."""
+    if run.problem is not None:
+        raise StudentError(run.problem)
+    say = progress or (lambda share, words: None)
+    target = io.BytesIO()
+    with (
+        place.below(run.folder.parent),
+        zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file,
+    ):
+        for share, words, name, content in _members(run):
+            say(share, words)
+            file.writestr(_entry(name, run), content)
+    say(1.0, N_("Done."))
+    return target.getvalue()
+
+
+def file_name(run: Run) -> str:
+    """Return how the zip is called: the name of the run, as every disk takes it, and its id."""
+    plain = "".join(c if c.isalnum() and c.isascii() else "-" for c in run.meta.name.lower())
+    words = "-".join(filter(None, plain.split("-")))[:40]
+    return f"{words or 'run'}-{run.id[:8]}.zip"
+
+
+def versions() -> dict[str, str]:
+    """Return what made a zip: the app, Python, and the packages that decide about numbers."""
+    found = {"tfm_core": tfm_core.__version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        found[name] = metadata.version(name)
+    return found
+
+
+def chosen_looks(run: Run) -> tuple[list[Path], int]:
+    """Return the files of snapshots and weights over training that a zip holds, and how many not.
+
+    Where they are too large, every second, third … is taken, the first and the last among them.
+    """
+    snapshots = [snapshot_path(run.folder, step) for step in run.snapshot_steps()]
+    weights = [weights_path(run.folder, step) for step in run.weight_steps()]
+    chosen = [*_spread(snapshots), *_spread(weights)]
+    return chosen, len(snapshots) + len(weights) - len(chosen)
+
+
+def estimate(run: Run) -> int:
+    """Return about how many bytes the zip of a run will have. Never raises."""
+    whole = [run.folder / _LAST, run.folder / "probe.safetensors", *chosen_looks(run)[0]]
+    return sum(_size(path) for path in whole) + _size(run.folder / "events.jsonl") // 3 + _PLOTLY
+
+
+_PLOTLY = 1_500_000  # bytes of plotly.js in a zip
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _spread(paths: list[Path]) -> list[Path]:
+    total = sum(_size(path) for path in paths)
+    every = -(-total // MOST_LOOKS) or 1
+    return paths if every == 1 else list(dict.fromkeys([*paths[::every], paths[-1]]))
+
+
+def _entry(name: str, run: Run) -> zipfile.ZipInfo:
+    moment = datetime.fromisoformat(run.meta.created).timetuple()[:6]
+    info = zipfile.ZipInfo(name, date_time=max(moment, (1980, 1, 1, 0, 0, 0)))
+    info.external_attr = 0o644 << 16
+    info.compress_type = zipfile.ZIP_STORED if name.endswith(_STORED) else zipfile.ZIP_DEFLATED
+    return info
+
+
+def _members(run: Run) -> Iterator[tuple[float, str, str, bytes]]:
+    """Yield share, what is done, name and content of each member."""
+    experiment = run.experiment
+    curves = run.curves()
+    looks, n_left_out = chosen_looks(run)
+    tensors, said = _checkpoint(run.folder / _LAST)
+    yield 0.0, _SETTINGS, layout.EXPERIMENT, _json(json.loads(experiment.model_dump_json()))
+    yield 0.05, _SETTINGS, layout.FACTS, _json(_facts(run))
+    yield 0.1, _SETTINGS, layout.METRICS, metrics.csv_of(curves)
+    data = _carried(run)
+    model = source_code(experiment.model, data_shape(experiment), data=data)
+    yield 0.2, N_("Writing the model as one file"), layout.MODEL, model.encode()
+    if tensors:
+        yield 0.3, _NUMBERS, layout.WEIGHTS, save(_renamed(experiment, tensors), said)
+        states = {name: value for name, value in tensors.items() if name.startswith("optimizer/")}
+        yield 0.4, _NUMBERS, layout.OPTIMISER, save(states)
+        if experiment.training.tested == "best":
+            best, of_best = _checkpoint(run.folder / _BEST)
+            if best:
+                yield 0.45, _NUMBERS, layout.BEST_WEIGHTS, save(_renamed(experiment, best), of_best)
+    yield 0.5, _NUMBERS, layout.EVENTS, _content(run.folder / "events.jsonl") or b""
+    for name in (layout.PROBE, layout.PICTURES, layout.BEST):
+        if (content := _content(run.folder / name.removeprefix("run/"))) is not None:
+            yield 0.55, _NUMBERS, name, content
+    for number, path in enumerate(looks):
+        folder = layout.SNAPSHOTS if path.parent.name == "snapshots" else layout.KEPT_WEIGHTS
+        if (content := _content(path)) is not None:
+            yield 0.6 + 0.2 * number / len(looks), _LOOKS, folder + path.name, content
+    for name, content in figures.of(run, curves):
+        yield 0.85, N_("Drawing the figures"), name, content
+    has_weights = bool(tensors)
+    text = notebook.of(run, data if has_weights else None)
+    yield 0.95, N_("Writing the notebook"), layout.NOTEBOOK, text.encode()
+    words = readme.of(run, data, has_weights=has_weights, n_left_out=n_left_out)
+    yield 0.98, N_("Writing the notebook"), layout.README, words.encode()
+
+
+_SETTINGS = N_("Writing settings and metrics")
+_NUMBERS = N_("Writing the weights")
+_LOOKS = N_("Writing the snapshots")
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    """Return what the app needs to know of a run beside its experiment; its owner stays here."""
+    meta, status = run.meta, run.status
+    return {
+        "format": layout.FORMAT,
+        "versions": versions(),
+        "id": run.id,
+        "name": meta.name,
+        "created": meta.created,
+        "seed": run.experiment.seed,
+        "device": status.device,
+        "threads": meta.threads,
+        "preset": meta.preset,
+        "state": status.state,
+        "reason": None if status.reason is None else str(status.reason),
+        "step": status.step,
+        "total_steps": status.total_steps,
+        "epoch": status.epoch,
+        "seconds": status.seconds,
+    }
+
+
+def _carried(run: Run) -> Carried | None:
+    """Return what the model file carries; None where the pictures of a run cannot be had here."""
+    try:
+        return carried(run.experiment)
+    except StudentError:
+        return None
+
+
+def _checkpoint(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
+    """Return the tensors of a checkpoint and what it says of itself; nothing without one.
+
+    Nothing, too, where training broke down and its weights are no numbers: they answer nothing.
+    Raises ValueError, in a sentence, where it is damaged.
+    """
+    if not is_plain(path):
+        return {}, {}
+    try:
+        with safe_open(path, framework="numpy") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            said = file.metadata() or {}
+    except (OSError, SafetensorError, TypeError):
+        raise StudentError(
+            "The last checkpoint of this run is damaged and cannot be read."
+        ) from None
+    are_numbers = all(np.isfinite(value).all() for value in tensors.values())
+    return (tensors, said) if are_numbers else ({}, {})
+
+
+def _renamed(experiment: Experiment, tensors: dict[str, Array]) -> dict[str, Array]:
+    """Return the weights of a checkpoint under their names in the model file."""
+    own = [name.removeprefix("model/") for name in tensors if name.startswith("model/")]
+    names = layout.weight_names(experiment, sorted(own))
+    return {new: tensors[f"model/{old}"] for old, new in names.items()}
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return content_of(path, most=_MOST_EVENTS)
+    except (FileNotFoundError, Unreadable):
+        return None
+
+
+def _json(values: dict[str, Any]) -> bytes:
+    return (json.dumps(values, ensure_ascii=False, indent=2) + "\n").encode()

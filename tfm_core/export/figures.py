@@ -1,0 +1,90 @@
+"""The figures of a run as files that open anywhere: its curves as a page, its heads as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import plotly.graph_objects as go
+
+from tfm_core.export import layout
+from tfm_core.plots import export
+from tfm_core.plots.curves import Measurements, ReferenceLine, learning_curve
+from tfm_core.plots.map_image import map_svg
+from tfm_core.probe.labels import axes, modules_by_kind
+from tfm_core.runs.curves import Curves
+from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
+
+MOST_HEADS = 16
+"""Heads of the last layer of one kind of attention that are drawn."""
+
+_WINDOW = 10
+
+
+def of(run: Run, curves: Curves) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of each figure: the curves, and what the last snapshot looks at."""
+    words = "A thin line is a batch, the thick one the mean of ten; markers are unseen examples."
+    pages = (loss(run, curves), accuracy(run, curves))
+    yield layout.CURVES, export.page(*pages, title=run.meta.name, words=words)
+    yield from heads(run)
+
+
+def loss(run: Run, curves: Curves) -> go.Figure:
+    """Return the curve of the loss, with the loss of guessing."""
+    start = curves.started.get("start_loss")
+    marks = [ReferenceLine(start, f"guessing: {start:.2f}")] if start else []
+    return _drawn(run, curves, "loss", "loss (nats)", marks)
+
+
+def accuracy(run: Run, curves: Curves) -> go.Figure:
+    """Return the curve of the accuracy, with that of guessing."""
+    chance = curves.started.get("chance")
+    marks = [ReferenceLine(chance, f"guessing: {chance:.1%}")] if chance else []
+    return _drawn(run, curves, "accuracy", "accuracy", marks)
+
+
+def _drawn(
+    run: Run, curves: Curves, column: str, title: str, marks: list[ReferenceLine]
+) -> go.Figure:
+    series = {"training": curves.steps, "validation": curves.validation, "test": curves.test}
+    train, validation, test = (
+        Measurements(name, one["step"], one[column]) for name, one in series.items()
+    )
+    return learning_curve(
+        train,
+        [validation],
+        [test],
+        y_title=title,
+        marks=marks,
+        total_steps=run.status.total_steps,
+        window=_WINDOW,
+        is_share=column == "accuracy",
+    )
+
+
+def heads(run: Run) -> Iterator[tuple[str, bytes]]:
+    """Yield the heads of the last layer of each kind of attention, on the first example."""
+    steps = run.snapshot_steps()
+    try:
+        item = run.probe().items[0]
+        snapshot = run.snapshot(steps[-1])
+    except (StudentError, IndexError):  # a run that kept none, or whose files are damaged
+        return
+    for kind, modules in modules_by_kind(run.experiment).items():
+        weights = snapshot.attention.get(modules[-1])
+        if weights is None:
+            continue
+        names = axes(run.experiment, item, modules[-1])
+        n_queries, n_keys = len(names.query), len(names.key)
+        for head, one in enumerate(weights[0][:MOST_HEADS, :n_queries, :n_keys], 1):
+            layer = len(modules)
+            yield (
+                f"figures/{kind}-layer-{layer}-head-{head}.svg",
+                map_svg(
+                    one.astype("float32"),
+                    names.query,
+                    names.key,
+                    title=f"{kind} attention, layer {layer}, head {head}, step {snapshot.step:,}",
+                    may_attend=names.may_attend,
+                ),
+            )

@@ -1,0 +1,45 @@
+"""What lies where in the zip of a run, and under which names its weights are kept.
+
+At the top is what a person wants: experiment, figures, metrics, weights, the model, a notebook.
+Below ``run/`` is what the app needs to take the run in again as it was.
+"""
+
+from __future__ import annotations
+
+from tfm_core.config import Experiment
+from tfm_core.data.shape import data_shape
+from tfm_core.facts.own_names import Names, own_name, own_names
+
+FORMAT = 1
+"""Raised when an older app could no longer read a zip."""
+
+README = "README.txt"
+EXPERIMENT = "experiment.json"
+FACTS = "run.json"
+METRICS = "metrics.csv"
+WEIGHTS = "weights.safetensors"
+MODEL = "model.py"
+NOTEBOOK = "run.ipynb"
+CURVES = "figures/curves.html"
+EVENTS = "run/events.jsonl"
+PROBE, PICTURES = "run/probe.json", "run/probe.safetensors"
+BEST, BEST_WEIGHTS = "run/best.json", "run/best.safetensors"
+OPTIMISER = "run/optimiser.safetensors"
+SNAPSHOTS, KEPT_WEIGHTS = "run/snapshots/", "run/weights/"
+
+
+def weight_names(experiment: Experiment, names: list[str]) -> dict[str, str]:
+    """Return the name of each weight of the engine -> its name in the model file.
+
+    Two names of one table have one name there.
+    """
+    own = own_names(experiment.model, data_shape(experiment))
+    return {name: _in_file(name, own) for name in names}
+
+
+def _in_file(name: str, own: Names) -> str:
+    known = own_name(name, own)
+    if known is not None:
+        return known
+    second = next(old for old in own if name.startswith(f"{old}."))
+    return next(new for new in own.values() if new) + name.removeprefix(second)

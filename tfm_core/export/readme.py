@@ -1,0 +1,85 @@
+"""README.txt of a zip: what each file is, and what to do with it."""
+
+from __future__ import annotations
+
+import textwrap
+
+import tfm_core
+from tfm_core.export import layout
+from tfm_core.inspect.source.carried import Carried
+from tfm_core.runs.figures import figures
+from tfm_core.runs.run import Run
+
+_WIDTH = 88
+
+
+def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int) -> str:
+    """Return the text. n_left_out: how many snapshots and weights over training are not inside."""
+    experiment = run.experiment
+    files = {
+        layout.EXPERIMENT: "every setting; the Train page takes it as a file",
+        layout.FACTS: "seed, device, versions, and how far the run came",
+        layout.METRICS: "loss, accuracy and more by step, for training, validation and test",
+        layout.WEIGHTS: "the weights of the last checkpoint, under the names of model.py",
+        layout.MODEL: "exactly this model in one file that needs PyTorch alone",
+        layout.NOTEBOOK: "reads all of this, and asks the model; needs torch, safetensors, pandas, "
+        "plotly",
+        "figures/": "the curves as a page that works offline, the heads of the last layers as SVG",
+        "run/": "what the app needs to take the run in again: events, examples, snapshots, "
+        "the optimiser's state",
+    }
+    if not has_weights:
+        del files[layout.WEIGHTS]
+    width = max(map(len, files)) + 2
+    lines = [run.meta.name, "=" * len(run.meta.name), ""]
+    lines += textwrap.wrap(_summary(run), _WIDTH)
+    lines += [""]
+    for name, words in files.items():
+        lines += textwrap.wrap(f"{name:<{width}}{words}", _WIDTH, subsequent_indent=" " * width)
+    lines += ["", "Do this", "-------", ""]
+    if has_weights and data is not None:
+        asked = "picture.png" if data.mean else f'"{data.example}"'
+        lines += [f"python {layout.MODEL} --checkpoint {layout.WEIGHTS} {asked}"]
+    lines += [
+        f"jupyter lab {layout.NOTEBOOK}",
+        "python -m tfm_core import THIS.zip      (or drop it on the app's page of runs)",
+        "",
+    ]
+    notes = [
+        "Trained again from experiment.json by the same versions on the same kind of processor, "
+        "the run makes the same curve; other versions or devices round differently."
+    ]
+    if not has_weights:
+        notes.append(
+            "There are no weights here: the run had no checkpoint, or training broke down and its "
+            "weights are no numbers."
+        )
+    if n_left_out:
+        notes.append(
+            f"{n_left_out} of the run's snapshots are left out, to keep the zip small; the first "
+            "and the last are here."
+        )
+    if getattr(experiment.task, "text", ""):
+        notes.append("experiment.json holds the text that the model learned from.")
+    for note in notes:
+        lines += [*textwrap.wrap(note, _WIDTH), ""]
+    return "\n".join(lines)
+
+
+def _summary(run: Run) -> str:
+    values, experiment = figures(run), run.experiment
+    count = values["n_parameters"]
+    words = [
+        f"{experiment.task.facts.label}, learned by a model of the family "
+        f"{experiment.model.family}"
+        + (f" with {count:,} parameters" if count else "")
+        + f", seed {experiment.seed}: {values['step']:,} of {values['total_steps']:,} steps in "
+        f"{values['seconds']:.0f} s on {run.status.device}."
+    ]
+    for split in ("validation", "test"):
+        if split in values:
+            loss, accuracy = values[split]["loss"], values[split]["accuracy"]
+            if loss is not None and accuracy is not None:
+                words.append(f"Last {split}: loss {loss:.4f}, accuracy {accuracy:.1%}.")
+    words.append(f"Taken from version {tfm_core.__version__} of the app that trained it.")
+    return " ".join(words)

@@ -1,0 +1,430 @@
+"""A zip of a run taken in: every part checked against the experiment, then an ordinary run.
+
+Nothing of it is believed. What is no run of this app is refused in a sentence, and nothing is left
+of it. Weights and events are written anew; examples and snapshots are read as the app reads them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from packaging.version import InvalidVersion, Version
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+import tfm_core
+from tfm_core.config import ConfigError, Experiment, from_json
+from tfm_core.data.own import place
+from tfm_core.export import layout
+from tfm_core.export.bundle import Progress
+from tfm_core.export.parcel import MOST_UNPACKED, Parcel, Refused
+from tfm_core.probe.types import Array
+from tfm_core.reading import (
+    MOST_STEPS,
+    Unreadable,
+    is_device,
+    is_line,
+    is_moment,
+    is_number,
+    is_text,
+    is_whole,
+)
+from tfm_core.runs import origin, weights
+from tfm_core.runs.atomic import write_bytes, write_json
+from tfm_core.runs.curves import EventReader
+from tfm_core.runs.labels import MAX_NAME
+from tfm_core.runs.limits import Limits
+from tfm_core.runs.origin import Origin
+from tfm_core.runs.run import Run
+from tfm_core.runs.status import State, Status
+from tfm_core.runs.store import RunStore
+from tfm_core.sentences import N_, StudentError
+from tfm_core.training.checkpoint_facts import facts_of
+from tfm_core.training.devices import usable_cores
+from tfm_core.variants.optimisers import OPTIMISERS
+
+_MOST_TEXT = 2**24  # bytes of what is JSON
+_MOST_EVENTS = 2**26
+_MOST_SMALL = 2**16
+_MOST_REASON = 2_000
+_LATEST = 1e11
+_STATES: dict[str, State] = {"finished": "finished", "failed": "failed", "stopped": "stopped"}
+_LOOK = re.compile(r"(\d{8}|[1-9]\d{8})\.safetensors", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What run.json says, checked."""
+
+    name: str
+    status: Status
+    threads: int
+    preset: str | None
+    origin: Origin
+
+
+def take_in(
+    file: BinaryIO,
+    store: RunStore,
+    *,
+    owner: str | None = None,
+    limits: Limits | None = None,
+    most: int = MOST_UNPACKED,
+    progress: Progress | None = None,
+) -> Run:
+    """Make a run of a zip; it is ``owner``'s. most: bytes that it may unpack to.
+
+    Raises ValueError, in a sentence: Refused for a zip that is none of a run or not whole,
+    LimitReached for a run that this server would not train.
+    """
+    with place.below(store.root):
+        return _taken_in(file, store, owner, limits, most, progress)
+
+
+def _taken_in(
+    file: BinaryIO,
+    store: RunStore,
+    owner: str | None,
+    limits: Limits | None,
+    most: int,
+    progress: Progress | None,
+) -> Run:
+    say = progress or (lambda share, words: None)
+    say(0.0, N_("Looking into the zip"))
+    parcel = Parcel(file, most=most, marked_by=layout.EXPERIMENT)
+    facts = _facts(parcel)
+    experiment = _experiment(parcel, facts)
+    if limits is not None:
+        limits.check(experiment, n_queued=0)
+    said = _said(facts, experiment)
+    say(0.2, N_("Checking the weights"))
+    checkpoints = _checkpoints(parcel, experiment, said.status)
+
+    def fill(folder: Path) -> None:
+        origin.write(folder, said.origin)
+        for name, content in checkpoints.items():
+            path = folder / "checkpoints" / name / "checkpoint.safetensors"
+            path.parent.mkdir(parents=True)
+            write_bytes(path, content, lasting=True)
+        _write_events(parcel, folder)
+        say(0.6, N_("Checking the snapshots"))
+        _write_looks(parcel, folder)
+        _check_looks(Run(folder))
+
+    run = store.bring(
+        experiment,
+        said.status,
+        fill,
+        name=said.name,
+        threads=said.threads,
+        preset=said.preset,
+        owner=owner,
+    )
+    say(1.0, N_("Done."))
+    return run
+
+
+def _object(parcel: Parcel, name: str, *, most: int = _MOST_TEXT) -> dict[str, Any]:
+    try:
+        values = json.loads(parcel.read(name, most=most))
+    except Refused:
+        raise
+    except (ValueError, RecursionError):
+        raise Refused("{name} in this zip is not JSON.", name=name) from None
+    if not isinstance(values, dict):
+        raise Refused("{name} in this zip holds no named values.", name=name)
+    return values
+
+
+def _facts(parcel: Parcel) -> dict[str, Any]:
+    """Return run.json. Raises Refused where there is none, and where a newer app wrote it."""
+    for name in (layout.EXPERIMENT, layout.FACTS):
+        if name not in parcel:
+            raise Refused(
+                "This zip holds no run: it has no {name}. A run is taken along with “Take it with "
+                "you”, which makes a zip that can be brought here.",
+                name=name,
+            )
+    facts = _object(parcel, layout.FACTS)
+    found = facts.get("format")
+    if not is_whole(found, 1, 10**6):
+        raise Refused("run.json in this zip does not say of which form it is.")
+    if found > layout.FORMAT:
+        raise Refused(
+            "This zip was made by a newer version of this app ({version}; this is {own}), in a "
+            "form that is not known here: update this app, then bring it again.",
+            version=_version(facts) or "?",
+            own=tfm_core.__version__,
+        )
+    return facts
+
+
+def _version(facts: Mapping[str, Any]) -> str | None:
+    versions = facts.get("versions")
+    said = versions.get("tfm_core") if isinstance(versions, dict) else None
+    return said if is_line(said, 40) else None
+
+
+def _experiment(parcel: Parcel, facts: Mapping[str, Any]) -> Experiment:
+    try:
+        return from_json(parcel.read(layout.EXPERIMENT, most=_MOST_TEXT))
+    except ConfigError as error:
+        version = _version(facts)
+        if version is not None and _is_newer(version):
+            raise Refused(
+                "This zip was made by version {version} of this app, and this is {own}, which does "
+                "not know all of its settings: {why}",
+                version=version,
+                own=tfm_core.__version__,
+                why=error.sentence,
+            ) from None
+        raise Refused(
+            "experiment.json in this zip holds no experiment. {why}", why=error.sentence
+        ) from None
+
+
+def _is_newer(version: str) -> bool:
+    try:
+        return Version(version) > Version(tfm_core.__version__)
+    except InvalidVersion:
+        return False
+
+
+def _said(facts: Mapping[str, Any], experiment: Experiment) -> _Said:
+    """Return what run.json says; what cannot be is refused. Raises Refused."""
+    total = experiment.training.steps
+    checks = {
+        "id": is_line(facts.get("id"), MAX_NAME),
+        "name": is_line(facts.get("name"), MAX_NAME),
+        "created": is_moment(facts.get("created")),
+        "device": is_device(facts.get("device")),
+        "threads": is_whole(facts.get("threads"), 1, 1024),
+        "preset": facts.get("preset") is None or is_line(facts.get("preset"), MAX_NAME),
+        "state": is_line(facts.get("state"), 40),
+        "reason": facts.get("reason") is None or is_text(facts.get("reason"), _MOST_REASON),
+        "step": is_whole(facts.get("step"), 0, total),
+        "epoch": is_number(facts.get("epoch"), 0, 1e9),
+        "seconds": is_number(facts.get("seconds"), 0, _LATEST),
+        "versions": origin.are_versions(facts.get("versions")),
+    }
+    for name, is_right in checks.items():
+        if not is_right:
+            raise Refused("run.json in this zip has a value of “{name}” that cannot be.", name=name)
+    state = _STATES.get(facts["state"], "stopped")
+    reason = facts["reason"]
+    if state != facts["state"]:  # it trained, waited or was interrupted where it was taken
+        reason = N_("Brought from elsewhere as it was at step {step:,}.", step=facts["step"])
+    status = Status(
+        state,
+        step=facts["step"],
+        total_steps=total,
+        epoch=float(facts["epoch"]),
+        reason=reason,
+        seconds=float(facts["seconds"]),
+    )
+    came = datetime.now(UTC).isoformat(timespec="microseconds")
+    source = Origin(facts["id"], facts["created"], came, facts["device"], dict(facts["versions"]))
+    threads = min(facts["threads"], usable_cores())
+    return _Said(facts["name"], status, threads, facts["preset"], source)
+
+
+def _checkpoints(parcel: Parcel, experiment: Experiment, status: Status) -> dict[str, bytes]:
+    """Return the checkpoints that a zip holds, "last" and "best", their tensors checked."""
+    files = {"last": layout.WEIGHTS, "best": layout.BEST_WEIGHTS}
+    if layout.WEIGHTS not in parcel:
+        return {}
+    shapes = expected(experiment)
+    made = {}
+    for name, file in files.items():
+        if file in parcel:
+            tensors, metadata = _weights(parcel, file, experiment, shapes, status)
+            if name == "last" and layout.OPTIMISER in parcel:
+                tensors |= _optimiser(parcel, experiment, shapes)
+            made[name] = save(tensors, {"trainer": metadata["trainer"]})
+    return made
+
+
+def _weights(
+    parcel: Parcel,
+    file: str,
+    experiment: Experiment,
+    shapes: Mapping[str, tuple[int, ...]],
+    status: Status,
+) -> tuple[dict[str, Array], dict[str, str]]:
+    """Return the weights as a checkpoint names them, and what is said of them. Raises Refused."""
+    found, metadata = _tensors(parcel, file)
+    try:
+        facts = facts_of(metadata)
+    except Unreadable as error:
+        raise Refused(
+            "{file} in this zip is not of a run: {why}.", file=file, why=error.sentence
+        ) from None
+    if facts.step > status.step:
+        raise Refused(
+            "{file} in this zip is of step {step:,}, but its run came to step {last:,} only.",
+            file=file,
+            step=facts.step,
+            last=status.step,
+        )
+    names = layout.weight_names(experiment, list(shapes))
+    check_tensors(found, {names[name]: shape for name, shape in shapes.items()}, file)
+    return {f"model/{name}": found[new] for name, new in names.items()}, metadata
+
+
+def expected(experiment: Experiment) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each weight of an experiment's model; none is made."""
+    import torch
+
+    from tfm_core.training.models import new_model
+
+    with torch.device("meta"):
+        state = new_model(experiment).state_dict()
+    return {name: tuple(value.shape) for name, value in state.items()}
+
+
+def _tensors(parcel: Parcel, name: str) -> tuple[dict[str, Array], dict[str, str]]:
+    """Return the tensors of a member and its metadata. Raises Refused."""
+    content = parcel.read(name, most=MOST_UNPACKED)
+    try:
+        tensors = load(content)
+        length = int.from_bytes(content[:8], "little")
+        metadata = json.loads(content[8 : 8 + length]).get("__metadata__", {})
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise Refused("{name} in this zip is no safetensors file.", name=name) from None
+    return tensors, metadata
+
+
+def check_tensors(
+    found: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]], file: str
+) -> None:
+    """Raise Refused, in a sentence, where tensors are not those of the model."""
+    lacking, unknown = shapes.keys() - found.keys(), found.keys() - shapes.keys()
+    if lacking or unknown:
+        raise Refused(
+            "{file} in this zip belongs to another model: {n_lacking} of its weights are missing "
+            "and {n_unknown} are unknown, as {name}.",
+            file=file,
+            n_lacking=len(lacking),
+            n_unknown=len(unknown),
+            name=min(lacking or unknown),
+        )
+    for name, shape in shapes.items():
+        value = found[name]
+        if value.shape != shape:
+            raise Refused(
+                "{name} in {file} has the shape {found}, but {shape} in the model that "
+                "experiment.json describes.",
+                name=name,
+                file=file,
+                found=str(tuple(value.shape)),
+                shape=str(shape),
+            )
+        _check_numbers(name, value, file)
+
+
+def _check_numbers(name: str, value: Array, file: str) -> None:
+    if value.dtype != np.float32:
+        raise Refused(
+            "{name} in {file} holds {found}, but weights are float32.",
+            name=name,
+            file=file,
+            found=str(value.dtype),
+        )
+    if not np.isfinite(value).all():
+        raise Refused(
+            "{name} in {file} holds weights that are no numbers (infinite or NaN).",
+            name=name,
+            file=file,
+        )
+
+
+def _optimiser(
+    parcel: Parcel, experiment: Experiment, shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, Array]:
+    """Return what the optimiser remembers of each weight. Raises Refused."""
+    found, _metadata = _tensors(parcel, layout.OPTIMISER)
+    memory = set(OPTIMISERS[experiment.training.optimizer].memory)
+    fields: dict[str, set[str]] = {}
+    for key, value in found.items():
+        head, _, rest = key.partition("/")
+        parameter, _, name = rest.partition("/")
+        is_known = head == "optimizer" and parameter in shapes and name in memory | {"step"}
+        if not is_known or value.shape != (() if name == "step" else shapes[parameter]):
+            raise Refused(
+                "{file} in this zip does not hold the state of this optimiser: {name} is none of "
+                "it.",
+                file=layout.OPTIMISER,
+                name=key[:200],
+            )
+        _check_numbers(key, value, layout.OPTIMISER)
+        fields.setdefault(parameter, set()).add(name)
+    if any(not memory <= names for names in fields.values()) or (
+        len({frozenset(names) for names in fields.values()}) > 1
+    ):
+        raise Refused(
+            "{file} in this zip holds only a part of the optimiser's state.", file=layout.OPTIMISER
+        )
+    return found
+
+
+def _write_events(parcel: Parcel, folder: Path) -> None:
+    """Write the events that are events, and of each what is known; they make the curves."""
+    if layout.EVENTS not in parcel:
+        return
+    path = folder / "events.jsonl"
+    write_bytes(path, parcel.read(layout.EVENTS, most=_MOST_EVENTS))
+    lines = [json.dumps(record, separators=(",", ":")) for record in EventReader(path).read()]
+    write_bytes(path, "".join(f"{line}\n" for line in lines).encode(), lasting=True)
+
+
+def _write_looks(parcel: Parcel, folder: Path) -> None:
+    """Write examples, snapshots and weights over training; ``_check_looks`` reads them then."""
+    for name in (layout.PROBE, layout.PICTURES):
+        if name in parcel:
+            target = folder / name.removeprefix("run/")
+            write_bytes(target, parcel.read(name, most=_MOST_TEXT), lasting=True)
+    if layout.BEST in parcel:
+        best = _object(parcel, layout.BEST, most=_MOST_SMALL)
+        loss, step = best.get("loss"), best.get("step")
+        if is_number(loss, -1e30, 1e30) and is_whole(step, 0, MOST_STEPS):
+            write_json(folder / "best.json", {"loss": loss, "step": step}, lasting=True)
+    for folder_name in (layout.SNAPSHOTS, layout.KEPT_WEIGHTS):
+        names = [name for name in parcel.names if name.startswith(folder_name)]
+        for name in names:
+            if not _LOOK.fullmatch(name.removeprefix(folder_name)):
+                raise Refused("{name} in this zip is no file of a run.", name=name)
+            target = folder / name.removeprefix("run/")
+            target.parent.mkdir(exist_ok=True)
+            write_bytes(target, parcel.read(name, most=MOST_UNPACKED), lasting=True)
+
+
+def _check_looks(run: Run) -> None:
+    """Read every example, snapshot and kept weight as the app will. Raises Refused."""
+    files = {
+        folder: sorted(path.name for path in (run.folder / folder).glob("*"))
+        for folder in ("snapshots", weights.FOLDER)
+    }
+    try:
+        if (run.folder / "probe.json").exists() and run.probe().images is None:
+            (run.folder / "probe.safetensors").unlink(missing_ok=True)  # of no use, and not checked
+        for name in files["snapshots"]:
+            run.snapshot(int(name.partition(".")[0]))
+        shapes = expected(run.experiment) if files[weights.FOLDER] else {}
+        for name in files[weights.FOLDER]:
+            kept = run.weights(int(name.partition(".")[0]))
+            if {key: value.shape for key, value in kept.items()} != shapes:
+                raise Refused("{name} in this zip belongs to another model.", name=name)
+    except Refused:
+        raise
+    except StudentError as error:
+        raise Refused("This zip is not whole: {why}", why=error.sentence) from None
+    steps = {*run.snapshot_steps(), *run.weight_steps()}
+    if steps and max(steps) > run.experiment.training.steps:
+        raise Refused("This zip has a snapshot of a step beyond its training.")
