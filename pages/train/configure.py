@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.train import changes, corpus_text, start, transfer
-from pages.ui import controls, drafts, run_time, show, state, url_config, view_link
+from pages.ui import controls, drafts, own_choice, run_time, show, state, url_config, view_link
 from pages.ui.drafts import Draft
 from pages.ui.fields import settings_of
 from pages.ui.typed import escape
@@ -54,6 +54,7 @@ def page() -> None:
         controls.group(_("Architecture"), by_section["model"], checked)
         controls.group(_("Task"), by_section["task"], checked)
         corpus_text.area(checked)
+        own_choice.area(checked)
     with right:
         controls.group(_("Optimisation"), by_section["training"], checked)
         start.place(by_section[""], checked)
