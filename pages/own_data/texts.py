@@ -177,7 +177,9 @@ def nothing_yet() -> None:
     """Show the text that comes with the app, which one press takes as a set."""
     from tfm_core.data.corpus.book import read_text
 
-    report = inspect_text("text", read_text(), name=str(_("Alice in Wonderland, first chapter")))
+    unit = str(st.session_state.get("own-data-unit-text") or "words")
+    name = _("Alice in Wonderland, first chapter")
+    report = inspect_text("text", read_text(), name=name, unit=unit)
     preview(Draft(report))
 
 
