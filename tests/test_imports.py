@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 ORDER = (  # each part of tfm_core may import those in the lines above its own, and itself
     ("sentences", "machine", "disk", "byte_cache"),
-    ("reading", "origin"),
+    ("reading", "made_with"),
     ("variants",),
     ("layers",),
     ("config",),

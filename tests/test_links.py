@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from pages.ui import drafts, url_config
 from pages.ui.drafts import Draft
 from pages.ui.fields import every_setting
-from tfm_core import links, origin
+from tfm_core import links, made_with
 from tfm_core.config import FAMILIES, ConfigError, Experiment, tasks_for, to_query
 from tfm_core.config.codec import default_sections
-from tfm_core.origin import Origin
+from tfm_core.made_with import MadeWith
 from tfm_core.presets import PRESETS
 from tfm_core.training.events import Step
 from tfm_core.training.loop import build, train
 
-HERE = Origin("0.1.0", "2.13.0", "cpu", "x86_64")
+HERE = MadeWith("0.1.0", "2.13.0", "cpu", "x86_64")
 KINDS = [(family, task) for family in FAMILIES for task in tasks_for(family)]
 
 
@@ -128,12 +128,12 @@ def test_a_preset_beside_another_family_gives_way_to_it() -> None:
     assert values["model"]["family"] == "vit"
 
 
-def test_an_origin_is_read_as_it_was_said() -> None:
-    for ours in (origin.here(), origin.here("cpu", 4), origin.here("cuda:1"), HERE):
-        assert origin.read(str(ours)) == ours
-    assert origin.here("cpu", 4).device == "cpu4"
+def test_what_it_was_made_with_is_read_as_it_was_said() -> None:
+    for ours in (made_with.here(), made_with.here("cpu", 4), made_with.here("cuda:1"), HERE):
+        assert made_with.read(str(ours)) == ours
+    assert made_with.here("cpu", 4).device == "cpu4"
     for text in ("", "0.1.0", "a-b-tpu-c", "0.1.0-2.13.0-cpu-x86_64-more", "x" * 500):
-        assert origin.read(text) is None
+        assert made_with.read(text) is None
 
 
 @pytest.mark.parametrize(
@@ -147,14 +147,14 @@ def test_an_origin_is_read_as_it_was_said() -> None:
     ],
 )
 def test_why_a_curve_may_differ_is_said(change, words) -> None:
-    sentence = origin.why_curves_differ(replace(HERE, **change), HERE)
+    sentence = made_with.why_curves_differ(replace(HERE, **change), HERE)
     assert words in sentence
     assert ("the app has changed" in sentence) == ("app" in change)
-    assert origin.why_curves_differ(HERE, HERE) is None
+    assert made_with.why_curves_differ(HERE, HERE) is None
 
 
 def test_two_differences_are_said_in_one_sentence() -> None:
-    sentence = origin.why_curves_differ(replace(HERE, torch="3.0", device="mps"), HERE)
+    sentence = made_with.why_curves_differ(replace(HERE, torch="3.0", device="mps"), HERE)
     assert "PyTorch 3.0 (here 2.13.0) and MPS (here the CPU)" in sentence
 
 

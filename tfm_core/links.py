@@ -3,7 +3,8 @@
 ``?v=1&preset=translate~5c1f&model.n_heads=8&made=0.1.0-2.13.0-cpu-x86_64``. ``v`` is the version of
 this form; ``preset`` names the preset that every other setting is taken from, with a mark of what
 it was then; without one, what is not said is the default of the family and the task, as in links of
-``config.codec``, which go on to be read. ``made`` is an ``origin``. A pasted text is in no link.
+``config.codec``, which go on to be read. ``made`` says by what (``made_with``). A pasted text is in
+no link.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from tfm_core.config.codec import values_to_query
 from tfm_core.config.training import own_decay
-from tfm_core.origin import Origin
+from tfm_core.made_with import MadeWith
 from tfm_core.presets import PRESETS
 from tfm_core.sentences import N_
 
@@ -38,7 +39,7 @@ class Named:
 
 
 def to_link(
-    values: Mapping[str, Any], *, made: Origin, preset: str | None = None
+    values: Mapping[str, Any], *, made: MadeWith, preset: str | None = None
 ) -> dict[str, str]:
     """Return the query of a link for nested plain values, which need not make an experiment.
 

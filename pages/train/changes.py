@@ -38,18 +38,20 @@ class Change:
         return own[0] if len(own) == 1 else None
 
 
-def strip(checked: Checked, settings: Mapping[str, Setting], *, threads: int, origin: str) -> None:
-    """Draw the strip. settings: those on the page, by path; origin: what Reset goes back to."""
+def strip(
+    checked: Checked, settings: Mapping[str, Setting], *, threads: int, begun_as: str
+) -> None:
+    """Draw the strip. settings: those on the page, by path; begun_as: what Reset goes back to."""
     paths = drafts.changed(checked)
     with st.container(key="changes"):
         with st.container(horizontal=True, vertical_alignment="center", key="changes-buttons"):
-            _buttons(checked, settings, paths, origin)
+            _buttons(checked, settings, paths, begun_as)
         with st.container(key="changes-words", gap=None):
             _effect(checked, settings, paths, threads)
 
 
 def _buttons(
-    checked: Checked, settings: Mapping[str, Setting], paths: list[str], origin: str
+    checked: Checked, settings: Mapping[str, Setting], paths: list[str], begun_as: str
 ) -> None:
     history = state.history()
     st.button(
@@ -72,24 +74,24 @@ def _buttons(
         _("Reset all"),
         icon=":material/restart_alt:",
         key="configure-reset",
-        help=_("Set everything back to {origin}.").format(origin=origin),
+        help=_("Set everything back to {begun}.").format(begun=begun_as),
         on_click=_reset_all,
     )
     n = len(paths)
     label = ngettext("{n} change", "{n} changes", n).format(n=n) if n else _("No changes")
     with st.popover(label, icon=":material/edit:", key="configure-changes", disabled=not n):
-        st.markdown(_("What differs from {origin}:").format(origin=escape(origin)))
+        st.markdown(_("What differs from {begun}:").format(begun=escape(begun_as)))
         for path in paths:
             _row(path, checked, settings)
 
 
 def _reset_all() -> None:
-    state.set_draft(state.current_draft().origin)
+    state.set_draft(state.current_draft().begun)
 
 
 def _row(path: str, checked: Checked, settings: Mapping[str, Setting]) -> None:
     """Draw one difference and the button that undoes it."""
-    begun = checked.draft.origin if path in _NAMES else checked.reference
+    begun = checked.draft.begun if path in _NAMES else checked.reference
     words = _difference(path, begun, checked.draft.values, settings)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(words, width="stretch")
@@ -114,7 +116,7 @@ def _effect(
             )
         )
         return
-    begun = _parsed(checked.draft.origin)
+    begun = _parsed(checked.draft.begun)
     asked = [effects.of_change(change.before, experiment)]
     if begun is not None and begun != change.before and len(paths) > 1:
         asked.append(effects.of_change(begun, experiment))
@@ -148,7 +150,7 @@ def _last(draft: Draft, past: tuple[Moment, ...], experiment: Experiment) -> Cha
     What did not fit together in between is passed over.
     """
     for moment in reversed(past):
-        if moment.base != draft.origin:
+        if moment.base != draft.begun:
             return None
         before = _parsed(moment.values)
         if before is not None and before != experiment:

@@ -10,7 +10,7 @@ from pages.ui import controls, drafts, own_choice, run_time, show, state, url_co
 from pages.ui.drafts import Draft
 from pages.ui.fields import settings_of
 from pages.ui.typed import escape
-from tfm_core import origin
+from tfm_core import made_with
 from tfm_core.presets import PRESETS
 
 _LINK_READ = "configure-link-read"
@@ -25,7 +25,7 @@ def page() -> None:
     _read_link()
     _link_problems()
     draft = state.current_draft()  # once: a callback of a later run may replace it meanwhile
-    _link_origin(draft)
+    _link_made(draft)
     checked = drafts.check(draft)
     preset = drafts.preset_of(draft)
     with st.container(border=True, gap="small"):
@@ -42,7 +42,7 @@ def page() -> None:
         checked,
         {setting.path: setting for setting in settings},
         threads=state.threads(),
-        origin=_("what you began with") if preset is None else _(PRESETS[preset].label),
+        begun_as=_("what you began with") if preset is None else _(PRESETS[preset].label),
     )
     by_section = {
         section: [setting for setting in settings if setting.section == section]
@@ -59,7 +59,7 @@ def page() -> None:
         controls.group(_("Optimisation"), by_section["training"], checked)
         start.place(by_section[""], checked)
         transfer.row(checked)
-    is_preset = not drafts.differences(draft.values, draft.origin)
+    is_preset = not drafts.differences(draft.values, draft.begun)
     start.bar(checked, preset if is_preset else None)
     url_config.mirror(state.configuration_query(draft))
 
@@ -126,31 +126,31 @@ def _read_link() -> None:
         values, sentences = url_config.read(query)
         state.set_draft(values, base=url_config.base_of(query))
         st.session_state[_LINK_PROBLEMS] = sentences
-        made = url_config.made_with(query)
+        made = url_config.made_in(query)
         if made is not None:
             st.session_state[_LINK_MADE] = (made, values)
 
 
-def _link_origin(draft: Draft) -> None:
+def _link_made(draft: Draft) -> None:
     """Say why the curve of a link's experiment may differ here, for as long as it is the link's."""
     made, values = st.session_state.get(_LINK_MADE, (None, None))
     if made is None or drafts.differences(draft.values, values):
         return
-    why = origin.why_curves_differ(made, origin.here(state.device(), state.threads()))
+    why = made_with.why_curves_differ(made, made_with.here(state.device(), state.threads()))
     if why is None:
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="link-origin"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="link-made"):
         st.caption(f":material/info: {escape(_(why))}", width="stretch")
         st.button(
             _("Hide this note"),
             icon=":material/close:",
             type="tertiary",
-            key="link-origin-hide",
-            on_click=_forget_link_origin,
+            key="link-made-hide",
+            on_click=_forget_link_made,
         )
 
 
-def _forget_link_origin() -> None:
+def _forget_link_made() -> None:
     st.session_state.pop(_LINK_MADE, None)
 
 

@@ -140,7 +140,7 @@ def _reset(path: str, edition: tuple[int, int, int]) -> None:
     checked = drafts.check(draft)
     if path in drafts.changed(checked):
         values = drafts.with_reset(checked, path)
-        state.set_draft(_with_own_text(values), base=draft.origin)
+        state.set_draft(_with_own_text(values), base=draft.begun)
 
 
 def _begin(key: str, value: Any) -> None:

@@ -44,4 +44,4 @@ class History:
 
 def moment(draft: Draft) -> Moment:
     """Return a draft as a moment."""
-    return Moment(draft.values, draft.origin)
+    return Moment(draft.values, draft.begun)

@@ -47,7 +47,7 @@ class Draft(NamedTuple):
     base: Values | None = None
 
     @property
-    def origin(self) -> Values:
+    def begun(self) -> Values:
         """What it began as."""
         return self.values if self.base is None else self.base
 
@@ -93,7 +93,7 @@ def reference_of(draft: Draft) -> Values:
 
     Where it has another family or task by now, what that beginning would be with these.
     """
-    values, family, task = draft.origin, family_of(draft.values), task_of(draft.values)
+    values, family, task = draft.begun, family_of(draft.values), task_of(draft.values)
     if family_of(values) != family:
         values, _note = with_family(values, family)
     return values if task_of(values) == task else with_task(values, task)
@@ -101,8 +101,7 @@ def reference_of(draft: Draft) -> Values:
 
 def changed(checked: Checked) -> list[str]:
     """Return the dotted paths at which a draft differs from what it began as."""
-    draft = checked.draft
-    begun = draft.origin
+    draft, begun = checked.draft, checked.draft.begun
     paths = [
         path
         for path in ("model.family", "task.name")
@@ -113,7 +112,7 @@ def changed(checked: Checked) -> list[str]:
 
 def with_reset(checked: Checked, path: str) -> Values:
     """Return the draft with one setting as it was in the beginning, and what follows from that."""
-    values, begun = checked.draft.values, checked.draft.origin
+    values, begun = checked.draft.values, checked.draft.begun
     if path == "model.family":
         return with_family(values, family_of(begun))[0]
     if path == "task.name":
@@ -133,7 +132,7 @@ def said(setting: Setting, value: Any) -> str:
 
 def preset_of(draft: Draft) -> str | None:
     """Return the preset that a draft began as, or None."""
-    same = (name for name in PRESETS if not differences(draft.origin, preset_values(name)))
+    same = (name for name in PRESETS if not differences(draft.begun, preset_values(name)))
     return next(same, None)
 
 

@@ -12,7 +12,7 @@ from pages.components import served
 from pages.ui import drafts, page_table, runs_access, view_link
 from pages.ui.draft_history import History, Moment, moment
 from pages.ui.drafts import Draft, Values
-from tfm_core import links, origin
+from tfm_core import links, made_with
 from tfm_core.config.corpus_tasks import MOST_CHARACTERS
 from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RunNotFound
@@ -102,7 +102,7 @@ def set_draft(
     is to be compared with; without one, where it is replaced as a whole, itself.
     """
     old = st.session_state.get(_DRAFT)
-    begun = base or (old.origin if by and old is not None else values)
+    begun = base or (old.begun if by and old is not None else values)
     new = _put_draft(_copied(values), _copied(begun), by)
     if old is not None and moment(old) != moment(new):
         st.session_state[_HISTORY] = history().changed(old)
@@ -239,7 +239,7 @@ def configuration_link() -> str:
 
 def configuration_query(chosen: Draft) -> dict[str, str]:
     """Return the query of a link to a configuration, with what it would be trained with here."""
-    made = origin.here(device(), threads())
+    made = made_with.here(device(), threads())
     return links.to_link(chosen.values, made=made, preset=drafts.preset_of(chosen))
 
 

@@ -9,11 +9,11 @@ import streamlit as st
 from pages.i18n import N_, _
 from pages.ui import drafts
 from pages.ui.fields import carried_by_links, every_setting
-from tfm_core import links, origin
+from tfm_core import links, made_with
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
 from tfm_core.config.codec import default_sections
 from tfm_core.config.training import own_decay
-from tfm_core.origin import Origin
+from tfm_core.made_with import MadeWith
 from tfm_core.variants.optimisers import OPTIMISERS
 
 MOST = 8
@@ -66,16 +66,16 @@ def base_of(query: Mapping[str, str]) -> drafts.Values | None:
     return None if preset is None else drafts.preset_values(preset)
 
 
-def made_with(query: Mapping[str, str]) -> Origin | None:
+def made_in(query: Mapping[str, str]) -> MadeWith | None:
     """Return with what a link was made, None where it does not say."""
-    return origin.read(query.get(links.MADE_QUERY, ""))
+    return made_with.read(query.get(links.MADE_QUERY, ""))
 
 
 def _begun(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
     """Return the values that a link's settings change, and what is wrong with those names."""
     named = links.named(query)
     problems = [named.problem, links.version_problem(query)]
-    if links.MADE_QUERY in query and made_with(query) is None:
+    if links.MADE_QUERY in query and made_in(query) is None:
         problems.append(
             N_("The link does not say in its usual words with which versions it was made.")
         )

@@ -20,7 +20,7 @@ _SAME = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class MadeWith:
     """Versions, and where numbers are added up.
 
     device: ``cpu``, ``cpu4`` with four threads, ``cuda`` or ``mps``; machine: ``x86_64``, ….
@@ -36,21 +36,21 @@ class Origin:
         return f"{self.app}-{self.torch}-{self.device}-{self.machine}"
 
 
-def here(device: str = "cpu", threads: int = 1) -> Origin:
+def here(device: str = "cpu", threads: int = 1) -> MadeWith:
     """Return what a training on a device of this machine is made with; torch is not loaded."""
     kind = device.partition(":")[0]
     if kind == "cpu" and threads > 1:
         kind = f"cpu{threads}"
-    return Origin(__version__, _torch(), kind, _machine())
+    return MadeWith(__version__, _torch(), kind, _machine())
 
 
-def read(text: str) -> Origin | None:
+def read(text: str) -> MadeWith | None:
     """Return what a link says; None where it says nothing that can be understood."""
     found = _FORM.fullmatch(text)
-    return None if found is None else Origin(*found.groups())
+    return None if found is None else MadeWith(*found.groups())
 
 
-def why_curves_differ(made: Origin, ours: Origin) -> str | None:
+def why_curves_differ(made: MadeWith, ours: MadeWith) -> str | None:
     """Say why the curve of an experiment may differ here, in a sentence; None where it does not."""
     if made == ours:
         return None
