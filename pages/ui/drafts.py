@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from pages.i18n import _
-from pages.ui.fields import Setting, carried_by, settings_of
+from pages.ui.fields import Setting, carried_by_links, settings_of
 from tfm_core.config import (
     TASK_FACTS,
     ConfigError,
@@ -219,8 +219,6 @@ def fitting(setting: Setting, value: Any) -> Any:
         return _choice(setting, value)
     if setting.kind == "bool":
         return _truth(setting, value)
-    if setting.kind == "text":
-        return str(value)  # the configuration says what it may be
     try:
         number = int(str(value)) if setting.kind == "int" else float(value)
     except (TypeError, ValueError):
@@ -272,7 +270,8 @@ def _moved(values: Mapping[str, Any], family: str, task: str) -> Values:
     old = default_sections(family_of(values), task_of(values))
     new = {**default_sections(family, task), "seed": values["seed"]}
     if task == task_of(values):  # its set of own data, and what is said of it, go together
-        new["task"] |= {one.name: values["task"][one.name] for one in carried_by(task)}
+        names = [path.partition(".")[2] for path in carried_by_links(task)]
+        new["task"] |= {name: values["task"][name] for name in names}
     for setting in settings_of(family, task):
         section, name = setting.section, setting.name
         if not section or name not in values[section] or setting.path == "task.size":

@@ -24,7 +24,7 @@ from tfm_core.config import (
 from tfm_core.config.base import Labelled, choices_of
 from tfm_core.config.training import TrainingConfig
 
-Kind = Literal["choice", "bool", "int", "float", "text"]
+Kind = Literal["choice", "bool", "int", "float"]
 
 _FIRST = ("n_encoder_layers", "n_decoder_layers", "n_layers", "d_model", "n_heads", "d_ff")
 _TAGS = {"family", "kind", "text"}  # chosen above the other settings, not beside them
@@ -99,12 +99,6 @@ def _section(section: str, config: type[Config]) -> list[Setting]:
     return sorted(entries, key=_rank)  # stable
 
 
-def carried_by(task_name: str) -> list[Setting]:
-    """Return what a link says of a task and no control sets: its set of own data, and its sizes."""
-    fields = task_config(task_name).model_fields
-    return [_setting(f"task.{name}", info) for name, info in fields.items() if _is_carried(info)]
-
-
 def _is_carried(info: FieldInfo) -> bool:
     """Say whether a field is what a set says of itself, and no setting of a person's."""
     extra: Any = info.json_schema_extra or {}
@@ -139,7 +133,7 @@ def _setting(path: str, info: FieldInfo) -> Setting:
 
 
 def _kind(annotation: Any) -> Kind:
-    kinds: dict[Any, Kind] = {bool: "bool", int: "int", float: "float", str: "text"}
+    kinds: dict[Any, Kind] = {bool: "bool", int: "int", float: "float"}
     return kinds[annotation]
 
 
