@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "attention_grid": ("benchmarks.attention_grid", "all heads, from click to painted"),
     "anatomy": ("benchmarks.anatomy", "how fast the pages on the model show a change"),
     "app": ("benchmarks.app", "what watching costs training, and how fast pages answer"),
+    "run_list": ("benchmarks.run_list", "how fast the list of a thousand runs opens"),
     "reliability": ("benchmarks.reliability", "what holds when the app is attacked"),
 }
 

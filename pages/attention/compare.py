@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from pages.attention import selection as chosen
@@ -18,6 +17,7 @@ from pages.ui import runs_access, show, state, visitors
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.compare import check_same_tokens, compare
 from tfm_core.inspect.attention.example import Example, example_of
+from tfm_core.inspect.compare.beside import same_example
 from tfm_core.plots.attention import head_map
 from tfm_core.plots.difference import difference_map
 from tfm_core.probe.labels import KINDS, axes, modules_by_kind
@@ -169,27 +169,10 @@ def _their_example(
     if selection.example is None or not steps:
         raise ValueError(_("Your own example can be compared with this run’s other heads alone."))
     theirs = probe if other.id == run.id else other.probe()
-    index = _same_item(probe, theirs, selection.example)
+    index = same_example(probe, theirs, selection.example)
     step = nearest_step(example.step if versus.step is None else versus.step, steps)
     snapshot = other.snapshot(step)
     return example_of(other.experiment, theirs, snapshot, index)
-
-
-def _same_item(probe: Probe, theirs: Probe, index: int) -> int:
-    """Return where the other run keeps this example. Raises ValueError where it does not."""
-    for other, item in enumerate(theirs.items):
-        if probe.images is not None and theirs.images is not None:
-            is_same = np.array_equal(theirs.images[other], probe.images[index])
-        else:
-            is_same = (item.get("src"), item.get("tgt")) == (
-                probe.items[index].get("src"),
-                probe.items[index].get("tgt"),
-            )
-        if is_same:
-            return other
-    raise ValueError(
-        _("The other run did not keep this example; runs of the same task and seed keep the same.")
-    )
 
 
 def _maps(

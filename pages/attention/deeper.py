@@ -6,7 +6,6 @@ import streamlit as st
 
 from pages.attention import alignment as look_alignment
 from pages.attention import (
-    answer,
     arithmetic,
     compare,
     controls,
@@ -19,6 +18,7 @@ from pages.attention import selection as chosen
 from pages.attention.animation import Film
 from pages.attention.selection_link import ARITHMETIC, VIEWS, Offer, Selection
 from pages.i18n import _
+from pages.ui import answer
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.example import Example
 from tfm_core.probe.types import Probe

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from pages.attention import answer, mistakes
+from pages.attention import mistakes
 from pages.attention import selection as chosen
 from pages.attention.selection_link import MISTAKES, Selection
 from pages.components.digit_pad import digit_pad
 from pages.i18n import _, content
-from pages.ui import page_table, show
+from pages.ui import answer, page_table, show
 from pages.ui.task_panels import panels
 from tfm_core.config import CaptionTaskConfig, ImageTaskConfig
 from tfm_core.data import own_picture

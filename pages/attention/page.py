@@ -6,7 +6,6 @@ import streamlit as st
 
 from pages.attention import animation as attention_animation
 from pages.attention import (
-    answer,
     controls,
     deeper,
     figures,
@@ -23,7 +22,7 @@ from pages.attention.animation import Film
 from pages.attention.selection_link import OWN, Offer, Selection
 from pages.components.reveal import reveal
 from pages.i18n import _
-from pages.ui import page_table, show, state, view_link, walk_links
+from pages.ui import answer, page_table, show, state, view_link, walk_links
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Probe

@@ -251,6 +251,18 @@ function placeTip(tip, x, y) {
   tip.style.top = `${below ? y - 14 - tip.offsetHeight : y + 14}px`;
 }
 
+// For paper: at the end, in the room and the colours that there are now, drawn before this returns.
+export function settle(root) {
+  const state = root.stage;
+  pauseQuietly(state);
+  place(state, end(state));
+  look(state);
+  if (state.view) tint(state);
+  fitHeads(state);
+  state.isStale = true;
+  draw(state);
+}
+
 // ---- what comes from the server
 
 function take(state) {

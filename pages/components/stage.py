@@ -92,37 +92,47 @@ def stage(
             _maps(data=shown, key=f"{key}-maps")
         _stage(
             data={
-                "name": name,
-                "lines": [
-                    {
-                        "quantity": line.quantity,
-                        "role": line.role,
-                        "steps": line.steps,
-                        "values": line.values,
-                        "colour": line.colour,
-                    }
-                    for line in moving.lines
-                ],
-                "marks": [
-                    {"quantity": mark.quantity, "value": mark.value, "words": mark.words}
-                    for mark in moving.marks
-                ],
-                "known": _known(moving),
-                "grey": COLOURS["chance"],
-                "now": moving.now,
-                "total": moving.total,
-                "live": moving.is_live,
-                "wholes": moving.has_wholes,
-                "moments": list(moving.moments),
+                **told(moving, name=name),
                 "has_maps": shown is not None,
                 "autoplay": autoplay,
                 "loop": loop,
                 "compact": compact,
-                "words": _words(),
             },
             on_choose_change=chosen,
             key=key,
         )
+
+
+def told(moving: Moving, *, name: str) -> dict[str, Any]:
+    """Return what the browser is told with each look, and the words of the stage.
+
+    name: of the snapshots that it shows.
+    """
+    return {
+        "name": name,
+        "lines": [
+            {
+                "quantity": line.quantity,
+                "role": line.role,
+                "steps": line.steps,
+                "values": line.values,
+                "colour": line.colour,
+            }
+            for line in moving.lines
+        ],
+        "marks": [
+            {"quantity": mark.quantity, "value": mark.value, "words": mark.words}
+            for mark in moving.marks
+        ],
+        "known": _known(moving),
+        "grey": COLOURS["chance"],
+        "now": moving.now,
+        "total": moving.total,
+        "live": moving.is_live,
+        "wholes": moving.has_wholes,
+        "moments": list(moving.moments),
+        "words": _words(),
+    }
 
 
 def _known(moving: Moving) -> list[dict[str, str]]:
@@ -139,13 +149,13 @@ def _known(moving: Moving) -> list[dict[str, str]]:
     ]
 
 
-def pack(shown: Stage, name: str) -> bytes:
+def pack(shown: Stage, name: str, most: int = MOST_VALUES) -> bytes:
     """Return what the browser gets of the snapshots: JSON header and weights (F, L, H, Q, K).
 
-    A masked weight is NaN. Where all would be more than MOST_VALUES, each value is the largest of a
+    A masked weight is NaN. Where all would be more than ``most``, each value is the largest of a
     block of cells, and where that is not enough snapshots are left out; the header says so.
     """
-    frames, weights, block = bounded(shown.frames, shown.weights)
+    frames, weights, block = bounded(shown.frames, shown.weights, most)
     header = {
         "name": name,
         "kinds": [
@@ -181,16 +191,16 @@ def pack(shown: Stage, name: str) -> bytes:
 
 
 def bounded(
-    frames: Sequence[Frame], weights: npt.NDArray[Any] | None
+    frames: Sequence[Frame], weights: npt.NDArray[Any] | None, most: int = MOST_VALUES
 ) -> tuple[Sequence[Frame], npt.NDArray[Any], int]:
-    """Return frames and their weights within MOST_VALUES, and the block that a value stands for."""
+    """Return frames and their weights within ``most``, and the block that a value stands for."""
     if weights is None:
         return frames, np.zeros((len(frames), 0, 0, 0, 0), np.float16), 1
-    weights, block = pooled(weights, MOST_VALUES // len(frames), least_side=LEAST_SIDE)
-    most = max(2, MOST_VALUES // max(1, weights[0].size))
-    if len(frames) <= most:
+    weights, block = pooled(weights, most // len(frames), least_side=LEAST_SIDE)
+    n_most = max(2, most // max(1, weights[0].size))
+    if len(frames) <= n_most:
         return frames, weights, block
-    kept = np.unique(np.linspace(0, len(frames) - 1, most).round().astype(int))
+    kept = np.unique(np.linspace(0, len(frames) - 1, n_most).round().astype(int))
     return [frames[i] for i in kept], weights[kept], block
 
 

@@ -59,6 +59,8 @@ WAY = (
             "training-step": N_("Batch, loss, gradient, update: one step taken apart."),
             "speed": N_("Each trick measured here, equal results first."),
             "practice": N_("From pictures to a number that you can defend."),
+            "compare": N_("Runs side by side: what differs, and what comes of it."),
+            "own-data": N_("Pictures and texts of your own, learned like the rest."),
         },
     ),
 )

@@ -12,8 +12,16 @@ from tfm_core.runs.run import Run
 
 Group = TypeVar("Group")
 
+RUNS_QUERY = "runs"
+"""What the address of the page that compares calls the runs."""
+
 TICK = 2.0
 """Seconds between two looks at runs that train."""
+
+
+def of(runs: Iterable[Run]) -> dict[str, str]:
+    """Return the query with which the page ``compare`` opens on these runs."""
+    return {RUNS_QUERY: ",".join(dict.fromkeys(run.id for run in runs))}
 
 
 def picked(groups: Sequence[Group], name_of: Callable[[Group], str], *, key: str) -> Group:

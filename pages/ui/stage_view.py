@@ -57,7 +57,7 @@ def stage(
 
     component.stage(
         shown,
-        _moving(run, steps),
+        moving(run, steps),
         name=name,
         key=key,
         autoplay=autoplay,
@@ -72,7 +72,7 @@ def prepare(run: Run) -> None:
     steps = tuple(run.snapshot_steps())
     if steps:
         _read(run, steps, None, None)
-        _moving(run, steps)
+        moving(run, steps)
 
 
 def _read(
@@ -116,7 +116,8 @@ def _moments(
     return moments.moments(Run(folder), steps)
 
 
-def _moving(run: Run, steps: tuple[int, ...]) -> Moving:
+def moving(run: Run, steps: tuple[int, ...]) -> Moving:
+    """Return what a stage shows beside its snapshots, whose steps are told."""
     curves, status, experiment = runs_access.curves(run), run.status, run.experiment
     has_wholes = experiment.task.facts.answer in ("sequence", "blanks")
     lines = curve_lines(curves, has_wholes=has_wholes, is_patient=experiment.training.patience > 0)

@@ -18,9 +18,11 @@ from pages.attention import selection_link
 from pages.attention.selection_link import Example, Selection, SnapshotStep
 from pages.before.link import BeforeView
 from pages.by_hand.link import ByHandView
+from pages.compare.link import CompareView
 from pages.encoders.link import EncodersView
 from pages.gpt.link import GptView
 from pages.masks.link import MasksView
+from pages.own_data.link import OwnDataView
 from pages.positions.link import PositionsView
 from pages.practice.link import PracticeView
 from pages.speed.link import SpeedView
@@ -48,6 +50,9 @@ FITTING = {  # a run says which there are
 }
 POSITION = st.integers(0, selection_link.MAX_TOKENS - 1)
 NOTATIONS = {
+    "runs": st.lists(st.sampled_from(["recorded-digits", "a1B2c3D4", "x_-" * 3]), unique=True).map(
+        tuple
+    ),
     "cell": st.none() | st.tuples(POSITION, POSITION),
     "pin": st.none() | st.tuples(st.sampled_from("qk"), POSITION),
     "own": st.sampled_from(["", "picture-eJw", "test-7", "validation-13"]),
@@ -138,12 +143,24 @@ OWN_NUMBERS = TensorsView(
 SIZES = {"src_vocabulary": 500, "tgt_vocabulary": 600, "src_len": 9, "tgt_len": 11}
 PAIR = {"model.family": "encoder-decoder"}
 SHOWN: list[tuple[str, Any, Query]] = [
+    (
+        "compare",
+        CompareView(
+            runs=("recorded-additive", "recorded-many-heads"), metrics=("sequences", "gradient"),
+            axis="clock", window=50, log_x=True, log_y=True, kind="decoder", example=1, at=0,
+        ),
+        {},
+    ),
     ("positions", PositionsView("rotary"), {}),
     ("before", BeforeView("length"), {}),
     ("encoders", EncodersView("blanks"), {}),
     ("gpt", GptView("train"), {}),
     ("practice", PracticeView("split"), {}),
     ("practice", PracticeView("save"), {}),
+    ("own-data", OwnDataView(set="example-shapes"), {}),
+    ("own-data", OwnDataView("pairs"), {}),
+    ("own-data", OwnDataView("labels"), {}),
+    ("own-data", OwnDataView("text"), {}),
     ("masks", MasksView("causal"), {}),
     ("words", WordsView(cut="byte", corpus="korean"), {}),
     ("words", WordsView(view="moving", table="tgt_embedding", dimensions="3"), KOREAN),
@@ -189,7 +206,11 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("attention", Selection(kind="cross", view="arithmetic", cell=(1, 0), rows="read"), KOREAN),
     ("attention", Selection(kind="patches", layer=1, patch="2,3", small="matrix"), DIGITS),
 ]  # fmt: skip
-ELSEWHERE = {("attention", "text"), ("attention", "own")}  # tests/pages/attention opens these
+ELSEWHERE = {  # tests/pages opens these, with what they need
+    ("attention", "text"),
+    ("attention", "own"),
+    ("compare", "bands"),
+}
 
 
 @pytest.fixture

@@ -68,12 +68,16 @@ def slots(ids: Iterable[str], kept: Mapping[str, int]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """A run's curve: values (n,) at x (n,), ascending. slot: see ``look``."""
+    """A run's curve: values (n,) at x (n,), ascending. slot: see ``look``.
+
+    is_faint: it is one of those that a band sums up, and stands behind it without a name.
+    """
 
     name: str
     slot: int
     x: Floats
     y: Floats
+    is_faint: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +133,7 @@ def comparison(
         for band in panel.bands:
             figure.add_traces(_band(band, axis, panel, is_log_x=is_log_x))
         for line in panel.lines:
-            n_lines += 1
+            n_lines += not line.is_faint
             figure.add_traces(
                 _line(line, axis, panel, most=most, window=window, is_log_x=is_log_x,
                       is_named=number == 1)
@@ -152,14 +156,16 @@ def _line(
     own, is_smoothed = look(line.slot), panel.is_noisy and window > 1
     common = {"yaxis": axis, "xaxis": "x", "legendgroup": str(line.slot)}
     drawn = []
-    if is_smoothed:
+    if is_smoothed or line.is_faint:
         x, y = _kept(line.x, line.y, most, is_log_x=is_log_x)
         drawn.append(
             go.Scatter(
-                x=x, y=y, mode="lines", line={"color": own.colour, "width": 1}, opacity=0.3,
+                x=x, y=y, mode="lines", line={"color": own.colour, "width": 1}, opacity=0.4,
                 showlegend=False, hoverinfo="skip", name=line.name, **common,
             )
         )  # fmt: skip
+    if line.is_faint:
+        return drawn
     values = smooth(line.y, window) if is_smoothed else line.y
     x, y = _kept(line.x, values, most, is_log_x=is_log_x)
     is_marked = not panel.is_noisy and len(x) <= MOST_MARKED

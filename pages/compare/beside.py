@@ -1,0 +1,204 @@
+"""Answers and attention of the same example, at the same step, run beside run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from pages.compare.link import AT, EXAMPLE, KIND, LAST
+from pages.compare.names import Drawn
+from pages.components.head_grid import OverPicture, head_grid
+from pages.components.moving import moving
+from pages.i18n import _
+from pages.ui import answer, page_table, show, state, view_link
+from pages.ui.task_panels import example_name
+from pages.ui.typed import escape
+from tfm_core.inspect.attention.example import Example, example_of
+from tfm_core.inspect.compare.beside import common_step, nearest, same_example
+from tfm_core.probe.labels import CLS, KINDS, axes, modules_by_kind, rows
+from tfm_core.probe.types import Probe
+
+MOST = 4
+"""Runs that stand side by side; more have no room."""
+_HEADS = "compare-heads"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """A run with what it keeps: its examples, and the steps of its snapshots."""
+
+    one: Drawn
+    probe: Probe
+    steps: list[int]
+
+
+def part(shown: Sequence[Drawn]) -> None:
+    """Show what the first runs made of one example, each at its snapshot nearest to one step."""
+    st.subheader(_("The same example, at the same step"), anchor=False)
+    sides, lacking = _sides(shown[:MOST])
+    if len(shown) > MOST:
+        words = _("Of {n} runs, the first {most} that were chosen stand side by side.")
+        st.caption(words.format(n=len(shown), most=MOST))
+    if not sides:
+        st.caption(_("None of these runs has a snapshot to look into yet."))
+        return
+    index, kind, step = _controls(sides)
+    for column, one in zip(st.columns(len(shown[:MOST]), gap="medium"), shown, strict=False):
+        with column:
+            side = next((each for each in sides if each.one is one), None)
+            st.markdown(f"**{escape(one.name)}**")
+            if side is None:
+                st.caption(escape(lacking[one.run.id]))
+            else:
+                _side(side, sides[0], index, kind, step)
+
+
+def _sides(shown: Sequence[Drawn]) -> tuple[list[Side], dict[str, str]]:
+    """Return what can be looked into, and of each other run why not."""
+    sides, lacking = [], {}
+    for one in shown:
+        try:
+            steps = one.run.snapshot_steps()
+            if steps:
+                sides.append(Side(one, one.run.probe(), steps))
+            else:
+                lacking[one.run.id] = _("This run has no snapshot yet.")
+        except ValueError as error:
+            lacking[one.run.id] = _(error)
+    return sides, lacking
+
+
+def _controls(sides: Sequence[Side]) -> tuple[int, str, int]:
+    """Show what can be chosen; return the example of the first run, kind of attention, step."""
+    first = sides[0]
+    experiment, items = first.one.run.experiment, first.probe.items
+    kinds = tuple(
+        dict.fromkeys(kind for side in sides for kind in modules_by_kind(side.one.run.experiment))
+    )
+    kinds = tuple(sorted(kinds, key=lambda kind: kind not in ("cross", "picture")))
+    steps = sorted({step for side in sides for step in side.steps})
+    last = common_step([side.steps for side in sides]) or steps[0]
+    example = replace(EXAMPLE, high=max(0, len(items) - 1))
+    of_kind = replace(KIND, names=kinds, first=kinds[0])
+    problems = [view_link.receive(one) for one in (example, of_kind, AT)]
+    asked = st.session_state[AT.key]
+    st.session_state[_STEP] = last if asked == LAST else nearest(asked, steps)
+    with st.container(
+        horizontal=True, vertical_alignment="bottom", gap="medium", key="compare-beside"
+    ):
+        index = st.selectbox(
+            _("Example"),
+            range(len(items)),
+            format_func=lambda number: example_name(experiment, items[number], number + 1),
+            key=EXAMPLE.key,
+            persist_state="session",
+            width=300,
+        )
+        kind = st.segmented_control(
+            _("Attention"),
+            kinds,
+            format_func=lambda name: _(KINDS[name].label),
+            key=KIND.key,
+            required=True,
+            persist_state="session",
+        )
+        if len(steps) > 1:
+            st.select_slider(
+                _("Step"),
+                steps,
+                key=_STEP,
+                format_func=lambda step: f"{step:,}",
+                on_change=_to_step,
+                args=(last,),
+                width=200,
+            )
+    for sentence in problems:
+        view_link.warn(sentence)
+    chosen = kind if kind in kinds else kinds[0]
+    view_link.say(example, index or 0)
+    view_link.say(of_kind, chosen)
+    view_link.say(AT, st.session_state[AT.key])
+    return index or 0, chosen, int(st.session_state[_STEP])
+
+
+_STEP = "compare-step"
+
+
+def _to_step(last: int) -> None:
+    """Take a step that was chosen; at the last common one the page follows the training."""
+    step = int(st.session_state[_STEP])
+    st.session_state[AT.key] = LAST if step == last else step
+
+
+def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
+    run = side.one.run
+    at = nearest(step, side.steps)
+    if at != step:
+        words = _("Of step {step} it kept no snapshot; the nearest is that of step {at}.")
+        st.caption(words.format(step=f"{step:,}", at=f"{at:,}"))
+    try:
+        own = same_example(first.probe, side.probe, index)
+        example = example_of(run.experiment, side.probe, run.snapshot(at), own)
+    except ValueError as error:
+        st.caption(escape(_(error)))
+        return
+    tree = answer.line(run.experiment, example)
+    moving({at: tree}, at, animation="", key=f"compare-answer-{side.one.slot}")
+    modules = modules_by_kind(run.experiment).get(kind)
+    if modules is None:
+        st.caption(_("This model has no attention of this kind."))
+        return
+    if own >= len(side.probe.attended):
+        st.caption(_("This run kept no attention of this example, only its answer."))
+        return
+    try:
+        _heads(side.one, example, kind, modules)
+    except ValueError as error:
+        show.problem(error)
+
+
+def _heads(one: Drawn, example: Example, kind: str, modules: Sequence[str]) -> None:
+    experiment = one.run.experiment
+    maps = example.maps(modules)
+    named = axes(experiment, example.item, modules[0])
+    called = rows(experiment, example.item, modules[0])
+    kept = st.session_state.setdefault(_HEADS, {})
+    layer, head = kept.get(one.run.id, (0, 0))
+    chosen = (min(layer, maps.shape[0] - 1), min(head, maps.shape[1] - 1))
+    over = None
+    if kind == "patches" and example.picture is not None:
+        over = OverPicture(example.picture, None, int(CLS in named.key), _("mean of all patches"))
+
+    def pick(layer: int, head: int) -> None:
+        kept[one.run.id] = (layer, head)
+
+    head_grid(
+        maps,
+        called.names,
+        named.key,
+        chosen=chosen,
+        on_pick=pick,
+        theme=state.theme(),
+        key=f"compare-heads-{one.slot}",
+        may_attend=named.may_attend,
+        top=None if kind in {"patches", "picture"} else 1.0,
+        title=_(KINDS[kind].label),
+        query_words=tuple(_(words) for words in called.words),
+        over=over,
+    )
+    st.page_link(
+        page_table.path_of("attention"),
+        label=_("Look into layer {layer}, head {head}").format(
+            layer=chosen[0] + 1, head=chosen[1] + 1
+        ),
+        icon=page_table.PAGES["attention"].icon,
+        query_params={
+            "run": one.run.id,
+            "kind": kind,
+            "layer": str(chosen[0] + 1),
+            "head": str(chosen[1] + 1),
+            "step": str(example.step),
+        },
+    )

@@ -1,0 +1,123 @@
+"""Which runs are compared: those of the link, or chosen by name; cold, two that were recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from pages.compare.link import MOST_RUNS, RUNS
+from pages.i18n import _
+from pages.ui import runs_access, view_link, visitors
+from pages.ui.typed import escape
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunNotFound
+
+RECORDED = ("recorded-one-head", "recorded-many-heads")
+"""Shown where nothing was chosen: they differ in their heads alone."""
+_FIRST_OWN = 3
+_OFFERED = 4
+_SHORT = 5  # letters of an id
+
+
+def chosen() -> list[Run]:
+    """Show the choice and return the runs that can be drawn, in the order of the choice."""
+    there = {run.id: run for run in visitors.at_hand()}
+    is_cold = RUNS.key not in st.session_state
+    problem = view_link.receive(RUNS)
+    ids: list[str] = st.session_state[RUNS.key]
+    missing = _missing(ids, there)
+    if missing:
+        st.session_state[RUNS.key] = ids = [one for one in ids if one not in missing]
+    if is_cold and not ids:
+        st.session_state[RUNS.key] = _first(list(there.values()))
+    picked = st.multiselect(
+        _("Runs to compare"),
+        list(there),
+        format_func=lambda run_id: _called(there[run_id]),
+        key=RUNS.key,
+        max_selections=MOST_RUNS,
+        placeholder=_("Choose runs by name"),
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    with st.container():
+        for sentence in (problem, *missing.values()):
+            if sentence:
+                st.warning(escape(sentence), icon=":material/link_off:")
+    view_link.say(RUNS, tuple(picked))
+    runs = [there[run_id] for run_id in picked]
+    for run in runs:
+        if run.problem is not None:
+            words = _("**{name}** cannot be compared. {why}")
+            why = escape(_(run.problem))
+            st.warning(
+                words.format(name=escape(run.meta.name), why=why), icon=":material/broken_image:"
+            )
+    whole = [run for run in runs if run.problem is None]
+    _help(whole, list(there.values()))
+    return whole
+
+
+def _missing(ids: Sequence[str], there: dict[str, Run]) -> dict[str, str]:
+    """Return of each run that is not here a sentence; one that a link names is added."""
+    missing = {}
+    for run_id in ids:
+        if run_id in there:
+            continue
+        try:
+            there[run_id] = runs_access.store().get(run_id)
+        except RunNotFound as error:
+            missing[run_id] = _(error)
+    return missing
+
+
+def _first(runs: Sequence[Run]) -> list[str]:
+    """Return what to compare where nothing was chosen: one's newest of one task, or recorded."""
+    own = [run for run in runs if not run.meta.recorded and run.problem is None]
+    alike = [run for run in own if _learns(run) == _learns(own[0])][:_FIRST_OWN]
+    known = {run.id for run in runs}
+    if len(alike) > 1:
+        return [run.id for run in alike]
+    return [run_id for run_id in RECORDED if run_id in known]
+
+
+def _learns(run: Run) -> tuple[str, str]:
+    return run.experiment.task.name, run.experiment.model.family
+
+
+def _called(run: Run) -> str:
+    """Return a name that no other run has, and that stays: the browser knows runs by it."""
+    return run.meta.name if run.meta.recorded else f"{run.meta.name} · {run.id[:_SHORT]}"
+
+
+def _help(runs: Sequence[Run], there: Sequence[Run]) -> None:
+    """Say what is missing where fewer than two runs are left, with runs to add at one press."""
+    if len(runs) > 1:
+        return
+    offered: Mapping[str, list[str]]
+    if runs:
+        words = _("One run is nothing to compare: add another.")
+        ids = {run.id for run in runs}
+        alike = [run for run in there if run.problem is None and run.id not in ids]
+        alike = [run for run in alike if run.experiment.task.name == runs[0].experiment.task.name]
+        offered = {run.meta.name: [runs[0].id, run.id] for run in alike[:_OFFERED]}
+    else:
+        words = _("Nothing is chosen: choose runs above, or look at two that were recorded.")
+        known = {run.id for run in there}
+        ready = [run_id for run_id in RECORDED if run_id in known]
+        offered = {_("One head and four"): ready} if ready else {}
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(words, width="content")
+        for number, (name, ids_of) in enumerate(offered.items()):
+            st.button(
+                escape(name),
+                key=f"compare-offer-{number}",
+                icon=":material/add:",
+                on_click=_choose,
+                args=(ids_of,),
+            )
+
+
+def _choose(ids: Sequence[str]) -> None:
+    st.session_state[RUNS.key] = list(ids)

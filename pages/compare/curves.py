@@ -1,0 +1,204 @@
+"""The curves of all runs in one figure, and how to draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from pages.compare import seeds
+from pages.compare.link import AXIS, BANDS, LOG_X, LOG_Y, METRIC, WINDOW
+from pages.compare.names import Drawn
+from pages.i18n import _, language
+from pages.ui import runs_access, show, view_link
+from pages.ui.typed import escape
+from tfm_core.inspect.compare.curves import AXES, METRICS, AxisName, caveats, track
+from tfm_core.plots import comparison as plots
+from tfm_core.plots.comparison import Line, Panel
+from tfm_core.runs.curves import Curves
+
+_HEIGHT, _PER_PANEL = 70, 130  # pixels: both panels stand in the first screen
+_MOST_METRICS = 3
+_MOST_LISTED = 3
+
+
+def part(shown: Sequence[Drawn]) -> None:
+    """Draw the chosen quantities of all runs, with what to know when they are compared."""
+    found = seeds.groups(shown)
+    metrics, axis, window, is_log_x, is_log_y, has_bands = _controls(
+        has_seeds=seeds.has_seeds(found)
+    )
+    if not metrics:
+        st.info(_("Choose what to draw above."), icon=":material/info:")
+        return
+    for sentence in caveats([one.run.experiment for one in shown], metrics):
+        st.caption(f":material/warning: {_(sentence)}")
+    curves = {one.run.id: runs_access.curves(one.run) for one in shown}
+    key = (metrics, axis, window, is_log_x, is_log_y, has_bands, language())
+    marks = tuple(_mark(one, curves[one.run.id]) for one in shown)
+    figure, notes = _figure(key, marks, list(shown), curves, found)
+    if figure is None and notes:
+        st.info(" ".join(notes), icon=":material/info:")
+    elif figure is None:
+        st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
+    else:
+        show.live_figure(figure, " ".join(notes), key="compare-curves")
+
+
+def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool, bool, bool]:
+    problems = [view_link.receive(one) for one in (METRIC, AXIS, WINDOW, LOG_X, LOG_Y, BANDS)]
+    with st.container(
+        horizontal=True, vertical_alignment="bottom", gap="small", key="compare-controls"
+    ):
+        metrics = st.multiselect(
+            _("Quantities"),
+            list(METRICS),
+            format_func=lambda name: _(METRICS[name].label),
+            key=METRIC.key,
+            max_selections=_MOST_METRICS,
+            persist_state="session",
+            width=400,
+        )
+        axis = st.selectbox(
+            _("Along"),
+            list(AXES),
+            format_func=lambda name: _(AXES[name]),
+            key=AXIS.key,
+            persist_state="session",
+            width=140,
+        )
+        window = st.select_slider(
+            _("Smoothing of training"),
+            [int(option) for option in WINDOW.options],
+            key=WINDOW.key,
+            format_func=lambda n: _("off") if n == 1 else _("mean of {n}").format(n=n),
+            help=_(
+                "The thick line averages that many of the values that were written down, looking "
+                "back only. What was measured stays in sight, thin. Validation is never smoothed."
+            ),
+            persist_state="session",
+            width=200,
+        )
+        is_log_x = st.toggle(_("Log across"), key=LOG_X.key, persist_state="session")
+        is_log_y = st.toggle(
+            _("Log up"),
+            key=LOG_Y.key,
+            persist_state="session",
+            help=_("Of all that is no share."),
+        )
+        has_bands = bool(st.session_state[BANDS.key])
+        if has_seeds:
+            has_bands = st.toggle(
+                _("Seeds as a band"),
+                key=BANDS.key,
+                persist_state="session",
+                help=_(
+                    "Runs that differ in their seed alone are one line, their mean, in the band "
+                    "of one standard deviation. Each run stays in sight, thin."
+                ),
+            )
+    for sentence in problems:
+        view_link.warn(sentence)
+    chosen: AxisName = cast(AxisName, axis if axis in AXES else AXIS.first)
+    view_link.say(METRIC, tuple(metrics))
+    view_link.say(AXIS, chosen)
+    view_link.say(WINDOW, window)
+    for flag, is_on in ((LOG_X, is_log_x), (LOG_Y, is_log_y), (BANDS, has_bands)):
+        view_link.say(flag, is_on)
+    is_banded = has_seeds and has_bands
+    return tuple(metrics), chosen, int(window), is_log_x, is_log_y, is_banded
+
+
+def _mark(one: Drawn, curves: Curves) -> tuple[object, ...]:
+    """Return what changes exactly when the line of a run would."""
+    sizes = [(len(series), series.last("step")) for series in (curves.steps, curves.validation)]
+    return (one.run.id, one.name, one.slot, *sizes, bool(curves.started), bool(curves.finished))
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _figure(
+    key: tuple[object, ...],
+    marks: tuple[object, ...],
+    _shown: Sequence[Drawn],
+    _curves: dict[str, Curves],
+    _found: Sequence[seeds.Group],
+) -> tuple[go.Figure | None, list[str]]:
+    metrics, axis, window, is_log_x, is_log_y, has_bands, _spoken = key
+    assert isinstance(metrics, tuple)
+    assert isinstance(window, int)
+    along = cast(AxisName, axis)
+    is_banded = bool(has_bands) and along in seeds.WITH_BANDS
+    summed = {
+        one.run.id for group in _found if len(group.members) > 1 for one in group.members
+    } if is_banded else set()  # fmt: skip
+    places = {one.run.id: group.slot for group in _found for one in group.members}
+    panels, lost, reckoned, longest = [], dict[str, None](), dict[str, None](), 0
+    for metric in metrics:
+        lines = []
+        for one in _shown:
+            found = track(_curves[one.run.id], one.run.experiment, metric, along)
+            if found is None and len(_curves[one.run.id].steps):
+                lost[one.name] = None
+            if found is None or not len(found.values):
+                continue
+            is_faint = one.run.id in summed
+            slot = places.get(one.run.id, one.slot) if is_faint else one.slot
+            lines.append(Line(one.name, slot, found.x, found.values, is_faint=is_faint))
+            longest = max(longest, len(found.values))
+            if found.is_reckoned:
+                reckoned[one.name] = None
+        facts = METRICS[metric]
+        panels.append(
+            Panel(
+                _(facts.label),
+                lines,
+                seeds.bands(_found, metric, along, window) if is_banded else (),
+                is_share=facts.is_share,
+                is_noisy=facts.series == "steps",
+            )
+        )
+    notes = _notes(list(lost), list(reckoned), longest, plots.most_points(panels, window))
+    if has_bands and not is_banded:
+        words = _(
+            "Along time no two runs are measured at the same moment, so each seed has its own line."
+        )
+        notes.append(words)
+    if not any(panel.lines for panel in panels):
+        return None, notes
+    figure = plots.comparison(
+        panels,
+        _(AXES[along]),
+        window=window,
+        is_log_x=bool(is_log_x),
+        is_log_y=bool(is_log_y),
+        height=_HEIGHT + _PER_PANEL * len(panels),
+    )
+    figure.update_layout(uirevision=f"{metrics} {axis} {is_log_x} {is_log_y}")
+    return figure, notes
+
+
+def _notes(lost: Sequence[str], reckoned: Sequence[str], longest: int, most: int) -> list[str]:
+    """Return what a reader must know of the figure: what is missing, reckoned or left out."""
+    notes = []
+    if longest > most:
+        words = _(
+            "Each line is drawn with at most {most} of its points, the lowest and the highest of "
+            "each stretch: no spike is lost."
+        )
+        notes.append(words.format(most=most))
+    if reckoned:
+        words = _(
+            "The seconds of {names} were not written down, and are reckoned from how fast it was."
+        )
+        notes.append(words.format(names=_listed(reckoned)))
+    if lost:
+        words = _("Not drawn along this axis, for it wrote nothing of it down: {names}.")
+        notes.append(words.format(names=_listed(lost)))
+    return notes
+
+
+def _listed(names: Sequence[str]) -> str:
+    listed = ", ".join(f"“{escape(name)}”" for name in names[:_MOST_LISTED])
+    return listed + (", …" if len(names) > _MOST_LISTED else "")

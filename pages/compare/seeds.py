@@ -1,0 +1,121 @@
+"""Runs that differ in their seed alone: their band, and what of a difference is the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.compare.names import Drawn
+from pages.i18n import _
+from pages.ui import runs_access, seed_button, starts
+from pages.ui.typed import escape
+from tfm_core.inspect.compare.curves import METRICS, AxisName, figures, track
+from tfm_core.inspect.compare.names import names
+from tfm_core.inspect.compare.seeds import configurations
+from tfm_core.inspect.compare.spread import ACCURACY, Measure, band, paired, sentence, spread
+from tfm_core.plots.comparison import Band
+from tfm_core.plots.thinning import smooth
+from tfm_core.sentences import N_
+
+WITH_BANDS: tuple[AxisName, ...] = ("step", "epoch", "examples")
+"""Along time no two runs are measured at the same moment, so there is no mean to draw."""
+WHOLES = Measure(N_("share of whole sequences"))
+_MOST_PAIRS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One configuration with several seeds: its runs, and the place that its look follows."""
+
+    name: str
+    slot: int
+    members: tuple[Drawn, ...]
+
+
+def groups(shown: Sequence[Drawn]) -> list[Group]:
+    """Return the configurations among the runs; one with a single seed is a group of one."""
+    by_id = {one.run.id: one for one in shown}
+    found = configurations([one.run for one in shown])
+    called = names([each.experiment for each in found])
+    made = []
+    for each, name in zip(found, called, strict=True):
+        members = tuple(by_id[run.id] for run in each.runs.values())
+        is_alone = len(members) == 1
+        made.append(Group(members[0].name if is_alone else _(name), members[0].slot, members))
+    return made
+
+
+def has_seeds(found: Sequence[Group]) -> bool:
+    """Return whether there is anything to take a mean of."""
+    return any(len(group.members) > 1 for group in found)
+
+
+def bands(found: Sequence[Group], metric: str, axis: AxisName, window: int) -> list[Band]:
+    """Return the mean and the spread of each configuration with several seeds."""
+    drawn = []
+    for group in found:
+        if len(group.members) < 2:
+            continue
+        tracks = []
+        for one in group.members:
+            kept = track(runs_access.curves(one.run), one.run.experiment, metric, axis)
+            if kept is not None:
+                is_noisy = METRICS[metric].series == "steps"
+                values = smooth(kept.values, window) if is_noisy else kept.values
+                tracks.append((kept.x, values))
+        one_band = band(tracks)
+        if len(one_band.steps):
+            words = _("{name}: mean ± sd of {n} seeds").format(name=group.name, n=len(tracks))
+            drawn.append(
+                Band(words, group.slot, one_band.steps, one_band.mean, one_band.low, one_band.high)
+            )
+    return drawn
+
+
+def part(found: Sequence[Group]) -> None:
+    """Say each configuration's figure with its spread, and whether differences stand out."""
+    _offer(found)
+    if not has_seeds(found):
+        return
+    measure, values = _values(found)
+    for group, by_seed in zip(found, values, strict=True):
+        if len(group.members) > 1:
+            said = _(spread(by_seed, measure).sentence)
+            st.markdown(f"**{escape(group.name)}**, {_(measure.name)}: {escape(said)}")
+    (first, *others), (seeds, *rest) = found, values
+    for other, by_seed in list(zip(others, rest, strict=True))[:_MOST_PAIRS]:
+        words = sentence(paired(seeds, by_seed), measure, first.name, other.name)
+        st.markdown(f":material/balance: {escape(_(words))}")
+
+
+def _offer(found: Sequence[Group]) -> None:
+    """Say what the seeds say, or cannot, beside the press that trains what is missing of them."""
+    words = _("One run each says what one seed gave; with several, a difference can be tested.")
+    if has_seeds(found):
+        words = _(
+            "What of a difference is the seed; all get the same ones, to be compared in pairs."
+        )
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(words, width="content")
+        seed_button.draw(
+            lambda: [starts.of_run(group.members[0].run) for group in found], key="compare"
+        )
+
+
+def _values(found: Sequence[Group]) -> tuple[Measure, list[dict[int, float | None]]]:
+    """Return the figure that tells most and that all runs have, by seed: tested, or validated."""
+    kept = [
+        {one.run.experiment.seed: figures(runs_access.curves(one.run)) for one in group.members}
+        for group in found
+    ]
+    every = [each for group in kept for each in group.values()]
+    kinds = ((WHOLES, "test_sequences"), (ACCURACY, "test_accuracy"), (WHOLES, "sequences"))
+    measure, column = next(
+        (kind for kind in kinds if all(getattr(each, kind[1]) is not None for each in every)),
+        (ACCURACY, "accuracy"),
+    )
+    return measure, [
+        {seed: getattr(each, column) for seed, each in group.items()} for group in kept
+    ]

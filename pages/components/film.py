@@ -1,0 +1,251 @@
+"""A run as one page: the stage with all that it plays, and the model itself where it is wanted.
+
+The page asks nobody: scripts, styles, snapshots and model stand in it, and its policy forbids it
+everything else. It plays the very scripts of the app's stage; what Streamlit hands to them, the
+page brings along, compressed by gzip, which browsers open by themselves.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from pages.components.files import FOLDER, bundled, joined
+from pages.i18n import _, language
+from tfm_core.plots.palette import BACKGROUNDS, BLUE, CARDS, INKS, LINES, ThemeName
+
+MOST_BYTES = 5_000_000
+"""Of a page without the model."""
+_FONT = (
+    "Inter, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Liberation Sans', 'Noto Sans KR', "
+    "'Apple SD Gothic Neo', 'Malgun Gothic', sans-serif"
+)
+_STYLES = ("packed.css", "stage.css", "drawing_board.css", "film.css")
+_RUNTIME = FOLDER / "vendor" / "onnxruntime"
+_RUNTIME_WASM = _RUNTIME / "ort-wasm-simd.wasm.gz"
+_RUNTIME_SCRIPT = _RUNTIME / "ort.wasm-core.min.js"
+
+_WASM, _NONE = " 'wasm-unsafe-eval'", "'none'"
+
+Rows = Sequence[tuple[str, str]]
+"""Names and values of a small table."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The snapshots for one kind of attention and one example, packed under a name."""
+
+    kind: int
+    example: int
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The model of a page. onnx: the file; sizes: of its inputs by name, None for any.
+
+    told: of ``export.asking``. examples: each ``text`` and ``tokens``, or ``picture``, an address,
+    and ``pixels``, base64.
+    """
+
+    onnx: bytes
+    sizes: Mapping[str, Sequence[int | None]]
+    told: Mapping[str, Any]
+    examples: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Film:
+    """What a page shows.
+
+    about: some sentences below the title. stage: of ``stage.told``. views: every kind of attention
+    and example that can be chosen; first: the number of the one to begin with. moments: steps and
+    sentences. tables: small tables with their captions.
+    """
+
+    title: str
+    about: str
+    stage: Mapping[str, Any]
+    views: Sequence[View]
+    first: int
+    moments: Sequence[tuple[int, str]]
+    tables: Sequence[tuple[str, Rows]]
+    asked: Asked | None = None
+
+
+def page(film: Film) -> bytes:
+    """Return the page, UTF-8."""
+    style = "\n".join([_colours(), joined(*_STYLES)])
+    scripts = [bundled("film.js")]
+    parts = {f"view-{n}": _zipped(view.content) for n, view in enumerate(film.views)}
+    parts["film"] = _zipped(json.dumps(_told(film)).encode())
+    if film.asked is not None:
+        scripts.insert(0, _RUNTIME_SCRIPT.read_text(encoding="utf-8").partition("\n//# source")[0])
+        parts["model"] = _zipped(film.asked.onnx)
+        parts["runtime"] = _RUNTIME_WASM.read_bytes()
+    lines = [
+        f'<!doctype html><html lang="{language()}"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts, style, film)}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="referrer" content="no-referrer">',
+        f"<title>{escape(film.title)}</title><style>{style}</style></head><body>",
+        *_body(film),
+        *(_part(name, content) for name, content in parts.items()),
+        *(f"<script>{script}</script>" for script in scripts[:-1]),
+        f'<script type="module">{scripts[-1]}</script></body></html>',
+    ]
+    return "\n".join(lines).encode()
+
+
+def model_bytes(n_parameters: int) -> int:
+    """Return how many bytes a model with so many parameters adds to a page, about."""
+    runtime = _RUNTIME_WASM.stat().st_size + _RUNTIME_SCRIPT.stat().st_size
+    return round((runtime + 4 * n_parameters) * 4 / 3)
+
+
+def _told(film: Film) -> Mapping[str, Any]:
+    """Return what the script of the page is told."""
+    views = [{"kind": view.kind, "example": view.example, "name": view.name} for view in film.views]
+    first = [film.views[film.first].kind, film.views[film.first].example] if film.views else [0, 0]
+    asking = None
+    if film.asked is not None:
+        asking = {
+            "told": film.asked.told,
+            "sizes": film.asked.sizes,
+            "examples": film.asked.examples,
+            "words": _words(),
+        }
+    return {"stage": film.stage, "views": views, "first": first, "asking": asking}
+
+
+def _policy(scripts: Sequence[str], style: str, film: Film) -> str:
+    """Return the policy: nothing but what stands in the page itself.
+
+    A model is WebAssembly, opened from a ``blob:`` of the page's own.
+    """
+    allowed = " ".join(_hashed(script) for script in scripts)
+    runs = film.asked is not None
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {allowed}{_WASM if runs else ''}",
+            f"style-src {_hashed(style)}",
+            "img-src data: blob:",
+            f"connect-src {'blob:' if runs else _NONE}",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+
+
+def _hashed(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _colours() -> str:
+    """Return the colours of both themes: as the reader's system has it, unless the page says."""
+    light, dark = _theme("light"), _theme("dark")
+    fixed = f"--st-font: {_FONT}; --st-primary-color: {BLUE}; --st-button-radius: 8px;"
+    return (
+        f":root {{ {fixed} {light} }}\n"
+        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {dark} }} }}\n"
+        f":root[data-theme=dark] {{ {dark} }}\n"
+        f"@media print {{ :root, :root[data-theme] {{ {light} }} }}"
+    )
+
+
+def _theme(name: ThemeName) -> str:
+    colours = {
+        "text-color": INKS[name],
+        "background-color": BACKGROUNDS[name],
+        "secondary-background-color": CARDS[name],
+        "border-color": LINES[name],
+    }
+    variables = "".join(f"--st-{part}: {value}; " for part, value in colours.items())
+    return f"{variables} color-scheme: {name};"
+
+
+def _body(film: Film) -> list[str]:
+    happened = "".join(
+        f'<li><b>{escape(_step(step))}</b><button type="button" class="small" data-step="{step}">'
+        f"{escape(_step(step))}</button><span>{escape(words)}</span></li>"
+        for step, words in film.moments
+    )
+    return [
+        f'<header class="top"><div><h1>{escape(film.title)}</h1>',
+        f'<p class="about">{escape(film.about)}</p></div>',
+        f'<a href="#asking">{escape(_("Ask the model"))}</a>' if film.asked else "",
+        f'<button type="button" class="small" id="theme">{escape(_("Light or dark"))}</button>',
+        "</header>",
+        f'<p id="problem" role="alert" hidden>{escape(_problem())}</p>',
+        f"<noscript><p>{escape(_('The training plays where scripts may run.'))}</p></noscript>",
+        '<main><div id="stage"><div class="stage"></div></div>',
+        f'<section id="asking" hidden><h2>{escape(_("Ask the trained model"))}</h2></section>',
+        *(
+            [
+                f'<section><h2>{escape(_("What happened"))}</h2><ul class="happened">{happened}'
+                "</ul></section>"
+            ]
+            if happened
+            else []
+        ),
+        f'<section><h2>{escape(_("Settings and versions"))}</h2><div class="tables">',
+        *(_table(caption, rows) for caption, rows in film.tables),
+        "</div></section></main>",
+    ]
+
+
+def _step(step: int) -> str:
+    return _("Step {step}").format(step=f"{step:,}")
+
+
+def _problem() -> str:
+    return _("The training cannot be played here: a browser of 2023 or newer would.")
+
+
+def _table(caption: str, rows: Rows) -> str:
+    body = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        for name, value in rows
+    )
+    return f"<table><caption>{escape(caption)}</caption><tbody>{body}</tbody></table>"
+
+
+def _part(name: str, content: bytes) -> str:
+    packed = base64.b64encode(content).decode()
+    return f'<script type="text/plain" id="part-{name}">{packed}</script>'
+
+
+def _zipped(content: bytes) -> bytes:
+    return gzip.compress(content, 9, mtime=0)
+
+
+def _words() -> dict[str, str]:
+    return {
+        "type": _("Type in the words that it knows"),
+        "ask": _("Answer"),
+        "go_on": _("Write on"),
+        "examples": _("Ask one of the examples it never trained on:"),
+        "or_examples": _("Or ask one of the examples it never trained on:"),
+        "picture": _("Picture"),
+        "ready": _("Its answer stands here; the first one takes a few seconds, while it loads."),
+        "loading": _("Loading the model …"),
+        "failed": _("The model cannot run in this browser."),
+        "nothing": _("There is nothing to read: type at least one word."),
+        "unknown": _("“{word}” is not among what the model knows. Some that are: {some}."),
+        "long": _("This has {n} tokens, but the model reads up to {most}; make it shorter."),
+        "sure": _("Below each token is the probability that the model gave it."),
+        "silent": _("It writes nothing and ends at once."),
+        "clear": _("Clear"),
+        "undo": _("Undo"),
+        "hint": _("Draw a digit here"),
+        "pad": _("Drawing pad: draw one digit with the mouse, a pen or a finger."),
+    }

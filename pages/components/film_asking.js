@@ -1,0 +1,217 @@
+// The model itself, asked in the page: a text, or a drawing; loaded at the first question.
+
+import { answered, classified, cut, idsOf, joined, likeMnist, pixels, tokensOf } from "./asking.js";
+import { bytes, boardButton, DrawingBoard } from "./drawing_board.js";
+import { element } from "./dom.js";
+import { openedPart } from "./film_parts.js";
+import { percent } from "./stage_curves.js";
+
+const SIDE = 112; // pixels of the board
+const MOST_CLASSES = 10;
+
+const filled = (text, values) => Object.entries(values).reduce((made, [name, value]) => made.replace(`{${name}}`, value), text);
+
+// The model as a function, from the parts of the page; one pass at a time.
+async function load(sizes) {
+  const { ort } = window;
+  const url = URL.createObjectURL(new Blob([await openedPart("runtime")], { type: "application/wasm" }));
+  ort.env.wasm.numThreads = 1;
+  ort.env.wasm.wasmPaths = { "ort-wasm-simd.wasm": url, "ort-wasm.wasm": url };
+  const session = await ort.InferenceSession.create(await openedPart("model"), { executionProviders: ["wasm"] });
+  URL.revokeObjectURL(url);
+  return async (inputs) => {
+    const feeds = Object.fromEntries(Object.entries(inputs).map(([name, one]) => [name, new ort.Tensor(one.type, one.data, one.sizes)]));
+    const { logits } = await session.run(feeds);
+    return { data: logits.data, sizes: logits.dims };
+  };
+}
+
+export function buildAsking(root, { told, sizes, examples, words }) {
+  const state = { told, sizes, examples, words, call: null, asked: 0, parts: {} };
+  const answer = element("div", "answer", words.ready);
+  answer.setAttribute("aria-live", "polite");
+  const isTyped = Boolean(told.cut);
+  state.parts = { answer };
+  const left = element("div", "question");
+  if (isTyped) left.append(textForm(state));
+  if (told.is_drawn) left.append(board(state));
+  left.append(chips(state));
+  root.append(left, answer);
+  root.hidden = false;
+  root.asking = state;
+}
+
+// Load the model once, then answer; of several questions only the last one's answer is shown.
+async function ask(state, question) {
+  const { parts: { answer }, words } = state;
+  const number = ++state.asked;
+  answer.setAttribute("aria-busy", "true"); // who listens hears the whole answer at its end
+  if (!state.loaded) answer.textContent = words.loading;
+  state.loaded ??= load(state.sizes);
+  try {
+    const call = await state.loaded;
+    await question(call, () => number === state.asked);
+  } catch (error) {
+    if (number === state.asked) answer.textContent = `${words.failed} ${error.message}`;
+  } finally {
+    if (number === state.asked) answer.setAttribute("aria-busy", "false");
+  }
+}
+
+function textForm(state) {
+  const { told, words } = state;
+  const form = element("form");
+  const label = element("label", "", words.type);
+  const input = element(told.how === "continue" ? "textarea" : "input");
+  input.value = state.examples[0]?.text ?? told.example;
+  input.id = "asked-text";
+  label.htmlFor = input.id;
+  input.setAttribute("autocomplete", "off");
+  input.spellcheck = false;
+  const button = element("button", "small", told.how === "continue" ? words.go_on : words.ask);
+  form.append(label, input, button);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    readText(state, input.value);
+  });
+  state.parts.input = input;
+  return form;
+}
+
+function readText(state, text) {
+  const { told, words, parts: { answer } } = state;
+  let tokens;
+  try {
+    tokens = cut(text, told);
+  } catch (error) {
+    if (!error.sentence) throw error;
+    state.asked += 1;
+    answer.textContent = filled(words[error.sentence], { some: some(told), ...error.values });
+    return;
+  }
+  answerText(state, tokens, text);
+}
+
+function some({ src }) {
+  const own = src.slice(4);
+  const every = Math.max(1, Math.floor(own.length / 12));
+  return own.filter((_token, i) => i % every === 0).slice(0, 12).join(", ");
+}
+
+function answerText(state, tokens, text) {
+  const { told, sizes } = state;
+  ask(state, async (call, isLast) => {
+    const before = told.how === "continue" ? text : "";
+    const given = { ids: idsOf(tokens, told.src) };
+    const said = await answered(told, sizes, call, given, (ids) => {
+      if (isLast()) showText(state, before, ids, null);
+    });
+    if (isLast()) showText(state, before, said.ids, said.sure);
+  });
+}
+
+function showText(state, before, ids, sure) {
+  const { told, words, parts: { answer } } = state;
+  answer.textContent = "";
+  const tokens = tokensOf(ids, told.tgt);
+  answer.dataset.tokens = JSON.stringify(tokens);
+  const line = element("p", "said");
+  const isSpaced = before && told.join === "running" && tokens.length;
+  line.append(element("span", "given", before), document.createTextNode(isSpaced ? " " : ""), element("b", "", joined(tokens, told)));
+  answer.append(line);
+  if (!sure) return;
+  const row = element("p", "tokens");
+  tokens.forEach((token, i) => {
+    const part = element("span", "t", token.trim() ? token : "␣");
+    part.append(element("small", "", percent(sure[i])));
+    row.append(part);
+  });
+  answer.append(row, element("p", "note", tokens.length ? words.sure : words.silent));
+}
+
+function board(state) {
+  const { words } = state;
+  const box = element("div", "pad");
+  const pad = new DrawingBoard(SIDE, words, { onStroke: () => read() });
+  const read = () => {
+    const picture = pad.isEmpty ? null : likeMnist(bytes(pad.encoded()), SIDE, state.sizes.images[2]);
+    if (picture) answerPicture(state, picture);
+    else { state.asked += 1; state.parts.answer.textContent = ""; }
+  };
+  const tools = element("div", "tools");
+  tools.append(
+    boardButton(words.undo, () => { pad.undo(); read(); }),
+    boardButton(words.clear, () => { pad.clear(); read(); }),
+  );
+  box.append(pad.node, tools);
+  state.parts.pad = pad;
+  return box;
+}
+
+function answerPicture(state, values) {
+  const { told, sizes } = state;
+  const image = pixels(values, sizes.images, told);
+  ask(state, async (call, isLast) => {
+    if (told.how === "classes") {
+      const shares = await classified(call, image);
+      if (isLast()) showClasses(state, shares);
+      return;
+    }
+    const said = await answered(told, sizes, call, { image }, (ids) => { if (isLast()) showText(state, "", ids, null); });
+    if (isLast()) showText(state, "", said.ids, said.sure);
+  });
+}
+
+function showClasses(state, shares) {
+  const { told, parts: { answer } } = state;
+  answer.textContent = "";
+  const order = shares.map((share, i) => [share, told.classes[i]]);
+  if (order.length > MOST_CLASSES) order.sort((a, b) => b[0] - a[0]).splice(MOST_CLASSES);
+  const top = shares.indexOf(Math.max(...shares));
+  answer.dataset.tokens = JSON.stringify([told.classes[top]]);
+  const line = element("p", "said");
+  line.append(element("b", "", told.classes[top]), document.createTextNode(` ${percent(shares[top])}`));
+  const bars = element("div", "bars");
+  order.forEach(([share, name]) => {
+    const bar = element("div", "bar");
+    bar.style.setProperty("--share", share);
+    bar.append(element("span", "", name), element("small", "", percent(share)));
+    bars.append(bar);
+  });
+  answer.append(line, bars);
+}
+
+// The run's own unseen examples, each a press away.
+function chips(state) {
+  const { told, words, examples } = state;
+  const box = element("div", "chips");
+  box.append(element("p", "note", told.cut || told.is_drawn ? words.or_examples : words.examples));
+  examples.forEach((example, n) => {
+    const chip = element("button", "small chip");
+    chip.type = "button";
+    chip.dataset.example = n;
+    if (example.pixels) picture(state, chip, example, n);
+    else {
+      chip.textContent = example.text;
+      chip.addEventListener("click", () => {
+        if (state.parts.input) state.parts.input.value = example.text;
+        answerText(state, example.tokens, joined(example.tokens, told));
+      });
+    }
+    box.append(chip);
+  });
+  return box;
+}
+
+function picture(state, chip, example, n) {
+  const image = element("img");
+  image.src = example.picture;
+  image.alt = `${state.words.picture} ${n + 1}`;
+  chip.append(image);
+  chip.addEventListener("click", () => {
+    const values = bytes(example.pixels);
+    const { pad } = state.parts;
+    if (pad) { pad.clear(); pad.show(values, state.sizes.images[2]); }
+    answerPicture(state, values);
+  });
+}

@@ -1,0 +1,198 @@
+"""A run as one page to keep: what is read of the run for it, and how large it becomes.
+
+The page is built in ``pages/components/film.py``, from the scripts of the stage; the model in it is
+of ``tfm_core/export``.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from pages.components import film as component
+from pages.components.film import MOST_BYTES, Asked, Film, View
+from pages.components.stage import pack, told
+from pages.i18n import N_, _
+from pages.ui import run_words, show, stage_view
+from tfm_core.config import FAMILIES, Experiment
+from tfm_core.config.base import Config
+from tfm_core.inspect import stage as stages
+from tfm_core.inspect.stage import Stage
+from tfm_core.plots.png import picture_url
+from tfm_core.runs.run import Run
+
+MOST_VALUES = 1_600_000
+"""Weights of all views together to begin with; half of them until the page is small enough."""
+_LEAST_VALUES = 20_000
+_A_VIEW = 200_000  # weights of one kind and example, from which on others are left out first
+_MOST_TEXT = 60
+
+
+Progress = Callable[[float, str], None]
+"""Hears the share that is done, 0 to 1, and what is being done, in words."""
+
+
+def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words: None) -> bytes:
+    """Return the page of a run; with its model it may be larger than ``MOST_BYTES``, else not.
+
+    Raises ValueError, in a sentence, where the run's probe or its checkpoint cannot be read, or its
+    model cannot be written as ONNX.
+    """
+    asked = None
+    if with_model:
+        progress(0.05, N_("Writing the model as ONNX, and checking it"))
+        asked = _asked(run)
+    progress(0.6, N_("Reading every snapshot"))
+    steps = tuple(run.snapshot_steps())
+    moving = stage_view.moving(run, steps)
+    most = MOST_VALUES
+    while True:
+        views, first = _views(run, most) if steps else ((), 0)
+        made = Film(
+            title=run.meta.name,
+            about=_about(run),
+            stage={
+                **told(moving, name=views[first].name if views else ""),
+                "live": False,
+                "has_maps": bool(views),
+                "autoplay": False,
+                "loop": False,
+                "compact": False,
+            },
+            views=views,
+            first=first,
+            moments=moving.moments,
+            tables=list(_tables(run)),
+            asked=asked,
+        )
+        small = replace(made, asked=None)
+        if most < _LEAST_VALUES or len(component.page(small)) <= MOST_BYTES:
+            return component.page(made)
+        most //= 2
+
+
+def model_bytes(run: Run) -> int | None:
+    """Return how many bytes its model adds to a run's page, about; None where nobody knows yet."""
+    n_parameters = run.curves().started.get("n_parameters")
+    return None if n_parameters is None else component.model_bytes(int(n_parameters))
+
+
+def file_name(run: Run) -> str:
+    """Return how the file is called: as the run's zip."""
+    from tfm_core.export import bundle
+
+    return bundle.file_name(run).removesuffix(".zip") + ".html"
+
+
+def _about(run: Run) -> str:
+    parts = [run_words.learns(run), run_words.progress(run.status), run_words.result(run)]
+    if run.status.seconds:
+        parts.append(_("trained {time}").format(time=show.duration(run.status.seconds)))
+    parts.append(run.meta.created[:10])
+    return " · ".join(part for part in parts if part)
+
+
+def _views(run: Run, most: int) -> tuple[Sequence[View], int]:
+    """Return every kind of attention on as many examples as there is room for; which comes first.
+
+    most: weights of all together.
+    """
+    begun = stages.read(run)
+    size = 0 if begun.weights is None else begun.weights.size
+    n_kinds = max(1, len(begun.kinds))
+    n_shown = max(1, min(begun.n_attended, most // (n_kinds * max(1, min(size, _A_VIEW)))))
+    if size == 0:
+        n_shown = 1
+    first = begun.example if begun.example < n_shown else 0
+    views = []
+    for kind in begun.kinds or (None,):
+        for example in range(n_shown):
+            shown = begun
+            if (kind, example) != (begun.kind, begun.example):
+                shown = stages.read(run, kind, example)
+            views.append(_view(shown, n_shown, most // (n_kinds * n_shown)))
+    chosen = next(
+        n
+        for n, view in enumerate(views)
+        if (view.kind, view.example) == (_number(begun), first) or size == 0
+    )
+    return views, chosen
+
+
+def _number(shown: Stage) -> int:
+    return shown.kinds.index(shown.kind) if shown.kind in shown.kinds else 0
+
+
+def _view(shown: Stage, n_shown: int, most: int) -> View:
+    name = f"{shown.kind} {shown.example}"
+    shown = replace(shown, n_attended=min(shown.n_attended, n_shown))
+    return View(_number(shown), shown.example, name, pack(shown, name, most))
+
+
+def _tables(run: Run) -> Iterator[tuple[str, component.Rows]]:
+    from tfm_core.export.bundle import versions
+
+    experiment, meta = run.experiment, run.meta
+    family = _(FAMILIES[experiment.model.family].label)
+    yield _("Model"), [(_("Family"), family), *_settings(experiment.model)]
+    yield _("Task"), list(_settings(experiment.task))
+    yield _("Training"), [*_settings(experiment.training), (_("Seed"), str(experiment.seed))]
+    yield (
+        _("Versions"),
+        [
+            *versions().items(),
+            ("onnxruntime", metadata.version("onnxruntime")),
+            (_("Device of the training"), show.device(run.status.device or meta.device)),
+            (_("Begun"), meta.created[:16].replace("T", " ") + " UTC"),
+            (_("Run"), run.id),
+        ],
+    )
+
+
+def _settings(config: Config) -> Iterator[tuple[str, str]]:
+    for name, field in type(config).model_fields.items():
+        said = _said(getattr(config, name))
+        if said and name not in ("family", "kind"):
+            yield _(field.title) or name, said
+
+
+def _said(value: object) -> str:
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    text = f"{value:,}" if isinstance(value, int) else str(value)
+    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
+
+
+def _asked(run: Run) -> Asked:
+    from tfm_core.export.asking import as_json, asking
+    from tfm_core.export.onnx import onnx_file
+    from tfm_core.inspect.source.carried import carried
+
+    experiment = run.experiment
+    data = carried(experiment)
+    file = onnx_file(run)
+    return Asked(
+        onnx=file.content,
+        sizes=file.inputs,
+        told=as_json(asking(experiment, data), data),
+        examples=list(_examples(run, experiment)),
+    )
+
+
+def _examples(run: Run, experiment: Experiment) -> Iterator[dict[str, Any]]:
+    """Yield the run's unseen examples, as the model is asked them."""
+    probe = run.probe()
+    for number, item in enumerate(probe.items):
+        if probe.images is not None:
+            picture = np.ascontiguousarray(probe.images[number])
+            pixels = base64.b64encode(picture.tobytes()).decode()
+            yield {"picture": picture_url(picture), "pixels": pixels}
+        elif "prompt" in item:
+            yield {"text": item["src_text"], "tokens": list(item["tgt"][: item["prompt"]])}
+        else:
+            yield {"text": item["src_text"], "tokens": list(item["src"])}

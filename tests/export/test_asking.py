@@ -1,0 +1,87 @@
+"""The rules by which a page cuts and joins texts are those of the tasks, word for word."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+
+import pytest
+
+from pages.components.files import FOLDER
+from tests.inspect.source.test_use import PEOPLE
+from tests.training.test_loop import experiment
+from tfm_core.config import CaptionTaskConfig
+from tfm_core.config.text_tasks import TEXT_TASKS
+from tfm_core.data import caption_words
+from tfm_core.data.text import TEXT_GENERATORS, text_task
+from tfm_core.export.asking import SPELLED, as_json, asking
+from tfm_core.inspect.source.carried import carried
+from tfm_core.inspect.source.texts import SPELLINGS
+
+NODE = shutil.which("node")
+RUNNER = """
+import { readFileSync } from "node:fs";
+const { cut, joined } = await import(process.argv[1]);
+const cases = JSON.parse(readFileSync(0, "utf8"));
+const answers = cases.map(({ told, typed, tokens }) => ({
+  cut: typed.map((text) => cut(text, told)),
+  joined: tokens.map((one) => joined(one, told)),
+}));
+console.log(JSON.stringify(answers));
+"""
+FAMILIES = {"sentiment": "encoder-only", "masked-words": "encoder-only"}
+EXPERIMENTS = {
+    **{name: experiment(FAMILIES.get(name, "encoder-decoder"), name) for name in SPELLED},
+    "grammar": experiment("decoder-only", "grammar", task={"unit": "words"}),
+    "letters": experiment("decoder-only", "own-text", task={"unit": "characters"}),
+    "book": experiment("decoder-only", "own-text", task={"unit": "words"}),
+}
+
+
+def case(chosen):
+    """What a person may type, tokens of many targets, and what the page is told."""
+    data = carried(chosen)
+    task, rng = text_task(chosen.task), random.Random(3)
+    pairs = [task.sample(rng) for _ in range(40)]
+    typed = [*PEOPLE.get(task.name, ()), *(task.join_src(pair.src or pair.tgt) for pair in pairs)]
+    return {
+        "told": as_json(asking(chosen, data), data),
+        "typed": typed,
+        "tokens": [pair.tgt for pair in pairs],
+    }
+
+
+@pytest.mark.skipif(NODE is None, reason="there is no node on the PATH")
+def test_the_page_cuts_and_joins_as_the_tasks_do() -> None:
+    cases = {name: case(chosen) for name, chosen in EXPERIMENTS.items()}
+    done = subprocess.run(
+        [NODE, "--input-type=module", "-e", RUNNER, (FOLDER / "asking.js").as_uri()],
+        input=json.dumps(list(cases.values())),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for (name, one), answer in zip(cases.items(), json.loads(done.stdout), strict=True):
+        task = text_task(EXPERIMENTS[name].task)
+        wanted = [list(task.tokenize(text)) for text in one["typed"]]
+        assert answer["cut"] == wanted, name
+        assert answer["joined"] == [task.join_tgt(tokens) for tokens in one["tokens"]], name
+
+
+def test_every_task_that_a_file_can_cut_a_page_can_cut_too() -> None:
+    assert set(SPELLED) == set(SPELLINGS) <= set(TEXT_TASKS)
+    assert set(TEXT_GENERATORS) >= set(SPELLED)
+
+
+@pytest.mark.parametrize("language", ["english", "korean"])
+def test_captions_join_as_their_language_does(language) -> None:
+    chosen = experiment("captioner", "captions", task={"language": language})
+    assert isinstance(chosen.task, CaptionTaskConfig)
+    spelled = asking(chosen, carried(chosen)).spelled
+    words = list(caption_words.vocabulary(chosen.task).tokens)
+    text = "".join(
+        word if n == 0 or word in spelled.joined else f" {word}" for n, word in enumerate(words)
+    )
+    assert text == caption_words.join(words, chosen.task)

@@ -1,0 +1,192 @@
+"""ONNX files answer as their models do, whatever the family and its variants."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+
+from tests.models.variants import (
+    CAPTION_SHAPE,
+    SRC_WORDS,
+    TGT_WORDS,
+    S,
+    T,
+    captioner_model,
+    text_batch,
+    text_config,
+    text_model,
+    vit_model,
+)
+from tests.training.test_loop import experiment
+from tfm_core.cli import main
+from tfm_core.config.shape import ImageShape, TextShape
+from tfm_core.data.vocabulary import SPECIALS
+from tfm_core.export import onnx as export
+from tfm_core.inspect.attention.own_example import look_at_text
+from tfm_core.models.build import build_text
+from tfm_core.runs.store import RunStore
+from tfm_core.sentences import StudentError
+from tfm_core.training import checkpoints
+from tfm_core.training.loop import build
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.variants.cells import CELLS
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.positions import POSITIONS_OF_WORDS
+from tfm_core.variants.projections import PROJECTIONS
+from tfm_core.variants.stems import STEMS
+
+TEXTS = TextShape(SRC_WORDS, TGT_WORDS)
+PICTURES = ImageShape(6, 3, 5)
+
+
+def together(**registries):
+    """Settings in which each choice of each registry stands once, as few as that takes."""
+    n = max(map(len, registries.values()))
+    chosen = {name: itertools.cycle(registry) for name, registry in registries.items()}
+    return [{name: next(choices) for name, choices in chosen.items()} for _ in range(n)]
+
+
+ONE_LAYER = {  # a second one is traced like the first, and takes as long
+    "encoder-decoder": {"n_encoder_layers": 1, "n_decoder_layers": 1},
+    "decoder-only": {"n_layers": 1},
+    "encoder-only": {"n_layers": 1},
+    "recurrent": {"n_layers": 1},
+}
+TEXT_CASES = [
+    (family, settings | more)
+    for settings, family, more in zip(
+        together(
+            position=POSITIONS_OF_WORDS, norm=NORMS, activation=ACTIVATIONS, projections=PROJECTIONS
+        ),
+        itertools.cycle(["encoder-decoder", "decoder-only", "encoder-only", "decoder-only"]),
+        itertools.cycle([{"norm_first": False, "bias": False}, {"window": 2}, {}]),
+        strict=False,
+    )
+]
+RECURRENT_CASES = [
+    ("recurrent", settings) for settings in together(attention=ALIGNMENT_SCORES, cell=CELLS)
+]
+
+
+@pytest.mark.parametrize(("family", "settings"), [*TEXT_CASES, *RECURRENT_CASES])
+def test_a_text_model_is_written_with_every_variant(family, settings) -> None:
+    model = text_model(family, **settings, **ONE_LAYER[family])
+    file = export.exported(model, TEXTS, src_len=S, tgt_len=T)
+    assert file.worst < export.TOLERANCE
+    assert len(set(file.checked)) == 3
+    takes_any = family != "recurrent"
+    assert all((sizes[1] is None) == takes_any for sizes in file.inputs.values())
+
+
+@pytest.mark.parametrize(
+    "settings", together(pooling=POOLINGS, stem=STEMS, position=["sinusoidal-2d", "rotary"])
+)
+def test_a_vision_transformer_is_written_with_every_variant(settings) -> None:
+    file = export.exported(vit_model(**settings), PICTURES, src_len=1, tgt_len=1)
+    assert file.inputs == {"images": (None, 3, 6, 6)}
+
+
+def test_a_captioner_is_written() -> None:
+    model = captioner_model(text_position="learned")
+    file = export.exported(model, CAPTION_SHAPE, src_len=1, tgt_len=T + 2)
+    assert set(file.inputs) == {"images", "tgt_in"}
+
+
+def test_a_language_model_reads_a_text_alone() -> None:
+    torch.manual_seed(3)
+    shape = TextShape(TGT_WORDS, TGT_WORDS, one_vocabulary=True, has_source=False)
+    model = build_text(text_config("decoder-only", position="learned", n_layers=1), shape)
+    file = export.exported(model, shape, src_len=1, tgt_len=T)
+    assert file.inputs == {"tgt_in": (None, None)}
+    _src, tgt = text_batch()
+    with torch.no_grad():
+        said = model.eval()(tgt[:, :0], tgt)
+    (answer,) = session(file.content).run(None, {"tgt_in": tgt.numpy()})
+    np.testing.assert_allclose(answer, said.numpy(), atol=export.TOLERANCE)
+
+
+def session(content: bytes) -> onnxruntime.InferenceSession:
+    return onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+
+
+def test_a_model_stays_as_it_is() -> None:
+    model = text_model("decoder-only", position="rotary", dropout=0.1, n_layers=1).train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    export.exported(model, TEXTS, src_len=S, tgt_len=T)
+    assert model.training
+    torch.testing.assert_close(model.state_dict(), before, rtol=0, atol=0)
+    model(*text_batch()).logsumexp(-1).sum().backward()  # no tensor of the tracing is left in it
+
+
+class Answers:
+    """A runtime that answers another thing than the model did."""
+
+    def __init__(self, real) -> None:
+        self.real = real
+
+    def get_inputs(self):
+        return self.real.get_inputs()
+
+    def run(self, names, inputs):
+        return [self.real.run(names, inputs)[0] + 0.01]
+
+
+def test_a_file_that_answers_otherwise_is_not_handed_out(monkeypatch) -> None:
+    real = onnxruntime.InferenceSession
+    monkeypatch.setattr(onnxruntime, "InferenceSession", lambda *args: Answers(real(*args)))
+    with pytest.raises(StudentError, match=r"would not answer as the model does.*not handed out"):
+        export.exported(vit_model(), PICTURES, src_len=1, tgt_len=1)
+
+
+def test_a_model_that_cannot_be_traced_is_a_sentence(monkeypatch) -> None:
+    def fails(*args, **settings):
+        raise RuntimeError("there is no such operation\nand much more")
+
+    monkeypatch.setattr(torch.onnx, "export", fails)
+    with pytest.raises(StudentError, match=r"cannot be written as ONNX: there is no such oper\w+$"):
+        export.exported(vit_model(), PICTURES, src_len=1, tgt_len=1)
+
+
+def test_the_file_of_a_run_says_what_its_numbers_mean(tmp_path) -> None:
+    chosen = experiment("encoder-decoder", "copy", model={"d_model": 12, "n_heads": 3})
+    run = RunStore(tmp_path).create(chosen, name="Copies", state="finished")
+    checkpoints.save(build(chosen), run.folder / "checkpoints" / "last")
+    file = export.onnx_file(run)
+    facts = session(file.content).get_modelmeta().custom_metadata_map
+    assert facts["name"] == "Copies"
+    assert json.loads(facts["experiment"])["task"]["name"] == "copy"
+    tokens = json.loads(facts["tgt_tokens"])
+    assert tuple(tokens[:4]) == SPECIALS
+    src = np.array([[tokens.index("c"), tokens.index("a")]])
+    written, model = [1], session(file.content)
+    while len(written) < 3:
+        (logits,) = model.run(None, {"src": src, "tgt_in": np.array([written])})
+        written.append(int(logits[0, -1].argmax()))
+    answer = look_at_text(run, "c a").answer
+    assert [tokens[n] for n in written[1:]][: len(answer)] == list(answer[:2])
+
+
+def test_a_run_without_weights_says_so(tmp_path) -> None:
+    run = RunStore(tmp_path).create(experiment("vit", "mnist-5000"), state="finished")
+    with pytest.raises(ValueError, match="no checkpoint"):
+        export.onnx_file(run)
+
+
+def test_the_command_line_writes_the_file(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path / "runs"))
+    chosen = experiment("encoder-only", "sentiment", model={"d_model": 12, "n_heads": 3})
+    run = RunStore().create(chosen, name="A judge", state="finished")
+    checkpoints.save(build(chosen), run.folder / "checkpoints" / "last")
+    assert main(["export", run.id, "--onnx", "--out", str(tmp_path)]) == 0
+    (path,) = tmp_path.glob("*.onnx")
+    assert capsys.readouterr().out.strip() == str(path)
+    assert path.name.startswith("a-judge-")
+    (asked,) = session(path.read_bytes()).get_inputs()
+    assert asked.name == "src"

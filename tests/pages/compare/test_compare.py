@@ -1,0 +1,218 @@
+"""The page that compares runs: which, what differs, their curves, and what is said of bad links."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.compare.link import MOST_RUNS, RUNS
+from tests.pages.made_runs import damaged_run, made_run
+from tests.pages.opening import opened_at
+from tfm_core.config import Experiment
+from tfm_core.presets import PRESETS
+from tfm_core.runs.run import Run
+from tfm_core.runs.status import write_status
+from tfm_core.runs.store import RECORDED, RunStore
+
+PAGE = "compare/page.py"
+BASE = PRESETS["reverse"].experiment
+
+
+def changed(seed: int = 0, **model: object) -> Experiment:
+    """The same experiment with another seed, or other settings of the model."""
+    values = BASE.model_dump()
+    values["model"] |= model
+    return Experiment.parse(values | {"seed": seed})
+
+
+def shown(app: AppTest) -> str:
+    """Everything that is said on the page, in one text."""
+    groups = (app.markdown, app.caption, app.warning, app.info, app.error)
+    html = " ".join(one.proto.body for one in app.get("html"))
+    return html + " ".join(one.value for group in groups for one in group)
+
+
+def figure(app: AppTest) -> dict:
+    """The figure of the curves as the browser gets it."""
+    (found,) = [
+        json.loads(one.proto.json)
+        for one in app.get("bidi_component")
+        if one.proto.component_name == "live_figure"
+    ]
+    return json.loads(found["figure"])
+
+
+def open_with(*runs: Run | str, **query: str) -> AppTest:
+    ids = [run if isinstance(run, str) else run.id for run in runs]
+    app = opened_at(PAGE, runs=",".join(ids), **query)
+    assert not app.exception
+    return app
+
+
+@pytest.fixture
+def recorded(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "recorded", RECORDED)
+
+
+def test_cold_it_compares_two_recorded_runs_by_what_differs(recorded: None) -> None:
+    app = opened_at(PAGE)
+    assert not app.exception
+    assert app.multiselect(key=RUNS.key).value == ["recorded-one-head", "recorded-many-heads"]
+    said = shown(app)
+    assert ">1 head<" in said
+    assert ">4 heads<" in said
+    assert "n_heads" in said
+    assert "d_model" not in said
+    assert app.query_params["runs"] == "recorded-one-head,recorded-many-heads"
+    assert [subheader.value for subheader in app.subheader] == [
+        "The same example, at the same step"
+    ]
+
+
+def test_cold_it_compares_ones_own_newest_runs_of_one_task(store: RunStore) -> None:
+    made_run(store, experiment=PRESETS["vit-digits"].experiment)
+    first = made_run(store, experiment=changed())
+    second = made_run(store, experiment=changed(n_heads=1))
+    app = opened_at(PAGE)
+    assert set(app.multiselect(key=RUNS.key).value) == {first.id, second.id}
+
+
+def test_every_run_of_a_link_is_a_line_in_each_panel(store: RunStore) -> None:
+    runs = [made_run(store, experiment=changed(n_heads=n)) for n in (1, 2, 4)]
+    drawn = figure(open_with(*runs))
+    named = [trace for trace in drawn["data"] if trace.get("showlegend")]
+    assert [trace["name"] for trace in named] == ["1 head", "2 heads", "4 heads"]
+    assert len({(trace["line"]["color"], trace["line"]["dash"]) for trace in named}) == 3
+    assert {trace["yaxis"] for trace in drawn["data"]} == {"y", "y2"}
+
+
+def test_a_run_keeps_its_colour_when_another_goes(store: RunStore) -> None:
+    runs = [made_run(store, experiment=changed(n_heads=n)) for n in (1, 2, 4)]
+    app = open_with(*runs)
+    before = {t["name"]: t["line"] for t in figure(app)["data"] if t.get("showlegend")}
+    app.multiselect(key=RUNS.key).set_value([runs[1].id, runs[2].id]).run()
+    after = {t["name"]: t["line"] for t in figure(app)["data"] if t.get("showlegend")}
+    assert after == {name: before[name] for name in ("2 heads", "4 heads")}
+    assert app.query_params["runs"] == f"{runs[1].id},{runs[2].id}"
+
+
+def test_a_run_is_called_by_its_difference_until_its_user_names_it(store: RunStore) -> None:
+    one, other = (made_run(store, experiment=changed(n_heads=n)) for n in (1, 2))
+    store.rename(one.id, "My <first>")
+    said = shown(open_with(one, other))
+    assert ">My &lt;first&gt;<" in said
+    assert ">2 heads<" in said
+
+
+def test_seeds_are_a_band_and_a_sentence_says_whether_a_difference_stands_out(
+    store: RunStore,
+) -> None:
+    runs = [
+        made_run(store, experiment=changed(seed=seed, n_heads=heads), step=step)
+        for heads, steps in ((1, (90, 95, 97)), (2, (96, 99, 98)))
+        for seed, step in enumerate(steps)
+    ]
+    app = open_with(*runs)
+    said = shown(app)
+    assert "n = 3 seeds" in said
+    assert "“2 heads” and “1 head” have the same accuracy with each of 3 seeds" in said
+    drawn = figure(app)["data"]
+    assert [t["name"] for t in drawn if t.get("showlegend") and t["yaxis"] == "y"] == [
+        "1 head: mean ± sd of 3 seeds", "2 heads: mean ± sd of 3 seeds"
+    ]  # fmt: skip
+    app.toggle(key="compare-bands").set_value(False).run()
+    named = [t for t in figure(app)["data"] if t.get("showlegend")]
+    assert len(named) == 6
+    assert app.query_params["bands"] == "false"
+
+
+def test_a_missing_and_a_damaged_run_are_a_sentence_each_and_the_rest_is_drawn(
+    store: RunStore,
+) -> None:
+    one, broken = made_run(store), damaged_run(store)
+    other = made_run(store, experiment=changed(n_heads=1))
+    said = shown(open_with(one, "nobody-knows-it", broken, other))
+    assert "There is no run nobody-knows-it here" in said
+    assert "**Broken** cannot be compared." in said
+    assert ">1 head<" in said
+
+
+@pytest.mark.parametrize("text", ["<b>", "../../etc/passwd", "a,b,c", ",", "x" * 5000])
+def test_a_link_that_is_none_says_so_and_the_page_stands(store: RunStore, text: str) -> None:
+    app = opened_at(PAGE, runs=text)
+    assert not app.exception
+    assert "must be the ids of at most" in shown(app)
+    assert "Nothing is chosen" in shown(app)
+
+
+def test_a_link_with_too_many_runs_shows_as_many_as_there_may_be(store: RunStore) -> None:
+    ids = [f"somebody-{n}" for n in range(MOST_RUNS + 7)]
+    assert "must be the ids of at most" in shown(open_with(*ids))
+
+
+def test_one_run_is_offered_others_of_its_task_and_none_the_recorded_ones(
+    recorded: None, store: RunStore
+) -> None:
+    one = made_run(store, name="First")
+    made_run(store, name="Second", experiment=changed(n_heads=1))
+    app = open_with(one)
+    assert "One run is nothing to compare" in shown(app)
+    app.button(key="compare-offer-0").click().run()
+    assert ">1 head<" in shown(app)
+    app.multiselect(key=RUNS.key).set_value([]).run()
+    assert "Nothing is chosen" in shown(app)
+    app.button(key="compare-offer-0").click().run()
+    assert ">4 heads<" in shown(app)
+
+
+def test_runs_of_different_tasks_are_said_not_to_be_comparable(recorded: None) -> None:
+    said = shown(open_with("recorded-digits", "recorded-one-head"))
+    assert "These runs learn different tasks." in said
+    assert "The other run did not keep this example" in said
+
+
+def test_time_that_was_not_written_down_is_said_to_be_reckoned_and_cpu_time_to_be_missing(
+    recorded: None,
+) -> None:
+    ids = ("recorded-one-head", "recorded-many-heads")
+    app = open_with(*ids, axis="clock")
+    assert "reckoned from how fast it was" in shown(app)
+    assert figure(app)["layout"]["xaxis"]["title"]["text"] == "seconds"
+    app = open_with(*ids, axis="cpu")
+    assert "The first measurement is on its way" not in shown(app)
+    assert "wrote nothing of it down" in shown(app)
+
+
+def test_the_page_of_runs_that_train_ticks_until_they_are_over(store: RunStore) -> None:
+    one = made_run(store, state="running", step=20)
+    other = made_run(store, experiment=changed(n_heads=1), step=50)
+    app = open_with(one, other)
+    assert "1 run still learns." in shown(app)
+    drawn = figure(app)["layout"]["uirevision"]
+    status = dataclasses.replace(one.status, state="finished")
+    write_status(one.folder, status)
+    app.run()
+    assert "still learns" not in shown(app)
+    assert figure(app)["layout"]["uirevision"] == drawn  # so the zoom is kept
+
+
+def test_the_same_example_is_answered_side_by_side_at_the_same_step(recorded: None) -> None:
+    app = open_with("recorded-one-head", "recorded-many-heads", at="0", example="2")
+    answers = [
+        json.loads(one.proto.json)
+        for one in app.get("bidi_component")
+        if one.proto.component_name == "moving"
+    ]
+    assert [list(one["trees"]) for one in answers] == [["0"], ["0"]]
+    assert app.selectbox(key="compare-example").value == 1
+    app = open_with("recorded-one-head", "recorded-korean", at="30")
+    assert "Of step " in shown(app)
+
+
+def test_a_quantity_must_be_chosen(recorded: None) -> None:
+    app = opened_at(PAGE)
+    app.multiselect(key="compare-metrics").set_value([]).run()
+    assert "Choose what to draw" in shown(app)
