@@ -47,7 +47,7 @@ def test_a_name_that_is_anothers_id_means_the_id(store) -> None:
 def test_where_none_or_several_are_meant_it_is_said(store, tmp_path) -> None:
     ids = {made_run(store, name="Twin").id for _n in range(7)}
     with pytest.raises(
-        runs.RunNotFound, match=r"7 runs could be meant by “Twin”: .* and 2 more"
+        ValueError, match=r"7 runs could be meant by “Twin”: .* and 2 more"
     ) as caught:
         runs.open("Twin", store=store)
     assert sum(run_id in str(caught.value) for run_id in ids) == 5
