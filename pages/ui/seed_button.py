@@ -39,11 +39,11 @@ def draw(
         )
         with st.popover(f":gray[{_('How many seeds')}]", key=f"{key}-seeds-how-many"):
             number = f"{key}-seeds-number"
-            st.session_state.setdefault(number, n)
             st.number_input(
                 _("Seeds"),
                 FEWEST,
                 MOST,
+                value=n,
                 key=number,
                 help=_("Runs of one configuration, those that are there counted."),
                 on_change=_take,
