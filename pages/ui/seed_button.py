@@ -65,4 +65,4 @@ def _notify(error: BaseException) -> NoReturn:
 def _take(key: str) -> None:
     number = st.session_state.get(key)
     if isinstance(number, int):
-        st.session_state[starts.SEEDS] = min(max(number, FEWEST), MOST)
+        st.session_state[starts.SEEDS] = number
