@@ -79,6 +79,10 @@ _ROWS = (
         view="pages.compare.link:CompareView",
     ),
     PageFacts(
+        "sweeps", "play", "sweeps/page.py", N_("Sweeps"), ":material/travel_explore:",
+        view="pages.sweeps.link:SweepsView",
+    ),
+    PageFacts(
         "build", "understand", "architecture/build.py", N_("Build"), ":material/account_tree:",
         view="pages.architecture.link:BuildView",
     ),

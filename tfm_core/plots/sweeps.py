@@ -66,7 +66,7 @@ def figures(plan: Plan, trials: Sequence[Trial]) -> dict[str, go.Figure]:
         warnings.simplefilter("ignore")
         if measured:
             found["history"] = history(plan, trials)
-        if any(trial.reports for trial in trials):
+        if any(one.intermediate_values for one in study.get_trials(deepcopy=False)):
             found["on-the-way"] = visualization.plot_intermediate_values(study)
         if n_over >= 2:
             found["slice"] = visualization.plot_slice(study, target_name=plan.looks_for.label)
@@ -130,13 +130,17 @@ def _study(plan: Plan, trials: Sequence[Trial]) -> tuple[optuna.Study, int]:
     n_over = 0
     for trial in trials:
         values = spaces.placed(plan.base, plan.space, trial.values)
-        if values is None or trial.state not in ("complete", "pruned"):
+        if values is None or trial.state == "failed":
             continue
         is_over = trial.state == "complete" and trial.value is not None
         n_over += is_over
         study.add_trial(
             optuna.trial.create_trial(
-                state=TrialState.COMPLETE if is_over else TrialState.PRUNED,
+                state=TrialState.COMPLETE
+                if is_over
+                else TrialState.RUNNING
+                if trial.state == "running"
+                else TrialState.PRUNED,
                 value=trial.value,
                 params={names[path]: value for path, value in values.items()},
                 distributions=ranges,
@@ -173,7 +177,9 @@ def _dress(name: str, figure: go.Figure, plan: Plan) -> None:
     label = plan.looks_for.label
     if name == "history":
         figure.update_layout(height=300, legend={"orientation": "h", "x": 0, "y": 1.1})
-        figure.update_xaxes(title=N_("trial"))
+        figure.update_xaxes(title=N_("trial"), tickformat="d")
+        if len(figure.data[0].x) <= 12:
+            figure.update_xaxes(dtick=1)
         figure.update_yaxes(title=label)
         looks: tuple[dict[str, Any], ...] = (
             {"name": label, "marker": {"color": BLUE, "size": 8}},

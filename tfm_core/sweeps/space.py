@@ -266,6 +266,21 @@ def share(base: Experiment, space: Space) -> Share:
     return Share(n, len(points), why)
 
 
+def some(base: Experiment, space: Space, n: int) -> list[Experiment]:
+    """Return some of the experiments that a space makes: at most n, always the same."""
+    chance = random.Random(0)
+    found = []
+    for _attempt in range(4 * n):
+        point = {one.path: one.draw(chance) for one in space}
+        try:
+            found.append(with_values(base, point))
+        except ConfigError:
+            continue
+        if len(found) == n:
+            break
+    return found
+
+
 def _check_setting(base: Experiment, path: str) -> None:
     if path in FIXED:
         raise StudentError(
