@@ -15,11 +15,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 ORDER = (  # each part of tfm_core may import those in the lines above its own, and itself
     ("sentences", "machine", "disk", "byte_cache"),
-    ("reading",),
+    ("reading", "made_with"),
     ("variants",),
     ("layers",),
     ("config",),
     ("presets",),
+    ("links",),
     ("data",),
     ("models",),
     ("facts", "decoding"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import streamlit as st
@@ -28,7 +29,7 @@ from tfm_core.config.advice import advice_on
 from tfm_core.facts import storage
 from tfm_core.runs import settings
 
-_DEVICE, _THREADS, _NAME = "start-device", "start-threads", "start-name"
+_DEVICE, _NAME = "start-device", "start-name"
 _LOOK_AGAIN = 0.4  # seconds
 
 
@@ -100,7 +101,7 @@ def _why_not(checked: Checked) -> None:
 
 def _needs(experiment: Experiment) -> None:
     """Show what the run needs as soon as it is known, polling until then."""
-    future = forecast.estimate(experiment, state.device())
+    future = _asked(experiment)
     was_known = future.done()
 
     def line() -> None:
@@ -114,7 +115,14 @@ def _needs(experiment: Experiment) -> None:
     st.fragment(line, run_every=None if was_known else _LOOK_AGAIN)()
 
 
-def _needs_words(experiment: Experiment, future: Any) -> str:
+def _asked(experiment: Experiment) -> Future[Any]:
+    """Ask for the sizes; only a device on which nothing has finished is measured for its time."""
+    if state.device() == "cpu":
+        return forecast.sizes(experiment)
+    return forecast.estimate(experiment, state.device())
+
+
+def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
     try:
         estimate = forecast.answer(future)
     except ValueError as error:
@@ -148,9 +156,8 @@ def _needs_words(experiment: Experiment, future: Any) -> str:
 def _time(experiment: Experiment, estimate: Any) -> str:
     """Return how long it takes; only a device on which nothing has finished is measured."""
     device = state.device()
-    threads = int(st.session_state.get(_THREADS) or 1) if device == "cpu" else 1
     measured = None if device == "cpu" else estimate.seconds
-    return run_time.takes(experiment, device=device, threads=threads, measured=measured)
+    return run_time.takes(experiment, device=device, threads=state.threads(), measured=measured)
 
 
 def _device() -> None:
@@ -187,8 +194,8 @@ def _device() -> None:
             if not device.available:
                 why = _(device.reason)
                 st.caption(f":material/block: {_(device.label)} ({device.name}): {why}")
-        threads = usable[names[0]].thread_choices if usable else ()
-        _threads(st.session_state[_DEVICE], threads)
+        choices = usable[names[0]].thread_choices if usable else ()
+        _threads(st.session_state[_DEVICE], choices)
 
     st.fragment(choice, run_every=None if was_known else _LOOK_AGAIN)()
 
@@ -196,13 +203,13 @@ def _device() -> None:
 def _threads(device: str, choices: Sequence[int]) -> None:
     if device != "cpu" or len(choices) < 2:
         return
-    if st.session_state.get(_THREADS) not in choices:
-        st.session_state[_THREADS] = choices[0]
+    if st.session_state.get(state.THREADS) not in choices:
+        st.session_state[state.THREADS] = choices[0]
     st.segmented_control(
         _("CPU threads"),
         list(choices),
         required=True,
-        key=_THREADS,
+        key=state.THREADS,
         help=_("One is best for small models: more threads wait for each other on a busy machine."),
         persist_state="session",
     )
@@ -235,11 +242,10 @@ def _start(experiment: Experiment, preset: str | None) -> None:
 
 def _as_said(experiment: Experiment, preset: str | None) -> Start:
     """Return the run that the controls describe."""
-    on_cpu = state.device() == "cpu"
     return Start(
         experiment,
         state.device(),
         (st.session_state.get(_NAME) or "").strip() or None,
         preset,
-        int(st.session_state.get(_THREADS) or 1) if on_cpu else 1,
+        state.threads(),
     )
