@@ -64,7 +64,7 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
         )
     rows = (
         (
-            ("parallel", _("A line is a trial: follow the dark ones, which did best.")),
+            ("parallel", _("A line is a trial: follow the thick ones, which did best.")),
             (
                 "importance",
                 _("Which setting made the difference (PED-ANOVA), as far as these trials tell."),
@@ -74,7 +74,12 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
             ("contour", _("The two settings that mattered most, and the figure between trials.")),
             ("slice", _("Each setting by itself: a dot is a trial.")),
         ),
-        (("on-the-way", _("Each run on its way; one that ends early was given up.")),),
+        (
+            (
+                "on-the-way",
+                _("Each run on its way, the best ones blue; one that ends early was given up."),
+            ),
+        ),
     )
     for row in rows:
         there = [(name, words) for name, words in row if name in figures]
