@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.i18n import N_, _
 from pages.ui import page_table, runs_access, state, way_back
+from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 from tfm_core.sweeps import space
@@ -83,7 +84,7 @@ def _lead_on(plan: Plan, trial: Trial, *, is_best: bool) -> None:
     words = _("Best: trial {n}") if is_best and trial.state == "complete" else _("Trial {n}")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
-            f"**{words.format(n=trial.number)}** · {space.words(plan.base, trial.values)}",
+            f"**{words.format(n=trial.number)}** · {escape(space.words(plan.base, trial.values))}",
             width="stretch",
         )
         run = _run(trial)

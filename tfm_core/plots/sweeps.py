@@ -253,9 +253,9 @@ def _colour(share: float) -> str:
 def _log(figure: go.Figure, figures: Sequence[Sequence[float]], plan: Plan) -> None:
     """Draw losses of several orders of magnitude on a logarithmic axis."""
     values = [float(value) for part in figures for value in part if value is not None]
-    if not plan.looks_for.is_maximized and values and min(values) > 0:
-        if max(values) / min(values) > _FAR:
-            figure.update_yaxes(type="log")
+    is_loss = not plan.looks_for.is_maximized and bool(values) and min(values) > 0
+    if is_loss and max(values) > _FAR * min(values):
+        figure.update_yaxes(type="log")
 
 
 def _coordinate(value: Value) -> Value:
