@@ -103,7 +103,7 @@ def inspect_text(
     if kind == "text":
         return _text(raw, name, unit)
     seeded: dict[str, object] = {"by": "seed", "seed": seed} if test is None else {"by": "file"}
-    blank = Report(kind, _name(name, kind), unit, seeded, _COLUMNS[kind])
+    blank = Report(kind, _name(name, kind), unit, seeded, COLUMNS[kind])
     try:
         return _rows(blank, raw, test, seed, min(longest, MOST_TOKENS), is_swapped)
     except BadData as error:
@@ -136,7 +136,8 @@ def prepare(report: Report, *, name: str = "") -> Prepared:
     return Prepared(report.kind, name, report.counts, report.split, details, files)
 
 
-_COLUMNS = {"pairs": (N_("source"), N_("target")), "labels": (N_("sentence"), N_("label"))}
+COLUMNS = {"pairs": (N_("source"), N_("target")), "labels": (N_("sentence"), N_("label"))}
+"""What the two texts of a row are, by kind."""
 _NAMES = {"pairs": N_("My pairs"), "labels": N_("My labels"), "text": N_("My text")}
 
 
