@@ -158,6 +158,9 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("practice", PracticeView("split"), {}),
     ("practice", PracticeView("save"), {}),
     ("own-data", OwnDataView(set="example-shapes"), {}),
+    ("own-data", OwnDataView("pairs"), {}),
+    ("own-data", OwnDataView("labels"), {}),
+    ("own-data", OwnDataView("text"), {}),
     ("masks", MasksView("causal"), {}),
     ("words", WordsView(cut="byte", corpus="korean"), {}),
     ("words", WordsView(view="moving", table="tgt_embedding", dimensions="3"), KOREAN),
@@ -207,6 +210,7 @@ ELSEWHERE = {  # tests/pages opens these, with what they need
     ("attention", "text"),
     ("attention", "own"),
     ("compare", "bands"),
+    ("sweeps", "sweep"),
 }
 
 
