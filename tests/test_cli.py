@@ -144,3 +144,27 @@ def test_a_damaged_run_says_so_in_the_list_and_is_not_resumed(runs, capsys):
     assert sentence in capsys.readouterr().out
     assert main(["resume", run.id]) == 2
     assert capsys.readouterr().err.startswith(sentence)
+
+
+def test_a_run_is_exported_and_imported_as_it_was(runs, capsys, tmp_path, monkeypatch):
+    assert main(["train", *TINY, "--set", "training.steps=2", "--name", "Mine", "--quiet"]) == 0
+    (run,) = runs.list()
+    file = tmp_path / "taken.zip"
+    assert main(["export", run.id, "--out", str(file)]) == 0
+    assert capsys.readouterr().out.strip() == str(file)
+    monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path / "elsewhere"))
+    assert main(["import", str(file)]) == 0
+    again = RunStore(tmp_path / "elsewhere", recorded=None).get(capsys.readouterr().out.strip())
+    assert again.experiment == run.experiment
+    assert again.meta.name == "Mine"
+    assert again.has_checkpoint
+    assert main(["export", again.id, "--out", str(tmp_path), "--tensorboard"]) == 0
+    assert capsys.readouterr().out.strip().endswith("-tensorboard.zip")
+
+
+def test_a_file_that_is_no_run_is_one_sentence(runs, capsys, tmp_path):
+    (tmp_path / "a.zip").write_bytes(b"PK")
+    assert main(["import", str(tmp_path / "a.zip")]) == 2
+    assert "This is no zip that can be read" in capsys.readouterr().err
+    assert main(["import", str(tmp_path / "b.zip")]) == 2
+    assert "There is no file" in capsys.readouterr().err
