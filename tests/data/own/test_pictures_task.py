@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.data.own.files import packed, stripes
+from tests.data.own.files import packed, png, stripes
 from tfm_core.config import Experiment, OwnPicturesTaskConfig, from_json, to_json
 from tfm_core.config.own_pictures import EXAMPLE
 from tfm_core.data.load import load
@@ -143,6 +143,14 @@ def test_the_template_can_be_taken_in_as_it_is():
 def test_a_name_with_markup_is_a_plain_label():
     task = OwnPicturesTaskConfig(called="**x** [y](http://z)")
     assert task.facts.label == "Pictures, x y(http//z)"
+
+
+def test_coloured_pictures_come_back_in_their_colours(runs):
+    values = np.random.default_rng(0).integers(0, 256, (30, 16, 16, 3)).astype(np.uint8)
+    files = {f"{at % 2}/{at:02}.png": png(one) for at, one in enumerate(values)}
+    read = read_pictures([("noise.zip", packed(files))], Form(size=16, is_grey=False))
+    found = arrays(sets.write(prepare(read, "Noise", Split())))
+    np.testing.assert_array_equal(found.images, values.transpose(0, 3, 1, 2))
 
 
 @pytest.mark.parametrize(

@@ -99,10 +99,10 @@ def prepare(pictures: Pictures, name: str, split: Split) -> Prepared:
         if found.level == "problem":
             raise StudentError(found.sentence)
     counts = np.bincount(parts, minlength=len(PARTS))
+    # safetensors writes memory as it lies: coloured pictures were turned from (H, W, C)
+    images = np.ascontiguousarray(pictures.images)
     files = {
-        FILE: save(
-            {"images": pictures.images, "labels": pictures.labels.astype(np.int16), "parts": parts}
-        )
+        FILE: save({"images": images, "labels": pictures.labels.astype(np.int16), "parts": parts})
     }
     _n, channels, size, _width = pictures.images.shape
     return Prepared(
