@@ -257,6 +257,7 @@ def _lay_out(
             "type": "log" if is_log_x else "linear",
             "rangemode": "normal" if is_log_x else "tozero",
             "hoverformat": ",.4~g",
+            "separatethousands": True,
             "showspikes": is_read_at_once,
             "spikemode": "across",
             "spikesnap": "cursor",
