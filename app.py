@@ -39,8 +39,8 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def lifespan(app: st.App) -> AsyncIterator[None]:
-    """Keep the queue of runs working for as long as the server does."""
-    await anyio.to_thread.run_sync(runs_access.queue)
+    """Keep the queue of runs, and the sweeps, working for as long as the server does."""
+    await anyio.to_thread.run_sync(runs_access.sweeps)
     threading.Thread(target=warm, daemon=True).start()
     try:
         yield

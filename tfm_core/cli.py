@@ -85,8 +85,12 @@ def _parser() -> argparse.ArgumentParser:
     take = commands.add_parser("export", help="write a run as one zip, which needs no app to read")
     take.add_argument("id", metavar="ID", help="the id of the run (see runs)")
     take.add_argument("--out", metavar="FILE", help="where to write it; here, unless said")
-    take.add_argument(
+    kinds = take.add_mutually_exclusive_group()
+    kinds.add_argument(
         "--tensorboard", action="store_true", help="event files for TensorBoard in place of the zip"
+    )
+    kinds.add_argument(
+        "--onnx", action="store_true", help="the model's forward pass as ONNX in place of the zip"
     )
     take.set_defaults(command=_export)
 
@@ -246,11 +250,17 @@ def _export(options: argparse.Namespace) -> int:
     from tfm_core.runs.atomic import write_bytes
 
     run = RunStore().get(options.id)
-    made = tensorboard if options.tensorboard else bundle
-    path = Path(options.out or made.file_name(run))
+    make, name = bundle.bundle, bundle.file_name(run)
+    if options.tensorboard:
+        make, name = tensorboard.bundle, tensorboard.file_name(run)
+    elif options.onnx:
+        from tfm_core.export import onnx
+
+        make, name = onnx.bundle, onnx.file_name(run)
+    path = Path(options.out or name)
     if path.is_dir():
-        path /= made.file_name(run)
-    content = made.bundle(run)
+        path /= name
+    content = make(run)
     write_bytes(path, content)
     print(path)
     return 0

@@ -23,7 +23,31 @@ function spans(text) {
   return words(text).map((word) => (/^(_{2,}|<extra_id_\d+>)$/.test(word) ? `<extra_id_${n++}>` : word));
 }
 
+const single = (text) => text.trim().split(/\s+/).join(" ");
+
+// Pieces of words: neighbours are merged, the pair that was learned first before all others.
+function pieces(text, { merges }) {
+  const ranks = new Map(merges.map((pair, rank) => [pair, rank]));
+  const found = ` ${single(text)}`.match(/ ?[\p{L}\p{N}_]+| ?[^\p{L}\p{N}_\s]/gu) ?? [];
+  return found.flatMap((piece) => {
+    let parts = [...piece.replaceAll(" ", "▁")];
+    for (;;) {
+      const known = parts.slice(1).map((part, i) => ranks.get(`${parts[i]} ${part}`) ?? Infinity);
+      const first = Math.min(...known);
+      if (first === Infinity) return parts;
+      const [left, right] = merges[first].split(" ");
+      const merged = [];
+      for (let i = 0; i < parts.length; i += 1) {
+        if (parts[i] === left && parts[i + 1] === right) { merged.push(left + right); i += 1; } else merged.push(parts[i]);
+      }
+      parts = merged;
+    }
+  });
+}
+
 const CUTS = {
+  pieces,
+  signs: (text) => [...single(text)],
   words,
   dates,
   spans,
@@ -43,6 +67,7 @@ const JOINS = {
     const text = tokens.map((token, i) => (i === 0 || joined.includes(token) ? token : ` ${token}`)).join("");
     return ending && tokens.at(-1) === ending ? `${text}.` : text;
   },
+  united: (tokens) => tokens.join("").replaceAll("▁", " ").trim(),
   sentence: (tokens) => (tokens.length ? `${capital(tokens.join(" ").replaceAll("<mask>", "___"))}.` : ""),
   running: (tokens) => tokens.join(" ")
     .replace(/ *\n */g, "\n").replace(/ ([.,;:!?)\]’”])/g, "$1").replace(/([([‘“]) /g, "$1"),

@@ -31,8 +31,57 @@ function build(root) {
   panel.hidden = true;
   const said = element("div", "said");
   said.setAttribute("role", "status");
-  root.append(first, others, panel, said);
-  return { first, others, panel, said };
+  const board = buildBoard();
+  root.append(first, others, panel, said, board.dialog);
+  return { first, others, panel, said, board };
+}
+
+// The code stands large over the page, dark on white in every theme, above the address in words.
+function buildBoard() {
+  const dialog = element("dialog", "board");
+  const title = element("h2");
+  const picture = element("div", "code");
+  const address = element("p", "address");
+  const local = element("p", "local");
+  const close = element("button", "close");
+  close.type = "button";
+  close.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  dialog.append(close, title, picture, address, local);
+  return { dialog, title, picture, address, local, close };
+}
+
+const OWN = /^(localhost|127\.[\d.]+|\[?::1\]?|0\.0\.0\.0)$/; // names that only this computer understands
+
+function showCode(state, link) {
+  const { board } = state.parts;
+  state.wanted = link;
+  board.close.textContent = state.data.words.close;
+  fillCode(state);
+  if (!board.dialog.open) board.dialog.showModal();
+  state.send("code", link.href);
+}
+
+function fillCode(state) {
+  const { board } = state.parts;
+  const { words, code } = state.data;
+  const link = state.wanted;
+  if (!link) return;
+  board.dialog.setAttribute("aria-label", words.code);
+  board.title.textContent = link.opens;
+  board.address.textContent = link.href;
+  board.local.textContent = OWN.test(new URL(link.href).hostname) ? words.local : "";
+  if (code?.href !== link.href) {
+    board.picture.textContent = words.drawing;
+  } else if (!code.svg) {
+    board.picture.textContent = words.tooLong;
+  } else if (board.picture.dataset.href !== link.href || !board.picture.querySelector("svg")) {
+    board.picture.innerHTML = code.svg; // made by the server of the address alone
+    const picture = board.picture.querySelector("svg");
+    picture.setAttribute("role", "img");
+    picture.setAttribute("aria-label", `${words.code}: ${link.href}`);
+    board.picture.dataset.href = link.href;
+  }
 }
 
 // Copy one link; the button says so for a while, and the address stands there where it cannot be.
@@ -90,13 +139,17 @@ function fill(state) {
     button.type = "button";
     label(button, words.copy, to(link));
     button.addEventListener("click", () => press(state, at, button));
-    row.append(field, button);
+    const code = element("button");
+    code.type = "button";
+    label(code, words.code, words.codeTo.replace("{what}", link.to));
+    code.addEventListener("click", () => showCode(state, link));
+    row.append(field, button, code);
     panel.append(element("p", "", link.opens), row);
   });
   if (note) panel.append(element("p", "note", note));
 }
 
-export default function ({ data, parentElement }) {
+export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector(".copy-link");
   if (!root.copyLink) {
     const state = { parts: build(root) };
@@ -105,18 +158,24 @@ export default function ({ data, parentElement }) {
     first.addEventListener("click", () => press(state, 0, first));
     others.addEventListener("click", () => open(state, panel.hidden));
     root.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || panel.hidden) return;
+      if (event.key !== "Escape" || panel.hidden || root.copyLink.parts.board.dialog.open) return;
       open(state, false);
       others.focus();
     });
   }
   const state = root.copyLink;
+  state.send = setStateValue;
   const said = JSON.stringify(data);
   if (said !== state.said) { // else a tick would take the focus out of an open panel
     state.said = said;
+    const links = JSON.stringify([data.links, data.note, data.words]);
     state.data = data;
-    fill(state);
-    open(state, !state.parts.panel.hidden);
+    if (links !== state.links) { // a code that came leaves the panel and its focus as they are
+      state.links = links;
+      fill(state);
+      open(state, !state.parts.panel.hidden);
+    }
+    fillCode(state);
   }
   state.hearing?.abort();
   const hearing = new AbortController();

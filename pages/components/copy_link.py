@@ -1,9 +1,13 @@
-"""A button that puts a link on the clipboard, and the other links behind a smaller one."""
+"""A button that puts a link on the clipboard, and the other links behind a smaller one.
+
+Each link is also a QR code for a class, large over the page; it is drawn when it is asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 
 import streamlit as st
 
@@ -29,18 +33,55 @@ class Link:
 
 def copy_link(links: Sequence[Link], *, note: str = "", key: str) -> None:
     """Show the button, which copies the first of some links; note: a sentence below all of them."""
+    asked = st.session_state.get(key, {}).get("code")
+    shown = next((link for link in links if link.href == asked), None)
     _component(
         data={
             "links": [asdict(link) for link in links],
             "note": note,
+            "code": None if shown is None else {"href": shown.href, "svg": qr_code(shown.href)},
             "words": {
                 "copy": _("Copy link"),
                 "copied": _("Copied"),
                 "to": _("Copy link to {what}"),
                 "others": _("All links"),
                 "refused": _("The browser does not let the page copy. Here is the address:"),
+                "code": _("QR code"),
+                "codeTo": _("Show a QR code of the link to {what}"),
+                "close": _("Close"),
+                "drawing": _("Drawing the code …"),
+                "tooLong": _("This address is too long for a QR code that a camera can read."),
+                "local": _(
+                    "This address is this computer’s own name for itself: a phone cannot open it. "
+                    "Open the app by an address that the class can reach, and share that."
+                ),
             },
         },
+        on_code_change=_nothing,
         key=key,
         width="content",
     )
+
+
+@lru_cache(maxsize=256)
+def qr_code(text: str) -> str:
+    """Return a QR code as SVG, dark on white with its quiet zone; "" for a text that is too long.
+
+    Up to some 880 characters: beyond that its cells are too small for a projector and a phone.
+    """
+    import segno  # late: it is wanted seldom
+
+    try:
+        code = segno.make_qr(text, error="m")
+    except segno.DataOverflowError:
+        return ""
+    if int(code.version) > _MOST_CELLS:
+        return ""
+    return str(code.svg_inline(dark="#000", light="#fff", border=4, omitsize=True))
+
+
+def _nothing() -> None:
+    """Do nothing: a state needs a callback, and its value is enough."""
+
+
+_MOST_CELLS = 24  # of the 40 versions of a code: 113 cells to a side

@@ -31,11 +31,10 @@ export function buildAsking(root, { told, sizes, examples, words }) {
   const answer = element("div", "answer", words.ready);
   answer.setAttribute("aria-live", "polite");
   const isTyped = Boolean(told.cut);
-  const isDrawn = told.how === "classes" && sizes.images[1] === 1;
   state.parts = { answer };
   const left = element("div", "question");
   if (isTyped) left.append(textForm(state));
-  if (isDrawn) left.append(board(state));
+  if (told.is_drawn) left.append(board(state));
   left.append(chips(state));
   root.append(left, answer);
   root.hidden = false;

@@ -5,15 +5,18 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.train import corpus_text, start, transfer
-from pages.ui import controls, drafts, run_time, show, state, url_config, view_link
+from pages.train import changes, corpus_text, start, transfer
+from pages.ui import controls, drafts, own_choice, run_time, show, state, url_config, view_link
+from pages.ui.drafts import Draft
 from pages.ui.fields import settings_of
 from pages.ui.typed import escape
+from tfm_core import made_with
 from tfm_core.presets import PRESETS
 
 _LINK_READ = "configure-link-read"
 _LINK_PROBLEMS = "configure-link-problems"
-_PRESET = "configure-preset"
+_LINK_MADE = "configure-link-made"
+_PRESET, _PRESET_TIMES = "configure-preset", "configure-preset-times"
 
 
 def page() -> None:
@@ -22,9 +25,11 @@ def page() -> None:
     _read_link()
     _link_problems()
     draft = state.current_draft()  # once: a callback of a later run may replace it meanwhile
+    _link_made(draft)
     checked = drafts.check(draft)
+    preset = drafts.preset_of(draft)
     with st.container(border=True, gap="small"):
-        _presets(draft.values)
+        _presets(preset)
         first, second = st.columns([2, 1])
         with first:
             controls.family(draft)
@@ -33,6 +38,12 @@ def page() -> None:
         for sentence in (*checked.at("task.name"), *checked.at("model.family"), *checked.at("")):
             controls.complaint(sentence)
     settings = settings_of(drafts.family_of(draft.values), drafts.task_of(draft.values))
+    changes.strip(
+        checked,
+        {setting.path: setting for setting in settings},
+        threads=state.threads(),
+        begun_as=_("what you began with") if preset is None else _(PRESETS[preset].label),
+    )
     by_section = {
         section: [setting for setting in settings if setting.section == section]
         for section in ("model", "task", "training", "")
@@ -43,89 +54,66 @@ def page() -> None:
         controls.group(_("Architecture"), by_section["model"], checked)
         controls.group(_("Task"), by_section["task"], checked)
         corpus_text.area(checked)
+        own_choice.area(checked)
     with right:
         controls.group(_("Optimisation"), by_section["training"], checked)
         start.place(by_section[""], checked)
         transfer.row(checked)
-    start.bar(checked, _preset(draft.values))
-    url_config.mirror(draft.values)
+    is_preset = not drafts.differences(draft.values, draft.begun)
+    start.bar(checked, preset if is_preset else None)
+    url_config.mirror(state.configuration_query(draft))
 
 
-def _preset(draft: drafts.Values) -> str | None:
-    """Return the preset that the draft is, unchanged, or None."""
-    chosen = st.session_state.get(_PRESET)
-    if chosen in PRESETS and not drafts.differences(draft, _values(chosen)):
-        return str(chosen)
-    return None
+def _presets(chosen: str | None) -> None:
+    """Draw the choice of a preset, and what the chosen one learns.
 
-
-def _presets(draft: drafts.Values) -> None:
-    if st.session_state.get(_PRESET) not in PRESETS:
-        same = (name for name in PRESETS if not drafts.differences(draft, _values(name)))
-        st.session_state[_PRESET] = next(same, None)
-    first, second, third = st.columns([3, 8, 1], vertical_alignment="bottom")
-    chosen = first.selectbox(
+    Where the draft became another one by other means, the choice is a new control: what a browser
+    still says of the old one, late, is not taken for a choice.
+    """
+    key = _preset_key()
+    if key not in st.session_state:
+        st.session_state[key] = chosen
+    elif st.session_state[key] != chosen:
+        st.session_state[_PRESET_TIMES] = st.session_state.get(_PRESET_TIMES, 0) + 1
+        key = _preset_key()
+        st.session_state[key] = chosen
+    first, second = st.columns([3, 9], vertical_alignment="bottom")
+    first.selectbox(
         _("Preset"),
         list(PRESETS),
         format_func=lambda name: _(PRESETS[name].label),
-        key=_PRESET,
+        key=key,
         placeholder=_("None: your own configuration"),
         help=_("Fills in every setting below with values that are known to learn."),
         on_change=_take_preset,
+        args=(key,),
         persist_state="session",
     )
     with second:
-        _about(chosen, draft)
-    if chosen in PRESETS:
-        third.button(  # also for what is typed and was not sent yet: the server knows nothing of it
-            _("Reset"),
-            help=_("Set everything back to the preset."),
-            on_click=_take_preset,
-            key="configure-reset",
-            width="stretch",
-        )
+        st.caption(_about(chosen))
 
 
-def _about(name: str | None, draft: drafts.Values) -> None:
-    """Say what the preset learns, or how the draft differs from it."""
-    if name not in PRESETS:
-        st.caption(_("This configuration is your own. A preset would replace it."))
-        return
+def _about(name: str | None) -> str:
+    """Say what the preset learns."""
+    if name is None:
+        return _("This configuration is your own. A preset would replace it.")
     chosen = PRESETS[name]
-    changed = drafts.differences(draft, _values(name))
-    words = _("{learns} It reaches {reaches} in {time} here.").format(
+    return _("{learns} It reaches {reaches} in {time} here.").format(
         learns=_(chosen.learns),
         reaches=_(chosen.reaches),
         time=run_time.takes(chosen.experiment),
     )
-    if changed:
-        badge = f":orange-badge[:material/edit: {_('Changed')}]"
-        words = f"{badge} {_changes(draft, _values(name), changed)}  \n{words}"
-    st.caption(words)
 
 
-def _changes(draft: drafts.Values, old: drafts.Values, changed: list[str], most: int = 3) -> str:
-    """Return the first few settings that differ, with their old and new values."""
-    if {"model.family", "task.name"} & set(changed):
-        return _("another family or task")
-    words = [
-        _("another text")
-        if path == "task.text"
-        else f"`{path.rpartition('.')[2]}` {drafts.get(old, path)} → {drafts.get(draft, path)}"
-        for path in changed[:most]
-    ]
-    more = len(changed) - most
-    return ", ".join(words) + (_(" and {n} more").format(n=more) if more > 0 else "")
+def _preset_key() -> str:
+    times = st.session_state.get(_PRESET_TIMES, 0)
+    return f"{_PRESET}@{times}" if times else _PRESET
 
 
-def _take_preset() -> None:
-    chosen = st.session_state.get(_PRESET)
-    if chosen in PRESETS:
-        state.set_draft(_values(chosen))
-
-
-def _values(name: str) -> drafts.Values:
-    return PRESETS[name].experiment.model_dump()
+def _take_preset(key: str) -> None:
+    chosen = st.session_state.get(key)
+    if key == _preset_key() and chosen in PRESETS:
+        state.set_draft(drafts.preset_values(chosen))
 
 
 def _read_link() -> None:
@@ -136,8 +124,34 @@ def _read_link() -> None:
     query = url_config.settings_in(view_link.query())
     if query:
         values, sentences = url_config.read(query)
-        state.set_draft(values)
+        state.set_draft(values, base=url_config.base_of(query))
         st.session_state[_LINK_PROBLEMS] = sentences
+        made = url_config.made_in(query)
+        if made is not None:
+            st.session_state[_LINK_MADE] = (made, values)
+
+
+def _link_made(draft: Draft) -> None:
+    """Say why the curve of a link's experiment may differ here, for as long as it is the link's."""
+    made, values = st.session_state.get(_LINK_MADE, (None, None))
+    if made is None or drafts.differences(draft.values, values):
+        return
+    why = made_with.why_curves_differ(made, made_with.here(state.device(), state.threads()))
+    if why is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="link-made"):
+        st.caption(f":material/info: {escape(_(why))}", width="stretch")
+        st.button(
+            _("Hide this note"),
+            icon=":material/close:",
+            type="tertiary",
+            key="link-made-hide",
+            on_click=_forget_link_made,
+        )
+
+
+def _forget_link_made() -> None:
+    st.session_state.pop(_LINK_MADE, None)
 
 
 def _link_problems() -> None:

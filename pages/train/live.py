@@ -16,6 +16,7 @@ from pages.ui import (
     show,
     stage_view,
     state,
+    twins,
     visitors,
     way_back,
 )
@@ -50,6 +51,7 @@ def page(run: Run) -> None:
     later = None if pace is None else pace if pace == BRISK else pace * _LOOK_SHARE
     st.fragment(_pulse, run_every=pace)(run, was_active, calm)
     st.fragment(_details, run_every=later)(run)
+    twins.dialog()
 
 
 def _pace(status: Status) -> float | None:

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NoReturn
 
 import streamlit as st
 
 from pages.components.counted_button import counted_button
 from pages.i18n import _
-from pages.ui import page_table, run_actions, run_asks, state, visitors, way_back
+from pages.ui import (
+    page_table,
+    run_actions,
+    run_asks,
+    seed_button,
+    starts,
+    state,
+    twins,
+    visitors,
+    way_back,
+)
 from pages.ui.typed import escape
 from tfm_core.config.training import LOW, TrainingConfig
 from tfm_core.runs.run import Run
@@ -25,6 +36,7 @@ def row(run: Run, status: Status) -> None:
     if run.has_checkpoint and not status.is_active:
         _train_further(run, status)
     _new_run(run)
+    _beside(run)
     way_back.link(run.id)
 
 
@@ -93,6 +105,35 @@ def _new_run(run: Run) -> None:
         state.set_draft(run.experiment.model_dump())
         state.set_current_run(None)
         st.rerun()
+
+
+def _beside(run: Run) -> None:
+    """Draw what trains others beside this run, and what compares it with others."""
+    seed_button.draw(lambda: [starts.of_run(run)], key="run", on_refused=_refused)
+    with st.popover(_("Compare"), icon=":material/compare_arrows:", key="run-beside"):
+        if st.button(
+            _("Same again, but …"),
+            icon=":material/alt_route:",
+            key="run-twin",
+            help=_("Change one thing or a few, and see both learn beside each other."),
+            width="stretch",
+        ):
+            twins.ask(run.id)
+            st.rerun()
+        if st.button(
+            _("Compare with …"),
+            icon=":material/compare_arrows:",
+            key="run-compare",
+            help=_("Choose other runs to draw beside this one."),
+            width="stretch",
+        ):
+            starts.compare([run.id])
+
+
+def _refused(error: BaseException) -> NoReturn:
+    """Say why nothing began where it stays: a run that trains is drawn anew each moment."""
+    state.notify(_(error))
+    st.rerun()
 
 
 def _train_further(run: Run, status: Status) -> None:

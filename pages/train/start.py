@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import controls, drafts, forecast, run_actions, run_time, show, state, url_config
+from pages.ui import (
+    controls,
+    drafts,
+    forecast,
+    run_actions,
+    run_time,
+    seed_button,
+    show,
+    state,
+    url_config,
+)
 from pages.ui.drafts import Checked
 from pages.ui.fields import Setting, settings_of
+from pages.ui.run_actions import Start
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.config.advice import advice_on
 from tfm_core.facts import storage
 from tfm_core.runs import settings
 
-_DEVICE, _THREADS, _NAME = "start-device", "start-threads", "start-name"
+_DEVICE, _NAME = "start-device", "start-name"
 _LOOK_AGAIN = 0.4  # seconds
 
 
@@ -34,6 +46,11 @@ def bar(checked: Checked, preset: str | None) -> None:
             disabled=checked.experiment is None,
             key="start",
             help=_("Training continues even if you leave this page."),
+        )
+        seed_button.draw(
+            lambda: [_as_said(checked.experiment, preset)] if checked.experiment else [],
+            key="start",
+            disabled=checked.experiment is None,
         )
         if checked.experiment is None:
             _why_not(checked)
@@ -84,7 +101,7 @@ def _why_not(checked: Checked) -> None:
 
 def _needs(experiment: Experiment) -> None:
     """Show what the run needs as soon as it is known, polling until then."""
-    future = forecast.estimate(experiment, state.device())
+    future = _asked(experiment)
     was_known = future.done()
 
     def line() -> None:
@@ -98,7 +115,14 @@ def _needs(experiment: Experiment) -> None:
     st.fragment(line, run_every=None if was_known else _LOOK_AGAIN)()
 
 
-def _needs_words(experiment: Experiment, future: Any) -> str:
+def _asked(experiment: Experiment) -> Future[Any]:
+    """Ask for the sizes; only a device on which nothing has finished is measured for its time."""
+    if state.device() == "cpu":
+        return forecast.sizes(experiment)
+    return forecast.estimate(experiment, state.device())
+
+
+def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
     try:
         estimate = forecast.answer(future)
     except ValueError as error:
@@ -132,9 +156,8 @@ def _needs_words(experiment: Experiment, future: Any) -> str:
 def _time(experiment: Experiment, estimate: Any) -> str:
     """Return how long it takes; only a device on which nothing has finished is measured."""
     device = state.device()
-    threads = int(st.session_state.get(_THREADS) or 1) if device == "cpu" else 1
     measured = None if device == "cpu" else estimate.seconds
-    return run_time.takes(experiment, device=device, threads=threads, measured=measured)
+    return run_time.takes(experiment, device=device, threads=state.threads(), measured=measured)
 
 
 def _device() -> None:
@@ -171,8 +194,8 @@ def _device() -> None:
             if not device.available:
                 why = _(device.reason)
                 st.caption(f":material/block: {_(device.label)} ({device.name}): {why}")
-        threads = usable[names[0]].thread_choices if usable else ()
-        _threads(st.session_state[_DEVICE], threads)
+        choices = usable[names[0]].thread_choices if usable else ()
+        _threads(st.session_state[_DEVICE], choices)
 
     st.fragment(choice, run_every=None if was_known else _LOOK_AGAIN)()
 
@@ -180,13 +203,13 @@ def _device() -> None:
 def _threads(device: str, choices: Sequence[int]) -> None:
     if device != "cpu" or len(choices) < 2:
         return
-    if st.session_state.get(_THREADS) not in choices:
-        st.session_state[_THREADS] = choices[0]
+    if st.session_state.get(state.THREADS) not in choices:
+        st.session_state[state.THREADS] = choices[0]
     st.segmented_control(
         _("CPU threads"),
         list(choices),
         required=True,
-        key=_THREADS,
+        key=state.THREADS,
         help=_("One is best for small models: more threads wait for each other on a busy machine."),
         persist_state="session",
     )
@@ -208,15 +231,21 @@ def _take_device() -> None:
 
 def _start(experiment: Experiment, preset: str | None) -> None:
     """Create the run, queue it and open it; shows why if it is refused."""
-    on_cpu = state.device() == "cpu"
-    run = run_actions.begin(
-        experiment,
-        name=(st.session_state.get(_NAME) or "").strip() or None,
-        preset=preset,
-        threads=int(st.session_state.get(_THREADS) or 1) if on_cpu else 1,
-    )
+    said = _as_said(experiment, preset)
+    run = run_actions.begin(experiment, name=said.name, preset=preset, threads=said.threads)
     if run is None:
         return
     url_config.clear()
     state.set_current_run(run.id)
     st.rerun()
+
+
+def _as_said(experiment: Experiment, preset: str | None) -> Start:
+    """Return the run that the controls describe."""
+    return Start(
+        experiment,
+        state.device(),
+        (st.session_state.get(_NAME) or "").strip() or None,
+        preset,
+        state.threads(),
+    )

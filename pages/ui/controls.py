@@ -90,17 +90,57 @@ def control(setting: Setting, checked: Checked) -> None:
     """Draw one setting and, below it, what is wrong with it."""
     key = key_of(setting.path, checked.draft)
     _begin(key, drafts.get(checked.draft.values, setting.path))
-    shared: dict[str, Any] = {"key": key, "on_change": _take, "args": (key, setting)}
+    widget(setting, {"key": key, "on_change": _take, "args": (key, setting)})
+    _mark(setting, checked)
+    for sentence in checked.at(setting.path):
+        complaint(sentence)
+    for said in checked.advice_at(setting.path):
+        remark(said)
+
+
+def widget(setting: Setting, shared: dict[str, Any]) -> None:
+    """Draw what a setting is chosen with, and nothing else. shared: its key, its callback."""
     if setting.kind == "choice":
         _choice(setting, shared)
     elif setting.kind == "bool":
         st.toggle(_(setting.label), help=_(setting.help), **shared)
     else:
         _number(setting, shared)
-    for sentence in checked.at(setting.path):
-        complaint(sentence)
-    for said in checked.advice_at(setting.path):
-        remark(said)
+
+
+def _mark(setting: Setting, checked: Checked) -> None:
+    """Mark a setting that was changed, and offer what it was in the beginning."""
+    section, _dot, name = setting.path.rpartition(".")
+    begun = checked.reference.get(section, {}) if section else checked.reference
+    if name not in begun or begun[name] == drafts.get(checked.draft.values, setting.path):
+        return
+    words = _("{label}: back to {value}").format(
+        label=_(setting.label), value=drafts.said(setting, begun[name])
+    )
+    reset_button(escape(words), setting.path, checked, key=f"reset:{setting.path}")
+
+
+def reset_button(label: str, path: str, checked: Checked, *, key: str) -> None:
+    """Draw a button that sets one setting back to what it was in the beginning."""
+    st.button(
+        label,
+        icon=":material/undo:",
+        type="tertiary",
+        key=key,
+        on_click=_reset,
+        args=(path, checked.draft.edition),
+    )
+
+
+def _reset(path: str, edition: tuple[int, int, int]) -> None:
+    """Set a setting back, if its button is still one of the draft on the screen."""
+    draft = state.current_draft()
+    if draft.edition != edition:
+        return
+    checked = drafts.check(draft)
+    if path in drafts.changed(checked):
+        values = drafts.with_reset(checked, path)
+        state.set_draft(_with_own_text(values), base=draft.begun)
 
 
 def _begin(key: str, value: Any) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple
 
 from pages.i18n import _
@@ -27,6 +28,7 @@ from tfm_core.config.codec import default_sections
 from tfm_core.config.problems import problems_of
 from tfm_core.config.training import own_decay
 from tfm_core.facts.learning_rate import usual_rate
+from tfm_core.presets import PRESETS
 
 Values = dict[str, Any]
 
@@ -36,21 +38,32 @@ class Draft(NamedTuple):
 
     edition: how often it was replaced as a whole, how often its family and how often its task was
     chosen. Its controls carry the edition in their names (``controls.key``), so what a browser says
-    of an older one, late, is nobody's value any more.
+    of an older one, late, is nobody's value any more. base: what it began as, a preset or what a
+    link, a file or a run said; None where that is what it still is.
     """
 
     values: Values
     edition: tuple[int, int, int] = (0, 0, 0)
+    base: Values | None = None
+
+    @property
+    def begun(self) -> Values:
+        """What it began as."""
+        return self.values if self.base is None else self.base
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a draft amounts to: an experiment, or the problems that keep it from being one."""
+    """What a draft amounts to: an experiment, or the problems that keep it from being one.
+
+    reference: what it is compared with, see ``reference_of``.
+    """
 
     draft: Draft
     experiment: Experiment | None
     problems: tuple[Problem, ...] = ()
     advice: tuple[Advice, ...] = ()
+    reference: Values = field(default_factory=dict)
 
     def at(self, path: str) -> list[str]:
         """Return the sentences to say at a setting, in the session's language."""
@@ -63,15 +76,70 @@ class Checked:
 
 def check(draft: Draft) -> Checked:
     """Validate a draft; all that is wrong with it is found at once."""
+    reference = reference_of(draft)
     try:
         experiment = Experiment.parse(draft.values)
     except ConfigError:
         said: tuple[Advice, ...] = ()
         with suppress(ConfigError):  # another part of the draft may be wrong
             said = advice(TrainingConfig.parse(draft.values["training"]))
-        return Checked(draft, None, problems_of(draft.values), said)
-    usual = usual_rate(experiment)
-    return Checked(draft, experiment, advice=advice(experiment.training, usual_rate=usual))
+        return Checked(draft, None, problems_of(draft.values), said, reference)
+    said = advice(experiment.training, usual_rate=usual_rate(experiment))
+    return Checked(draft, experiment, advice=said, reference=reference)
+
+
+def reference_of(draft: Draft) -> Values:
+    """Return what each setting of a draft is compared with: what it began as.
+
+    Where it has another family or task by now, what that beginning would be with these.
+    """
+    values, family, task = draft.begun, family_of(draft.values), task_of(draft.values)
+    if family_of(values) != family:
+        values, _note = with_family(values, family)
+    return values if task_of(values) == task else with_task(values, task)
+
+
+def changed(checked: Checked) -> list[str]:
+    """Return the dotted paths at which a draft differs from what it began as."""
+    draft, begun = checked.draft, checked.draft.begun
+    paths = [
+        path
+        for path in ("model.family", "task.name")
+        if get(draft.values, path) != get(begun, path)
+    ]
+    return paths + differences(draft.values, checked.reference)
+
+
+def with_reset(checked: Checked, path: str) -> Values:
+    """Return the draft with one setting as it was in the beginning, and what follows from that."""
+    values, begun = checked.draft.values, checked.draft.begun
+    if path == "model.family":
+        return with_family(values, family_of(begun))[0]
+    if path == "task.name":
+        return with_task(values, task_of(begun))
+    return chosen(values, path, get(checked.reference, path))
+
+
+def said(setting: Setting, value: Any) -> str:
+    """Return a value of a setting as a person reads it."""
+    if setting.choices is not None:
+        known = setting.choices.get(value)
+        return str(value) if known is None else _(known.label)
+    if isinstance(value, bool):
+        return _("on") if value else _("off")
+    return plain(value) if isinstance(value, int | float) else str(value)
+
+
+def preset_of(draft: Draft) -> str | None:
+    """Return the preset that a draft began as, or None."""
+    same = (name for name in PRESETS if not differences(draft.begun, preset_values(name)))
+    return next(same, None)
+
+
+@cache
+def preset_values(name: str) -> Values:
+    """Return the values of a preset, not to be changed."""
+    return PRESETS[name].experiment.model_dump()
 
 
 def family_of(values: Mapping[str, Any]) -> str:

@@ -55,6 +55,21 @@ class Setting:
         return self.path.rpartition(".")[2]
 
 
+def every_setting(family: str, task_name: str) -> dict[str, Setting]:
+    """Return all settings of an experiment by path, those too that this task has no control for."""
+    hidden = [*_section("model", MODEL_CONFIGS[family]), *_section("task", task_config(task_name))]
+    return {setting.path: setting for setting in (*hidden, *settings_of(family, task_name))}
+
+
+def carried_by_links(task_name: str) -> dict[str, type]:
+    """Return what a task's set says of itself in a link, by path, each with its type."""
+    found = task_config(task_name).model_fields.items()
+    kinds: dict[Any, type] = {bool: bool, int: int, float: float}
+    return {
+        f"task.{name}": kinds.get(info.annotation, str) for name, info in found if _is_carried(info)
+    }
+
+
 def settings_of(family: str, task_name: str) -> list[Setting]:
     """Return all settings of an experiment with this family and task, in the order to show."""
     task = _section("task", task_config(task_name))

@@ -7,10 +7,9 @@ of ``tfm_core/export``.
 from __future__ import annotations
 
 import base64
-import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from importlib.metadata import version
+from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,8 @@ import numpy as np
 from pages.components import film as component
 from pages.components.film import MOST_BYTES, Asked, Film, View
 from pages.components.stage import pack, told
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import run_words, show, stage_view
-from tfm_core import __version__
 from tfm_core.config import FAMILIES, Experiment
 from tfm_core.config.base import Config
 from tfm_core.inspect import stage as stages
@@ -35,13 +33,21 @@ _A_VIEW = 200_000  # weights of one kind and example, from which on others are l
 _MOST_TEXT = 60
 
 
-def film(run: Run, *, with_model: bool) -> bytes:
+Progress = Callable[[float, str], None]
+"""Hears the share that is done, 0 to 1, and what is being done, in words."""
+
+
+def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words: None) -> bytes:
     """Return the page of a run; with its model it may be larger than ``MOST_BYTES``, else not.
 
     Raises ValueError, in a sentence, where the run's probe or its checkpoint cannot be read, or its
     model cannot be written as ONNX.
     """
-    asked = _asked(run) if with_model else None
+    asked = None
+    if with_model:
+        progress(0.05, N_("Writing the model as ONNX, and checking it"))
+        asked = _asked(run)
+    progress(0.6, N_("Reading every snapshot"))
     steps = tuple(run.snapshot_steps())
     moving = stage_view.moving(run, steps)
     most = MOST_VALUES
@@ -70,9 +76,17 @@ def film(run: Run, *, with_model: bool) -> bytes:
         most //= 2
 
 
-def model_size(n_parameters: int) -> str:
-    """Return how much the model adds to a page, such as ``4.2 MiB``, before it is made."""
-    return show.size(component.model_bytes(n_parameters))
+def model_bytes(run: Run) -> int | None:
+    """Return how many bytes its model adds to a run's page, about; None where nobody knows yet."""
+    n_parameters = run.curves().started.get("n_parameters")
+    return None if n_parameters is None else component.model_bytes(int(n_parameters))
+
+
+def file_name(run: Run) -> str:
+    """Return how the file is called: as the run's zip."""
+    from tfm_core.export import bundle
+
+    return bundle.file_name(run).removesuffix(".zip") + ".html"
 
 
 def _about(run: Run) -> str:
@@ -121,6 +135,8 @@ def _view(shown: Stage, n_shown: int, most: int) -> View:
 
 
 def _tables(run: Run) -> Iterator[tuple[str, component.Rows]]:
+    from tfm_core.export.bundle import versions
+
     experiment, meta = run.experiment, run.meta
     family = _(FAMILIES[experiment.model.family].label)
     yield _("Model"), [(_("Family"), family), *_settings(experiment.model)]
@@ -129,9 +145,8 @@ def _tables(run: Run) -> Iterator[tuple[str, component.Rows]]:
     yield (
         _("Versions"),
         [
-            ("Watch a Transformer learn", __version__),
-            ("Python", platform.python_version()),
-            *((name, version(name)) for name in ("torch", "numpy", "onnxruntime")),
+            *versions().items(),
+            ("onnxruntime", metadata.version("onnxruntime")),
             (_("Device of the training"), show.device(run.status.device or meta.device)),
             (_("Begun"), meta.created[:16].replace("T", " ") + " UTC"),
             (_("Run"), run.id),

@@ -19,6 +19,7 @@ import streamlit as st
 from tfm_core.config import Experiment, to_json
 
 if TYPE_CHECKING:
+    from tfm_core.facts.sizes import Sizes
     from tfm_core.training.devices import Device
     from tfm_core.training.estimate import Estimate
 
@@ -90,6 +91,20 @@ def estimate(experiment: Experiment, device: str) -> Future[Estimate]:
     return _asked().ask(f"{device} {to_json(experiment)}", work)
 
 
+def sizes(experiment: Experiment) -> Future[Sizes]:
+    """Return how large a model and a step of it are, or the promise of it: counted, not measured.
+
+    It waits for nothing that is being measured.
+    """
+
+    def work() -> Sizes:
+        from tfm_core.facts.sizes import sizes as count
+
+        return count(experiment)
+
+    return _counted().ask(to_json(experiment), work)
+
+
 def step_time(racer: str, length: int, number: int) -> Future[float]:
     """Return the seconds of a pass of one of ``before.models`` at a length, or the promise of it.
 
@@ -119,6 +134,7 @@ def devices() -> Future[list[Device]]:
 def wait() -> None:
     """Wait until all pending questions are answered: then no thread is at work."""
     _asked().wait()
+    _counted().wait()
 
 
 def answer(future: Future[Any]) -> Any | None:
@@ -128,4 +144,9 @@ def answer(future: Future[Any]) -> Any | None:
 
 @st.cache_resource(show_spinner=False)
 def _asked() -> ForecastQueue:
+    return ForecastQueue()
+
+
+@st.cache_resource(show_spinner=False)
+def _counted() -> ForecastQueue:
     return ForecastQueue()

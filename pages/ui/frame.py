@@ -87,12 +87,16 @@ def notices() -> None:
 
 def share(place: DeltaGenerator) -> None:
     """Offer links; called behind the page, which may still change what they hold."""
+    with place:
+        st.fragment(_share)()  # a code that is asked for draws the page not anew
+
+
+def _share() -> None:
     note = _(
         "The text you pasted is not in this link: whoever follows it gets the text "
         "that comes with the app. A link to the run, or its file, holds it."
     )
-    with place:
-        copy_link(_links(), note=note if state.has_pasted_text() else "", key="copy-link")
+    copy_link(_links(), note=note if state.has_pasted_text() else "", key="copy-link")
 
 
 def _links() -> list[Link]:

@@ -185,7 +185,7 @@ def _read_draft() -> list[str]:
     if not query or query == st.session_state.get(_MIRRORED):
         return []
     values, sentences = url_config.read(query)
-    state.set_draft(values)
+    state.set_draft(values, base=url_config.base_of(query))
     if SHOW.query not in view_link.query():
         st.session_state[SHOW.key] = DRAFT
     return sentences
@@ -195,7 +195,7 @@ def _say(picked: str, run: Run | None) -> None:
     """Keep the address bar in step, so that it opens this model for anybody."""
     view_link.say(SHOW, picked)
     if picked == DRAFT:
-        url_config.mirror(state.draft())
+        url_config.mirror(state.configuration_query(state.current_draft()))
     else:
         url_config.clear()
     st.session_state[_MIRRORED] = url_config.settings_in(view_link.query())

@@ -79,6 +79,10 @@ _ROWS = (
         view="pages.compare.link:CompareView",
     ),
     PageFacts(
+        "own-data", "play", "own_data/page.py", N_("Own data"), ":material/upload_file:",
+        view="pages.own_data.link:OwnDataView",
+    ),
+    PageFacts(
         "build", "understand", "architecture/build.py", N_("Build"), ":material/account_tree:",
         view="pages.architecture.link:BuildView",
     ),

@@ -19,6 +19,7 @@ from tfm_core.runs.store import RunStore
 
 if TYPE_CHECKING:
     from tfm_core.runs.queue import RunQueue
+    from tfm_core.sweeps.driver import Driver
 
 
 def store() -> RunStore:
@@ -31,8 +32,15 @@ def queue() -> RunQueue:
     return _queue(_root())
 
 
+def sweeps() -> Driver:
+    """Return the started driver of the sweeps of ``store()``."""
+    return _sweeps(_root())
+
+
 def close_queue() -> None:
-    """Stop the queue's thread and its idle workers; running workers go on without it."""
+    """Stop the sweeps, the queue's thread and its idle workers; running workers go on without."""
+    _sweeps(_root()).close()
+    _sweeps.clear()
     _queue(_root()).close()
     _queue.clear()
 
@@ -72,6 +80,15 @@ def _queue(root: str) -> RunQueue:
     from tfm_core.runs.queue import RunQueue
 
     started = RunQueue(_store(root))
+    started.start()
+    return started
+
+
+@st.cache_resource(show_spinner=False)
+def _sweeps(root: str) -> Driver:
+    from tfm_core.sweeps.driver import Driver
+
+    started = Driver(_queue(root))
     started.start()
     return started
 

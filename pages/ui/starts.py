@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.ui import page_table, run_actions, runs_access, show, state, visitors
+from pages.ui import comparison, page_table, run_actions, runs_access, state, visitors
 from pages.ui.run_actions import Start
 from tfm_core.inspect.compare import seeds
 from tfm_core.runs import fits, tickets
@@ -19,7 +19,7 @@ from tfm_core.runs.labels import MAX_GROUP
 from tfm_core.runs.run import Run
 
 SEEDS = "seeds-number"
-"""Key of the widget that says how many seeds one press asks for."""
+"""Where the session keeps how many seeds one press asks for."""
 
 
 def of_run(run: Run) -> Start:
@@ -32,22 +32,21 @@ def of_run(run: Run) -> Start:
 def begin(starts: Sequence[Start], *, group: str | None = None) -> list[Run]:
     """Let runs wait for their turn, as many as may, in the order given; return those that do.
 
-    Nothing begins where one of them can't: what keeps it is said. A notice says how many wait.
+    A notice says how many wait. Raises ValueError and OSError where none may; then none began.
     """
     begun: list[Run] = []
-    try:
-        most = _room()
-        for start in starts:
-            runs_access.queue().limits.check(start.experiment, n_queued=0)
-            fits.check(start.experiment, start.device)
-        for start in starts[:most]:
+    most = _room()
+    for start in starts:
+        runs_access.queue().limits.check(start.experiment, n_queued=0)
+        fits.check(start.experiment, start.device)
+    for start in starts[:most]:
+        try:
             begun.append(run_actions.enter_line(start, group=group))
-    except (ValueError, OSError) as error:
-        if not begun:
-            show.problem(error)
-            return []
-        state.notify(f"{_n_of(len(begun), len(starts))} {_(error)}")
-        return begun
+        except (ValueError, OSError) as error:
+            if not begun:
+                raise
+            state.notify(f"{_n_of(len(begun), len(starts))} {_(error)}")
+            return begun
     state.notify(_said(len(begun), len(starts)))
     return begun
 
@@ -88,14 +87,11 @@ def train_seeds(starts: Sequence[Start]) -> None:
     """Train what is missing of the chosen number of seeds of each start, and go on to compare all.
 
     Runs that are there already join their group, where they are this visitor's and have none.
+    Raises ValueError and OSError, where nothing could be begun.
     """
     listed = visitors.listed()
     n = n_seeds()
-    try:
-        plans = seeds.plans([start.experiment for start in starts], listed, n)
-    except ValueError as error:
-        show.problem(error)
-        return
+    plans = seeds.plans([start.experiment for start in starts], listed, n)
     there = [run for plan in plans for run in plan.there.values()]
     missing = [
         Start(experiment, start.device, start.name, start.preset, start.threads)
@@ -107,8 +103,6 @@ def train_seeds(starts: Sequence[Start]) -> None:
         group = next((run.labels.group for run in there if run.labels.group), None)
         group = group or _new_group(starts, n, listed)
         begun = begin(missing, group=group)
-        if not begun:
-            return
         _join(there, group)
     else:
         state.notify(_("All {n} seeds are there already.").format(n=n))
@@ -143,4 +137,6 @@ def _join(runs: Iterable[Run], group: str) -> None:
 
 def compare(run_ids: Sequence[str]) -> None:
     """Go on to where runs are compared."""
-    st.switch_page(page_table.path_of("compare"), query_params={"runs": ",".join(run_ids)})
+    st.switch_page(
+        page_table.path_of("compare"), query_params={comparison.RUNS_QUERY: ",".join(run_ids)}
+    )

@@ -9,9 +9,10 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from pages.components import served
-from pages.ui import page_table, runs_access, view_link
+from pages.ui import drafts, page_table, runs_access, view_link
+from pages.ui.draft_history import History, Moment, moment
 from pages.ui.drafts import Draft, Values
-from tfm_core.config.codec import values_to_query
+from tfm_core import links, made_with
 from tfm_core.config.corpus_tasks import MOST_CHARACTERS
 from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RunNotFound
@@ -21,8 +22,12 @@ FIRST_PRESET = "vit-digits"
 RUN_QUERY = "run"
 """What the address calls the current run."""
 
+THREADS = "start-threads"
+"""The control of the threads that new runs train with."""
+
 _RUN = "current_run"
 _DRAFT = "draft"
+_HISTORY = "draft_history"
 _FIRST = (-1, 0, 0)  # the edition before the first
 _DEVICE = "device"
 _PAGE = "page"
@@ -88,20 +93,58 @@ def current_draft() -> Draft:
     return found
 
 
-def set_draft(values: Mapping[str, Any], *, by: str = "") -> None:
+def set_draft(
+    values: Mapping[str, Any], *, by: str = "", base: Mapping[str, Any] | None = None
+) -> None:
     """Replace the configuration being edited.
 
-    by: the path of the control that did so; empty where it is replaced as a whole.
+    by: the path of the control that did so; empty where its controls are made anew. base: what it
+    is to be compared with; without one, where it is replaced as a whole, itself.
     """
+    old = st.session_state.get(_DRAFT)
+    begun = base or (old.begun if by and old is not None else values)
+    new = _put_draft(_copied(values), _copied(begun), by)
+    if old is not None and moment(old) != moment(new):
+        st.session_state[_HISTORY] = history().changed(old)
+
+
+def history() -> History:
+    """Return what the configuration being edited was before, and what was taken back."""
+    found: History = st.session_state.get(_HISTORY, History())
+    return found
+
+
+def undo() -> None:
+    """Take the last change of the configuration back, if there is one."""
+    _go_to(history().undone(current_draft()))
+
+
+def redo() -> None:
+    """Make the change again that was taken back last, if there is one."""
+    _go_to(history().redone(current_draft()))
+
+
+def _go_to(found: tuple[Moment, History] | None) -> None:
+    if found is not None:
+        (values, base), st.session_state[_HISTORY] = found
+        _put_draft(values, base, "")
+
+
+def _put_draft(values: Values, base: Values, by: str) -> Draft:
     whole, family, task = st.session_state[_DRAFT].edition if _DRAFT in st.session_state else _FIRST
     if not by:
         whole += 1
     family += by == "model.family"
     task += by == "task.name"
-    copy = {
+    new = Draft(values, (whole, family, task), base)
+    st.session_state[_DRAFT] = new
+    return new
+
+
+def _copied(values: Mapping[str, Any]) -> Values:
+    return {
         key: dict(value) if isinstance(value, Mapping) else value for key, value in values.items()
     }
-    st.session_state[_DRAFT] = Draft(copy, (whole, family, task))
 
 
 def own_text() -> str:
@@ -131,6 +174,11 @@ def device() -> str:
 def set_device(name: str) -> None:
     """Train new runs of this session on ``name``, such as ``"cuda:0"``."""
     st.session_state[_DEVICE] = name
+
+
+def threads() -> int:
+    """Return the threads that new runs of this session train with."""
+    return int(st.session_state.get(THREADS) or 1) if device() == "cpu" else 1
 
 
 def set_page(url_path: str) -> None:
@@ -186,7 +234,13 @@ def page_link() -> str:
 
 def configuration_link() -> str:
     """Return the address that opens the Train page with the configuration being edited."""
-    return address("train", values_to_query(draft()))
+    return address("train", configuration_query(current_draft()))
+
+
+def configuration_query(chosen: Draft) -> dict[str, str]:
+    """Return the query of a link to a configuration, with what it would be trained with here."""
+    made = made_with.here(device(), threads())
+    return links.to_link(chosen.values, made=made, preset=drafts.preset_of(chosen))
 
 
 def address(url_path: str, query: Mapping[str, str]) -> str:

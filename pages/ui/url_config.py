@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import drafts
-from pages.ui.fields import settings_of
+from pages.ui.fields import carried_by_links, every_setting
+from tfm_core import links, made_with
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
-from tfm_core.config.codec import default_sections, values_to_query
+from tfm_core.config.codec import default_sections
 from tfm_core.config.training import own_decay
+from tfm_core.made_with import MadeWith
+from tfm_core.variants.optimisers import OPTIMISERS
 
 MOST = 8
 """Sentences about one link; a link with more mistakes than that is no configuration."""
@@ -23,11 +25,14 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
 
     What is good in the link is kept; each sentence names the value that is used instead.
     """
-    family, task, sentences = _family_and_task(query)
-    values = default_sections(family, task)
-    known = {setting.path: setting for setting in settings_of(family, task)}
+    values, sentences = _begun(query)
+    known = every_setting(drafts.family_of(values), drafts.task_of(values))
+    carried = carried_by_links(drafts.task_of(values))
     for path, text in query.items():
-        if path in {"model.family", "task.name"}:
+        if path in {"model.family", "task.name", *links.QUERIES}:
+            continue
+        if path in carried:
+            values = drafts.put(values, path, _carried(carried[path], text))
             continue
         if path not in known:
             sentences.append(
@@ -39,14 +44,53 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
         except ValueError as error:
             used = drafts.get(values, path)
             sentences.append(_("{why} {used} is used instead.").format(why=error, used=_said(used)))
-    if "training.weight_decay" not in query:
-        values = drafts.put(
-            values, "training.weight_decay", own_decay(drafts.get(values, "training.optimizer"))
-        )
     if len(sentences) > MOST:
         more = len(sentences) - MOST
         sentences = [*sentences[:MOST], _("And {more} more of that kind.").format(more=more)]
     return values, sentences
+
+
+def _carried(kind: type, text: str) -> object:
+    """Return what a link says of a set; what is none of that kind stays, and the page says so."""
+    if kind is bool:
+        return {"true": True, "false": False}.get(text.lower(), text)
+    try:
+        return kind(text)
+    except ValueError:
+        return text
+
+
+def base_of(query: Mapping[str, str]) -> drafts.Values | None:
+    """Return the values of the preset that a link names; None where it names none."""
+    preset = links.named(query).preset
+    return None if preset is None else drafts.preset_values(preset)
+
+
+def made_in(query: Mapping[str, str]) -> MadeWith | None:
+    """Return with what a link was made, None where it does not say."""
+    return made_with.read(query.get(links.MADE_QUERY, ""))
+
+
+def _begun(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
+    """Return the values that a link's settings change, and what is wrong with those names."""
+    named = links.named(query)
+    problems = [named.problem, links.version_problem(query)]
+    if links.MADE_QUERY in query and made_in(query) is None:
+        problems.append(
+            N_("The link does not say in its usual words with which versions it was made.")
+        )
+    sentences = [_(problem) for problem in problems if problem]
+    optimizer = query.get("training.optimizer")
+    optimizer = optimizer if optimizer in OPTIMISERS else None
+    if named.preset is not None:
+        values = links.begun(named.preset, optimizer)
+        said = {"model.family": drafts.family_of(values), "task.name": drafts.task_of(values)}
+        if all(query.get(path, value) == value for path, value in said.items()):
+            return values, sentences
+    family, task, wrong = _family_and_task(query)
+    values = default_sections(family, task)
+    decay = own_decay(optimizer or drafts.get(values, "training.optimizer"))
+    return drafts.put(values, "training.weight_decay", decay), [*sentences, *wrong]
 
 
 def settings_in(query: Mapping[str, str]) -> dict[str, str]:
@@ -54,11 +98,11 @@ def settings_in(query: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in query.items() if _is_setting(key)}
 
 
-def mirror(values: Mapping[str, Any]) -> None:
-    """Say the draft in the address bar, in as few words as can be."""
+def mirror(said: Mapping[str, str]) -> None:
+    """Say the configuration in the address bar. said: see ``state.configuration_query``."""
     old = st.query_params.to_dict()
     new = {key: value for key, value in old.items() if not _is_setting(key)}
-    new |= values_to_query(values)
+    new |= said
     if new != old:
         st.query_params.from_dict(new)
 
@@ -70,7 +114,8 @@ def clear() -> None:
 
 
 def _is_setting(key: str) -> bool:
-    return key == "seed" or key.partition(".")[0] in {"model", "task", "training"}
+    names = {"seed", *links.QUERIES}
+    return key in names or key.partition(".")[0] in {"model", "task", "training"}
 
 
 def _family_and_task(query: Mapping[str, str]) -> tuple[str, str, list[str]]:

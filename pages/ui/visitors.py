@@ -31,9 +31,18 @@ def listed() -> list[Run]:
     who, runs = visitor(), runs_access.store().list()
     kept = [run for run in runs if not run.meta.recorded]
     own = [run for run in kept if who.began(run)]
-    sees_all = settings.read().open or who.is_host
-    others = [run for run in kept if not who.began(run)] if sees_all else []
+    others = [run for run in kept if not who.began(run)] if _sees_all(who) else []
     return [*own, *others, *(run for run in runs if run.meta.recorded)]
+
+
+def lists(run: Run) -> bool:
+    """Return whether a run is one of those to show."""
+    who = visitor()
+    return run.meta.recorded or who.began(run) or _sees_all(who)
+
+
+def _sees_all(who: Visitor) -> bool:
+    return settings.read().open or who.is_host
 
 
 def at_hand() -> list[Run]:

@@ -48,6 +48,29 @@ def test_the_link_of_what_is_in_sight_is_copied_at_one_press(open_tab: OpenTab) 
     assert tab.copied_link() == f"{tab.url}/masks?mask=causal"
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_link_is_shown_to_a_class_as_a_large_code_dark_on_white(
+    open_tab: OpenTab, theme: str
+) -> None:
+    tab = open_tab("masks?mask=causal", color_scheme=theme)
+    tab.strip.get_by_role("button", name="All links").click()
+    ask = tab.strip.get_by_role("button", name="Show a QR code of the link to this page")
+    ask.click()
+    board = tab.strip.get_by_role("dialog", name="QR code")
+    address = f"{tab.url}/masks?mask=causal"
+    code = board.get_by_role("img", name=f"QR code: {address}")
+    expect(code).to_be_in_viewport(ratio=1)
+    assert code.evaluate("node => node.getBoundingClientRect().height / innerHeight") > 0.5
+    expect(board).to_contain_text(address)
+    expect(board).to_contain_text("a phone cannot open it")  # the test's server is this computer
+    for part, colour in (("path[fill]", "#fff"), ("path[stroke]", "#000")):
+        found = code.locator(part).first
+        assert (found.get_attribute("fill") or found.get_attribute("stroke")) == colour
+    tab.page.keyboard.press("Escape")
+    expect(board).to_be_hidden()
+    expect(ask).to_be_focused()
+
+
 def test_where_nothing_can_be_copied_the_address_is_shown(open_tab: OpenTab) -> None:
     tab = open_tab("masks?mask=causal", viewport=PHONE)
     tab.page.evaluate("""() => {

@@ -23,6 +23,7 @@ from tests.models.variants import (
     vit_model,
 )
 from tests.training.test_loop import experiment
+from tfm_core.cli import main
 from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.export import onnx as export
@@ -52,6 +53,12 @@ def together(**registries):
     return [{name: next(choices) for name, choices in chosen.items()} for _ in range(n)]
 
 
+ONE_LAYER = {  # a second one is traced like the first, and takes as long
+    "encoder-decoder": {"n_encoder_layers": 1, "n_decoder_layers": 1},
+    "decoder-only": {"n_layers": 1},
+    "encoder-only": {"n_layers": 1},
+    "recurrent": {"n_layers": 1},
+}
 TEXT_CASES = [
     (family, settings | more)
     for settings, family, more in zip(
@@ -70,7 +77,8 @@ RECURRENT_CASES = [
 
 @pytest.mark.parametrize(("family", "settings"), [*TEXT_CASES, *RECURRENT_CASES])
 def test_a_text_model_is_written_with_every_variant(family, settings) -> None:
-    file = export.exported(text_model(family, **settings), TEXTS, src_len=S, tgt_len=T)
+    model = text_model(family, **settings, **ONE_LAYER[family])
+    file = export.exported(model, TEXTS, src_len=S, tgt_len=T)
     assert file.worst < export.TOLERANCE
     assert len(set(file.checked)) == 3
     takes_any = family != "recurrent"
@@ -94,7 +102,7 @@ def test_a_captioner_is_written() -> None:
 def test_a_language_model_reads_a_text_alone() -> None:
     torch.manual_seed(3)
     shape = TextShape(TGT_WORDS, TGT_WORDS, one_vocabulary=True, has_source=False)
-    model = build_text(text_config("decoder-only", position="learned"), shape)
+    model = build_text(text_config("decoder-only", position="learned", n_layers=1), shape)
     file = export.exported(model, shape, src_len=1, tgt_len=T)
     assert file.inputs == {"tgt_in": (None, None)}
     _src, tgt = text_batch()
@@ -109,13 +117,12 @@ def session(content: bytes) -> onnxruntime.InferenceSession:
 
 
 def test_a_model_stays_as_it_is() -> None:
-    model = text_model("encoder-decoder", dropout=0.1).train()
+    model = text_model("decoder-only", position="rotary", dropout=0.1, n_layers=1).train()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     export.exported(model, TEXTS, src_len=S, tgt_len=T)
     assert model.training
     torch.testing.assert_close(model.state_dict(), before, rtol=0, atol=0)
-    loss = model(*text_batch()).logsumexp(-1).sum()
-    loss.backward()  # no tensor of the tracing is left in it
+    model(*text_batch()).logsumexp(-1).sum().backward()  # no tensor of the tracing is left in it
 
 
 class Answers:
@@ -170,3 +177,16 @@ def test_a_run_without_weights_says_so(tmp_path) -> None:
     run = RunStore(tmp_path).create(experiment("vit", "mnist-5000"), state="finished")
     with pytest.raises(ValueError, match="no checkpoint"):
         export.onnx_file(run)
+
+
+def test_the_command_line_writes_the_file(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path / "runs"))
+    chosen = experiment("encoder-only", "sentiment", model={"d_model": 12, "n_heads": 3})
+    run = RunStore().create(chosen, name="A judge", state="finished")
+    checkpoints.save(build(chosen), run.folder / "checkpoints" / "last")
+    assert main(["export", run.id, "--onnx", "--out", str(tmp_path)]) == 0
+    (path,) = tmp_path.glob("*.onnx")
+    assert capsys.readouterr().out.strip() == str(path)
+    assert path.name.startswith("a-judge-")
+    (asked,) = session(path.read_bytes()).get_inputs()
+    assert asked.name == "src"

@@ -22,6 +22,7 @@ from pages.compare.link import CompareView
 from pages.encoders.link import EncodersView
 from pages.gpt.link import GptView
 from pages.masks.link import MasksView
+from pages.own_data.link import OwnDataView
 from pages.positions.link import PositionsView
 from pages.practice.link import PracticeView
 from pages.speed.link import SpeedView
@@ -156,6 +157,7 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("gpt", GptView("train"), {}),
     ("practice", PracticeView("split"), {}),
     ("practice", PracticeView("save"), {}),
+    ("own-data", OwnDataView(set="example-shapes"), {}),
     ("masks", MasksView("causal"), {}),
     ("words", WordsView(cut="byte", corpus="korean"), {}),
     ("words", WordsView(view="moving", table="tgt_embedding", dimensions="3"), KOREAN),

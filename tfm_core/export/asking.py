@@ -10,7 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, Experiment, TextTaskConfig
+from tfm_core.config import (
+    CaptionTaskConfig,
+    CorpusTaskConfig,
+    Experiment,
+    ImageTaskConfig,
+    TextTaskConfig,
+)
 from tfm_core.config.shape import TextShape
 from tfm_core.data.shape import data_shape
 from tfm_core.data.text.dates import MONTHS, WEEKDAYS
@@ -32,7 +38,8 @@ class Spelled:
     """How a task's texts are cut and joined. cut: a rule's name, "" where texts aren't typed.
 
     names: words that begin with a capital letter (dates). joined: tokens that stand behind a word
-    without a space; ending: one behind which a full stop follows, as the last.
+    without a space; ending: one behind which a full stop follows, as the last. merges: of pieces,
+    two parts with a space between them, in the order in which they are made.
     """
 
     cut: str
@@ -40,6 +47,7 @@ class Spelled:
     names: tuple[str, ...] = ()
     joined: tuple[str, ...] = ()
     ending: str = ""
+    merges: tuple[str, ...] = ()
 
 
 _NAMES = (*MONTHS, *WEEKDAYS, *dict.fromkeys(month[:3] for month in MONTHS))
@@ -66,6 +74,7 @@ class Asking:
 
     most_read: tokens of a source, or of a text to continue with <bos>; most_written: tokens of an
     answer. never: ids that are not written. mask_id: of a hidden word, 0 where there is none.
+    is_drawn: whether a drawing becomes such a picture.
     """
 
     how: How
@@ -74,6 +83,7 @@ class Asking:
     most_written: int
     never: tuple[int, ...] = ()
     mask_id: int = 0
+    is_drawn: bool = False
 
 
 def asking(experiment: Experiment, data: Carried) -> Asking:
@@ -102,7 +112,9 @@ def asking(experiment: Experiment, data: Carried) -> Asking:
             most_written=task.n_answers,
             mask_id=shape.mask_id if is_slots else 0,
         )
-    return Asking("classes", Spelled("", ""), 0, 0)
+    facts = experiment.task_as(ImageTaskConfig).facts
+    is_drawn = facts.channels == 1 and all(name.isdigit() for name in facts.class_names)
+    return Asking("classes", Spelled("", ""), 0, 0, is_drawn=is_drawn)
 
 
 def _of_corpus(task: CorpusTaskConfig) -> Spelled:
@@ -121,10 +133,12 @@ def as_json(how: Asking, data: Carried) -> Mapping[str, Any]:
         "names": spelled.names,
         "joined": spelled.joined,
         "ending": spelled.ending,
+        "merges": spelled.merges,
         "most_read": how.most_read,
         "most_written": how.most_written,
         "never": how.never,
         "mask_id": how.mask_id,
+        "is_drawn": how.is_drawn,
         "src": data.src,
         "tgt": data.tgt,
         "classes": data.classes,

@@ -28,6 +28,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,17 +37,21 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
+from tfm_core import byte_cache
 from tfm_core.config import Experiment, SequenceTaskConfig, to_json
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
+from tfm_core.data.own import place
 from tfm_core.data.shape import data_shape
 from tfm_core.data.vocabulary import BOS, SPECIALS
-from tfm_core.inspect.attention.trained import model_of
+from tfm_core.export import bundle as zips
+from tfm_core.export.bundle import Progress
+from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.inspect.source.carried import Carried, carried
 from tfm_core.models.build import Model
 from tfm_core.models.recurrent import RecurrentTranslator
 from tfm_core.models.text import EncoderOnly
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 OPSET = 18
 """The version of ONNX's operations: runtimes since 2023 read it."""
@@ -75,17 +80,38 @@ class OnnxFile:
     worst: float
 
 
+def bundle(run: Run, progress: Progress | None = None) -> bytes:
+    """Return the bytes of ``onnx_file``."""
+    if progress is not None:
+        progress(0.1, N_("Writing the model as ONNX, and checking it"))
+    return onnx_file(run).content
+
+
+def file_name(run: Run) -> str:
+    """Return how the file is called: as the run's zip."""
+    return zips.file_name(run).removesuffix(".zip") + ".onnx"
+
+
 def onnx_file(run: Run) -> OnnxFile:
     """Return the forward pass of a run's last checkpoint, with what its numbers mean as metadata.
 
     Raises ValueError, in a sentence, where there is no checkpoint, and where the file would not
     answer as the model does.
     """
-    model, step = model_of(run)
-    experiment, data = run.experiment, carried(run.experiment)
-    src_len, tgt_len = longest(experiment, data)
-    facts = {**described(experiment, data), "name": run.meta.name, "step": str(step)}
-    return exported(model, data_shape(experiment), src_len=src_len, tgt_len=tgt_len, facts=facts)
+    return _file(str(run.folder), checkpoint_mark(run))
+
+
+@byte_cache.kept
+def _file(folder: str, mark: int) -> OnnxFile:
+    """Return the file of a run whose checkpoint has a mark, made once for all who ask."""
+    run = Run(Path(folder))
+    with place.below(run.folder.parent):
+        model, step = model_of(run)
+        experiment, data = run.experiment, carried(run.experiment)
+        src_len, tgt_len = longest(experiment, data)
+        facts = {**described(experiment, data), "name": run.meta.name, "step": str(step)}
+        shape = data_shape(experiment)
+    return exported(model, shape, src_len=src_len, tgt_len=tgt_len, facts=facts)
 
 
 def longest(experiment: Experiment, data: Carried) -> tuple[int, int]:

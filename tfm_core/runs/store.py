@@ -57,10 +57,12 @@ class RunStore:
         owner: str | None = None,
         group: str | None = None,
         state: State = "queued",
+        run_id: str | None = None,
     ) -> Run:
         """Make a run's folder, whole at once. Raises ValueError, in a sentence.
 
-        On a full disk the trash is emptied for it.
+        On a full disk the trash is emptied for it. run_id: a ``new_id`` that was noted before, so
+        that whoever is killed meanwhile finds the run again.
         """
         grouped = labels.a_group(group)
         name = labels.a_name(name or experiment.task.facts.label)
@@ -72,7 +74,7 @@ class RunStore:
             if grouped is not None:
                 labels.write(folder, Labels(group=grouped))
 
-        return self._add(write)
+        return self._add(write, run_id)
 
     def list(self) -> list[Run]:
         """Return all runs, newest first, the damaged too (see ``Run.problem``). Never raises.
@@ -286,10 +288,10 @@ class RunStore:
             raise StudentError("This run comes with the app and cannot be {verb}.", verb=verb)
         return run
 
-    def _add(self, write: Callable[[Path], None]) -> Run:
+    def _add(self, write: Callable[[Path], None], run_id: str | None = None) -> Run:
         """Make a run in a folder that no list shows until ``write`` has filled it."""
         self.root.mkdir(parents=True, exist_ok=True)
-        name = _new_id()
+        name = run_id or new_id()
         draft = self.root / f"{DRAFT}{name}"
 
         def made() -> None:
@@ -358,7 +360,8 @@ def _folders(root: Path) -> list[Path]:
         return []
 
 
-def _new_id() -> str:
+def new_id() -> str:
+    """Return an id that nobody has and nobody guesses."""
     # letters and digits only: a leading "-" would read as an option on a command line, and
     # Streamlit's components refuse a key that holds "__"
     return "".join(secrets.choice(_LETTERS) for _ in range(_ID_LENGTH))

@@ -15,6 +15,7 @@ import pytest
 
 from pages.components import film as component
 from pages.components.film import MOST_BYTES, Asked, Film
+from pages.film import WRONG_INPUT, main
 from pages.ui import film as films
 from tests.pages.learned_runs import learned_run
 from tests.pages.made_runs import made_run
@@ -119,3 +120,12 @@ def test_the_size_of_a_model_is_known_before_it_is_made() -> None:
     assert policy(page)["script-src"].endswith("'wasm-unsafe-eval'")
     assert parts(page)["model"] == onnx
     assert parts(page)["runtime"].startswith(b"\0asm")
+
+
+def test_the_command_line_writes_the_page(store, tmp_path, monkeypatch, capsys) -> None:
+    run = learned_run(store, "reverse")
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    assert main([run.id, "--out", str(tmp_path / "one.html")]) == 0
+    assert (tmp_path / "one.html").read_bytes() == films.film(run, with_model=False)
+    assert main([run.id, "--model"]) == WRONG_INPUT
+    assert "no checkpoint" in capsys.readouterr().err

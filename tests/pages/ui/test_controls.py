@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import controls, drafts, forecast, state, url_config
+from pages.ui import controls, draft_history, drafts, forecast, state, url_config
 from pages.ui.controls import KEY
 from pages.ui.drafts import Draft
 from pages.ui.fields import settings_of
+from tests.pages.made_runs import made_run
+from tfm_core import made_with
 from tfm_core.config import (
     FAMILIES,
     IMAGE_TASKS,
@@ -59,6 +64,11 @@ def said(app: AppTest) -> str:
 def key(app: AppTest, path: str) -> str:
     """Return the name of a setting's control in the edition that is on the screen."""
     return controls.key_of(path, app.session_state["draft"])
+
+
+def preset_box(app: AppTest):
+    (box,) = [one for one in app.selectbox if str(one.key).startswith("configure-preset")]
+    return box
 
 
 def start_button(app: AppTest):
@@ -186,15 +196,124 @@ def test_a_preset_survives_the_way_through_a_link(name) -> None:
     assert drafts.differences(back, values) == []
 
 
-def test_a_changed_preset_says_so_and_can_be_reset(train) -> None:
+def test_a_changed_setting_is_marked_and_can_be_reset_alone_or_with_all(train) -> None:
     app = train()
     app.selectbox(key="configure-preset").set_value("reverse").run()
-    assert "Changed" not in said(app)
+    assert not [one for one in app.button if str(one.key).startswith("reset:")]
     app.number_input(key=key(app, "model.d_model")).set_value(128).run()
-    assert "`d_model` 64 → 128" in said(app)
-    app.button(key="configure-reset").click().run()
+    app.number_input(key=key(app, "training.steps")).set_value(90).run()
+    assert app.button(key="reset:model.d_model").label == "d\\_model\\: back to 64"
+    assert "d\\_model 64 → 128" in said(app)
+    app.button(key="reset:model.d_model").click().run()
     assert app.number_input(key=key(app, "model.d_model")).value == 64
-    assert "Changed" not in said(app)
+    assert app.number_input(key=key(app, "training.steps")).value == 90
+    app.button(key="configure-reset").click().run()
+    assert app.number_input(key=key(app, "training.steps")).value == 700
+    assert not [one for one in app.button if str(one.key).startswith("reset:")]
+
+
+def test_changes_are_taken_back_and_made_again_one_by_one(train) -> None:
+    app = train()
+    undo, redo = "configure-undo", "configure-redo"
+    assert app.button(key=undo).disabled
+    assert app.button(key=redo).disabled
+    begun = dict(app.session_state["draft"].values)
+    app.number_input(key=key(app, "model.d_ff")).set_value(192).run()
+    app.button_group(key=key(app, "model.family")).set_value("decoder-only").run()
+    app.selectbox(key="configure-preset").set_value("copy").run()
+    for _n in range(2):
+        app.button(key=undo).click().run()
+    assert preset_box(app).value == state.FIRST_PRESET
+    assert app.number_input(key=key(app, "model.d_ff")).value == 192
+    app.button(key=undo).click().run()
+    assert drafts.differences(app.session_state["draft"].values, begun) == []
+    assert app.button(key=undo).disabled
+    for _n in range(3):
+        app.button(key=redo).click().run()
+    assert app.button(key=redo).disabled
+    assert preset_box(app).value == "copy"
+    app.button(key=undo).click().run()
+    app.number_input(key=key(app, "training.steps")).set_value(77).run()
+    assert app.button(key=redo).disabled  # what was taken back is another story now
+
+
+def test_only_so_many_changes_are_kept(train) -> None:
+    app = train()
+    app.number_input(key=key(app, "training.steps")).set_value(1).run()
+    draft = app.session_state["draft"]
+    found = draft_history.History()
+    for _n in range(3 * draft_history.MOST):
+        found = found.changed(draft)
+    assert len(found.past) == draft_history.MOST
+
+
+def test_a_reset_of_a_draft_that_is_gone_is_ignored(train, monkeypatch) -> None:
+    app = train()
+    app.number_input(key=key(app, "model.d_ff")).set_value(192).run()
+    draft = app.session_state["draft"]
+    session = {"draft": draft}
+    monkeypatch.setattr(controls.st, "session_state", session)
+    controls._reset("model.d_ff", (99, 0, 0))
+    controls._reset("model.n_layers", draft.edition)  # which is as it was
+    monkeypatch.undo()
+    assert session == {"draft": draft}
+
+
+def test_a_change_says_what_it_does_to_the_size_and_the_time(train) -> None:
+    app = train()
+    assert "Change a setting: here you see" in said(app)
+    app.number_input(key=key(app, "model.n_layers")).set_value(4).run()
+    forecast.wait()
+    app.run()
+    head = f"**Layers {FIRST_MODEL.n_layers} → 4**"
+    (line,) = [one for one in said(app).splitlines() if one.startswith(head)]
+    assert re.search(r"parameters [\d,]+ → \*\*[\d,]+\*\* \(\+\d+ %\)", line)
+    assert "memory of a step" in line
+    assert re.search(r"time .* → .*\(\+\d+ %\)", line)
+    app.number_input(key=key(app, "seed")).set_value(5).run()
+    forecast.wait()
+    app.run()
+    assert "**Seed 0 → 5**: parameters, memory of a step, time unchanged" in said(app)
+    assert re.search(r"\*\*All 2 changes\*\*: parameters \+\d+ % · memory", said(app))
+
+
+def test_what_runs_reached_that_differ_in_that_setting_alone_is_said(train, store) -> None:
+    draft = PRESETS["copy"].experiment
+    for n_heads, share, seed in ((4, 0.5, 0), (4, 0.7, 1), (4, 0.9, 2), (8, 0.25, 3)):
+        model = draft.model.replace(n_heads=n_heads).model_dump()
+        _finished(store, draft.replace(model=model, seed=seed), share)
+    wide = draft.replace(model=draft.model.replace(d_model=96, n_heads=8).model_dump())
+    _finished(store, wide, 1.0)  # differs in more than one
+    app = train({"preset": "copy"})
+    assert draft.model.n_heads == 4
+    app.number_input(key=key(app, "model.n_heads")).set_value(8).run()
+    assert (
+        "whole sequences right: **25.0 %** with 8 (1 run) · **70.0 %** with 4 (median of 3 runs)"
+        in said(app)
+    )
+    app.number_input(key=key(app, "model.n_heads")).set_value(2).run()
+    assert "no run yet with 2 · **25.0 %** with 8 (1 run)" in said(app)
+    app.number_input(key=key(app, "training.steps")).set_value(71).run()
+    assert "Runs here" not in said(app)
+
+
+def _finished(store, experiment, share) -> None:
+    run = made_run(store, experiment=experiment)
+    line = {"event": "measured", "step": 97, "split": "test", "accuracy": 1.0}
+    with (run.folder / "events.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line | {"sequence_accuracy": share}) + "\n")
+
+
+def test_a_link_from_elsewhere_says_once_why_its_curve_may_differ(train) -> None:
+    made = str(replace(made_with.here(), torch="2.9.1"))
+    app = train({"v": "1", "preset": "copy", "model.n_heads": "2", "made": made})
+    assert "made with PyTorch 2\\.9\\.1" in said(app).replace("2.9.1", "2\\.9\\.1")
+    app.run()
+    assert "This link was made with" in said(app)
+    app.button(key="link-made-hide").click().run()
+    assert "This link was made with" not in said(app)
+    ours = train({"v": "1", "preset": "copy", "made": str(made_with.here())})
+    assert "This link was made with" not in said(ours)
 
 
 def test_weight_decay_follows_the_optimiser_until_it_is_typed(train) -> None:

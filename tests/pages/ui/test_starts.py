@@ -21,15 +21,15 @@ Press = Callable[..., AppTest]
 
 
 def train(experiments, device):  # a script of its own, which knows no types
-    from pages.ui import starts
+    from pages.ui import seed_button, starts
 
-    starts.train_seeds([starts.Start(one, device) for one in experiments])
+    seed_button.draw(lambda: [starts.Start(one, device) for one in experiments], key="of-test")
 
 
 def train_run(run):
-    from pages.ui import starts
+    from pages.ui import seed_button, starts
 
-    starts.train_seeds([starts.of_run(run)])
+    seed_button.draw(lambda: [starts.of_run(run)], key="of-test")
 
 
 @pytest.fixture
@@ -49,12 +49,13 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def press(script: Callable[..., None], *args: object, n: int | None = None) -> AppTest:
-    """Run a script as if one had pressed, with a number of seeds."""
+    """Press the button of a script, with a number of seeds."""
     app = AppTest.from_function(script, args=args, default_timeout=180)
     app.session_state["visitor_token"] = TOKEN
     if n is not None:
         app.session_state[starts.SEEDS] = n
     app.run()
+    app.button(key="of-test-seeds").click().run()
     assert not app.exception
     return app
 

@@ -128,6 +128,20 @@ def arrays(own: OwnSet) -> Kept:
     return kept
 
 
+def as_pictures(own: OwnSet) -> Pictures:
+    """Return a set as it could be read from a zip. Raises SetDamaged, in a sentence."""
+    kept, classes = arrays(own), tuple(own.details["classes"])
+    by_file = own.split.get("by") == "file"
+    names = tuple(
+        f"{PARTS[part]}/{classes[label]}/{at:05}.png"
+        if by_file
+        else f"{classes[label]}/{at:05}.png"
+        for at, (label, part) in enumerate(zip(kept.labels, kept.parts, strict=True), 1)
+    )
+    parts = kept.parts if by_file else None
+    return Pictures(kept.images, kept.labels, classes, names, parts)
+
+
 def is_sound(details: object) -> bool:
     """Say whether what a set says of its pictures can be so."""
     if not isinstance(details, dict):

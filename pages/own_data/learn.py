@@ -1,0 +1,69 @@
+"""Train on it: what is proposed for a set, how long it takes here, and a button to start each."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import page_table, run_actions, run_time, show, state
+from pages.ui.typed import escape
+from tfm_core.data.own import pictures_task
+from tfm_core.data.own.pictures_task import Proposal
+from tfm_core.data.own.sets import OwnSet
+
+PROPOSALS = {"pictures": pictures_task.proposals}
+
+
+def heading(own: OwnSet) -> None:
+    """Show what a set is called, and how much of it is for what."""
+    counts = own.counts
+    words = (
+        _("{train} to learn from, {validation} to watch it, {test} to test it once at the end.")
+        if counts.get("validation")
+        else _("{train} to learn from and to watch it, {test} to test it once at the end.")
+    )
+    numbers = {part: f"{counts.get(part, 0):,}" for part in ("train", "validation", "test")}
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.header(escape(own.name), anchor=False, width="content")
+        st.caption(words.format(**numbers), width="stretch")
+
+
+def offers(own: OwnSet) -> None:
+    """Show the proposals side by side, each with its time."""
+    try:
+        found = PROPOSALS[own.kind](own)
+    except ValueError as error:
+        show.problem(error)
+        return
+    for column, proposal in zip(st.columns(len(found)), found, strict=True):
+        with column, st.container(border=True, gap="xsmall"):
+            _offer(own, proposal, is_first=proposal.name == "usual")
+
+
+def _offer(own: OwnSet, proposal: Proposal, *, is_first: bool) -> None:
+    experiment = proposal.experiment
+    time = run_time.takes(experiment)
+    if st.button(
+        _("Train it: {label}").format(label=_(proposal.label)),
+        key=f"own-train-{proposal.name}",
+        type="primary" if is_first else "secondary",
+        icon=":material/play_arrow:",
+        width="stretch",
+    ):
+        run = run_actions.begin(experiment, name=own.name)
+        if run is not None:
+            run_actions.watch(run)
+    steps = f"{experiment.training.steps:,}"
+    st.caption(
+        f"**{_('{steps} steps, {time}').format(steps=steps, time=time)}**. {_(proposal.why)}"
+    )
+    if st.button(
+        _("Set up: {label}").format(label=_(proposal.label)),
+        key=f"own-form-{proposal.name}",
+        type="tertiary",
+        icon=":material/tune:",
+        help=_("Fills the form of the Train page with this, to change before it starts."),
+    ):
+        state.set_draft(experiment.model_dump())
+        state.set_current_run(None)
+        st.switch_page(page_table.path_of("train"))

@@ -1,0 +1,25 @@
+"""Which kind of data and which set the page on own data shows, in its address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pages.i18n import N_
+from pages.ui import view_link
+from pages.ui.view_link import Text
+
+KIND = view_link.named(
+    "kind",
+    {"pictures": N_("Pictures")},
+    first="pictures",
+    key="own-data-kind",
+)
+SET = Text("set", first="", key="own-data-set", most=40)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDataView:
+    """What the page shows; without a set the newest one of its kind, or that of the app."""
+
+    kind: str = view_link.linked(KIND)
+    set: str = view_link.linked(SET)

@@ -1,0 +1,34 @@
+"""Own data: take in what one has, look at it, keep it, and learn it like any other task."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.own_data import learn, pictures, shelf, state
+from pages.own_data.link import KIND
+from pages.ui import show, view_link
+
+VIEWS = {"pictures": pictures}
+
+
+def page() -> None:
+    """Show what is taken in beside what was read of it, or a set that is kept."""
+    show.header("own-data")
+    kind = view_link.choice(_("What you have"), KIND, is_labelled=False)
+    view = VIEWS[kind]
+    own = state.chosen(shelf.sets(kind))
+    left, right = st.columns([2, 5], gap="medium")
+    with left:
+        draft = view.add()
+        shelf.rows(kind, None if draft is not None else own)
+    with right:
+        if draft is not None:
+            view.preview(draft)
+        elif own is not None:
+            learn.heading(own)
+            learn.offers(own)
+            view.look(own)
+
+
+page()

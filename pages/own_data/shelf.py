@@ -1,0 +1,117 @@
+"""The sets that one keeps, with their size: to look at, to remove, to bring back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.own_data import state
+from pages.ui import runs_access, show, visitors
+from pages.ui import state as session
+from pages.ui.typed import escape
+from tfm_core.data.own import sets as own_data
+from tfm_core.data.own.sets import OwnSet, Prepared
+from tfm_core.runs import own_sets, settings
+
+
+def sets(kind: str) -> list[OwnSet]:
+    """Return the sets of a kind that a visitor may see, newest first, then those of the app."""
+    kept = own_sets.listed(runs_access.store(), visitors.visitor())
+    return [own for own in [*kept, *own_data.examples()] if own.kind in (kind, "")]
+
+
+def rows(kind: str, shown: OwnSet | None) -> None:
+    """Show the sets of a kind, a row each, and what was removed."""
+    st.header(_("Sets here"), anchor=False, help=_("They lie on this machine and never leave it."))
+    with st.container(gap="xsmall"):
+        for own in sets(kind):
+            _row(own, is_shown=shown is not None and own.id == shown.id)
+        for own in own_sets.removed(runs_access.store(), visitors.visitor())[:3]:
+            if own.kind == kind:
+                _gone(own)
+
+
+def keep(prepare: Callable[[], Prepared]) -> None:
+    """Keep a set and look at it; says why where that cannot be, and what was read stays."""
+    try:
+        own = own_sets.keep(
+            prepare(),
+            store=runs_access.store(),
+            visitor=visitors.visitor(),
+            settings=settings.read(),
+        )
+    except (ValueError, OSError) as error:
+        session.notify(_(error))
+        return
+    state.begin_anew()
+    state.pick(own.id)
+
+
+def _row(own: OwnSet, *, is_shown: bool) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.button(
+            escape(own.name),
+            key=f"own-look-{own.id}",
+            type="secondary" if is_shown else "tertiary",
+            icon=":material/check:" if is_shown else ":material/database:",
+            disabled=own.problem is not None,
+            help=None if own.problem is None else escape(own.problem),
+            on_click=_look,
+            args=(own.id,),
+        )
+        st.caption(_facts(own), width="stretch")
+        if not own.is_example:
+            st.button(
+                _("Remove {name}").format(name=escape(own.name)),
+                key=f"own-remove-{own.id}",
+                icon=":material/delete:",
+                type="tertiary",
+                on_click=partial(_remove, own.id),
+            )
+
+
+def _facts(own: OwnSet) -> str:
+    n = sum(own.counts.values())
+    if own.problem is not None:
+        return _("damaged")
+    whose = _("comes with the app") if own.is_example else show.ago(own.kept) if own.kept else ""
+    parts = [_("{n} examples").format(n=f"{n:,}"), show.size(own.n_bytes), whose]
+    return " · ".join(part for part in parts if part)
+
+
+def _gone(own: OwnSet) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(_("Removed *{name}*.").format(name=escape(own.name)))
+        st.button(
+            _("Undo: {name}").format(name=escape(own.name)),
+            key=f"own-undo-{own.id}",
+            icon=":material/undo:",
+            type="tertiary",
+            on_click=partial(_undo, own.id),
+        )
+
+
+def _look(set_id: str) -> None:
+    state.begin_anew()
+    state.pick(set_id)
+
+
+def _remove(set_id: str) -> None:
+    try:
+        own_sets.remove(set_id, store=runs_access.store(), visitor=visitors.visitor())
+    except (ValueError, OSError) as error:
+        session.notify(_(error))
+        return
+    state.pick("")
+
+
+def _undo(set_id: str) -> None:
+    try:
+        own_sets.undo(set_id, store=runs_access.store(), visitor=visitors.visitor())
+    except (ValueError, OSError) as error:
+        session.notify(_(error))
+        return
+    state.pick(set_id)

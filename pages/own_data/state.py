@@ -1,0 +1,64 @@
+"""What the page remembers: the set that is looked at, and what was read of an upload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeVar, cast
+
+import streamlit as st
+
+from pages.own_data.link import SET
+from pages.ui import view_link
+from tfm_core.data.own.sets import OwnSet
+
+_READ = "own-data-read"
+_UPLOADS = "own-data-uploads"  # how many sets were kept: the next upload begins empty
+
+T = TypeVar("T")
+
+
+def chosen(sets: Sequence[OwnSet]) -> OwnSet | None:
+    """Return the set to look at: the link's or the last chosen, else the first there is."""
+    problem = view_link.receive(SET)
+    view_link.warn(problem)
+    wanted = st.session_state[SET.key]
+    own = next((one for one in sets if one.id == wanted), None)
+    if own is None and wanted:
+        view_link.forget([SET])
+        st.session_state[SET.key] = ""
+    view_link.say(SET, "" if own is None else own.id)
+    return own or next((one for one in sets if one.problem is None), None)
+
+
+def pick(set_id: str) -> None:
+    """Look at a set from the next drawing on."""
+    st.session_state[SET.key] = set_id
+    view_link.put({SET.query: set_id or None})
+
+
+def upload_key(name: str) -> str:
+    """Return the key of a field that takes data, which is a new one after a set was kept."""
+    return f"own-data-{name}-{st.session_state.get(_UPLOADS, 0)}"
+
+
+def begin_anew() -> None:
+    """Empty the fields that take data."""
+    st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
+    st.session_state.pop(_READ, None)
+
+
+def read_once(what: Hashable, work: Callable[[], T]) -> T:
+    """Return what ``work`` makes of an upload, made once as long as ``what`` is the same.
+
+    One answer is kept a session: pictures are large. Raises what the work raises, then too.
+    """
+    known: tuple[Hashable, Any, ValueError | None] | None = st.session_state.get(_READ)
+    if known is None or known[0] != what:
+        try:
+            known = (what, work(), None)
+        except ValueError as error:
+            known = (what, None, error.with_traceback(None))
+        st.session_state[_READ] = known
+    if known[2] is not None:
+        raise known[2]
+    return cast(T, known[1])

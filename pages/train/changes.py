@@ -1,0 +1,203 @@
+"""The changes strip: what the last change does, what runs say of it, and the ways back.
+
+It stays in sight below the frame's strip while the settings scroll by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.i18n import _, ngettext
+from pages.train import earlier, effects
+from pages.ui import controls, drafts, state
+from pages.ui.draft_history import Moment
+from pages.ui.drafts import Checked, Draft
+from pages.ui.fields import Setting
+from pages.ui.typed import escape
+from tfm_core.config import FAMILIES, TASK_FACTS, ConfigError, Experiment
+
+_LOOK_AGAIN = 0.3  # seconds
+_MOST_NAMED = 3
+_SIDE_EFFECT = "training.weight_decay"  # follows the optimiser
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The last change: the experiment before it, and the paths at which the two differ."""
+
+    before: Experiment
+    paths: tuple[str, ...]
+
+    @property
+    def path(self) -> str | None:
+        """The one setting that was changed, or None where there are several."""
+        own = [path for path in self.paths if path != _SIDE_EFFECT] or list(self.paths)
+        return own[0] if len(own) == 1 else None
+
+
+def strip(
+    checked: Checked, settings: Mapping[str, Setting], *, threads: int, begun_as: str
+) -> None:
+    """Draw the strip. settings: those on the page, by path; begun_as: what Reset goes back to."""
+    paths = drafts.changed(checked)
+    with st.container(key="changes"):
+        with st.container(horizontal=True, vertical_alignment="center", key="changes-buttons"):
+            _buttons(checked, settings, paths, begun_as)
+        with st.container(key="changes-words", gap=None):
+            _effect(checked, settings, paths, threads)
+
+
+def _buttons(
+    checked: Checked, settings: Mapping[str, Setting], paths: list[str], begun_as: str
+) -> None:
+    history = state.history()
+    st.button(
+        _("Undo"),
+        icon=":material/undo:",
+        key="configure-undo",
+        disabled=not history.past,
+        help=_("Take back the last change of the configuration."),
+        on_click=state.undo,
+    )
+    st.button(
+        _("Redo"),
+        icon=":material/redo:",
+        key="configure-redo",
+        disabled=not history.future,
+        help=_("Make the change again that was taken back last."),
+        on_click=state.redo,
+    )
+    st.button(  # also for what is typed and was not sent yet: the server knows nothing of it
+        _("Reset all"),
+        icon=":material/restart_alt:",
+        key="configure-reset",
+        help=_("Set everything back to {begun}.").format(begun=begun_as),
+        on_click=_reset_all,
+    )
+    n = len(paths)
+    label = ngettext("{n} change", "{n} changes", n).format(n=n) if n else _("No changes")
+    with st.popover(label, icon=":material/edit:", key="configure-changes", disabled=not n):
+        st.markdown(_("What differs from {begun}:").format(begun=escape(begun_as)))
+        for path in paths:
+            _row(path, checked, settings)
+
+
+def _reset_all() -> None:
+    state.set_draft(state.current_draft().begun)
+
+
+def _row(path: str, checked: Checked, settings: Mapping[str, Setting]) -> None:
+    """Draw one difference and the button that undoes it."""
+    begun = checked.draft.begun if path in _NAMES else checked.reference
+    words = _difference(path, begun, checked.draft.values, settings)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(words, width="stretch")
+        label = _("Reset {label}").format(label=escape(_label(path, settings)))
+        controls.reset_button(f":orange[{label}]", path, checked, key=f"listed-reset:{path}")
+
+
+def _effect(
+    checked: Checked, settings: Mapping[str, Setting], paths: list[str], threads: int
+) -> None:
+    """Say what the last change does, and, where there are more, what all of them do."""
+    experiment = checked.experiment
+    if experiment is None:
+        st.caption(_("What it does is said once the configuration fits together."))
+        return
+    change = _last(checked.draft, state.history().past, experiment)
+    if change is None:
+        st.caption(
+            _(
+                "Change a setting: here you see what it does to parameters, memory and time, and "
+                "what runs on this machine reached with it."
+            )
+        )
+        return
+    begun = _parsed(checked.draft.begun)
+    asked = [effects.of_change(change.before, experiment)]
+    if begun is not None and begun != change.before and len(paths) > 1:
+        asked.append(effects.of_change(begun, experiment))
+    was_known = all(one.is_known for one in asked)
+    named = _named(change, change.before.model_dump(), checked.draft.values, settings)
+    in_all = _("All {n} changes").format(n=len(paths))
+
+    def effect() -> None:
+        if not was_known and all(one.is_known for one in asked):
+            state.draw_anew()
+        first, *rest = asked
+        lines = [f"**{named}**: {first.words(threads) or '…'}"]
+        lines += [f"**{in_all}**: {other.ratios(threads) or '…'}" for other in rest]
+        st.markdown("  \n".join(lines))
+
+    st.fragment(effect, run_every=None if was_known else _LOOK_AGAIN)()
+    if change.path in settings:
+        path = str(change.path)
+        values = [
+            drafts.get(checked.draft.values, path),
+            drafts.get(change.before.model_dump(), path),
+        ]
+        found = earlier.words(experiment, settings[path], values)
+        if found:
+            st.caption(found)
+
+
+def _last(draft: Draft, past: tuple[Moment, ...], experiment: Experiment) -> Change | None:
+    """Return the last change since the draft was begun; None where nothing was changed yet.
+
+    What did not fit together in between is passed over.
+    """
+    for moment in reversed(past):
+        if moment.base != draft.begun:
+            return None
+        before = _parsed(moment.values)
+        if before is not None and before != experiment:
+            paths = drafts.differences(draft.values, moment.values)
+            return Change(before, tuple(paths))
+    return None
+
+
+def _parsed(values: drafts.Values) -> Experiment | None:
+    try:
+        return Experiment.parse(values)
+    except ConfigError:
+        return None
+
+
+def _named(
+    change: Change, old: drafts.Values, new: drafts.Values, settings: Mapping[str, Setting]
+) -> str:
+    """Return the last change in a few words: ``Heads 4 → 8``."""
+    for path, names in _NAMES.items():
+        if drafts.get(old, path) != drafts.get(new, path):
+            first, second = (names[drafts.get(values, path)].label for values in (old, new))
+            return f"{escape(_(first))} → {escape(_(second))}"
+    paths = [change.path] if change.path else list(change.paths)
+    words = [_difference(path, old, new, settings) for path in paths[:_MOST_NAMED]]
+    more = len(paths) - _MOST_NAMED
+    return ", ".join(words) + (_(" and {n} more").format(n=more) if more > 0 else "")
+
+
+def _difference(
+    path: str, old: drafts.Values, new: drafts.Values, settings: Mapping[str, Setting]
+) -> str:
+    label = escape(_label(path, settings))
+    if path in _NAMES:
+        first, second = (_NAMES[path][drafts.get(values, path)].label for values in (old, new))
+        return f"{label} {escape(_(first))} → {escape(_(second))}"
+    if path not in settings:
+        return _("another {label}").format(label=label)
+    first, second = (drafts.said(settings[path], drafts.get(one, path)) for one in (old, new))
+    return f"{label} {escape(first)} → {escape(second)}"
+
+
+def _label(path: str, settings: Mapping[str, Setting]) -> str:
+    if path in settings:
+        return _(settings[path].label)
+    known = {"model.family": _("Model family"), "task.name": _("Task"), "task.text": _("text")}
+    return known.get(path, path)
+
+
+_NAMES = {"model.family": FAMILIES, "task.name": TASK_FACTS}

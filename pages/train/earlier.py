@@ -1,0 +1,102 @@
+"""What runs on this machine reached with one value of a setting, and with another."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from pages.i18n import _, ngettext
+from pages.ui import drafts, runs_access, show, visitors
+from pages.ui.fields import Setting
+from pages.ui.typed import escape
+from tfm_core.config import Experiment
+from tfm_core.runs.reached import Ended, Reached, alike, ended, reached, settings_of
+from tfm_core.runs.run import Run
+
+_WHOLE = ("sequence", "blanks")
+"""Answers of which whole sequences are counted."""
+
+
+def words(experiment: Experiment, setting: Setting, values: Iterable[Any]) -> str:
+    """Return what runs that differ in one setting alone reached with each of some values.
+
+    Such as ``**97.1 %** with 8 (median of 3 runs) · **96.8 %** with 4 (1 run)``; empty where there
+    are none.
+    """
+    wanted = settings_of(experiment)
+    found: dict[str, tuple[list[float | None], int]] = {}
+    for run, known in _ended().of(runs_access.store().kept()):
+        if not alike(wanted, known.settings, setting.path) or not visitors.lists(run):
+            continue
+        value = repr(known.settings[setting.path])
+        shares, n_diverged = found.get(value, ([], 0))
+        shares = shares if known.diverged else [*shares, _share(run)]
+        found[value] = (shares, n_diverged + known.diverged)
+    groups = [(value, reached(*found.get(repr(value), ([], 0)))) for value in values]
+    if not any(group.n or group.n_diverged for _value, group in groups):
+        return ""
+    parts = [_said(escape(drafts.said(setting, value)), group) for value, group in groups]
+    return _("{what}: {parts}").format(what=_what(experiment), parts=" · ".join(parts))
+
+
+def _what(experiment: Experiment) -> str:
+    """Return what the share is of, as ``run_words.result`` counts it."""
+    answer = experiment.task.facts.answer
+    if answer in _WHOLE:
+        return _("Runs here, whole sequences right")
+    return _("Runs here, tokens right") if answer == "text" else _("Runs here, right answers")
+
+
+def _share(run: Run) -> float | None:
+    """Return the share of unseen examples that a run answers rightly, of the test where it has."""
+    curves = runs_access.curves(run)
+    column = "sequence_accuracy" if run.experiment.task.facts.answer in _WHOLE else "accuracy"
+    tested = curves.test.last(column)
+    return curves.validation.last(column) if tested is None else tested
+
+
+def _said(value: str, found: Reached) -> str:
+    """Return what runs with a value reached, in a few words."""
+    parts = []
+    if found.median is not None:
+        how = ngettext("{n} run", "median of {n} runs", found.n).format(n=found.n)
+        words = _("**{share}** with {value} ({how})")
+        parts.append(words.format(share=show.percent(found.median), value=value, how=how))
+    if found.n_diverged:
+        many = ngettext(
+            "{n} run with {value} diverged", "{n} runs with {value} diverged", found.n_diverged
+        )
+        parts.append(many.format(n=found.n_diverged, value=value))
+    return ", ".join(parts) or _("no run yet with {value}").format(value=value)
+
+
+class _Ended:
+    """The settings of runs that are over, each read once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[Path, tuple[int, Ended | None]] = {}
+
+    def of(self, runs: Iterable[Run]) -> list[tuple[Run, Ended]]:
+        with self._lock:
+            seen = [(run, self._look(run)) for run in runs]
+            self._known = {run.folder: look for run, look in seen}
+            return [(run, known) for run, (_changed, known) in seen if known is not None]
+
+    def _look(self, run: Run) -> tuple[int, Ended | None]:
+        """Return the settings of a run, and when its status had last changed."""
+        try:
+            changed = (run.folder / "status.json").stat().st_mtime_ns
+        except OSError:
+            changed = 0
+        known = self._known.get(run.folder)
+        return known if known is not None and known[0] == changed else (changed, ended(run))
+
+
+@st.cache_resource(show_spinner=False)
+def _ended() -> _Ended:
+    return _Ended()

@@ -1,0 +1,98 @@
+"""Which set of one's own a configuration learns from: chosen beside the task's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import controls, drafts, page_table, runs_access, state, visitors
+from pages.ui.drafts import Checked, Values
+from tfm_core.config.shape import patches_per_side
+from tfm_core.data.own import pictures_task
+from tfm_core.data.own import sets as own_data
+from tfm_core.data.own.sets import OwnSet
+from tfm_core.runs import own_sets
+
+TASKS: dict[str, tuple[str, Callable[[OwnSet], Any]]] = {
+    "own-pictures": ("pictures", pictures_task.task_of),
+}
+"""Of each task that learns a set: the kind of its sets, and what makes its settings of one."""
+
+_KEY = "own-set"
+
+
+def area(checked: Checked) -> None:
+    """Draw the choice of the set, where the task of the draft learns one."""
+    values = checked.draft.values
+    task = drafts.task_of(values)
+    if task not in TASKS:
+        return
+    known = sets(TASKS[task][0])
+    chosen = str(values["task"]["data"])
+    with st.container(border=True):
+        st.header(_("Data"), anchor=False)
+        key = f"{_KEY}-{chosen}"
+        if chosen not in known:
+            controls.complaint(
+                _("The set {data} is not on this machine; choose another one.").format(
+                    data=chosen[:40]
+                )
+            )
+        st.selectbox(
+            _("Set"),
+            list(known),
+            index=list(known).index(chosen) if chosen in known else None,
+            format_func=lambda set_id: _words(known[set_id]),
+            key=key,
+            on_change=_take,
+            args=(key,),
+        )
+        st.page_link(
+            page_table.path_of("own-data"),
+            label=_("Look at it, or add your own"),
+            icon=":material/upload_file:",
+            query_params={"kind": TASKS[task][0], **({"set": chosen} if chosen in known else {})},
+        )
+
+
+def sets(kind: str) -> dict[str, OwnSet]:
+    """Return the sets of a kind that a visitor may learn from, by id, the newest first."""
+    kept = own_sets.listed(runs_access.store(), visitors.visitor())
+    found = [own for own in [*kept, *own_data.examples()] if own.kind == kind]
+    return {own.id: own for own in found if own.problem is None}
+
+
+def with_set(values: Values, own: OwnSet) -> Values:
+    """Return a draft that learns another set; patches that would not divide it are resized."""
+    task = TASKS[drafts.task_of(values)][1](own)
+    fresh = task.model_dump()
+    moved = {name: values["task"][name] for name in ("shift", "rotation", "scale") if name in fresh}
+    values = {**values, "task": fresh | moved}
+    if own.kind != "pictures":
+        return values
+    try:
+        patches_per_side(task.image_size, drafts.get(values, "model.patch_size"))
+    except ValueError:
+        size = pictures_task.patch(task.image_size)
+        values = drafts.put(values, "model.patch_size", size)
+    return values
+
+
+def _take(key: str) -> None:
+    values = state.draft()
+    task = drafts.task_of(values)
+    own = sets(TASKS[task][0]).get(str(st.session_state.get(key))) if task in TASKS else None
+    if own is None:
+        return
+    try:
+        state.set_draft(with_set(values, own))
+    except ValueError as error:
+        state.notify(_(error))
+
+
+def _words(own: OwnSet) -> str:
+    n = sum(own.counts.values())
+    return _("{name}, {n} examples").format(name=own.name, n=f"{n:,}")

@@ -1,0 +1,61 @@
+"""“5 seeds”: the same again from other seeds, so that a figure gets the spread that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from pages.i18n import _, ngettext
+from pages.ui import show, starts
+from pages.ui.run_actions import Start
+from tfm_core.inspect.compare.seeds import FEWEST, MOST
+
+
+def draw(
+    what: Callable[[], Sequence[Start]],
+    *,
+    key: str,
+    disabled: bool = False,
+    on_refused: Callable[[BaseException], None] = show.problem,
+) -> None:
+    """Draw the button, and beside it how many seeds it asks for; a press trains what is missing.
+
+    what: the configurations, asked when it is pressed. on_refused: says why nothing could begin.
+    """
+    n = starts.n_seeds()
+    with st.container(horizontal=True, gap=None, width="content", key=f"seeds-{key}"):
+        pressed = st.button(
+            ngettext("{n} seed", "{n} seeds", n).format(n=n),
+            icon=":material/casino:",
+            key=f"{key}-seeds",
+            disabled=disabled,
+            help=_(
+                "Trains what is missing of {n} runs that differ in their seed alone, and compares "
+                "them: mean, spread, and the worst of them."
+            ).format(n=n),
+        )
+        with st.popover(f":gray[{_('How many seeds')}]", key=f"{key}-seeds-how-many"):
+            number = f"{key}-seeds-number"
+            st.session_state.setdefault(number, n)
+            st.number_input(
+                _("Seeds"),
+                FEWEST,
+                MOST,
+                key=number,
+                help=_("Runs of one configuration, those that are there counted."),
+                on_change=_take,
+                args=(number,),
+            )
+    found = what() if pressed else []
+    if found:
+        try:
+            starts.train_seeds(found)
+        except (ValueError, OSError) as error:
+            on_refused(error)
+
+
+def _take(key: str) -> None:
+    number = st.session_state.get(key)
+    if isinstance(number, int):
+        st.session_state[starts.SEEDS] = min(max(number, FEWEST), MOST)

@@ -1,0 +1,218 @@
+"""The page on own data: pictures are taken in, looked at, kept, learned, removed, brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import forecast
+from tests.data.own.files import idx, packed, png, stripes
+from tests.pages.opening import opened_at
+from tfm_core.config import Experiment, OwnPicturesTaskConfig, ViTConfig
+from tfm_core.data.own import sets
+from tfm_core.data.own.pictures import Form, read_pictures
+from tfm_core.data.own.pictures_set import Split, prepare
+from tfm_core.data.own.pictures_task import proposals
+from tfm_core.runs import own_sets
+from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.settings import Settings
+from tfm_core.runs.store import RunStore
+
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture(autouse=True)
+def _threads_end() -> Iterator[None]:
+    """Wait for what the form asks in the background: it imports torch."""
+    yield
+    forecast.wait()
+
+
+PAGE = "own_data/page.py"
+TOKEN = "a" * 43
+BARS = packed(stripes(15))
+ONE_CLASS = packed({f"cat/{n}.png": it for n, it in enumerate(stripes(15).values())})
+BLANK = png(np.ones((9, 9), np.uint8))
+ALL_THE_SAME = packed({f"{n % 2}/{n}.png": BLANK for n in range(30)})
+
+
+def words(app: AppTest) -> str:
+    groups = (app.main.markdown, app.main.caption, app.main.header, app.main.error)
+    return "\n".join(str(one.value).replace("\\", "") for group in groups for one in group)
+
+
+def taken_in(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
+    (field,) = app.main.file_uploader
+    field.set_value([(name, content, "") for name, content in files]).run()
+    assert not app.exception
+    return app
+
+
+def own_of(store: RunStore) -> list[sets.OwnSet]:
+    return sets.listed(store.root / "own-data")
+
+
+def kept(store: RunStore) -> sets.OwnSet:
+    """A set that nobody but the command line keeps."""
+    read = read_pictures([("bars.zip", BARS)], Form(size=32))
+    made = prepare(read, "Bars", Split())
+    return own_sets.keep(made, store=store, visitor=None, settings=Settings())
+
+
+def test_a_set_that_comes_along_is_looked_at_and_can_be_trained_at_once(open_page: Open) -> None:
+    app = open_page(PAGE)
+    assert not app.exception
+    assert "Four shapes" in words(app)
+    assert "204 to learn from and to watch it, 36 to test it once" in words(app)
+    assert not app.main.button(key="own-train-usual").disabled
+    assert any("steps, about" in caption.value for caption in app.main.caption)
+
+
+def test_one_press_trains_a_set(busy_queue: RunQueue, store: RunStore, open_page: Open) -> None:
+    app = open_page(PAGE)
+    app.button(key="own-train-quick").click().run()
+    assert not app.exception
+    (run,) = [run for run in store.list() if run.meta.name == "Four shapes"]
+    assert run.experiment.task == OwnPicturesTaskConfig().replace(shift=1.0)
+    assert app.title[0].value == "Four shapes"  # the Train page, where it waits
+
+
+def test_a_proposal_fills_the_form(store: RunStore, open_page: Open) -> None:
+    app = open_page(PAGE)
+    app.button(key="own-form-careful").click().run()
+    assert not app.exception
+    (example,) = [own for own in sets.examples() if own.kind == "pictures"]
+    asked = Experiment.parse(app.session_state["draft"].values)
+    assert asked == proposals(example)[2].experiment
+    assert app.selectbox(key="own-set-example-shapes").value == "example-shapes"
+
+
+def test_pictures_are_read_kept_removed_and_brought_back(store: RunStore) -> None:
+    app = taken_in(opened_at(PAGE, token=TOKEN), ("bars.zip", BARS))
+    said = words(app)
+    assert "Read from bars.zip" in said
+    assert "**30** pictures of **2** classes, 28 x 28 pixels, grey." in said
+    assert "30 of 30 pictures were resized to 28 x 28 pixels." in said
+    assert own_of(store) == []
+    app.button(key="own-data-keep").click().run()
+    assert not app.exception
+    (own,) = own_of(store)
+    assert (own.name, own.counts["test"]) == ("bars", 4)
+    assert own.id in app.query_params["set"]
+    assert "26 to learn from" in words(app)
+    app.button(key=f"own-remove-{own.id}").click().run()
+    assert own_of(store) == []
+    assert "Removed *bars*." in words(app)
+    app.button(key=f"own-undo-{own.id}").click().run()
+    assert [one.id for one in own_of(store)] == [own.id]
+
+
+def test_size_colour_and_split_change_what_is_kept(store: RunStore) -> None:
+    app = taken_in(opened_at(PAGE, token=TOKEN), ("bars.zip", BARS))
+    app.selectbox(key="own-data-size").set_value(40).run()
+    app.button_group(key="own-data-grey").set_value(False).run()
+    app.slider(key="own-data-share").set_value(40).run()
+    app.text_input(key="own-data-name-0").set_value("Many *bars*").run()
+    app.button(key="own-data-keep").click().run()
+    (own,) = own_of(store)
+    assert own.name == "Many *bars*"
+    assert own.counts["test"] == 12
+    assert own.details["size"] == 40
+    assert own.details["channels"] == 3
+
+
+def test_folders_that_name_the_test_are_followed_unless_a_seed_is_asked_for(
+    store: RunStore,
+) -> None:
+    files = {
+        path.replace("bars", part): content
+        for part, n in (("train", 15), ("test", 5))
+        for path, content in stripes(n, seed=n).items()
+    }
+    app = taken_in(opened_at(PAGE, token=TOKEN), ("bars.zip", packed(files)))
+    assert not app.main.slider
+    app.button(key="own-data-keep").click().run()
+    (own,) = own_of(store)
+    assert (own.counts["test"], own.split["by"]) == (10, "file")
+
+
+def test_idx_files_are_taken_in_together(store: RunStore) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (40, 9, 9))
+    files = ("images.idx", idx(images)), ("labels.gz", idx(np.arange(40) % 3, zipped=True))
+    app = taken_in(opened_at(PAGE, token=TOKEN), *files)
+    assert "**40** pictures of **3** classes" in words(app)
+
+
+def test_doubles_are_said_and_can_be_taken_out(store: RunStore) -> None:
+    files = stripes(15)
+    files["bars/lying/again.png"] = files["bars/lying/0.png"]
+    app = taken_in(opened_at(PAGE, token=TOKEN), ("bars.zip", packed(files)))
+    assert "1 pictures are there more than once" in words(app)
+    app.toggle(key="own-data-doubles").set_value(True).run()
+    assert "**30** pictures" in words(app)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("cat.txt", b"hello", "cat.txt is neither a zip of folders with pictures nor an IDX file."),
+        ("half.zip", BARS[:-90], "half.zip is not a whole zip"),
+        ("one.zip", ONE_CLASS, "there is nothing to tell apart"),
+        ("few.zip", packed(stripes(3)), "There are 6 pictures, but at least 24 are needed"),
+        ("same.zip", ALL_THE_SAME, "pictures are the same"),
+    ],
+)
+def test_what_cannot_be_learned_is_one_sentence_and_nothing_is_kept(
+    store: RunStore, name: str, content: bytes, said: str
+) -> None:
+    app = taken_in(opened_at(PAGE, token=TOKEN), (name, content))
+    assert said in words(app)
+    keys = {button.key: button for button in app.main.button}
+    assert "own-data-keep" not in keys or keys["own-data-keep"].disabled
+    assert own_of(store) == []
+
+
+def test_files_that_were_left_out_are_named(store: RunStore) -> None:
+    app = taken_in(
+        opened_at(PAGE, token=TOKEN), ("bars.zip", packed(stripes(15) | {"bars/a/b.txt": b"x"}))
+    )
+    assert "bars/a/b.txt: This file cannot be read as a picture" in words(app)
+
+
+def test_a_server_without_room_says_so_and_keeps_what_was_read(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFM_MAX_OWN_DATA", "0")
+    app = taken_in(opened_at(PAGE, token=TOKEN), ("bars.zip", BARS))
+    app.button(key="own-data-keep").click().run()
+    assert not app.exception
+    assert "This server takes no data of one's own" in " ".join(
+        str(element.value) for element in [*app.warning, *app.error, *app.info]
+    )
+    assert "Read from bars.zip" in words(app)
+
+
+def test_a_set_is_chosen_in_the_form_and_patches_follow_its_size(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = kept(store)
+    monkeypatch.setattr(own_sets, "listed", lambda store, visitor: [own])
+    app = opened_at("train/page.py", **{"task.name": "own-pictures"})
+    app.selectbox(key="own-set-example-shapes").set_value(own.id).run()
+    assert not app.exception
+    asked = Experiment.parse(app.session_state["draft"].values)
+    assert isinstance(asked.task, OwnPicturesTaskConfig)
+    assert isinstance(asked.model, ViTConfig)
+    assert (asked.task.data, asked.task.image_size, asked.model.patch_size) == (own.id, 32, 4)
+
+
+def test_a_configuration_whose_set_is_gone_says_so(store: RunStore) -> None:
+    values = Experiment.parse(
+        {"model": {"family": "vit"}, "task": {"kind": "own-pictures", "data": "0" * 20}}
+    )
+    app = opened_at("train/page.py", draft=values)
+    assert not app.exception
+    assert "The set 00000000000000000000 is not on this machine" in words(app)

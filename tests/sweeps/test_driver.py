@@ -1,0 +1,270 @@
+"""A sweep from its first suggestion to its end, with runs that a test ends as a worker would."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import pytest
+
+from tests.sweeps.made import (
+    HEADS,
+    RATES,
+    a_plan,
+    driven,
+    ended,
+    trains,
+    trials_of,
+    waiting,
+)
+from tfm_core.config import Experiment
+from tfm_core.runs import requests
+from tfm_core.runs.limits import Limits
+from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.status import write_status
+from tfm_core.runs.store import RunStore
+from tfm_core.sweeps import driver as driving
+from tfm_core.sweeps.driver import Driver, go_on, stop
+from tfm_core.sweeps.searches import PRUNINGS, SEARCHES
+from tfm_core.sweeps.space import Choices, Range, with_values
+from tfm_core.sweeps.store import Sweep
+
+
+def valley(experiment: Experiment) -> float:
+    """A loss that is lowest at a rate of 0.005 and with two heads."""
+    away = math.log10(experiment.training.learning_rate / 0.005)
+    return away**2 + 0.1 * abs(experiment.model.n_heads - 2) + 0.01
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_each_sampler_spends_the_budget_on_runs_that_can_be(
+    driver: Driver, store: RunStore, search: str
+) -> None:
+    widths = Range("model.d_ff", 8, 32, is_whole=True)
+    space = (RATES, widths) if search == "cma-es" else (RATES, HEADS)
+    sweep = driver.sweeps.create(a_plan(search=search, space=space, max_runs=9))
+    driven(driver, store, sweep, valley)
+
+    trials, runs = trials_of(sweep), store.list()
+    assert len(runs) == 9
+    assert {trial.run_id for trial in trials if trial.has_run} == {run.id for run in runs}
+    assert sweep.plan().reason == "Its budget of 9 runs is spent."
+    impossible = [trial for trial in trials if trial.values.get("model.n_heads") == 3]
+    assert all(trial.state == "failed" and "n_heads" in trial.why for trial in impossible)
+    assert not any(trial.has_run for trial in impossible)
+    for trial in trials:
+        if trial.has_run:
+            run = store.get(trial.run_id or "")
+            assert trial.value == pytest.approx(valley(run.experiment), rel=1e-6)
+            assert run.meta.name.startswith(f"Rates and heads {trial.number}: Learning rate ")
+    rates = {trial.values["training.learning_rate"] for trial in trials}
+    assert len(rates) == (3 if search == "grid" else len(trials))
+
+
+def test_a_grid_is_tried_once_and_ends(driver: Driver, store: RunStore) -> None:
+    space = (Choices("training.warmup", (0.0, 0.1)), Choices("model.n_heads", (1, 2, 3)))
+    sweep = driver.sweeps.create(a_plan(search="grid", space=space, max_runs=100))
+    driven(driver, store, sweep, valley)
+    assert sweep.plan().reason == "Every point of its grid was tried."
+    assert len(store.list()) == 4  # six points, and three heads cannot be
+    assert len(trials_of(sweep)) == 6
+
+
+def test_chance_in_a_small_space_ends_when_nothing_new_comes(
+    driver: Driver, store: RunStore
+) -> None:
+    space = (Choices("model.n_heads", (1, 2)),)
+    sweep = driver.sweeps.create(a_plan(space=space, max_runs=100))
+    driven(driver, store, sweep, valley, most=200)
+    assert len(store.list()) == 2
+    trials = trials_of(sweep)
+    again = [trial for trial in trials if trial.run_id is None]
+    assert len(again) >= driving.MOST_IDLE
+    assert all("The same as trial" in trial.why for trial in again)
+    assert "nothing new is expected" in (sweep.plan().reason or "")
+
+
+def test_as_many_runs_wait_as_may_train_at_once(driver: Driver, store: RunStore) -> None:
+    driver.sweeps.create(a_plan(at_once=3))
+    driver.look()
+    assert len(waiting(store)) == 3
+    driver.look()
+    assert len(waiting(store)) == 3
+
+
+def test_a_budget_of_minutes_counts_what_the_runs_trained(driver: Driver, store: RunStore) -> None:
+    sweep = driver.sweeps.create(a_plan(max_runs=None, max_minutes=1.25))
+    driven(driver, store, sweep, valley)  # each trains for half a minute
+    assert len(store.list()) == 3
+    assert sweep.plan().reason == "Its budget of 1.25 minutes is spent."
+
+
+def test_a_sweep_that_stops_takes_its_runs_along_and_goes_on_with_them(
+    driver: Driver, store: RunStore, sweep: Sweep
+) -> None:
+    driver.look()
+    (run,) = waiting(store)
+    sweep.change(stop)
+    driver.look()
+    assert run.status.state == "stopped"
+    driver.look()
+    assert sweep.plan().state == "stopped"
+    assert run.status.reason == "Stopped with its sweep, and goes on with it."
+    driver.look()
+    assert len(store.list()) == 1
+
+    sweep.change(go_on)
+    driver.look()
+    assert [one.id for one in waiting(store)] == [run.id]
+    driven(driver, store, sweep, valley)
+    (first, *_rest) = trials_of(sweep)
+    assert (first.state, first.run_id) == ("complete", run.id)
+
+
+def test_a_run_that_is_stopped_deleted_or_fails_costs_the_sweep_one_run(
+    driver: Driver, store: RunStore, sweep: Sweep
+) -> None:
+    driver.look()
+    waiting(store)[0].request("stop")
+    driver.look()
+    store.delete(waiting(store)[0].id)
+    driver.look()
+    ended(store, waiting(store)[0], state="failed", reason="The worker broke down: why.")
+    driver.look()
+    words = "The loss is not a number any more at step 3: training diverged."
+    ended(store, waiting(store)[0], state="failed", reason=words)
+    driver.look()
+    one, two, three, four, five = trials_of(sweep)
+    assert [trial.state for trial in (one, two, three)] == ["failed"] * 3
+    assert "Stopped" in one.why
+    assert two.why == "Its run was deleted."
+    assert three.why == "The worker broke down: why."
+    assert four.why == words
+    assert five.state == "running"
+
+
+def test_what_never_was_good_is_given_up_by_the_ordinary_stop(
+    driver: Driver, store: RunStore
+) -> None:
+    base = a_plan().base.replace(training={**a_plan().base.training.model_dump(), "steps": 40})
+    space = (RATES,)
+    sweep = driver.sweeps.create(a_plan(base=base, space=space, pruning="median", max_runs=6))
+    for _run in range(3):
+        driver.look()
+        ended(store, waiting(store)[0], loss=0.5)
+    driver.look()
+    (run,) = waiting(store)
+    trains(store, run, loss=2.0, step=4)
+    driver.look()
+    assert requests.take(run.folder) == []  # a quarter of the training is left in peace
+    trains(store, run, loss=2.0, step=20)
+    driver.look()
+    driver.look()
+    assert requests.take(run.folder) == ["stop"]
+    assert trials_of(sweep)[3].state == "running"  # until its run has ended
+
+    write_status(run.folder, dataclasses.replace(run.status, state="stopped"))
+    driver.look()
+    trial = trials_of(sweep)[3]
+    assert (trial.state, trial.value) == ("pruned", 2.0)
+    assert run.status.reason == trial.why
+    assert "Given up by its sweep at step 20" in trial.why
+    assert len(waiting(store)) == 1
+
+
+@pytest.mark.parametrize("pruning", PRUNINGS)
+def test_a_good_run_is_never_given_up(driver: Driver, store: RunStore, pruning: str) -> None:
+    plan = a_plan(space=(RATES,), pruning=pruning, max_runs=4)
+    sweep = driver.sweeps.create(plan)
+    driven(driver, store, sweep, lambda _experiment: 0.5)
+    assert {trial.state for trial in trials_of(sweep)} == {"complete"}
+
+
+def test_ranges_change_while_it_goes_on_and_what_is_known_is_kept(
+    driver: Driver, store: RunStore
+) -> None:
+    space = (Range("training.learning_rate", 0.001, 0.01), Choices("model.n_heads", (1, 2)))
+    base = with_values(a_plan().base, {"training.learning_rate": 0.0035})  # no point of the grid
+    sweep = driver.sweeps.create(a_plan(base=base, space=space, search="grid", max_runs=100))
+    driven(driver, store, sweep, valley)
+    assert len(store.list()) == 8
+
+    wider = (space[0], Choices("model.n_heads", (1, 2, 4)))
+    sweep.change(lambda plan: go_on(plan.replace(space=wider)))
+    driven(driver, store, sweep, valley)
+    assert len(store.list()) == 12  # the four new points alone
+    assert len({trial.run_id for trial in trials_of(sweep)}) == 12
+
+    narrower = (Choices("model.n_heads", (2, 4)),)
+    sweep.change(lambda plan: go_on(plan.replace(space=narrower)))
+    driven(driver, store, sweep, valley)
+    newest = [trial.values for trial in trials_of(sweep)[12:]]
+    assert newest == [{"model.n_heads": 2}, {"model.n_heads": 4}]
+    assert store.list()[0].experiment.training.learning_rate == 0.0035
+    best = min(trials_of(sweep), key=lambda trial: trial.value or 9)
+    assert best.number <= 14
+
+
+def test_a_line_that_is_full_is_waited_for(store: RunStore) -> None:
+    queue = RunQueue(store, max_running=1, warm=0, limits=Limits(max_queued=1))
+    driver = Driver(queue)
+    other = store.create(a_plan().base)
+    queue.submit(other)
+    sweep = driver.sweeps.create(a_plan())
+    driver.look()
+    assert driver.trouble(sweep.id) == "1 run waits already, and no more may; try again later."
+    assert trials_of(sweep) == []
+    ended(store, other)
+    driver.wake()
+    driver.look()
+    assert driver.trouble(sweep.id) is None
+    assert len(waiting(store)) == 1
+
+
+def test_what_the_host_does_not_allow_costs_no_run(store: RunStore) -> None:
+    driver = Driver(RunQueue(store, warm=0, limits=Limits(max_steps=7)))
+    space = (Choices("training.steps", (7, 70)),)
+    sweep = driver.sweeps.create(a_plan(space=space, search="grid"))
+    driven(driver, store, sweep, valley)
+    short, long = trials_of(sweep)
+    assert short.state == "complete"
+    assert long.why == "This run has 70 steps, but at most 7 are allowed here."
+    assert len(store.list()) == 1
+
+
+def test_a_server_that_only_shows_starts_nothing(store: RunStore) -> None:
+    driver = Driver(RunQueue(store, warm=0, limits=Limits(only_shows=True)))
+    sweep = driver.sweeps.create(a_plan())
+    driver.look()
+    assert "only shows what was trained" in (driver.trouble(sweep.id) or "")
+    assert trials_of(sweep) == []
+
+
+def test_two_servers_suggest_what_one_would(store: RunStore, queue: RunQueue) -> None:
+    one, other = Driver(queue), Driver(RunQueue(store, warm=0, limits=Limits()))
+    alone = one.sweeps.create(a_plan(search="tpe"))
+    driven(one, store, alone, valley)
+    shared = one.sweeps.create(a_plan(search="tpe"))
+    for _look in range(60):
+        for driver in (one, other):
+            driver.look()
+            for run in waiting(store):
+                ended(store, run, loss=valley(run.experiment))
+    assert shared.plan().state == "finished"
+    values = [[trial.values for trial in trials_of(sweep)] for sweep in (alone, shared)]
+    assert values[0] == values[1]
+
+
+def test_optuna_reads_the_journal_as_its_own(driver: Driver, store: RunStore, sweep: Sweep) -> None:
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    driven(driver, store, sweep, valley)
+    storage = JournalStorage(JournalFileBackend(str(sweep.journal)))
+    study = optuna.load_study(study_name=f"{sweep.id}-1", storage=storage)
+    assert study.direction.name == "MINIMIZE"
+    best = min(t.value for t in trials_of(sweep) if t.value is not None)
+    assert study.best_value == best
+    assert json.dumps(study.user_attrs["space"])

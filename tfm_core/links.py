@@ -1,0 +1,153 @@
+"""An experiment as a short link that can be shared: a preset, what differs from it, and by what.
+
+``?v=1&preset=translate~5c1f&model.n_heads=8&made=0.1.0-2.13.0-cpu-x86_64``. ``v`` is the version of
+this form; ``preset`` names the preset that every other setting is taken from, with a mark of what
+it was then; without one, what is not said is the default of the family and the task, as in links of
+``config.codec``, which go on to be read. ``made`` says by what (``made_with``). A pasted text is in
+no link.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tfm_core.config.codec import values_to_query
+from tfm_core.config.training import own_decay
+from tfm_core.made_with import MadeWith
+from tfm_core.presets import PRESETS
+from tfm_core.sentences import N_
+
+VERSION = 1
+VERSION_QUERY, PRESET_QUERY, MADE_QUERY = "v", "preset", "made"
+QUERIES = (VERSION_QUERY, PRESET_QUERY, MADE_QUERY)
+"""What a link says beside settings."""
+
+_DECAY, _OPTIMISER = "training.weight_decay", "training.optimizer"
+_SHOWN = 20  # characters of a link that a sentence repeats
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The preset that a link names, and a sentence where it can't be taken as it was meant."""
+
+    preset: str | None
+    problem: str | None = None
+
+
+def to_link(
+    values: Mapping[str, Any], *, made: MadeWith, preset: str | None = None
+) -> dict[str, str]:
+    """Return the query of a link for nested plain values, which need not make an experiment.
+
+    preset: the one to begin with, where it has the same family and task; without one, the nearest
+    is named where that is shorter than naming none. Raises KeyError for an unknown family or task.
+    """
+    plain = values_to_query(values)
+    if preset is not None and _fits(values, preset):
+        said = _beside(values, preset)
+    else:
+        fitting = [name for name in PRESETS if _fits(values, name)]
+        said = min([plain, *(_beside(values, name) for name in fitting)], key=_length)
+    return {VERSION_QUERY: str(VERSION), **said, MADE_QUERY: str(made)}
+
+
+def named(query: Mapping[str, str]) -> Named:
+    """Return the preset that a link names, if it does."""
+    if PRESET_QUERY not in query:
+        return Named(None)
+    name, tilde, mark = query[PRESET_QUERY].partition("~")
+    if name not in PRESETS:
+        return Named(
+            None,
+            N_(
+                "There is no preset “{name}” here; what the link does not say is at its default.",
+                name=name[:_SHOWN],
+            ),
+        )
+    if tilde and mark != _mark(name):
+        return Named(
+            name,
+            N_(
+                "The preset “{label}” has changed since this link was made; what the link does "
+                "not say is as it is in the preset now.",
+                label=PRESETS[name].label,
+            ),
+        )
+    return Named(name)
+
+
+def version_problem(query: Mapping[str, str]) -> str | None:
+    """Say, in a sentence, what is wrong with the version of a link; None where nothing is."""
+    text = query.get(VERSION_QUERY, str(VERSION))
+    if not (text.isascii() and text.isdecimal() and int(text[:9]) > 0):
+        return N_(
+            "The version of the link is “{text}”, but must be a whole number from 1 on; it is read "
+            "as one of version {version}.",
+            text=text[:_SHOWN],
+            version=VERSION,
+        )
+    if len(text) > 9 or int(text) > VERSION:
+        return N_(
+            "This link was made by a newer release of the app (its form has version {text}, and "
+            "{version} is known here); what can be understood of it is set.",
+            text=text[:_SHOWN],
+            version=VERSION,
+        )
+    return None
+
+
+def begun(preset: str, optimizer: str | None = None) -> dict[str, Any]:
+    """Return the values of a preset, with another optimiser where the link says one.
+
+    A weight decay that is the optimiser's own follows it.
+    """
+    values = PRESETS[preset].experiment.model_dump()
+    training = values["training"]
+    if optimizer is not None and training["weight_decay"] == own_decay(training["optimizer"]):
+        training |= {"optimizer": optimizer, "weight_decay": own_decay(optimizer)}
+    return values
+
+
+def _fits(values: Mapping[str, Any], preset: str) -> bool:
+    experiment = PRESETS[preset].experiment
+    chosen = values["model"]["family"], values["task"]["name"]
+    return chosen == (experiment.model.family, experiment.task.name)
+
+
+def _beside(values: Mapping[str, Any], preset: str) -> dict[str, str]:
+    """Return what a link says of values that begin as a preset."""
+    base = begun(preset, values["training"]["optimizer"])
+    base["training"]["optimizer"] = PRESETS[preset].experiment.training.optimizer
+    said = {PRESET_QUERY: f"{preset}~{_mark(preset)}"}
+    for section in ("model", "task", "training"):
+        for name, value in values[section].items():
+            if name not in _NOT_SAID and base[section].get(name) != value:
+                said[f"{section}.{name}"] = _text(value)
+    if values["seed"] != base["seed"]:
+        said["seed"] = _text(values["seed"])
+    return said
+
+
+_NOT_SAID = {"family", "kind", "name", "text"}
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _length(query: Mapping[str, str]) -> int:
+    return sum(len(name) + len(text) + 2 for name, text in query.items())
+
+
+@cache
+def _mark(preset: str) -> str:
+    """Return four digits that change where a preset says something else.
+
+    Of what differs from the defaults alone: a new setting, at its default, changes no preset.
+    """
+    said = sorted(values_to_query(PRESETS[preset].experiment.model_dump()).items())
+    return f"{zlib.crc32(repr(said).encode()) & 0xFFFF:04x}"

@@ -1,0 +1,99 @@
+"""With what a training is made: the app, PyTorch, the kind of device and of processor.
+
+The same experiment gives the same curve where all of these are the same; elsewhere sums are rounded
+in another order, which a training carries on.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+
+from tfm_core import __version__
+from tfm_core.sentences import N_
+
+_FORM = re.compile(r"([\w.]{1,24})-([\w.]{1,24})-(cpu\d{0,3}|cuda|mps)-(\w{1,16})", re.ASCII)
+_SAME = {"amd64": "x86_64", "arm64": "aarch64"}
+
+
+@dataclass(frozen=True, slots=True)
+class MadeWith:
+    """Versions, and where numbers are added up.
+
+    device: ``cpu``, ``cpu4`` with four threads, ``cuda`` or ``mps``; machine: ``x86_64``, ….
+    """
+
+    app: str
+    torch: str
+    device: str
+    machine: str
+
+    def __str__(self) -> str:
+        """Return it as a link says it: ``0.1.0-2.13.0-cpu-x86_64``."""
+        return f"{self.app}-{self.torch}-{self.device}-{self.machine}"
+
+
+def here(device: str = "cpu", threads: int = 1) -> MadeWith:
+    """Return what a training on a device of this machine is made with; torch is not loaded."""
+    kind = device.partition(":")[0]
+    if kind == "cpu" and threads > 1:
+        kind = f"cpu{threads}"
+    return MadeWith(__version__, _torch(), kind, _machine())
+
+
+def read(text: str) -> MadeWith | None:
+    """Return what a link says; None where it says nothing that can be understood."""
+    found = _FORM.fullmatch(text)
+    return None if found is None else MadeWith(*found.groups())
+
+
+def why_curves_differ(made: MadeWith, ours: MadeWith) -> str | None:
+    """Say why the curve of an experiment may differ here, in a sentence; None where it does not."""
+    if made == ours:
+        return None
+    parts = []
+    if made.app != ours.app:
+        parts.append(N_("version {there} of the app (here {here})", there=made.app, here=ours.app))
+    if made.torch != ours.torch:
+        parts.append(N_("PyTorch {there} (here {here})", there=made.torch, here=ours.torch))
+    if made.device != ours.device:
+        there, here_ = _device(made.device), _device(ours.device)
+        parts.append(N_("{there} (here {here})", there=there, here=here_))
+    if made.machine != ours.machine:
+        parts.append(N_("a processor {there} (here {here})", there=made.machine, here=ours.machine))
+    listed = parts[0]
+    for part in parts[1:]:
+        listed = N_("{first} and {second}", first=listed, second=part)
+    if made.app != ours.app:
+        return N_(
+            "This link was made with {parts}: what it says is set as it says, but the app has "
+            "changed since, and the curve may be another one.",
+            parts=listed,
+        )
+    return N_(
+        "This link was made with {parts}: the experiment is the same, but sums are rounded in "
+        "another order there, so the curve may drift away from the one that was shared.",
+        parts=listed,
+    )
+
+
+def _device(kind: str) -> str:
+    if kind.startswith("cpu") and kind != "cpu":
+        return N_("{n} CPU threads", n=kind.removeprefix("cpu"))
+    return {"cpu": N_("the CPU"), "cuda": N_("a CUDA GPU"), "mps": "MPS"}[kind]
+
+
+@lru_cache(maxsize=1)
+def _torch() -> str:
+    try:
+        return version("torch").partition("+")[0]
+    except PackageNotFoundError:  # it may lie on the path without being installed
+        return "0"
+
+
+def _machine() -> str:
+    name = re.sub(r"\W", "", platform.machine().lower(), flags=re.ASCII)[:16]
+    return _SAME.get(name, name) or "unknown"

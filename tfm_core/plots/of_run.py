@@ -1,0 +1,138 @@
+"""Figures of a run for a notebook: what ``runs.open`` gives in, a plotly figure that shows itself.
+
+from tfm_core.plots import of_run
+of_run.curves(run, "accuracy")
+of_run.attention(run.attention(layer=0), head=1)
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from tfm_core.plots.attention import SCALES, head_map, short, top_of
+from tfm_core.plots.curves import Measurements, learning_curve
+from tfm_core.plots.palette import BACKGROUNDS
+from tfm_core.plots.template import template
+from tfm_core.probe.labels import KINDS
+from tfm_core.runs.notebook import Attention, OpenedRun
+from tfm_core.sentences import N_, StudentError
+
+Quantity = Literal["loss", "accuracy", "sequence_accuracy"]
+_TITLES: dict[Quantity, str] = {
+    "loss": N_("loss (nats)"),
+    "accuracy": N_("accuracy"),
+    "sequence_accuracy": N_("whole sequences right"),
+}
+_MOST_ACROSS = 4  # heads beside each other
+_CELL = 190  # pixels of a small map
+
+
+def curves(run: OpenedRun, quantity: Quantity = "loss", *, window: int = 20) -> go.Figure:
+    """Draw one quantity over the steps: each batch and their mean, validation, and the test.
+
+    window: how many batches the thick line averages. Raises ValueError for another quantity.
+    """
+    if quantity not in _TITLES:
+        raise StudentError(
+            "There is no curve of {quantity!r}; there is one of {known}.",
+            quantity=quantity,
+            known=", ".join(_TITLES),
+        )
+    found = run.run.curves()
+    if quantity == "sequence_accuracy":  # is not measured of a batch
+        none = np.empty(0, np.float32)
+        batches = Measurements(N_("training"), none, none)
+    else:
+        batches = Measurements(N_("training"), found.steps["step"], found.steps[quantity])
+    figure = learning_curve(
+        batches,
+        [Measurements(N_("validation"), found.validation["step"], found.validation[quantity])],
+        [Measurements(N_("test"), found.test["step"], found.test[quantity])],
+        y_title=_TITLES[quantity],
+        total_steps=run.status.total_steps or None,
+        window=window,
+        is_share=quantity != "loss",
+    )
+    return _shown(figure).update_layout(title={"text": run.name}, margin_t=64)
+
+
+def attention(found: Attention, head: int | None = None) -> go.Figure:
+    """Draw the heads of one layer: all of them small, or one large with its numbers.
+
+    Raises ValueError for the heads of several layers at once, and for a head that is not there.
+    """
+    if found.layer is None:
+        raise StudentError(
+            "These are the maps of all layers; ask for one, as in run.attention(layer=0)."
+        )
+    n_heads = len(found.weights)
+    if head is not None and not 0 <= head < n_heads:
+        raise StudentError(
+            "There is no head {head}; this layer has {n}, counted from 0.", head=head, n=n_heads
+        )
+    kind = KINDS[found.kind]
+    title = f"{kind.label}, layer {found.layer + 1}, step {found.step:,}"
+    if head is None:
+        return _grid(found, title)
+    figure = head_map(
+        found.weights[head],
+        found.query,
+        found.key,
+        f"{title}, head {head + 1}",
+        may_attend=found.may_attend,
+        query_title=kind.written if kind.is_named_by_written else kind.query,
+        key_title=kind.key,
+    )
+    return _shown(figure)
+
+
+def _grid(found: Attention, title: str) -> go.Figure:
+    n_heads = len(found.weights)
+    across = min(n_heads, _MOST_ACROSS)
+    down = -(-n_heads // across)
+    figure = make_subplots(
+        down,
+        across,
+        shared_xaxes=True,
+        shared_yaxes=True,
+        subplot_titles=[f"head {number}" for number in range(1, n_heads + 1)],
+        horizontal_spacing=0.02,
+        vertical_spacing=0.12 / down,
+    )
+    top = top_of(found.weights)
+    for number, weights in enumerate(found.weights):
+        figure.add_trace(
+            go.Heatmap(
+                z=weights,
+                coloraxis="coloraxis",
+                hovertemplate="query %{y}, key %{x}: %{z:.3f}<extra></extra>",
+            ),
+            number // across + 1,
+            number % across + 1,
+        )
+    ticks = {"tickmode": "array", "showgrid": False, "zeroline": False}
+    queries, keys = ([short(name) for name in names] for names in (found.query, found.key))
+    figure.update_yaxes(
+        **ticks, tickvals=list(range(len(queries))), ticktext=queries, autorange="reversed"
+    )
+    figure.update_xaxes(**ticks, tickvals=list(range(len(keys))), ticktext=keys, tickangle=-45)
+    return _shown(figure).update_layout(
+        title={"text": title},
+        coloraxis={
+            "colorscale": list(SCALES["light"]),
+            "cmin": 0,
+            "cmax": top,
+            "colorbar": {"title": {"text": N_("weight")}, "thickness": 12},
+        },
+        height=120 + _CELL * down,
+        margin={"l": 8, "r": 8, "t": 80, "b": 8},
+    )
+
+
+def _shown(figure: go.Figure) -> go.Figure:
+    """Give a figure the app's look, on a ground of its own: a notebook may be dark."""
+    return figure.update_layout(template=template("light"), paper_bgcolor=BACKGROUNDS["light"])

@@ -1,0 +1,85 @@
+"""Sets of one's own as figures: how many examples each class has, and how long texts are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from tfm_core.plots.palette import COLOURS
+from tfm_core.plots.png import picture_url
+from tfm_core.plots.positions import axes
+from tfm_core.sentences import N_
+
+PARTS = ("train", "validation", "test")
+_NAMES = {"train": N_("to learn from"), "validation": N_("validation"), "test": N_("test")}
+_PATTERNS = {"train": "", "validation": "/", "test": "x"}
+_MOST_BARS = 60
+MOST_STRIPS, _IN_STRIP, _GAP = 8, 12, 2
+
+
+def strips(
+    images: npt.NDArray[np.uint8], labels: npt.NDArray[np.int64], names: Sequence[str]
+) -> str:
+    """Return HTML: for each of the first classes a strip of its first pictures, and its name.
+
+    images: (N, C, height, width) uint8. labels: (N,) numbers of classes.
+    """
+    figures = []
+    for label, name in list(enumerate(names))[:MOST_STRIPS]:
+        members = np.flatnonzero(labels == label)
+        said = f"{escape(name)} · {len(members):,}"
+        figures.append(
+            f'<figure><img alt="{escape(name)}" src="{picture_url(_strip(images[members]))}">'
+            f"<figcaption>{said}</figcaption></figure>"
+        )
+    return f'{_STYLE}<div class="tfm-strips">{"".join(figures)}</div>'
+
+
+def _strip(images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return the first of some pictures side by side, uint8 (C, height, width)."""
+    n, channels, height, width = images[:_IN_STRIP].shape
+    strip = np.full((channels, height, max(1, n * (width + _GAP) - _GAP)), 127, np.uint8)
+    for at, image in enumerate(images[:_IN_STRIP]):
+        left = at * (width + _GAP)
+        strip[:, :, left : left + width] = image
+    return strip
+
+
+def balance(names: Sequence[str], table: npt.NDArray[np.int64]) -> go.Figure:
+    """Draw the examples of each class in each split, (classes, splits), one bar on the other.
+
+    Of very many classes the largest are drawn.
+    """
+    order = np.arange(len(names))
+    if len(names) > _MOST_BARS:
+        order = np.sort(table.sum(1).argsort(kind="stable")[::-1][:_MOST_BARS])
+    shown = [escape(names[at]) for at in order.tolist()]
+    figure = go.Figure(
+        [
+            go.Bar(
+                x=shown,
+                y=table[order, at],
+                name=f"{_NAMES[part]}: {int(table[:, at].sum()):,}",
+                marker={"color": COLOURS[part], "pattern": {"shape": _PATTERNS[part]}},
+                hovertemplate=N_("%{{x}}: %{{y:,}}<extra>{part}</extra>", part=_NAMES[part]),
+            )
+            for at, part in enumerate(PARTS)
+            if table[:, at].any()
+        ]
+    )
+    axes(figure, N_("class"), N_("examples"))
+    figure.update_xaxes(type="category")
+    return figure.update_layout(barmode="stack", height=240)
+
+
+_STYLE = """<style>
+.tfm-strips { display: grid; gap: 0.5rem 1.25rem; font-size: 0.875rem;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 22.5rem), 1fr)); }
+.tfm-strips figure { margin: 0; }
+.tfm-strips img { height: 2rem; max-width: 100%; object-fit: cover; object-position: left;
+  image-rendering: pixelated; display: block; border-radius: 0.25rem; }
+</style>"""

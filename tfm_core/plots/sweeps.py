@@ -1,0 +1,239 @@
+"""A sweep in figures: Optuna's own, of its trials, in the words and the look of the app."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import plotly.graph_objects as go
+
+from tfm_core.plots.palette import BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION
+from tfm_core.sentences import N_
+from tfm_core.sweeps import space as spaces
+from tfm_core.sweeps.objectives import RUNGS
+from tfm_core.sweeps.plan import Plan
+from tfm_core.sweeps.space import Range, Value
+from tfm_core.sweeps.study import Trial, distributions
+
+if TYPE_CHECKING:
+    import optuna
+
+ENOUGH = 4
+"""Trials that are over before it is said which settings mattered."""
+
+_SCALE = [(0.0, "#c79a4b"), (0.5, "#8aa89b"), (1.0, "#0f7f8f")]
+"""From the worst figure to the best; told apart with any common colour blindness."""
+_MARGIN = {"l": 56, "r": 16, "t": 12, "b": 48}
+
+
+def points(plan: Plan, most: int = 400) -> go.Figure:
+    """Draw the points of a plan's grid on its first two settings; one alone stands on a line."""
+    label = [spaces.label_of(plan.base, one.path) for one in plan.space]
+    paths = [one.path for one in plan.space]
+    grid = [point for point, _n in zip(spaces.grid(plan.space), range(most), strict=False)]
+    figure = go.Figure(
+        go.Scatter(
+            x=[_coordinate(point[paths[0]]) for point in grid],
+            y=[_coordinate(point[paths[1]]) if len(paths) > 1 else "" for point in grid],
+            mode="markers",
+            marker={"symbol": "circle-open", "size": 14, "color": BLUE, "line": {"width": 2}},
+            hovertext=[spaces.words(plan.base, point) for point in grid],
+            hoverinfo="text",
+        )
+    )
+    _axis(figure.update_xaxes, plan, 0, label)
+    if len(paths) > 1:
+        _axis(figure.update_yaxes, plan, 1, label)
+    figure.update_layout(height=300, margin=_MARGIN, showlegend=False)
+    return figure
+
+
+def figures(plan: Plan, trials: Sequence[Trial]) -> dict[str, go.Figure]:
+    """Return Optuna's figures of the trials, by name; those that can't be drawn yet are left out.
+
+    history, on-the-way, importance, parallel, contour, slice. Trials that lie outside the plan's
+    space, as it is now, are in the history alone.
+    """
+    import optuna
+    from optuna import visualization
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study, n_over = _study(plan, trials)
+    measured = [trial for trial in trials if trial.value is not None and trial.state == "complete"]
+    found: dict[str, go.Figure] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if measured:
+            found["history"] = history(plan, trials)
+        if any(trial.reports for trial in trials):
+            found["on-the-way"] = visualization.plot_intermediate_values(study)
+        if n_over >= 2:
+            found["slice"] = visualization.plot_slice(study, target_name=plan.looks_for.label)
+            found["parallel"] = visualization.plot_parallel_coordinate(
+                study, target_name=plan.looks_for.label
+            )
+        if n_over >= ENOUGH:
+            found["importance"] = visualization.plot_param_importances(study)
+            if len(plan.space) > 1:
+                found["contour"] = visualization.plot_contour(
+                    study, params=_foremost(study), target_name=plan.looks_for.label
+                )
+    for name, figure in found.items():
+        _dress(name, figure, plan)
+    return found
+
+
+def history(plan: Plan, trials: Sequence[Trial]) -> go.Figure:
+    """Draw what each trial came to, and the best so far, as Optuna does, by the app's numbers."""
+    import optuna
+    from optuna import visualization
+
+    study = optuna.create_study(direction=plan.looks_for.direction)
+    for trial in trials:  # all of them, so that the numbers are those of the list
+        is_over = trial.state == "complete" and trial.value is not None
+        study.add_trial(
+            optuna.trial.create_trial(
+                state=optuna.trial.TrialState.COMPLETE if is_over else optuna.trial.TrialState.FAIL,
+                value=trial.value if is_over else None,
+            )
+        )
+    figure = visualization.plot_optimization_history(study)
+    for trace in figure.data:
+        trace.x = [number + 1 for number in trace.x]
+    return figure
+
+
+def importances(plan: Plan, trials: Sequence[Trial]) -> dict[str, float]:
+    """Return how much each setting mattered, by its label; shares that sum to 1, none if unknown.
+
+    PED-ANOVA (Watanabe et al. 2023): how far the best tenth of the trials leaves what was drawn.
+    """
+    import optuna
+
+    study, n_over = _study(plan, trials)
+    if n_over < ENOUGH:
+        return {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return dict(optuna.importance.get_param_importances(study))
+
+
+def _study(plan: Plan, trials: Sequence[Trial]) -> tuple[optuna.Study, int]:
+    """Return the trials of the plan's space as a study whose settings have labels, and how many."""
+    import optuna
+    from optuna.trial import TrialState
+
+    study = optuna.create_study(direction=plan.looks_for.direction)
+    names = _names(plan)
+    ranges = {names[path]: one for path, one in distributions(plan.space).items()}
+    n_over = 0
+    for trial in trials:
+        values = spaces.placed(plan.base, plan.space, trial.values)
+        if values is None or trial.state not in ("complete", "pruned"):
+            continue
+        is_over = trial.state == "complete" and trial.value is not None
+        n_over += is_over
+        study.add_trial(
+            optuna.trial.create_trial(
+                state=TrialState.COMPLETE if is_over else TrialState.PRUNED,
+                value=trial.value,
+                params={names[path]: value for path, value in values.items()},
+                distributions=ranges,
+                intermediate_values=_on_the_way(trial.reports),
+            )
+        )
+    return study, n_over
+
+
+def _on_the_way(reports: Mapping[int, float]) -> dict[int, float]:
+    """Return what was reported by the share of the training that was done, in per cent."""
+    return {round(100 * rung / RUNGS): value for rung, value in reports.items()}
+
+
+def _names(plan: Plan) -> dict[str, str]:
+    """Return a name of each setting that no other has."""
+    labels = {one.path: str(spaces.label_of(plan.base, one.path)) for one in plan.space}
+    twice = [label for label in labels.values() if list(labels.values()).count(label) > 1]
+    return {
+        path: f"{label} ({path})" if label in twice else label for path, label in labels.items()
+    }
+
+
+def _foremost(study: optuna.Study) -> list[str]:
+    """Return the two settings that mattered most."""
+    import optuna
+
+    return list(optuna.importance.get_param_importances(study))[:2]
+
+
+def _dress(name: str, figure: go.Figure, plan: Plan) -> None:
+    """Give a figure of Optuna's the look and the words of the app."""
+    figure.update_layout(title=None, template=None, height=300, margin=_MARGIN)
+    label = plan.looks_for.label
+    if name == "history":
+        figure.update_layout(height=300, legend={"orientation": "h", "x": 0, "y": 1.1})
+        figure.update_xaxes(title=N_("trial"))
+        figure.update_yaxes(title=label)
+        looks: tuple[dict[str, Any], ...] = (
+            {"name": label, "marker": {"color": BLUE, "size": 8}},
+            {"name": N_("best so far"), "line": {"color": VERMILION, "shape": "hv"}},
+        )
+        for trace, look in zip(figure.data, looks, strict=False):
+            trace.update(look)
+    elif name == "on-the-way":
+        figure.update_layout(showlegend=False)
+        figure.update_xaxes(title=N_("per cent of its training"))
+        figure.update_yaxes(title=label)
+        colours = (BLUE, VERMILION, PURPLE, ORANGE, SKY, GREY)
+        for number, trace in enumerate(figure.data):
+            trace.update(line={"color": colours[number % len(colours)], "width": 1.5})
+            trace.update(marker={"size": 4})
+    elif name == "importance":
+        figure.update_layout(showlegend=False, margin={**_MARGIN, "r": 40})
+        figure.update_xaxes(title=N_("share of what made the difference"))
+        figure.update_yaxes(title=None)
+        figure.update_traces(marker={"color": BLUE})
+    elif name == "parallel":
+        _dress_lines(figure, plan)
+    elif name == "contour":
+        figure.update_traces(colorscale=_SCALE, selector={"type": "contour"})
+        figure.update_traces(marker={"size": 7}, selector={"type": "scatter"})
+    elif name == "slice":
+        figure.update_traces(marker={"color": BLUE, "showscale": False, "size": 8})
+        for axis in figure.select_yaxes():
+            if axis.title.text:
+                axis.title.text = label
+
+
+def _dress_lines(figure: go.Figure, plan: Plan) -> None:
+    """Colour each line of the parallel coordinates by its figure; the best stand out."""
+    from plotly.colors import sample_colorscale
+
+    *lines, key = figure.data
+    for line in lines:
+        share = float(line.y[0]) if plan.looks_for.is_maximized else 1 - float(line.y[0])
+        (colour,) = sample_colorscale([hue for _, hue in _SCALE], [min(max(share, 0.0), 1.0)])
+        line.update(line={"color": colour, "width": 1.2 + 2 * share**4}, opacity=0.9)
+    key.update(marker={"colorscale": _SCALE})
+    figure.update_layout(plot_bgcolor=None, margin={"l": 56, "r": 16, "t": 28, "b": 48})
+
+
+def _coordinate(value: Value) -> Value:
+    return spaces.shown(value) if isinstance(value, bool | str) else value
+
+
+def _axis(update: Any, plan: Plan, number: int, labels: Sequence[str]) -> None:
+    one = plan.space[number]
+    values = one.grid()
+    is_log = isinstance(one, Range) and one.is_log
+    numbers = all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in values
+    )
+    update(title=labels[number])
+    if is_log:
+        update(type="log")
+    if numbers and len(values) <= 12:
+        update(tickmode="array", tickvals=list(values), ticktext=[spaces.shown(v) for v in values])
+    elif not numbers:
+        update(type="category")

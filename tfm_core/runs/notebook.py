@@ -1,0 +1,360 @@
+"""Runs as one reads them in a notebook: opened by name, curves as a table, attention as an array.
+
+    from tfm_core import runs
+    run = runs.open("recorded-korean")
+    run.curves()
+    run.attention(layer=0, kind="cross")
+
+pandas and torch are loaded where they are needed: the app and its workers import this package too.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import FAMILIES, Experiment
+from tfm_core.probe.labels import axes, modules_by_kind, rows
+from tfm_core.probe.types import Snapshot
+from tfm_core.runs.curves import MEASURED_COLUMNS, STEP_COLUMNS, Series
+from tfm_core.runs.run import ID, Run
+from tfm_core.runs.status import Status
+from tfm_core.runs.store import RunStore
+from tfm_core.sentences import StudentError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tfm_core.models.build import Model
+
+_MOST_NAMED = 5  # runs that a sentence lists
+_LISTED = (
+    "id",
+    "name",
+    "group",
+    "state",
+    "created",
+    "family",
+    "task",
+    "seed",
+    "step",
+    "total_steps",
+    "seconds",
+    "recorded",
+)
+_TELLING = ("cross", "picture")
+"""Kinds of attention that say most, where a model has one."""
+
+
+class NotOneRun(StudentError):
+    """What was asked for is no run, or may be several."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attention:
+    """Where heads look, on one example at one step.
+
+    weights: float32, (H, Q, K) of one layer or (L, H, Q, K) of all; each row sums to 1 over the
+    keys that its query may attend to. query: Q names of rows, key: K names of columns; may_attend:
+    bool (Q, K), True = may attend. numpy takes it as its weights.
+    """
+
+    weights: npt.NDArray[np.float32]
+    query: tuple[str, ...]
+    key: tuple[str, ...]
+    may_attend: npt.NDArray[np.bool_]
+    kind: str
+    step: int
+    example: int
+    layer: int | None = None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Return the weights."""
+        return np.array(self.weights, dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        """Return what it is of."""
+        which = "all layers" if self.layer is None else f"layer {self.layer}"
+        return (
+            f"Attention({self.kind}, {which}, step {self.step}, example {self.example}, "
+            f"weights {self.weights.shape})"
+        )
+
+
+class OpenedRun:
+    """A run to look at. ``run`` is its folder, with all that the app itself reads of it."""
+
+    def __init__(self, run: Run) -> None:
+        """Take a run whose experiment can be read. Raises RunDamaged, in a sentence, otherwise."""
+        self.run = run
+        self.experiment: Experiment = run.experiment
+
+    @property
+    def id(self) -> str:
+        """The name of its folder."""
+        return self.run.id
+
+    @property
+    def name(self) -> str:
+        """How it is called."""
+        return self.run.meta.name
+
+    @property
+    def status(self) -> Status:
+        """Its state as it is now."""
+        return self.run.status
+
+    @property
+    def steps(self) -> list[int]:
+        """The steps of its snapshots, ascending: those that ``attention`` can be asked for."""
+        return self.run.snapshot_steps()
+
+    @property
+    def attention_kinds(self) -> dict[str, int]:
+        """The kinds of attention of its model, each with its number of layers."""
+        return {kind: len(names) for kind, names in modules_by_kind(self.experiment).items()}
+
+    def curves(self) -> pd.DataFrame:
+        """Return all that was measured, a row a measurement, by step and split.
+
+        split: ``train`` (one batch), ``validation`` or ``test``; step: updates done, from 1;
+        epoch: passes over the training examples; loss: nats per answer; accuracy,
+        sequence_accuracy: shares, 0 to 1, of single answers and of whole sequences; learning_rate;
+        grad_norm: length of the gradient before clipping; examples_per_second; memory_bytes;
+        seconds, cpu_seconds: trained so far, of the clock and of the processor. What was not
+        measured is NaN. Read anew at each call: of a run that trains there are more rows.
+        """
+        import pandas as pd
+
+        curves = self.run.curves()
+        parts = (
+            ("train", curves.steps),
+            ("validation", curves.validation),
+            ("test", curves.test),
+        )
+        columns = list(dict.fromkeys((*STEP_COLUMNS, *MEASURED_COLUMNS)))
+        found = pd.DataFrame(
+            {
+                "split": [split for split, part in parts for _n in range(len(part))],
+                **{
+                    column: np.concatenate([_column(part, column) for _split, part in parts])
+                    for column in columns
+                },
+            }
+        )
+        found["step"] = found["step"].astype("int64")
+        return found.sort_values("step", kind="stable", ignore_index=True)
+
+    def attention(
+        self,
+        *,
+        step: int | None = None,
+        layer: int | None = None,
+        kind: str | None = None,
+        example: int = 0,
+    ) -> Attention:
+        """Return where the heads look on an example of the probe.
+
+        step: of a snapshot, see ``steps``; None for the last. layer: from 0; None for all. kind:
+        one of ``attention_kinds``; None for cross-attention where there is one, else the first.
+        Raises ValueError, in a sentence, for what is not there.
+        """
+        known = modules_by_kind(self.experiment)
+        chosen = kind or next((name for name in _TELLING if name in known), next(iter(known)))
+        if chosen not in known:
+            raise StudentError(
+                "This model has no attention of the kind {kind!r}; it has {known}.",
+                kind=chosen,
+                known=", ".join(known),
+            )
+        modules = known[chosen]
+        if layer is not None and not 0 <= layer < len(modules):
+            raise StudentError(
+                "There is no layer {layer}; this attention has {n}, counted from 0.",
+                layer=layer,
+                n=len(modules),
+            )
+        snapshot = self._snapshot(step)
+        item = self._item(example, snapshot)
+        wanted = modules if layer is None else [modules[layer]]
+        lacking = [name for name in wanted if name not in snapshot.attention]
+        if lacking:
+            raise StudentError(
+                "The attention of {lacking} was not recorded at this step.", lacking=lacking[0]
+            )
+        names = axes(self.experiment, item, wanted[0])
+        n_query, n_key = names.may_attend.shape
+        weights = np.stack(
+            [snapshot.attention[name][example, :, :n_query, :n_key] for name in wanted]
+        ).astype(np.float32)
+        return Attention(
+            weights=weights if layer is None else weights[0],
+            query=rows(self.experiment, item, wanted[0]).names,
+            key=names.key,
+            may_attend=names.may_attend,
+            kind=chosen,
+            step=snapshot.step,
+            example=example,
+            layer=layer,
+        )
+
+    def model(self) -> Model:
+        """Return the trained model, in eval mode on the CPU, as its last checkpoint left it.
+
+        Raises ValueError, in a sentence, where there is no checkpoint that can be read.
+        """
+        from tfm_core.training.checkpoints import load_model
+
+        if not self.run.has_checkpoint:
+            raise StudentError(
+                "The run “{name}” has no checkpoint: one is written while it trains and when it "
+                "ends.",
+                name=self.name,
+            )
+        model, _step = load_model(self.experiment, self.run.folder / "checkpoints" / "last")
+        return model
+
+    def _snapshot(self, step: int | None) -> Snapshot:
+        steps = self.steps
+        if not steps:
+            raise StudentError("The run “{name}” has no snapshot yet.", name=self.name)
+        if step is not None and step not in steps:
+            near = min(steps, key=lambda one: abs(one - step))
+            raise StudentError(
+                "There is no snapshot of step {step:,}; the nearest is of {near:,}, and run.steps "
+                "lists all {n}.",
+                step=step,
+                near=near,
+                n=len(steps),
+            )
+        return self.run.snapshot(steps[-1] if step is None else step)
+
+    def _item(self, example: int, snapshot: Snapshot) -> dict[str, Any]:
+        items = self.run.probe().attended
+        kept = min([len(items), *(len(maps) for maps in snapshot.attention.values())])
+        if not 0 <= example < kept:
+            raise StudentError(
+                "There is no example {example}; attention is kept of {n}, counted from 0.",
+                example=example,
+                n=kept,
+            )
+        return items[example]
+
+    def __repr__(self) -> str:
+        """Return its name, and how to open it."""
+        return f"<run “{self.name}”, {self.status.state}: runs.open({self.id!r})>"
+
+    def _repr_html_(self) -> str:
+        """Return what Jupyter shows of it: the facts, in a small table."""
+        model, training, status = self.experiment.model, self.experiment.training, self.status
+        facts = {
+            "id": self.id,
+            "state": f"{status.state}, step {status.step:,} of {status.total_steps:,}",
+            "model": f"{FAMILIES[model.family].label}, {model.n_heads} heads, width {model.d_model}"
+            if hasattr(model, "n_heads")
+            else FAMILIES[model.family].label,
+            "task": str(self.experiment.task.facts.label),
+            "training": f"{training.optimizer}, learning rate {training.learning_rate:g}, seed "
+            f"{self.experiment.seed}",
+            "snapshots": str(len(self.steps)),
+            "attention": ", ".join(f"{kind} ({n})" for kind, n in self.attention_kinds.items()),
+        }
+        lines = "".join(
+            f"<tr><th style='text-align:left'>{name}</th>"
+            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+            for name, text in facts.items()
+        )
+        caption = f"<caption style='text-align:left'>{html.escape(self.name)}</caption>"
+        return f"<table>{caption}{lines}</table>"
+
+
+def open_run(which: str | os.PathLike[str], *, store: RunStore | None = None) -> OpenedRun:
+    """Open a run by its id, the beginning of it, its name or its folder.
+
+    store: without one, the runs of ``TFM_RUNS_DIR`` and those that come with the app. Raises
+    ValueError, in a sentence, where there is none or several could be meant.
+    """
+    store = RunStore() if store is None else store
+    text = os.fspath(which)
+    folder = os.path.expanduser(text)
+    if os.path.isfile(os.path.join(folder, "experiment.json")):
+        return OpenedRun(Run(Path(folder).absolute()))
+    if os.path.isdir(folder) and not ID.fullmatch(text):
+        raise NotOneRun(
+            "The folder {folder} holds no run: there is no experiment.json in it.", folder=text
+        )
+    known = store.list()
+    for found in (
+        [run for run in known if run.id == text],
+        [run for run in known if text and run.id.startswith(text)],
+        [run for run in known if run.meta.name.casefold() == text.strip().casefold()],
+    ):
+        if len(found) == 1:
+            return OpenedRun(found[0])
+        if found:
+            raise NotOneRun(
+                "{n} runs could be meant by “{text}”: {runs}. Say the beginning of one id.",
+                n=len(found),
+                text=text,
+                runs=_listed(found),
+            )
+    raise NotOneRun(
+        "No run has the id, the name or the folder “{text}”; runs.list() shows those of {root} and "
+        "those that come with the app.",
+        text=text[:80],
+        root=store.root,
+    )
+
+
+def list_runs(*, store: RunStore | None = None) -> pd.DataFrame:
+    """Return all runs, newest first, the recorded ones last: a row a run.
+
+    id, name, group, state; created: UTC; family, task: names; seed; step: done so far; total_steps;
+    seconds: of training; recorded: whether it came with the app. Of a damaged run family, task and
+    seed are missing.
+    """
+    import pandas as pd
+
+    found = (RunStore() if store is None else store).list()
+    frame = pd.DataFrame([_facts(run) for run in found], columns=list(_LISTED))
+    frame["created"] = pd.to_datetime(frame["created"], utc=True, format="ISO8601")
+    frame["seed"] = frame["seed"].astype("Int64")
+    return frame
+
+
+def _facts(run: Run) -> tuple[object, ...]:
+    meta, status = run.meta, run.status
+    experiment = None if run.problem is not None else run.experiment
+    return (
+        run.id,
+        meta.name,
+        run.labels.group,
+        status.state,
+        meta.created,
+        None if experiment is None else experiment.model.family,
+        None if experiment is None else experiment.task.name,
+        None if experiment is None else experiment.seed,
+        status.step,
+        status.total_steps,
+        status.seconds,
+        meta.recorded,
+    )
+
+
+def _listed(runs: Iterable[Run]) -> str:
+    found = [f"{run.id} (“{run.meta.name}”)" for run in runs]
+    more = len(found) - _MOST_NAMED
+    return ", ".join(found[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _column(series: Series, column: str) -> npt.NDArray[np.float64]:
+    if column not in series.columns:
+        return np.full(len(series), np.nan)
+    return np.asarray(series[column], np.float64)

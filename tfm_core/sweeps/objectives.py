@@ -1,0 +1,95 @@
+"""What a sweep looks for: one figure of the validation, and whether more or less of it is better.
+
+It is measured where the weights are that count: the last, or with patience the best by validation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from tfm_core.config import Experiment
+from tfm_core.runs.curves import Curves
+from tfm_core.sentences import N_, StudentError
+
+RUNGS = 20
+"""Equal parts of a training after which runs are held against each other, however long each is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A figure of the validation: its column, its label, and which direction is better."""
+
+    name: str
+    label: str
+    is_maximized: bool
+
+    @property
+    def direction(self) -> Literal["minimize", "maximize"]:
+        """Return the direction as Optuna calls it."""
+        return "maximize" if self.is_maximized else "minimize"
+
+    def said(self, value: float) -> str:
+        """Return a figure in words: a share as per cent, a loss with four digits."""
+        return f"{100 * value:.1f} %" if self.is_maximized else f"{value:.4g}"
+
+
+OBJECTIVES: dict[str, Objective] = {
+    one.name: one
+    for one in (
+        Objective("loss", N_("validation loss"), is_maximized=False),
+        Objective("accuracy", N_("validation accuracy"), is_maximized=True),
+        Objective("sequence_accuracy", N_("whole sequences right"), is_maximized=True),
+    )
+}
+
+
+def fitting(experiment: Experiment) -> list[Objective]:
+    """Return the objectives that a task measures."""
+    has_sequences = experiment.task.facts.answer in ("sequence", "blanks")
+    return [one for one in OBJECTIVES.values() if has_sequences or one.name != "sequence_accuracy"]
+
+
+def check(experiment: Experiment, name: str) -> None:
+    """Raise StudentError, in a sentence, where a task has no such figure."""
+    known = [one.name for one in fitting(experiment)]
+    if name not in known:
+        raise StudentError(
+            "{task} measures no {name}; look for one of {known}.",
+            task=experiment.task.facts.label,
+            name=name,
+            known=", ".join(known),
+        )
+
+
+def value(objective: Objective, curves: Curves, experiment: Experiment) -> float | None:
+    """Return the figure of a training that is over, None where it was never measured."""
+    series = curves.validation
+    if experiment.training.tested == "best":
+        row = curves.best_validation()
+        found = None if row is None else float(series[objective.name][row])
+    else:
+        found = series.last(objective.name)
+        if series.last("step") == 0:
+            found = None
+    return found if found is not None and math.isfinite(found) else None
+
+
+def reports(objective: Objective, curves: Curves, steps: int) -> dict[int, float]:
+    """Return the figure at each rung that is over: rung (1 to RUNGS) -> the last one measured.
+
+    Runs of other lengths, or measured at other steps, can be held against each other so.
+    """
+    series = curves.validation
+    done = max(series.last("step") or 0.0, (curves.steps.last("step") or 0.0) - 1)
+    at, figures = series["step"], series[objective.name]
+    found = {}
+    for rung in range(1, RUNGS + 1):
+        end = math.ceil(steps * rung / RUNGS)
+        if end > done:
+            break
+        measured = figures[(at > 0) & (at <= end)]
+        if len(measured) and math.isfinite(measured[-1]):
+            found[rung] = float(measured[-1])
+    return found

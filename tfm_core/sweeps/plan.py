@@ -1,0 +1,241 @@
+"""The plan of a sweep: what its ``sweep.json`` says, which the app may change any time."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from tfm_core.config import ConfigError, Experiment
+from tfm_core.reading import (
+    Unreadable,
+    is_device,
+    is_line,
+    is_moment,
+    is_number,
+    is_text,
+    is_whole,
+    object_of,
+)
+from tfm_core.runs.labels import MAX_NAME
+from tfm_core.sentences import StudentError
+from tfm_core.sweeps import objectives, searches, space
+from tfm_core.sweeps.objectives import OBJECTIVES, Objective
+from tfm_core.sweeps.space import Choices, Dimension, Range, Space
+
+State = Literal["active", "stopping", "stopped", "finished"]
+"""What was asked of a sweep: ``stopping`` until none of its runs trains any more."""
+
+STATES: tuple[State, ...] = get_args(State)
+
+MOST_RUNS, MOST_MINUTES, MOST_AT_ONCE = 1_000, 7 * 24 * 60, 16
+
+FILE = "sweep.json"
+_MOST_BYTES = 4 * 2**20
+_VERSION = 1
+_FAR = 1e15  # no number of a setting is as large
+
+
+class SweepDamaged(StudentError):
+    """A file of a sweep is missing, or is not what it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a sweep tries, how it searches, and how far it goes.
+
+    max_runs, max_minutes: the budget; the minutes are those that its runs trained, all together.
+    edition: how often the space was changed. owner: as of a run. reason: why it ended, in a
+    sentence.
+    """
+
+    name: str
+    base: Experiment
+    space: Space
+    created: str
+    objective: str = "loss"
+    search: str = "tpe"
+    pruning: str = "none"
+    max_runs: int | None = 20
+    max_minutes: float | None = None
+    at_once: int = 1
+    device: str = "cpu"
+    threads: int = 1
+    seed: int = 0
+    owner: str | None = None
+    state: State = "active"
+    edition: int = 1
+    reason: str | None = None
+
+    @property
+    def looks_for(self) -> Objective:
+        """The figure that counts."""
+        return OBJECTIVES[self.objective]
+
+    @property
+    def most_runs(self) -> int:
+        """How many runs it may have, at most."""
+        return MOST_RUNS if self.max_runs is None else self.max_runs
+
+    def check(self) -> None:
+        """Raise StudentError, in a sentence, where this cannot be swept."""
+        if not is_line(self.name, MAX_NAME):
+            raise StudentError(
+                "A sweep needs a name of one line, at most {most} characters.", most=MAX_NAME
+            )
+        space.check(self.base, self.space)
+        searches.check(self.search, self.pruning, self.space)
+        objectives.check(self.base, self.objective)
+        if self.max_runs is None and self.max_minutes is None:
+            raise StudentError("A sweep needs a budget: a number of runs, or of minutes.")
+        if self.max_runs is not None and not is_whole(self.max_runs, 1, MOST_RUNS):
+            raise StudentError(
+                "The budget is {n} runs, but must be from 1 to {most:,}.",
+                n=self.max_runs,
+                most=MOST_RUNS,
+            )
+        if self.max_minutes is not None and not (
+            is_number(self.max_minutes, 0, MOST_MINUTES) and self.max_minutes > 0
+        ):
+            raise StudentError(
+                "The budget is {n} minutes, but must be more than 0 and at most {most:,}.",
+                n=self.max_minutes,
+                most=MOST_MINUTES,
+            )
+        if not is_whole(self.at_once, 1, MOST_AT_ONCE):
+            raise StudentError(
+                "{n} runs at once, but from 1 to {most} can be.", n=self.at_once, most=MOST_AT_ONCE
+            )
+
+    def replace(self, **changes: Any) -> Plan:
+        """Return the plan with some of it changed; another space is another edition."""
+        changed = dataclasses.replace(self, **changes)
+        if changed.space != self.space:
+            changed = dataclasses.replace(changed, edition=self.edition + 1)
+        return changed
+
+    def values(self) -> dict[str, Any]:
+        """Return the plan as plain values, for JSON."""
+        whole = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {
+            "version": _VERSION,
+            **whole,
+            "base": json.loads(self.base.model_dump_json()),
+            "space": space_values(self.space),
+        }
+
+
+def space_values(dimensions: Space) -> list[dict[str, Any]]:
+    """Return a space as plain values, for JSON."""
+    plain: list[dict[str, Any]] = json.loads(
+        json.dumps([dataclasses.asdict(d) for d in dimensions])
+    )
+    return plain
+
+
+def space_of(values: object) -> Space:
+    """Return the space that plain values say. Raises SweepDamaged."""
+    if not isinstance(values, list) or len(values) > space.MOST_SETTINGS:
+        raise SweepDamaged("what it varies is not a list of settings")
+    return tuple(_dimension(one) for one in values)
+
+
+def read(folder: Path) -> Plan:
+    """Return the plan of a sweep's folder. Raises SweepDamaged, in a sentence."""
+    try:
+        values = object_of(folder / FILE, most=_MOST_BYTES)
+    except FileNotFoundError:
+        raise SweepDamaged(
+            "{file} is missing in the folder {name}, so what it sweeps is not known. It is left "
+            "as it is; optuna-dashboard opens an Optuna file that lies there.",
+            file=FILE,
+            name=folder.name,
+        ) from None
+    except Unreadable as error:
+        raise _damaged(folder, error.sentence) from None
+    try:
+        return of_values(values)
+    except (SweepDamaged, ConfigError) as error:
+        raise _damaged(folder, error.sentence) from None
+
+
+def of_values(values: Mapping[str, Any]) -> Plan:
+    """Return the plan that plain values say. Raises SweepDamaged and ConfigError."""
+    if values.get("version") != _VERSION:
+        raise SweepDamaged("it is of another version of the app")
+    known: dict[str, Any] = {}
+    for name, is_valid in _CHECKS.items():
+        if name in values:
+            if not is_valid(values[name]):
+                raise SweepDamaged("it has a value of “{name}” that cannot be", name=name)
+            known[name] = values[name]
+    missing = [name for name in ("name", "created") if name not in known]
+    if missing:
+        raise SweepDamaged("it says no “{name}”", name=missing[0])
+    known["base"] = Experiment.parse(values.get("base"))
+    known["space"] = space_of(values.get("space"))
+    return Plan(**known)
+
+
+_CHECKS: dict[str, Callable[[object], bool]] = {
+    "name": lambda value: is_line(value, MAX_NAME),
+    "created": is_moment,
+    "objective": lambda value: isinstance(value, str) and value in OBJECTIVES,
+    "search": lambda value: isinstance(value, str) and value in searches.SEARCHES,
+    "pruning": lambda value: isinstance(value, str) and value in searches.PRUNINGS,
+    "max_runs": lambda value: value is None or is_whole(value, 1, MOST_RUNS),
+    "max_minutes": lambda value: value is None or is_number(value, 0, MOST_MINUTES),
+    "at_once": lambda value: is_whole(value, 1, MOST_AT_ONCE),
+    "device": is_device,
+    "threads": lambda value: is_whole(value, 1, 1024),
+    "seed": lambda value: is_whole(value, 0, 2**31 - 1),
+    "owner": lambda value: value is None or is_line(value, 64),
+    "state": lambda value: isinstance(value, str) and value in STATES,
+    "edition": lambda value: is_whole(value, 1, 10_000),
+    "reason": lambda value: value is None or is_text(value, 10_000),
+}
+
+
+def _dimension(values: object) -> Dimension:
+    if not isinstance(values, dict) or not is_line(values.get("path"), 100):
+        raise SweepDamaged("it names no setting to vary")
+    path = values["path"]
+    if "values" in values:
+        listed = values["values"]
+        if not isinstance(listed, list) or not all(_is_value(one) for one in listed):
+            raise SweepDamaged("the values of “{name}” cannot be", name=path)
+        return Choices(path, tuple(listed))
+    low, high = values.get("low"), values.get("high")
+    is_log, is_whole_ = values.get("is_log", False), values.get("is_whole", False)
+    step, points = values.get("step", 1), values.get("points", 4)
+    if not (
+        is_number(low, -_FAR, _FAR)
+        and is_number(high, -_FAR, _FAR)
+        and low < high
+        and isinstance(is_log, bool)
+        and isinstance(is_whole_, bool)
+        and not (is_log and low <= 0)
+        and is_whole(step, 1, 10**9)
+        and is_whole(points, 2, space.MOST_VALUES)
+    ):
+        raise SweepDamaged("the range of “{name}” cannot be", name=path)
+    return Range(path, low, high, is_log, is_whole_, step, points)
+
+
+def _is_value(value: object) -> bool:
+    if isinstance(value, str):
+        return is_line(value, 200)
+    return isinstance(value, bool) or is_number(value, -_FAR, _FAR)
+
+
+def _damaged(folder: Path, what: str) -> SweepDamaged:
+    return SweepDamaged(
+        "The sweep {name} is damaged: {file} cannot be read as a plan ({what}). It is left as it "
+        "is, and so are its runs.",
+        name=folder.name,
+        file=FILE,
+        what=what,
+    )

@@ -1,0 +1,155 @@
+"""How a sweep searches: Optuna's samplers suggest, its pruners give up on what is hopeless.
+
+A sampler is made anew for each suggestion, from a seed that the trial's number moves on, so that a
+server that ends and starts again, or two on one folder, suggest what one would have suggested.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfm_core.sentences import N_, StudentError
+from tfm_core.sweeps.objectives import RUNGS
+from tfm_core.sweeps.space import MOST_POINTS, Range, Space, n_points
+
+if TYPE_CHECKING:
+    from optuna.pruners import BasePruner
+    from optuna.samplers import BaseSampler
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A sampler by name. make: from a seed and the runs that the budget has room for."""
+
+    name: str
+    label: str
+    help: str
+    make: Callable[[int, int], BaseSampler]
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """A pruner by name."""
+
+    name: str
+    label: str
+    help: str
+    make: Callable[[], BasePruner]
+
+
+def _random(seed: int, _n_runs: int) -> BaseSampler:
+    from optuna.samplers import RandomSampler
+
+    return RandomSampler(seed=seed)
+
+
+def _tpe(seed: int, n_runs: int) -> BaseSampler:
+    from optuna.samplers import TPESampler
+
+    first = min(10, max(4, n_runs // 4))  # random ones; Optuna's 10 would be all of a short sweep
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return TPESampler(seed=seed, n_startup_trials=first, constant_liar=True)
+
+
+def _cma_es(seed: int, _n_runs: int) -> BaseSampler:
+    from optuna.samplers import CmaEsSampler
+
+    return CmaEsSampler(seed=seed, n_startup_trials=2, warn_independent_sampling=False)
+
+
+def _never() -> BasePruner:
+    from optuna.pruners import NopPruner
+
+    return NopPruner()
+
+
+def _median() -> BasePruner:
+    from optuna.pruners import MedianPruner
+
+    return MedianPruner(n_startup_trials=3, n_warmup_steps=RUNGS // 4, n_min_trials=2)
+
+
+def _hyperband() -> BasePruner:
+    from optuna.pruners import HyperbandPruner
+
+    return HyperbandPruner(min_resource=2, max_resource=RUNGS, reduction_factor=3)
+
+
+SEARCHES: dict[str, Search] = {
+    one.name: one
+    for one in (
+        Search("grid", N_("Grid"), N_("Every point of a grid, one after the other."), _random),
+        Search(
+            "random",
+            N_("Random"),
+            N_("Drawn by chance: of many settings that hardly matter, a grid tries too few values "
+               "of the one that does (Bergstra & Bengio 2012)."),
+            _random,
+        ),
+        Search(
+            "tpe",
+            "TPE",
+            N_("Learns from the runs that are over where good ones are likely (Bergstra et al. "
+               "2011). It begins with some drawn by chance."),
+            _tpe,
+        ),
+        Search(
+            "cma-es",
+            "CMA-ES",
+            N_("Moves a cloud of numbers to where they were best (Hansen 2016). Two or more ranges "
+               "of numbers, and some dozens of runs, are what it needs."),
+            _cma_es,
+        ),
+    )
+}  # fmt: skip
+
+PRUNINGS: dict[str, Pruning] = {
+    one.name: one
+    for one in (
+        Pruning("none", N_("Never"), N_("Every run trains to its end."), _never),
+        Pruning(
+            "median",
+            N_("Below the median"),
+            N_("From a quarter of its training on, a run stops that was never better than the "
+               "median of the others at the same point. Three must be over first."),
+            _median,
+        ),
+        Pruning(
+            "hyperband",
+            "Hyperband",
+            N_("After a tenth, a third and all of the training the best third goes on, some runs "
+               "judged earlier than others (Li et al. 2018)."),
+            _hyperband,
+        ),
+    )
+}  # fmt: skip
+
+
+def check(search: str, pruning: str, space: Space) -> None:
+    """Raise StudentError, in a sentence, where a space cannot be searched so."""
+    if search not in SEARCHES:
+        raise StudentError(
+            "There is no sampler {name}; {known} are there.", name=search, known=", ".join(SEARCHES)
+        )
+    if pruning not in PRUNINGS:
+        raise StudentError(
+            "There is no pruner {name}; {known} are there.", name=pruning, known=", ".join(PRUNINGS)
+        )
+    if search == "grid" and (n := n_points(space)) > MOST_POINTS:
+        raise StudentError(
+            "The grid has {n:,} points, but may have {most:,}: take fewer values, or another "
+            "sampler.",
+            n=n,
+            most=MOST_POINTS,
+        )
+    n_ranges = sum(isinstance(one, Range) for one in space)
+    if search == "cma-es" and n_ranges < 2:
+        raise StudentError(
+            "CMA-ES moves in ranges of numbers and needs two or more of them; here is {n}. TPE "
+            "takes any setting.",
+            n=n_ranges,
+        )

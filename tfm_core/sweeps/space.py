@@ -1,0 +1,385 @@
+"""What a sweep varies: settings of an experiment by their paths, each with a range or some values.
+
+Whether a combination can be is asked of the configuration itself, and nowhere said twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pydantic import create_model
+from pydantic.fields import FieldInfo
+
+from tfm_core.config import MODEL_CONFIGS, Config, ConfigError, Experiment, Problem
+from tfm_core.config.base import plain
+from tfm_core.config.codec import default_sections
+from tfm_core.config.training import own_decay
+from tfm_core.sentences import N_, StudentError
+
+Value = str | int | float | bool
+
+MOST_SETTINGS = 12
+"""Settings that one sweep may vary; with more, no budget tells which of them mattered."""
+
+MOST_VALUES = 64
+"""Values of one setting, and points of a range in a grid."""
+
+MOST_POINTS = 10_000
+"""Points of a grid."""
+
+FIXED = ("task.name", "task.kind", "task.text", "task.dataset")
+"""Settings that no sweep varies: figures of two tasks say nothing of each other."""
+
+_DRAWN = 60  # combinations that are drawn to see how many of them can be
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Numbers from ``low`` to ``high``, both included.
+
+    is_log: each factor of ten gets the same share. step: between whole numbers. points: how many
+    of them a grid takes.
+    """
+
+    path: str
+    low: float
+    high: float
+    is_log: bool = False
+    is_whole: bool = False
+    step: int = 1
+    points: int = 4
+
+    def grid(self) -> tuple[Value, ...]:
+        """Return ``points`` numbers from low to high, evenly apart on its scale, rounded."""
+        n = max(2, self.points)
+        low, high = (math.log(self.low), math.log(self.high)) if self.is_log else (0.0, 0.0)
+        found: dict[Value, None] = {}
+        for k in range(n):
+            share = k / (n - 1)
+            if self.is_log:
+                number = math.exp(low + share * (high - low))
+            else:
+                number = self.low + share * (self.high - self.low)
+            found[self._rounded(number)] = None
+        return tuple(found)
+
+    def draw(self, chance: random.Random) -> Value:
+        """Return a number of the range."""
+        if self.is_log:
+            drawn = math.exp(chance.uniform(math.log(self.low), math.log(self.high)))
+        else:
+            drawn = chance.uniform(self.low, self.high)
+        if self.is_whole:
+            return self._rounded(drawn)
+        return float(min(max(drawn, self.low), self.high))
+
+    def holds(self, value: Value) -> bool:
+        """Return whether a value is a number of the range."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        if not self.low <= value <= self.high:
+            return False
+        is_on_step = self.is_log or (value - self.low) % self.step == 0
+        return not self.is_whole or (float(value).is_integer() and is_on_step)
+
+    def _rounded(self, number: float) -> Value:
+        if not self.is_whole:
+            return float(min(max(float(f"{number:.3g}"), self.low), self.high))
+        step = 1 if self.is_log else self.step
+        steps = round((number - self.low) / step)
+        last = math.floor((self.high - self.low) / step)
+        return int(self.low + step * min(max(steps, 0), last))
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Some values: names of variants, yes and no, or numbers."""
+
+    path: str
+    values: tuple[Value, ...]
+
+    def grid(self) -> tuple[Value, ...]:
+        """Return the values."""
+        return self.values
+
+    def draw(self, chance: random.Random) -> Value:
+        """Return one of the values."""
+        return chance.choice(self.values)
+
+    def holds(self, value: Value) -> bool:
+        """Return whether it is one of the values."""
+        return any(value == known and type(value) is type(known) for known in self.values)
+
+
+Dimension = Range | Choices
+Space = tuple[Dimension, ...]
+
+
+def with_values(base: Experiment, values: Mapping[str, Value]) -> Experiment:
+    """Return an experiment with some settings changed. Raises ConfigError where it cannot be.
+
+    Another family begins with its own defaults, and a weight decay that is the optimiser's own
+    follows the optimiser, as on the configuration page.
+    """
+    whole = base.model_dump()
+    family = values.get("model.family", base.model.family)
+    if family != base.model.family:
+        whole["model"] = _moved(base, str(family))
+    training = whole["training"]
+    follows = training["weight_decay"] == own_decay(training["optimizer"])
+    if "training.optimizer" in values and follows:
+        del training["weight_decay"]
+    for path, value in values.items():
+        section, _dot, name = path.rpartition(".")
+        target = whole.get(section) if section else whole
+        if field_of(base, path, family=str(family)) is None or not isinstance(target, dict):
+            sentence = N_("There is no setting called {key}.", key=path)
+            raise ConfigError([Problem(path, sentence)])
+        target[name] = value
+    return Experiment.parse(whole)
+
+
+def value_of(experiment: Experiment, path: str) -> Value | None:
+    """Return what an experiment has at a path, None where it has no such setting."""
+    section, _dot, name = path.rpartition(".")
+    holder = getattr(experiment, section, None) if section else experiment
+    found = getattr(holder, name, None)
+    return found if isinstance(found, str | int | float) else None
+
+
+def field_of(base: Experiment, path: str, *, family: str | None = None) -> FieldInfo | None:
+    """Return the field of a setting, None where the experiment has no such setting."""
+    config = _config_of(base, path, family=family)
+    return None if config is None else config.model_fields.get(path.rpartition(".")[2])
+
+
+def label_of(base: Experiment, path: str) -> str:
+    """Return what a setting is called on the screen."""
+    if path == "model.family":
+        return N_("Family")
+    info = field_of(base, path)
+    return path if info is None or not info.title else info.title
+
+
+def words(base: Experiment, values: Mapping[str, Value]) -> str:
+    """Return settings in a line: ``Learning rate 0.004, Warm-up 0``."""
+    return ", ".join(f"{label_of(base, path)} {shown(value)}" for path, value in values.items())
+
+
+def shown(value: Value) -> str:
+    """Return a value as it stands in a line: at most three digits that count."""
+    if isinstance(value, bool):
+        return N_("yes") if value else N_("no")
+    if isinstance(value, float):
+        return plain(float(f"{value:.3g}"))
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+def grid(space: Space) -> Iterator[dict[str, Value]]:
+    """Yield every point of the grid, the last setting varying fastest."""
+    for point in itertools.product(*(dimension.grid() for dimension in space)):
+        yield {one.path: value for one, value in zip(space, point, strict=True)}
+
+
+def n_points(space: Space) -> int:
+    """Return how many points the grid has."""
+    return math.prod(len(dimension.grid()) for dimension in space)
+
+
+def placed(base: Experiment, space: Space, values: Mapping[str, Value]) -> dict[str, Value] | None:
+    """Return the point of a space at which values of another one stand, None where there is none.
+
+    What varies no longer must be as the base has it; what varies anew had the base's value.
+    """
+    paths = [one.path for one in space]
+    for path, value in values.items():
+        if path not in paths and value_of(base, path) != value:
+            return None
+    found: dict[str, Value] = {}
+    for one in space:
+        there = values.get(one.path, value_of(base, one.path))
+        if there is None or not one.holds(there):
+            return None
+        found[one.path] = there
+    return found
+
+
+def check(base: Experiment, space: Space) -> None:
+    """Raise StudentError, in a sentence, where a space cannot be swept."""
+    if not space:
+        raise StudentError("Nothing varies yet: choose at least one setting to vary.")
+    if len(space) > MOST_SETTINGS:
+        raise StudentError(
+            "{n} settings vary, but a sweep takes at most {most}; choose those that matter most.",
+            n=len(space),
+            most=MOST_SETTINGS,
+        )
+    paths = [dimension.path for dimension in space]
+    for path in paths:
+        if paths.count(path) > 1:
+            raise StudentError("{label} varies twice; once is enough.", label=label_of(base, path))
+    for dimension in space:
+        _check_setting(base, dimension.path)
+        if isinstance(dimension, Range):
+            _check_range(base, dimension)
+        else:
+            _check_choices(base, dimension)
+    possible = share(base, space)
+    if not possible.n:
+        raise StudentError(
+            "None of {drawn} combinations that were drawn can be: {why}",
+            drawn=possible.drawn,
+            why=possible.why,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Of ``drawn`` combinations ``n`` can be; why: what the first of the others lacks, or ""."""
+
+    n: int
+    drawn: int
+    why: str = ""
+
+
+def share(base: Experiment, space: Space) -> Share:
+    """Return how many of some combinations can be; of all of them, where a grid has but a few."""
+    if all(isinstance(one, Choices) for one in space) and n_points(space) <= _DRAWN:
+        points: Sequence[dict[str, Value]] = list(grid(space))
+    else:
+        chance = random.Random(0)
+        points = [{one.path: one.draw(chance) for one in space} for _ in range(_DRAWN)]
+    n, why = 0, ""
+    for point in points:
+        try:
+            with_values(base, point)
+        except ConfigError as error:
+            why = why or error.sentence
+        else:
+            n += 1
+    return Share(n, len(points), why)
+
+
+def _check_setting(base: Experiment, path: str) -> None:
+    if path in FIXED:
+        raise StudentError(
+            "The task cannot vary: the figures of two tasks say nothing of each other. Make a "
+            "sweep of each."
+        )
+    if field_of(base, path) is None or (path.count(".") != 1 and path != "seed"):
+        raise StudentError("There is no setting called {path} to vary here.", path=path)
+
+
+def _check_range(base: Experiment, one: Range) -> None:
+    label, kind = label_of(base, one.path), kind_of(base, one.path)
+    if kind not in ("int", "float"):
+        raise StudentError("{label} is no number: choose some of its values.", label=label)
+    if (kind == "int") != one.is_whole:
+        what = N_("whole numbers") if kind == "int" else N_("numbers with a fraction")
+        raise StudentError("{label} takes {what}.", label=label, what=what)
+    if not (math.isfinite(one.low) and math.isfinite(one.high)) or one.low >= one.high:
+        raise StudentError(
+            "{label} goes from {low} to {high}; the second number must be the larger one.",
+            label=label,
+            low=plain(one.low) if math.isfinite(one.low) else str(one.low),
+            high=plain(one.high) if math.isfinite(one.high) else str(one.high),
+        )
+    if one.is_log and one.low <= 0:
+        raise StudentError(
+            "{label} begins at {low}, but a logarithmic range begins above 0.",
+            label=label,
+            low=plain(one.low),
+        )
+    if one.is_whole and not (float(one.low).is_integer() and float(one.high).is_integer()):
+        raise StudentError("{label} takes whole numbers.", label=label)
+    if one.step < 1 or not 2 <= one.points <= MOST_VALUES:
+        raise StudentError(
+            "{label} takes steps of 1 or more and from 2 to {most} points in a grid.",
+            label=label,
+            most=MOST_VALUES,
+        )
+    for number in (one.low, one.high):
+        _check_value(base, one.path, int(number) if one.is_whole else number)
+
+
+def _check_choices(base: Experiment, one: Choices) -> None:
+    label = label_of(base, one.path)
+    if not 2 <= len(one.values) <= MOST_VALUES:
+        raise StudentError(
+            "{label} has {n} values; give from 2 to {most}.",
+            label=label,
+            n=len(one.values),
+            most=MOST_VALUES,
+        )
+    kinds = {"int": int, "float": float, "bool": bool}
+    kind = kinds.get(kind_of(base, one.path), str)
+    if len(set(one.values)) < len(one.values):
+        raise StudentError("{label} has a value twice; once is enough.", label=label)
+    for value in one.values:
+        if type(value) is not kind:
+            raise StudentError(
+                "{label} cannot be {value}.", label=label, value=shown(value) or "“”"
+            )
+        _check_value(base, one.path, value)
+
+
+def _check_value(base: Experiment, path: str, value: Value) -> None:
+    """Raise ConfigError where a setting cannot have a value, whatever the others are."""
+    if path == "model.family":
+        if value not in base.task.facts.families:
+            families = ", ".join(base.task.facts.families)
+            raise StudentError(
+                "The family {value} cannot learn this task; {families} can.",
+                value=value,
+                families=families,
+            )
+        return
+    config = _config_of(base, path)
+    assert config is not None
+    name = path.rpartition(".")[2]
+    _alone(config, name).parse({name: value})
+
+
+def kind_of(base: Experiment, path: str) -> str:
+    """Return what a setting holds: ``int``, ``float``, ``bool``, or ``choice`` of some names."""
+    info = field_of(base, path)
+    kinds: dict[Any, str] = {int: "int", float: "float", bool: "bool"}
+    return "choice" if info is None else kinds.get(info.annotation, "choice")
+
+
+def _config_of(base: Experiment, path: str, *, family: str | None = None) -> type[Config] | None:
+    section = path.rpartition(".")[0]
+    if section == "model" and family in MODEL_CONFIGS:
+        return MODEL_CONFIGS[family]
+    found = {"": base, "model": base.model, "task": base.task, "training": base.training}
+    return type(found[section]) if section in found else None
+
+
+@cache
+def _alone(config: type[Config], name: str) -> type[Config]:
+    """Return a config of one field alone, which knows no rule between fields."""
+    info = config.model_fields[name]
+    fields: dict[str, Any] = {name: (info.annotation, info)}
+    return create_model("Alone", __base__=Config, **fields)
+
+
+def _moved(base: Experiment, family: str) -> dict[str, Any]:
+    """Return the defaults of another family, with what was changed by hand over them."""
+    if family not in MODEL_CONFIGS:
+        raise ConfigError(
+            [Problem("model.family", N_("There is no family {family}.", family=family))]
+        )
+    old = default_sections(base.model.family, base.task.name)["model"]
+    new: dict[str, Any] = default_sections(family, base.task.name)["model"]
+    kept = {
+        name: value
+        for name, value in base.model.model_dump().items()
+        if name in new and name != "family" and value != old[name]
+    }
+    return {**new, **kept}
