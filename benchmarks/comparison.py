@@ -88,16 +88,25 @@ def _events(noise: np.ndarray, speed: float) -> Iterator[dict[str, object]]:
 
 
 def _scripts(served: Served, ids: Sequence[str], rounds: int) -> Table:
-    taken = []
+    taken, spent = [], []
     with visitor(served.url) as asks:
         for _ in range(rounds + 1):  # the first one imports the page and reads the curves
+            before = _cpu(served)
             taken.append(1000 * asks.visit("compare", f"runs={','.join(ids)}"))
+            spent.append(1000 * (_cpu(served) - before))
+    rows = [["first visit", f"{taken[0]:.0f}", f"{spent[0]:.0f}"]]
+    later = [Spread.of(values[1:]).show(digits=0) for values in (taken, spent)]
     return Table(
         f"{TITLE}: the server's part",
-        ["", "ms from the request to the end of the script"],
-        [["first visit", f"{taken[0]:.0f}"], ["later ones", Spread.of(taken[1:]).show(digits=0)]],
+        ["", "ms from the request to the end of the script", "CPU-ms of the server"],
+        [*rows, ["later ones", *later]],
         [f"{rounds} later visits, by a client that draws nothing."],
     )
+
+
+def _cpu(served: Served) -> float:
+    times = served.process.cpu_times()
+    return float(times.user + times.system)
 
 
 def _painted(served: Served, browser: Browser, ids: Sequence[str], rounds: int) -> Table:

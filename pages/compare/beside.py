@@ -36,7 +36,7 @@ class Side:
 
 def part(shown: Sequence[Drawn]) -> None:
     """Show what the first runs made of one example, each at its snapshot nearest to one step."""
-    st.subheader(_("The same example, at the same step"), anchor=False)
+    st.header(_("The same example, at the same step"), anchor=False)
     sides, lacking = _sides(shown[:MOST])
     if len(shown) > MOST:
         words = _("Of {n} runs, the first {most} that were chosen stand side by side.")
