@@ -12,7 +12,8 @@ while a module is imported. The sentences of both are collected with
     pybabel extract -o pages.pot -k N_ -k say -k StudentError -k CrossError:2 -k LimitReached \\
         -k DataUnavailable -k NotHere -k RunNotFound -k RunDamaged -k RunHeld -k Busy \\
         -k CheckpointDamaged -k TrainingDiverged -k Unreadable -k NotYours \\
-        -k Refused -k TooLarge app.py pages tfm_core
+        -k Refused -k TooLarge -k BadData -k SetMissing -k SetDamaged -k _TooMuch \\
+        app.py pages tfm_core
 """
 
 from __future__ import annotations

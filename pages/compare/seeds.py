@@ -10,7 +10,7 @@ import streamlit as st
 from pages.compare.link import BANDS
 from pages.compare.names import Drawn
 from pages.i18n import _
-from pages.ui import runs_access, starts, view_link
+from pages.ui import runs_access, seed_button, starts, view_link
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import METRICS, AxisName, figures, track
 from tfm_core.inspect.compare.names import names
@@ -93,8 +93,8 @@ def bands(found: Sequence[Group], metric: str, axis: AxisName, window: int) -> l
 
 def part(found: Sequence[Group]) -> None:
     """Say each configuration's figure with its spread, and whether differences stand out."""
+    _offer(found)
     if not has_seeds(found):
-        _offer(found)
         return
     measure, values = _values(found)
     for group, by_seed in zip(found, values, strict=True):
@@ -108,13 +108,17 @@ def part(found: Sequence[Group]) -> None:
 
 
 def _offer(found: Sequence[Group]) -> None:
-    """Say what a single run each cannot say, beside the press that trains more seeds."""
+    """Say what the seeds say, or cannot, beside the press that trains what is missing of them."""
+    words = _("One run each says what one seed gave; with several, a difference can be tested.")
+    if has_seeds(found):
+        words = _(
+            "What of a difference is the seed; all get the same ones, to be compared in pairs."
+        )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        words = _("One run each says what one seed gave; with several, a difference can be tested.")
         st.caption(words, width="content")
-        label = _("{n} seeds of each").format(n=starts.n_seeds())
-        if st.button(label, icon=":material/casino:", key="compare-more-seeds"):
-            starts.train_seeds([starts.of_run(group.members[0].run) for group in found])
+        seed_button.draw(
+            lambda: [starts.of_run(group.members[0].run) for group in found], key="compare"
+        )
 
 
 def _values(found: Sequence[Group]) -> tuple[Measure, list[dict[int, float | None]]]:

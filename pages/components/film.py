@@ -182,6 +182,7 @@ def _body(film: Film) -> list[str]:
     return [
         f'<header class="top"><div><h1>{escape(film.title)}</h1>',
         f'<p class="about">{escape(film.about)}</p></div>',
+        f'<a href="#asking">{escape(_("Ask the model"))}</a>' if film.asked else "",
         f'<button type="button" class="small" id="theme">{escape(_("Light or dark"))}</button>',
         "</header>",
         f'<p id="problem" role="alert" hidden>{escape(_problem())}</p>',
@@ -232,7 +233,8 @@ def _words() -> dict[str, str]:
         "type": _("Type in the words that it knows"),
         "ask": _("Answer"),
         "go_on": _("Write on"),
-        "examples": _("Or ask one of the examples it never trained on:"),
+        "examples": _("Ask one of the examples it never trained on:"),
+        "or_examples": _("Or ask one of the examples it never trained on:"),
         "picture": _("Picture"),
         "ready": _("Its answer stands here; the first one takes a few seconds, while it loads."),
         "loading": _("Loading the model …"),

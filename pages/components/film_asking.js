@@ -185,7 +185,7 @@ function showClasses(state, shares) {
 function chips(state) {
   const { told, words, examples } = state;
   const box = element("div", "chips");
-  box.append(element("p", "note", words.examples));
+  box.append(element("p", "note", told.cut || told.is_drawn ? words.or_examples : words.examples));
   examples.forEach((example, n) => {
     const chip = element("button", "small chip");
     chip.type = "button";

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import streamlit as st
@@ -9,11 +10,11 @@ import streamlit as st
 from pages.ui.task_panels import panels
 from pages.ui.typed import escape
 from tfm_core.config import (
+    TASK_CONFIGS,
     CaptionTaskConfig,
     CorpusTaskConfig,
     Experiment,
     SequenceTaskConfig,
-    TextTaskConfig,
 )
 from tfm_core.data import caption_words
 from tfm_core.data.scenes import Placed
@@ -53,7 +54,9 @@ def text_sample(experiment: Experiment) -> tuple[str, str]:
 def _text_sample(task: str) -> tuple[str, str]:
     from tfm_core.data.text import text_task
 
-    generator = text_task(TextTaskConfig.model_validate_json(task))
+    config = TASK_CONFIGS[json.loads(task)["kind"]].model_validate_json(task)
+    assert isinstance(config, SequenceTaskConfig)
+    generator = text_task(config)
     pair = generator.sample(random.Random(_SEED))
     return generator.join_src(pair.src), generator.join_tgt(pair.tgt)
 

@@ -7,11 +7,9 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import page_table, run_actions, run_time, show, state
 from pages.ui.typed import escape
-from tfm_core.data.own import pictures_task
-from tfm_core.data.own.pictures_task import Proposal
+from tfm_core.data.own import kinds
+from tfm_core.data.own.proposal import Proposal
 from tfm_core.data.own.sets import OwnSet
-
-PROPOSALS = {"pictures": pictures_task.proposals}
 
 
 def heading(own: OwnSet) -> None:
@@ -31,11 +29,11 @@ def heading(own: OwnSet) -> None:
 def offers(own: OwnSet) -> None:
     """Show the proposals side by side, each with its time."""
     try:
-        found = PROPOSALS[own.kind](own)
+        found = kinds.proposals(own)
     except ValueError as error:
         show.problem(error)
         return
-    for column, proposal in zip(st.columns(len(found)), found, strict=True):
+    for column, proposal in zip(st.columns(3), found, strict=False):
         with column, st.container(border=True, gap="xsmall"):
             _offer(own, proposal, is_first=proposal.name == "usual")
 

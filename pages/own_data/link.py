@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.i18n import N_
 from pages.ui import view_link
 from pages.ui.view_link import Text
+from tfm_core.data.own.kinds import SET_KINDS
 
 KIND = view_link.named(
     "kind",
-    {"pictures": N_("Pictures")},
+    {name: SET_KINDS[name].label for name in ("pictures", "pairs", "labels", "text")},
     first="pictures",
     key="own-data-kind",
 )

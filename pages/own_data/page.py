@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from pages.i18n import _
-from pages.own_data import learn, pictures, shelf, state
+from pages.own_data import learn, pictures, shelf, state, texts
 from pages.own_data.link import KIND
 from pages.ui import show, view_link
 
-VIEWS = {"pictures": pictures}
+VIEWS: dict[str, Any] = {"pictures": pictures, "pairs": texts, "labels": texts, "text": texts}
 
 
 def page() -> None:
@@ -20,7 +22,7 @@ def page() -> None:
     own = state.chosen(shelf.sets(kind))
     left, right = st.columns([2, 5], gap="medium")
     with left:
-        draft = view.add()
+        draft = view.add(kind)
         shelf.rows(kind, None if draft is not None else own)
     with right:
         if draft is not None:
@@ -29,6 +31,8 @@ def page() -> None:
             learn.heading(own)
             learn.offers(own)
             view.look(own)
+        else:
+            view.nothing_yet()
 
 
 page()

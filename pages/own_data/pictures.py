@@ -39,7 +39,7 @@ class Draft:
     problem: str = ""
 
 
-def add() -> Draft | None:
+def add(kind: str) -> Draft | None:
     """Ask for files and what they should become; return what was read, None before an upload."""
     with st.container(border=True, gap="small"):
         st.header(_("Add your pictures"), anchor=False)
@@ -146,6 +146,10 @@ def look(own: OwnSet) -> None:
         on_click="ignore",
         help=_("It can be taken in again: a template for a set of your own."),
     )
+
+
+def nothing_yet() -> None:
+    """Show nothing: a set of pictures comes along."""
 
 
 def _split(pictures: Pictures) -> Split:

@@ -26,8 +26,11 @@ def sets(kind: str) -> list[OwnSet]:
 def rows(kind: str, shown: OwnSet | None) -> None:
     """Show the sets of a kind, a row each, and what was removed."""
     st.header(_("Sets here"), anchor=False, help=_("They lie on this machine and never leave it."))
+    found = sets(kind)
     with st.container(gap="xsmall"):
-        for own in sets(kind):
+        if not found:
+            st.caption(_("None of this kind yet."))
+        for own in found:
             _row(own, is_shown=shown is not None and own.id == shown.id)
         for own in own_sets.removed(runs_access.store(), visitors.visitor())[:3]:
             if own.kind == kind:

@@ -12,6 +12,7 @@ from pages.ui import view_link
 from tfm_core.data.own.sets import OwnSet
 
 _READ = "own-data-read"
+_LOOKED = "own-data-looked"
 _UPLOADS = "own-data-uploads"  # how many sets were kept: the next upload begins empty
 
 T = TypeVar("T")
@@ -45,6 +46,15 @@ def begin_anew() -> None:
     """Empty the fields that take data."""
     st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
     st.session_state.pop(_READ, None)
+
+
+def look_once(what: Hashable, work: Callable[[], T]) -> T:
+    """Return what ``work`` reads of a kept set, read once as long as ``what`` is the same."""
+    known: tuple[Hashable, T] | None = st.session_state.get(_LOOKED)
+    if known is None or known[0] != what:
+        known = (what, work())
+        st.session_state[_LOOKED] = known
+    return known[1]
 
 
 def read_once(what: Hashable, work: Callable[[], T]) -> T:

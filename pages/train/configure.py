@@ -53,8 +53,8 @@ def page() -> None:
     with left:
         controls.group(_("Architecture"), by_section["model"], checked)
         controls.group(_("Task"), by_section["task"], checked)
-        corpus_text.area(checked)
         own_choice.area(checked)
+        corpus_text.area(checked)
     with right:
         controls.group(_("Optimisation"), by_section["training"], checked)
         start.place(by_section[""], checked)

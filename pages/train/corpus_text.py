@@ -17,7 +17,7 @@ _KEY = "corpus-text"
 def area(checked: Checked) -> None:
     """Draw the text of the draft, folded, where its task reads one."""
     values = checked.draft.values
-    if drafts.task_of(values) != "own-text":
+    if drafts.task_of(values) != "own-text" or drafts.get(values, "task.data"):
         return
     pasted, unit = drafts.get(values, _PATH), drafts.get(values, "task.unit")
     wrong = checked.at(_PATH)

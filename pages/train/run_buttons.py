@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NoReturn
 
 import streamlit as st
 
@@ -109,7 +108,7 @@ def _new_run(run: Run) -> None:
 
 def _beside(run: Run) -> None:
     """Draw what trains others beside this run, and what compares it with others."""
-    seed_button.draw(lambda: [starts.of_run(run)], key="run", on_refused=_refused)
+    seed_button.draw(lambda: [starts.of_run(run)], key="run")
     with st.popover(_("Compare"), icon=":material/compare_arrows:", key="run-beside"):
         if st.button(
             _("Same again, but …"),
@@ -128,12 +127,6 @@ def _beside(run: Run) -> None:
             width="stretch",
         ):
             starts.compare([run.id])
-
-
-def _refused(error: BaseException) -> NoReturn:
-    """Say why nothing began where it stays: a run that trains is drawn anew each moment."""
-    state.notify(_(error))
-    st.rerun()
 
 
 def _train_further(run: Run, status: Status) -> None:

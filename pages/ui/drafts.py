@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from pages.i18n import _
-from pages.ui.fields import Setting, settings_of
+from pages.ui.fields import Setting, carried_by_links, settings_of
 from tfm_core.config import (
     TASK_FACTS,
     ConfigError,
@@ -269,6 +269,9 @@ def _moved(values: Mapping[str, Any], family: str, task: str) -> Values:
     """Return the defaults of a family and task, with what was changed by hand over them."""
     old = default_sections(family_of(values), task_of(values))
     new = {**default_sections(family, task), "seed": values["seed"]}
+    if task == task_of(values):  # its set of own data, and what is said of it, go together
+        names = [path.partition(".")[2] for path in carried_by_links(task)]
+        new["task"] |= {name: values["task"][name] for name in names}
     for setting in settings_of(family, task):
         section, name = setting.section, setting.name
         if not section or name not in values[section] or setting.path == "task.size":

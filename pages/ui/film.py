@@ -156,8 +156,9 @@ def _tables(run: Run) -> Iterator[tuple[str, component.Rows]]:
 
 def _settings(config: Config) -> Iterator[tuple[str, str]]:
     for name, field in type(config).model_fields.items():
-        if name not in ("family", "kind"):
-            yield _(field.title) or name, _said(getattr(config, name))
+        said = _said(getattr(config, name))
+        if said and name not in ("family", "kind"):
+            yield _(field.title) or name, said
 
 
 def _said(value: object) -> str:

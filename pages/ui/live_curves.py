@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.i18n import _, language
 from pages.ui import runs_access, show
+from tfm_core.config.own_tasks import OwnTextTaskFacts
 from tfm_core.config.text_tasks import TextTaskFacts
 from tfm_core.plots.curves import Measurements, ReferenceLine, learning_curve
 from tfm_core.runs.curves import Curves
@@ -159,7 +160,7 @@ def _is_floor_smoothed(run: Run) -> bool:
     """
     facts = run.experiment.task.facts
     is_smoothed = run.experiment.training.label_smoothing > 0
-    return is_smoothed and isinstance(facts, TextTaskFacts) and not facts.hides
+    return is_smoothed and isinstance(facts, TextTaskFacts | OwnTextTaskFacts) and not facts.hides
 
 
 def _loss_marks(started: dict[str, object], *, is_smoothed: bool = False) -> list[ReferenceLine]:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import streamlit as st
 
 from pages.i18n import _
 from pages.ui import controls, drafts, page_table, runs_access, state, visitors
 from pages.ui.drafts import Checked, Values
+from tfm_core.config import OwnPicturesTaskConfig
 from tfm_core.config.shape import patches_per_side
-from tfm_core.data.own import pictures_task
+from tfm_core.data.own import kinds, pictures_task
 from tfm_core.data.own import sets as own_data
+from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.runs import own_sets
 
-TASKS: dict[str, tuple[str, Callable[[OwnSet], Any]]] = {
-    "own-pictures": ("pictures", pictures_task.task_of),
-}
-"""Of each task that learns a set: the kind of its sets, and what makes its settings of one."""
+TASKS = {kind.task: kind.name for kind in SET_KINDS.values()}
+"""The kind of sets that each task learns."""
 
 _KEY = "own-set"
 
@@ -30,12 +27,13 @@ def area(checked: Checked) -> None:
     task = drafts.task_of(values)
     if task not in TASKS:
         return
-    known = sets(TASKS[task][0])
+    known = sets(TASKS[task])
     chosen = str(values["task"]["data"])
+    options = ["", *known] if task == "own-text" else list(known)
     with st.container(border=True):
         st.header(_("Data"), anchor=False)
         key = f"{_KEY}-{chosen}"
-        if chosen not in known:
+        if chosen not in options:
             controls.complaint(
                 _("The set {data} is not on this machine; choose another one.").format(
                     data=chosen[:40]
@@ -43,9 +41,11 @@ def area(checked: Checked) -> None:
             )
         st.selectbox(
             _("Set"),
-            list(known),
-            index=list(known).index(chosen) if chosen in known else None,
-            format_func=lambda set_id: _words(known[set_id]),
+            options,
+            index=options.index(chosen) if chosen in options else None,
+            format_func=lambda set_id: (
+                _words(known[set_id]) if set_id else _("None: the text below")
+            ),
             key=key,
             on_change=_take,
             args=(key,),
@@ -54,7 +54,7 @@ def area(checked: Checked) -> None:
             page_table.path_of("own-data"),
             label=_("Look at it, or add your own"),
             icon=":material/upload_file:",
-            query_params={"kind": TASKS[task][0], **({"set": chosen} if chosen in known else {})},
+            query_params={"kind": TASKS[task], **({"set": chosen} if chosen in known else {})},
         )
 
 
@@ -67,11 +67,11 @@ def sets(kind: str) -> dict[str, OwnSet]:
 
 def with_set(values: Values, own: OwnSet) -> Values:
     """Return a draft that learns another set; patches that would not divide it are resized."""
-    task = TASKS[drafts.task_of(values)][1](own)
+    task = kinds.task_of(own)
     fresh = task.model_dump()
     moved = {name: values["task"][name] for name in ("shift", "rotation", "scale") if name in fresh}
     values = {**values, "task": fresh | moved}
-    if own.kind != "pictures":
+    if not isinstance(task, OwnPicturesTaskConfig):
         return values
     try:
         patches_per_side(task.image_size, drafts.get(values, "model.patch_size"))
@@ -84,7 +84,11 @@ def with_set(values: Values, own: OwnSet) -> Values:
 def _take(key: str) -> None:
     values = state.draft()
     task = drafts.task_of(values)
-    own = sets(TASKS[task][0]).get(str(st.session_state.get(key))) if task in TASKS else None
+    wanted = str(st.session_state.get(key))
+    if task == "own-text" and not wanted:
+        state.set_draft(drafts.put(values, "task.data", ""))
+        return
+    own = sets(TASKS[task]).get(wanted) if task in TASKS else None
     if own is None:
         return
     try:

@@ -6,7 +6,7 @@ at the moment when it happens: a button that is not shown may be pressed all the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -152,19 +152,23 @@ def rename(run_id: str, name: str) -> None:
 def label(
     run_ids: Iterable[str],
     *,
-    tags: Iterable[str] | None = None,
+    tags: Sequence[str] | None = None,
     note: str | None = None,
     group: str | None = None,
-) -> bool:
-    """Give runs tags, a note or a group; None leaves one as it is. False, said, if refused."""
-    kept = None if tags is None else tuple(tags)
+    adds_tags: bool = False,
+) -> None:
+    """Give runs tags, a note or a group; None leaves one as it is. adds_tags: to those they have.
+
+    Where one is refused, it is said, and those behind it are left as they are.
+    """
     try:
         for run_id in run_ids:
-            runs_access.store().label(_owned(run_id).id, tags=kept, note=note, group=group)
+            run = _owned(run_id)
+            known = run.labels.tags if adds_tags else ()
+            given = None if tags is None else [*known, *tags]
+            runs_access.store().label(run.id, tags=given, note=note, group=group)
     except (ValueError, OSError) as error:
         state.notify(_(error))
-        return False
-    return True
 
 
 def delete(run: Run) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.ui import show, starts
+from pages.ui import starts, state
 from pages.ui.run_actions import Start
 from tfm_core.inspect.compare.seeds import FEWEST, MOST
 
@@ -17,11 +18,12 @@ def draw(
     *,
     key: str,
     disabled: bool = False,
-    on_refused: Callable[[BaseException], None] = show.problem,
+    on_refused: Callable[[BaseException], None] | None = None,
 ) -> None:
     """Draw the button, and beside it how many seeds it asks for; a press trains what is missing.
 
-    what: the configurations, asked when it is pressed. on_refused: says why nothing could begin.
+    what: the configurations, asked when it is pressed. on_refused: says why nothing could begin,
+    else a notice at the top of the page does, which stays where a part of the page ticks.
     """
     n = starts.n_seeds()
     with st.container(horizontal=True, gap=None, width="content", key=f"seeds-{key}"):
@@ -52,7 +54,12 @@ def draw(
         try:
             starts.train_seeds(found)
         except (ValueError, OSError) as error:
-            on_refused(error)
+            (on_refused or _notify)(error)
+
+
+def _notify(error: BaseException) -> NoReturn:
+    state.notify(_(error))
+    st.rerun()
 
 
 def _take(key: str) -> None:

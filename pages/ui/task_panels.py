@@ -56,6 +56,7 @@ TASK_PANELS: dict[str, TaskPanels] = {
     ),
     "corpus": _TEXT,
     "own-pictures": _IMAGE,
+    "own": _TEXT,
 }
 if lacking := set(TASK_KINDS) - set(TASK_PANELS):
     raise LookupError(f"Pages show nothing of tasks of the kind {', '.join(sorted(lacking))}.")

@@ -65,8 +65,8 @@ TEXT_CASES = [
         together(
             position=POSITIONS_OF_WORDS, norm=NORMS, activation=ACTIVATIONS, projections=PROJECTIONS
         ),
-        itertools.cycle(["encoder-decoder", "decoder-only", "encoder-only"]),
-        itertools.cycle([{}, {"window": 2}, {"norm_first": False, "bias": False}]),
+        itertools.cycle(["encoder-decoder", "decoder-only", "encoder-only", "decoder-only"]),
+        itertools.cycle([{"norm_first": False, "bias": False}, {"window": 2}, {}]),
         strict=False,
     )
 ]

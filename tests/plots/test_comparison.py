@@ -91,6 +91,7 @@ def test_panels_share_one_x_axis_and_the_pointer_reads_them_together() -> None:
     assert figure.layout.yaxis.domain[0] > figure.layout.yaxis2.domain[1]
     assert (figure.layout.yaxis.type, figure.layout.yaxis2.type) == ("log", "linear")
     assert [trace.showlegend for trace in figure.data] == [True, False]
+    assert [trace.hovertemplate for trace in figure.data] == ["%{y:.4~g} loss", "%{y:.1%} right"]
     many = comparison([Panel("loss", [line(n) for n in range(MOST_HOVERED + 1)])], "step")
     assert many.layout.hovermode == "closest"
 

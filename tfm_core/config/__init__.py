@@ -20,6 +20,7 @@ from tfm_core.config.model import (
     ViTConfig,
 )
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
+from tfm_core.config.own_tasks import OWN_TEXT_TASKS, OwnTextTaskConfig
 from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.task import (
@@ -41,6 +42,7 @@ __all__ = [
     "FAMILIES",
     "IMAGE_TASKS",
     "MODEL_CONFIGS",
+    "OWN_TEXT_TASKS",
     "TASK_CONFIGS",
     "TASK_FACTS",
     "TEXT_TASKS",
@@ -58,6 +60,7 @@ __all__ = [
     "ImageTaskConfig",
     "ModelConfig",
     "OwnPicturesTaskConfig",
+    "OwnTextTaskConfig",
     "PictureTaskConfig",
     "Problem",
     "RecurrentConfig",

@@ -196,6 +196,7 @@ _KINDS = {
     "bool_parsing": N_("true or false"),
     "bool_type": N_("true or false"),
     "string_type": N_("text"),
+    "string_pattern_mismatch": N_("the id of a set of your own data"),
     "int_parsing_size": N_("a smaller whole number"),
 }
 

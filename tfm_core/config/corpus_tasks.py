@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from tfm_core.config.base import CrossError, OneOf, knob
+from tfm_core.config.own_tasks import set_id
 from tfm_core.config.reads import SequenceTaskConfig
 from tfm_core.reading import is_text
 from tfm_core.sentences import N_
@@ -61,7 +62,10 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
 
 
 class CorpusTaskConfig(SequenceTaskConfig):
-    """A language model's text. ``text`` is the user's own; empty means the one that comes along."""
+    """A language model's text: that of a set, ``data``, or ``text``, or the one that comes along.
+
+    A text that stands in the configuration itself is in files and in folders of runs, not in links.
+    """
 
     tasks: ClassVar[dict[str, CorpusTaskFacts]] = CORPUS_TASKS
     kind: Literal["corpus"] = "corpus"
@@ -109,6 +113,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
         title=N_("Text"),
         description=N_("Your own text to learn from; empty: the one that comes with the app."),
     )
+    data: str = set_id("")
 
     @property
     def facts(self) -> CorpusTaskFacts:
@@ -139,17 +144,20 @@ class CorpusTaskConfig(SequenceTaskConfig):
         return self
 
 
-def text_problem(text: str, unit: str) -> str | None:
-    """Return what keeps a text from being learned from, in a sentence, or None."""
-    if not LEAST_CHARACTERS <= len(text) <= MOST_CHARACTERS:
+def text_problem(text: str, unit: str, *, most: int = MOST_CHARACTERS) -> str | None:
+    """Return what keeps a text from being learned from, in a sentence, or None.
+
+    most: characters that it may have.
+    """
+    if not LEAST_CHARACTERS <= len(text) <= most:
         return N_(
             "The text has {n_text:,} characters, but must have from {least_characters:,} to "
             "{most_characters:,}.",
             n_text=len(text),
             least_characters=LEAST_CHARACTERS,
-            most_characters=MOST_CHARACTERS,
+            most_characters=most,
         )
-    if not is_text(text, MOST_CHARACTERS):
+    if not is_text(text, most):
         return N_(
             "The text holds half a character, which no alphabet has; save it as UTF-8 and paste it "
             "again."

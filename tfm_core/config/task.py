@@ -11,6 +11,7 @@ from tfm_core.config.caption_task import CaptionTaskConfig, CaptionTaskFacts
 from tfm_core.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
 from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
+from tfm_core.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
 from tfm_core.config.reads import SequenceTaskConfig
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName, shares
 from tfm_core.sentences import N_
@@ -115,10 +116,15 @@ class TextTaskConfig(SequenceTaskConfig):
 
 
 AnyTask = (
-    TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig | OwnPicturesTaskConfig
+    TextTaskConfig
+    | ImageTaskConfig
+    | CaptionTaskConfig
+    | CorpusTaskConfig
+    | OwnPicturesTaskConfig
+    | OwnTextTaskConfig
 )
 TaskConfig = Annotated[AnyTask, Field(discriminator="kind")]
-TaskFacts = TextTaskFacts | ImageTaskFacts | CaptionTaskFacts | CorpusTaskFacts
+TaskFacts = TextTaskFacts | ImageTaskFacts | CaptionTaskFacts | CorpusTaskFacts | OwnTextTaskFacts
 TASK_CONFIGS: dict[str, type[AnyTask]] = tagged(AnyTask, "kind")
 """The settings of each kind of task."""
 TASK_FACTS: dict[str, TaskFacts] = {

@@ -8,12 +8,13 @@ from tfm_core.config import (
     EncoderOnlyConfig,
     Experiment,
     ImageTaskConfig,
+    OwnTextTaskConfig,
     TextTaskConfig,
 )
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.data import caption_words
 from tfm_core.data.text import text_task
-from tfm_core.data.vocabulary import MASK, PAD
+from tfm_core.data.vocabulary import MASK, PAD, SPECIALS
 from tfm_core.variants.tasks import TASK_KINDS
 
 
@@ -32,6 +33,15 @@ def text_shape(experiment: Experiment) -> TextShape:
         return TextShape(*sizes, PAD, head=model.pooling, n_labels=len(task.tgt_vocabulary.tokens))
     mask_id = task.src_vocabulary.id_of(MASK) if answer == "blanks" else 0
     return TextShape(*sizes, PAD, mask_id=mask_id)
+
+
+def own_shape(experiment: Experiment) -> TextShape:
+    """Return the shape of sentences of one's own, which the configuration says by itself."""
+    config, model = experiment.task_as(OwnTextTaskConfig), experiment.model
+    if config.facts.answer == "label" and isinstance(model, EncoderOnlyConfig):
+        n_labels = config.n_tgt - len(SPECIALS)
+        return TextShape(config.n_src, config.n_tgt, PAD, head=model.pooling, n_labels=n_labels)
+    return TextShape(config.n_src, config.n_tgt, PAD)
 
 
 def corpus_shape(experiment: Experiment) -> TextShape:

@@ -13,7 +13,7 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from tfm_core.config.task import TextTaskConfig
+from tfm_core.config.task import TASK_FACTS, TextTaskConfig
 from tfm_core.config.text_tasks import TEXT_TASKS, shares
 from tfm_core.data.corpus.windows import Windows
 from tfm_core.data.download import Progress
@@ -82,12 +82,16 @@ def load_text(config: TextTaskConfig, *, seed: int, progress: Progress | None = 
     test, validation, train = (tuple(islice(stream, size)) for size in sizes)
     src_len = max(len(pair.src) for pair in pairs)
     tgt_len = max(len(pair.tgt) for pair in pairs)
+    learned, held_out, last = (
+        encoded(task, part, src_len, tgt_len) for part in (train, validation, test)
+    )
+    return TextData(task, learned, held_out, last, n_draws)
 
-    def split(part: tuple[Pair, ...]) -> TextSplit:
-        src = encode_src(task, [pair.src for pair in part], length=src_len)
-        return TextSplit(src, _encode_tgt(task, part, tgt_len), part)
 
-    return TextData(task, split(train), split(validation), split(test), n_draws)
+def encoded(task: TextTask, part: tuple[Pair, ...], src_len: int, tgt_len: int) -> TextSplit:
+    """Return pairs as ids, padded to the longest source and target of the whole data."""
+    src = encode_src(task, [pair.src for pair in part], length=src_len)
+    return TextSplit(src, _encode_tgt(task, part, tgt_len), part)
 
 
 def distinct_pairs(task: TextTask, n: int, rng: random.Random) -> list[Pair]:
@@ -117,13 +121,13 @@ def _drawn(task: TextTask, n: int, rng: random.Random) -> tuple[list[Pair], int]
 
 def _told_apart(task: TextTask, pair: Pair) -> tuple[str, ...]:
     """Return what no two pairs share: the source, or the sentence of which words are hidden."""
-    if not TEXT_TASKS[task.name].hides:
+    if task.name not in TEXT_TASKS or not TEXT_TASKS[task.name].hides:
         return pair.src
     return pair.tgt if _answer(task) == "blanks" else whole(pair)
 
 
 def _answer(task: TextTask) -> str:
-    return TEXT_TASKS[task.name].answer
+    return TASK_FACTS[task.name].answer
 
 
 def encode_src(

@@ -29,6 +29,7 @@ N_LOOKS = len(_COLOURS) * len(_DASHES)
 MOST_POINTS, LEAST_POINTS, ALL_POINTS = 400, 60, 12_000
 MOST_HOVERED = 12
 """Lines that the pointer reads all at once; of more it reads the nearest."""
+_REACH = 100  # pixels: validations stand far apart
 MOST_NAMED = 8
 """Lines that a legend names; of more the table does."""
 MOST_MARKED = 40
@@ -196,8 +197,9 @@ def _measured(
 
 
 def _value(panel: Panel) -> str:
-    """Return what the pointer reads; the name stands beside it."""
-    return "%{y:.1%}" if panel.is_share else "%{y:.4~g}"
+    """Return what the pointer reads, and of which quantity; the name stands beside it."""
+    title = escape(panel.title, quote=False)
+    return f"%{{y:.1%}} {title}" if panel.is_share else f"%{{y:.4~g}} {title}"
 
 
 def _band(band: Band, axis: str, panel: Panel, *, is_log_x: bool) -> list[go.Scatter]:
@@ -255,6 +257,7 @@ def _lay_out(
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         hovermode="x unified" if is_read_at_once else "closest",
         hoversubplots="axis" if is_read_at_once else "single",
+        hoverdistance=_REACH,
         showlegend=n_named <= MOST_NAMED,
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
     )

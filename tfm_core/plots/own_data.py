@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.plots.palette import COLOURS
+from tfm_core.plots.palette import BLUE, COLOURS, VERMILION
 from tfm_core.plots.png import picture_url
 from tfm_core.plots.positions import axes
 from tfm_core.sentences import N_
@@ -17,7 +17,7 @@ from tfm_core.sentences import N_
 PARTS = ("train", "validation", "test")
 _NAMES = {"train": N_("to learn from"), "validation": N_("validation"), "test": N_("test")}
 _PATTERNS = {"train": "", "validation": "/", "test": "x"}
-_MOST_BARS = 60
+_MOST_BARS, _MOST_LETTERS = 60, 30
 MOST_STRIPS, _IN_STRIP, _GAP = 8, 12, 2
 
 
@@ -74,6 +74,38 @@ def balance(names: Sequence[str], table: npt.NDArray[np.int64]) -> go.Figure:
     axes(figure, N_("class"), N_("examples"))
     figure.update_xaxes(type="category")
     return figure.update_layout(barmode="stack", height=240)
+
+
+def labels(balance: Mapping[str, int]) -> go.Figure:
+    """Draw the examples of each label, the most frequent first; of very many the first ones."""
+    shown = dict(list(balance.items())[:_MOST_BARS])
+    figure = go.Figure(
+        go.Bar(
+            x=[escape(name[:_MOST_LETTERS]) for name in shown],
+            y=list(shown.values()),
+            marker={"color": COLOURS["train"]},
+            hovertemplate="%{x}: %{y:,}<extra></extra>",
+        )
+    )
+    axes(figure, N_("label"), N_("sentences"))
+    figure.update_xaxes(type="category")
+    return figure.update_layout(height=220)
+
+
+def lengths(sizes: Mapping[str, Sequence[int]]) -> go.Figure:
+    """Draw how many texts of each column have each length, in tokens."""
+    figure = go.Figure()
+    for (name, values), colour in zip(sizes.items(), (BLUE, VERMILION), strict=False):
+        counts = np.bincount(values)
+        figure.add_bar(
+            x=np.arange(len(counts)),
+            y=counts,
+            name=escape(name),
+            marker={"color": colour},
+            hovertemplate=N_("%{{x}} tokens: %{{y:,}}<extra>{name}</extra>", name=escape(name)),
+        )
+    axes(figure, N_("tokens"), N_("texts"))
+    return figure.update_layout(height=220, barmode="group", showlegend=True)
 
 
 _STYLE = """<style>

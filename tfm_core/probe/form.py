@@ -26,7 +26,8 @@ MOST_EXAMPLES = 64
 """Examples of a probe, at most; a worker takes ten or fewer."""
 _MOST_TEXT = 100_000  # characters of one example
 _N_BUCKETS = 32  # of offsets, for which a head learns a number (layers.relative)
-_KINDS = {"corpus": "text", "own-pictures": "image"}  # kinds of tasks whose probe has another one
+# kinds of tasks whose probe has another one
+_KINDS = {"corpus": "text", "own-pictures": "image", "own": "text"}
 
 
 @dataclass(frozen=True, slots=True)

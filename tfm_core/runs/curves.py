@@ -69,11 +69,13 @@ class EventReader:
         whole = content[: content.rfind(b"\n") + 1]
         self._offset += len(whole)
         records: list[dict[str, Any]] = [{"event": "resumed", "step": -1}] if start_over else []
-        records += [record for line in whole.splitlines() if (record := _record(line)) is not None]
+        records += [
+            record for line in whole.splitlines() if (record := record_of(line)) is not None
+        ]
         return records
 
 
-def _record(line: bytes) -> dict[str, Any] | None:
+def record_of(line: bytes) -> dict[str, Any] | None:
     """Return what a line says that an event can say, or None for a line that is no event's."""
     if len(line) > _MOST_LINE:
         return None

@@ -147,4 +147,14 @@ OWN_PICTURES = replace(
     config="tfm_core.config.own_pictures:OwnPicturesTaskConfig",
     load="tfm_core.data.own.pictures_task:load_own_pictures",
 )
-TASK_KINDS = Registry("kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES)
+OWN_TEXT = replace(
+    TEXT,
+    name="own",
+    label=N_("Sentences of your own"),
+    help=N_("Answer a sentence of your own data: with another, or with a label."),
+    config="tfm_core.config.own_tasks:OwnTextTaskConfig",
+    load="tfm_core.data.own.load:load_own",
+    shape="tfm_core.data.shape:own_shape",
+    objective="tfm_core.training.objectives:OwnObjective",
+)
+TASK_KINDS = Registry("kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES, OWN_TEXT)

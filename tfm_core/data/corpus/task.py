@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from tfm_core.config.corpus_tasks import CorpusTaskConfig, cut_text
 from tfm_core.data.corpus import grammar
 from tfm_core.data.corpus.book import read_text
+from tfm_core.data.own.text import own_text
 from tfm_core.data.text.english_sentences import WORDS
 from tfm_core.data.text.task import Pair
 from tfm_core.data.vocabulary import Vocabulary
@@ -41,6 +42,8 @@ class CorpusTask:
         if self.is_grammar:
             rng = random.Random(0)
             return "\n".join(self.join_tgt(self.sample(rng).tgt) for _ in range(20))
+        if self.config.data:
+            return own_text(self.config.data)
         return self.config.text or read_text()
 
     @cached_property

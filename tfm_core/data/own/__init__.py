@@ -5,12 +5,12 @@ The way of a set, a function a step. Only ``keep`` writes, and nothing ever leav
     report = texts.inspect_text("pairs", raw, name="german.csv", unit="words", seed=0, test=None)
     prepared = texts.prepare(report, name="German")        # -> sets.Prepared, where it can be kept
     own = own_sets.keep(prepared, store=store, visitor=visitor, settings=settings.read())
-    experiment = proposal(own)                             # kinds.proposal -> config.Experiment
+    experiment = kinds.proposal(own).experiment             # of several kinds.proposals(own)
 
 ``texts.Report`` says what was found: ``can_keep``, ``problems`` (each a sentence, and the number of
 the line), ``notes`` (sentences worth saying), ``columns`` and ``preview`` (rows as a table),
 ``counts`` by split, ``lengths`` by column, ``balance`` (class -> examples), ``n_across`` (unseen
-examples that training holds too). Pictures have their own ``inspect_…`` and ``prepare``.
+examples that training holds too). Pictures have their own ways in (``pictures``, ``pictures_set``).
 
 ``place`` says where sets lie, ``sets`` what one is, ``kinds`` what kinds there are.
 ``sets.find(id)`` opens a set, ``sets.missing(experiment.task)`` says in a sentence why a task

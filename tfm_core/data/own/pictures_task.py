@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfm_core.config import Experiment
@@ -12,6 +11,7 @@ from tfm_core.data.download import Progress
 from tfm_core.data.own import sets
 from tfm_core.data.own.pictures import PARTS
 from tfm_core.data.own.pictures_set import VALIDATION, arrays, is_sound
+from tfm_core.data.own.proposal import Proposal
 from tfm_core.data.own.sets import OwnSet, SetDamaged
 from tfm_core.sentences import N_, StudentError
 
@@ -21,16 +21,6 @@ if TYPE_CHECKING:
 _SIDE = 7  # patches in a row that are few enough to be quick, and enough to say where something is
 _READ = 20  # times that a training reads each picture, of a set that is neither small nor large
 _FEWEST_STEPS, _MOST_STEPS = 200, 3000
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """An experiment of sensible size on a set: its name, what it is for, and all its settings."""
-
-    name: str
-    label: str
-    why: str
-    experiment: Experiment
 
 
 def task_of(own: OwnSet) -> OwnPicturesTaskConfig:

@@ -24,7 +24,7 @@ from typing import Any
 from tfm_core.data.own import place
 from tfm_core.disk import sync_file, sync_folder
 from tfm_core.reading import Unreadable, content_of, is_line, is_moment, is_whole, object_of
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 MOST_BYTES = 64 * 2**20
 """Of one set on the disk."""
@@ -112,17 +112,22 @@ class OwnSet:
         try:
             found = content_of(self.folder / name, most=MOST_BYTES)
         except FileNotFoundError:
-            raise SetDamaged(_DAMAGED, name=self.name, what=f"{name} is missing") from None
+            raise SetDamaged(_DAMAGED, name=self.name, what=N_(_GONE, file=name)) from None
         except Unreadable as error:
             raise SetDamaged(_DAMAGED, name=self.name, what=error.sentence) from None
         if self.files.get(name) != _digest(found):
-            raise SetDamaged(_DAMAGED, name=self.name, what=f"{name} was changed")
+            raise SetDamaged(_DAMAGED, name=self.name, what=N_(_CHANGED, file=name))
         return found
 
 
-_DAMAGED = (
+_DAMAGED = N_(
     "The set “{name}” is damaged: {what}. Remove it, and add your data again; runs that learned "
     "from it still open."
+)
+_GONE, _CHANGED, _NO_JSON = (
+    N_("{file} is missing"),
+    N_("{file} was changed"),
+    N_("{file} is no JSON"),
 )
 
 
@@ -234,14 +239,14 @@ def opened(folder: Path) -> OwnSet:
         content = content_of(folder / _SET, most=_MOST_SET)
         values = json.loads(content)
     except FileNotFoundError:
-        return OwnSet(name, folder, name=name, problem=f"{_SET} is missing")
+        return OwnSet(name, folder, name=name, problem=N_(_GONE, file=_SET))
     except Unreadable as error:
         return OwnSet(name, folder, name=name, problem=error.sentence)
     except (ValueError, RecursionError):
-        return OwnSet(name, folder, name=name, problem=f"{_SET} is not JSON")
+        return OwnSet(name, folder, name=name, problem=N_(_NO_JSON, file=_SET))
     is_example = folder.parent == place.EXAMPLES
     if not _is_set(values) or (not is_example and _digest(content)[:20] != name):
-        return OwnSet(name, folder, name=name, problem=f"{_SET} was changed")
+        return OwnSet(name, folder, name=name, problem=N_(_CHANGED, file=_SET))
     owners, kept = _keepers(folder)
     parts = {key: values[key] for key in ("kind", "name", "counts", "split", "details", "files")}
     return OwnSet(name, folder, **parts, owners=owners, kept=kept)

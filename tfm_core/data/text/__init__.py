@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from tfm_core.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.config.own_tasks import OwnTextTaskConfig
 from tfm_core.config.reads import SequenceTaskConfig
 from tfm_core.config.task import TextTaskConfig
 from tfm_core.data.text.addition import AdditionTask
@@ -40,6 +41,10 @@ def text_task(config: SequenceTaskConfig) -> TextTask:
         from tfm_core.data.corpus.task import corpus_task  # it is made of the words of this package
 
         return corpus_task(config)
+    if isinstance(config, OwnTextTaskConfig):
+        from tfm_core.data.own.task import own_task  # it keeps this package's contract
+
+        return own_task(config)
     if isinstance(config, TextTaskConfig):
         return _task(config.name, config.size)
     raise StudentError("{kind} has no words of a text task.", kind=type(config).__name__)

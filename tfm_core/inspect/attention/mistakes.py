@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import CaptionerConfig, Experiment, TextTaskConfig
+from tfm_core.config import CaptionerConfig, Experiment, SequenceTaskConfig
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
@@ -86,7 +86,7 @@ def of_texts(experiment: Experiment, model: Model, data: Data, n: int) -> list[R
     from tfm_core.models.vit import VisionTransformer
 
     assert not isinstance(model, VisionTransformer)
-    config, data = experiment.task_as(TextTaskConfig), data_as(data, TextData)
+    config, data = experiment.task_as(SequenceTaskConfig), data_as(data, TextData)
     src = data.validation.src[:n]
     written = greedy(model, src, max_len=config.max_tgt_len + 1)
     task, readings = data.task, []

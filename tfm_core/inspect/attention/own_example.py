@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import CorpusTaskConfig, ImageTaskConfig, TextTaskConfig
+from tfm_core.config import CorpusTaskConfig, ImageTaskConfig, SequenceTaskConfig
 from tfm_core.inspect.attention.example import Example, cut
 from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.runs.run import Run
@@ -44,7 +44,7 @@ def answered(run: Run, text: str) -> Example:
     from tfm_core.models.vit import VisionTransformer
     from tfm_core.probe.capture import capture
 
-    config = run.experiment.task_as(TextTaskConfig)
+    config = run.experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     tokens = task.tokenize(text)
     model, step = model_of(run)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import CorpusTaskConfig, TextTaskConfig
+from tfm_core.config import CorpusTaskConfig, SequenceTaskConfig
 from tfm_core.inspect.masks.lab import Array
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
@@ -116,7 +116,7 @@ def of_run(
             "The current run is a language model: it has no source, and what it writes follows "
             "the order of its words by its very task."
         )
-    if not isinstance(config, TextTaskConfig):
+    if not isinstance(config, SequenceTaskConfig):
         raise StudentError("The current run reads pictures, which have no words to shuffle.")
     task = text_task(config)
     tokens = task.tokenize(text)

@@ -14,6 +14,7 @@ from tfm_core.config import (
     CorpusTaskConfig,
     Experiment,
     ImageTaskConfig,
+    OwnTextTaskConfig,
     TextTaskConfig,
 )
 from tfm_core.data import caption_words
@@ -64,7 +65,7 @@ def carried(experiment: Experiment) -> Carried:
         return Carried(
             "describe", mean, std, tgt=words, spelling=spelling_of(task), n_written=longest + 1
         )
-    assert isinstance(task, TextTaskConfig | CorpusTaskConfig)
+    assert isinstance(task, TextTaskConfig | CorpusTaskConfig | OwnTextTaskConfig)
     texts = text_task(task)
     src, tgt = _tokens(texts.src_vocabulary), _tokens(texts.tgt_vocabulary)
     pair = texts.sample(random.Random(1))

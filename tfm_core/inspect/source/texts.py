@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from textwrap import dedent
 
-from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, TextTaskConfig
+from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, OwnTextTaskConfig, TextTaskConfig
+from tfm_core.data.own.task import own_task
+from tfm_core.data.own.tokens import LABEL
 from tfm_core.data.text.dates import MONTHS, WEEKDAYS
 from tfm_core.data.text.english_korean import SUFFIXES
 from tfm_core.data.text.korean_words import FULL_STOP_ENDING
@@ -105,6 +107,38 @@ _RUNNING = dedent('''\
         text = re.sub(r" ([.,;:!?)\\]’”])", r"\\1", text)
         return re.sub(r"([(\\[‘“]) ", r"\\1", text)
     ''')
+_OWN_WORDS = dedent('''\
+    def joined(words):
+        """Words with spaces between them, signs without."""
+        text = re.sub(r" ([.,;:!?)\\]’”])", r"\\1", " ".join(words))
+        return re.sub(r"([(\\[‘“]) ", r"\\1", text)
+    ''')
+_PIECES = dedent('''\
+    def cut(text):
+        """Pieces of words: neighbours are merged, the pair that was learned first before others."""
+        ranks = {tuple(pair.split(" ")): rank for rank, pair in enumerate(MERGES)}
+        words = []
+        for piece in re.findall(r" ?\\w+| ?[^\\w\\s]", " " + " ".join(text.split())):
+            parts = list(piece.replace(" ", "▁"))
+            while len(parts) > 1:
+                pairs = list(zip(parts, parts[1:]))
+                best = min(pairs, key=lambda pair: ranks.get(pair, len(ranks)))
+                if best not in ranks:
+                    break
+                at, merged = 0, []
+                while at < len(parts):
+                    is_best = tuple(parts[at : at + 2]) == best
+                    merged.append("".join(best) if is_best else parts[at])
+                    at += 2 if is_best else 1
+                parts = merged
+            words += parts
+        return words
+    ''')
+_UNITED = dedent('''\
+    def joined(words):
+        """Pieces written on; ▁ is a space."""
+        return "".join(words).replace("▁", " ").strip()
+    ''')
 _PLAIN = joined_by("", "Without spaces.")
 _SPACED = joined_by(" ", "With spaces.")
 
@@ -140,7 +174,23 @@ SPELLINGS: dict[str, Spelling] = {
 """How each text task is cut and joined, by its name in the configuration."""
 
 
-def spelling_of(task: TextTaskConfig | CorpusTaskConfig | CaptionTaskConfig) -> Spelling:
+def _own_spelling(task: OwnTextTaskConfig) -> Spelling:
+    """Return how a set's sources are cut and its targets joined; labels are joined as they are."""
+    src, tgt = own_task(task).cutters
+    expression, doc = {
+        "words": (r"""re.findall(r"\w+(?:['’\-]\w+)*|[^\w\s]", text)""", "Words and signs."),
+        "characters": ('list(" ".join(text.split()))', "Characters."),
+        "bpe": ("", ""),
+    }[src.unit]
+    cut = cut_by(expression, doc) if expression else _PIECES
+    merges = [" ".join(pair) for pair in src.merges]
+    joins = {"words": _OWN_WORDS, "characters": _PLAIN, "bpe": _UNITED, LABEL: _SPACED}
+    return Spelling(cut, joins[tgt.unit], listed("MERGES", merges) if merges else "")
+
+
+def spelling_of(
+    task: TextTaskConfig | CorpusTaskConfig | CaptionTaskConfig | OwnTextTaskConfig,
+) -> Spelling:
     """Return how the texts of a task are cut and joined; captions are only joined."""
     if isinstance(task, CaptionTaskConfig):
         suffixes = resolve(LANGUAGES[task.language].grammar).joined
@@ -149,6 +199,8 @@ def spelling_of(task: TextTaskConfig | CorpusTaskConfig | CaptionTaskConfig) -> 
             _suffixed("Some words join the one before them.", None),
             listed("SUFFIXES", sorted(suffixes), "{", "}"),
         )
+    if isinstance(task, OwnTextTaskConfig):
+        return _own_spelling(task)
     if isinstance(task, TextTaskConfig):
         return SPELLINGS[task.name]
     if task.unit == "characters":

@@ -99,6 +99,7 @@ def without_chance(experiment: Experiment) -> Experiment:
         task = task.replace(**off)
     is_small = isinstance(task, ImageTaskConfig) and (task.image_size, task.channels) == (28, 1)
     if is_small and not isinstance(task, OwnPicturesTaskConfig):
+        assert isinstance(task, ImageTaskConfig)
         n = min(task.n_validation, 500)
         task = task.replace(name=EMBEDDED, n_validation=n)
     if isinstance(task, TextTaskConfig):

@@ -82,3 +82,11 @@ test("a drawing is scaled and centred by its mass; an empty one is none", () => 
 test("what a rule does not know is joined by spaces", () => {
   assert.equal(joined(["a", "b"], { join: "another" }), "a b");
 });
+
+test("pieces are merged in the order that was learned, and written on", () => {
+  const bpe = { ...told, cut: "pieces", join: "united", most_read: 99, merges: ["l o", "▁ lo", "▁lo w", "e r"] };
+  const pieces = ["▁low", "▁lo", "er", "▁", "lo", "l", "o", "w", "e", "r", "!"];
+  const spec = { ...bpe, src: [...SRC.slice(0, 4), ...pieces] };
+  assert.deepEqual(cut(" lower  low! loo", spec), ["▁low", "er", "▁low", "!", "▁lo", "o"]);
+  assert.equal(joined(["▁low", "er", "▁low", "!"], spec), "lower low!");
+});

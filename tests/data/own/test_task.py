@@ -1,0 +1,167 @@
+"""Tasks of one's own sentences behave as any task, and say what is missing."""
+
+import random
+
+import pytest
+import torch
+
+from tests.data.own.test_texts import LABELS, PAIRS
+from tfm_core.config import Experiment, OwnTextTaskConfig, from_query, to_query
+from tfm_core.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.config.own_tasks import OWN_TEXT_TASKS
+from tfm_core.data.load import load
+from tfm_core.data.own import kinds, place, sets
+from tfm_core.data.own.build_examples import examples
+from tfm_core.data.own.kinds import SET_KINDS
+from tfm_core.data.own.sets import SetMissing
+from tfm_core.data.own.texts import inspect_text, prepare
+from tfm_core.data.own.tokens import CUTS
+from tfm_core.data.shape import data_shape
+from tfm_core.data.text import text_task
+from tfm_core.data.vocabulary import EOS, UNK
+from tfm_core.inspect.source.texts import spelling_of
+from tfm_core.runs.limits import Limits
+from tfm_core.training.events import Measured
+from tfm_core.training.loop import build, train
+
+TEXT = "the cat sat on the mat and the dog sat on the log. " * 40
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path):
+    with place.below(tmp_path):
+        yield tmp_path
+
+
+def kept(kind, raw, **options):
+    return sets.write(prepare(inspect_text(kind, raw, **options)))
+
+
+@pytest.mark.parametrize("name", OWN_TEXT_TASKS)
+def test_the_example_that_comes_along_is_what_the_configuration_says(name):
+    config = OwnTextTaskConfig.named(name)
+    task = text_task(config)
+    assert (len(task.src_vocabulary), len(task.tgt_vocabulary)) == (config.n_src, config.n_tgt)
+    data = load(config, seed=0)
+    assert data.train.src.size(1) == config.src_len
+    assert data.train.tgt.size(1) == config.n_answers + 1
+
+
+@pytest.mark.parametrize("name", examples())
+def test_the_examples_are_what_their_builder_makes(name):
+    own = sets.find(name)
+    assert {file: own.content(file) for file in own.files} == dict(examples()[name].files)
+
+
+@pytest.mark.parametrize("unit", CUTS)
+def test_pairs_are_learned_as_they_were_split(unit):
+    own = kept("pairs", PAIRS, unit=unit)
+    config = kinds.task_of(own)
+    data = load(config, seed=5)
+    assert {name: len(getattr(data, name)) for name in own.counts} == own.counts
+    for pair, row in zip(data.train.pairs, data.train.tgt.tolist(), strict=True):
+        assert data.task.tgt_vocabulary.decode(row) == list(pair.tgt)
+        assert EOS in row
+        assert UNK not in row
+        assert pair.alignment == ((),) * len(pair.tgt)
+        assert data.task.tokenize(data.task.join_src(pair.src)) == pair.src
+        assert data.task.solve(pair.src) == pair.tgt
+    assert torch.equal(load(config, seed=6).train.src, data.train.src)
+    assert data.task.sample(random.Random(0)) in data.train.pairs
+    assert data.task.every(10) is None
+    assert len(data.task.every(40)) == own.counts["train"]
+
+
+@pytest.mark.parametrize("unit", CUTS)
+def test_a_generated_file_cuts_and_joins_as_the_app_does(unit):
+    task = text_task(config := kinds.task_of(kept("pairs", PAIRS, unit=unit)))
+    spelling, names = spelling_of(config), {"re": __import__("re")}
+    exec("\n".join([spelling.lists, spelling.cut, spelling.join]), names)
+    for pair in task.every(100):
+        assert tuple(names["cut"](task.join_src(pair.src))) == pair.src
+        assert names["joined"](list(pair.tgt)) == task.join_tgt(pair.tgt)
+
+
+@pytest.mark.parametrize(
+    ("unit", "sentence"), [("words", "near ones are word"), ("characters", "쥐"), ("bpe", "쥐")]
+)
+def test_what_training_never_showed_is_refused_in_a_short_sentence(unit, sentence):
+    task = text_task(kinds.task_of(kept("pairs", PAIRS, unit=unit)))
+    with pytest.raises(ValueError, match=sentence) as refused:
+        task.tokenize("worb1 쥐")
+    assert len(str(refused.value)) < 400
+
+
+def test_a_set_that_is_gone_leaves_what_a_configuration_says():
+    own = kept("pairs", PAIRS)
+    experiment = kinds.proposal(own).experiment
+    there = data_shape(experiment)
+    with place.below(place.root() / "elsewhere"):
+        assert from_query(to_query(experiment)) == experiment
+        assert data_shape(experiment) == there
+        assert "not on this machine" in sets.missing(experiment.task)
+        with pytest.raises(SetMissing, match="runs that learned from it still open"):
+            build(experiment)
+    assert sets.missing(experiment.task) is None
+
+
+def test_a_configuration_that_speaks_of_another_set_is_refused():
+    config = kinds.task_of(kept("pairs", PAIRS))
+    for changes in ({"n_src": config.n_src + 1}, {"name": "own-labels"}, {"src_len": 7}):
+        with pytest.raises(ValueError, match=r"speaks of another set.*“My pairs”"):
+            text_task(config.replace(**changes))
+    with pytest.raises(ValueError, match="no running text"):
+        load(CorpusTaskConfig(data=config.data), seed=0)
+
+
+@pytest.mark.parametrize("data", ["../../etc", "x", 7, "F" * 20])
+def test_a_name_that_no_set_has_is_refused(data):
+    with pytest.raises(ValueError, match=r"data is .* must be"):
+        OwnTextTaskConfig.parse({**OwnTextTaskConfig().model_dump(), "data": data})
+
+
+def test_every_kind_proposes_experiments_that_this_server_would_take():
+    for own in sets.examples():
+        for one in kinds.proposals(own):
+            Limits(max_steps=20_000, max_parameters=5_000_000).check(one.experiment, n_queued=0)
+    assert set(SET_KINDS) == {"pairs", "labels", "text", "pictures"}
+
+
+@pytest.mark.parametrize("n", [12, 100, 4_000])
+@pytest.mark.parametrize("length", [2, 100])
+def test_proposals_follow_from_the_size_of_a_set(n, length):
+    raw = "".join(f"{'a ' * length}{i}\tb {i}\n" for i in range(n))
+    own = kept("pairs", raw)
+    chosen = kinds.proposal(own).experiment
+    assert chosen.training.batch_size * (length + 3) <= 2 * 2048
+    read = chosen.training.steps * chosen.training.batch_size / own.counts["train"]
+    assert read >= 20
+    assert own.n_bytes > 0
+
+
+def learned_from(own) -> float:
+    """Return the accuracy on the test part after the usual training."""
+    experiment = kinds.proposal(own).experiment
+    events = [event for event in train(build(experiment)) if isinstance(event, Measured)]
+    (tested,) = (event for event in events if event.split == "test")
+    return tested.accuracy
+
+
+def test_the_pairs_that_come_along_are_learned():
+    assert learned_from(sets.find("example-pairs")) > 0.9
+
+
+def test_labels_are_learned():
+    assert learned_from(kept("labels", LABELS)) == 1.0
+
+
+def test_a_text_is_learned():
+    own = kept("text", TEXT, unit="words")
+    config = kinds.task_of(own)
+    assert text_task(config).text == TEXT.strip("\n")
+    assert learned_from(own) > 0.7
+
+
+def test_an_experiment_of_its_own_set_is_one_in_a_link():
+    experiment = Experiment.parse(kinds.proposal(kept("text", TEXT)).experiment.model_dump())
+    assert to_query(experiment)["task.data"] == experiment.task.data

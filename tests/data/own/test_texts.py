@@ -1,0 +1,273 @@
+"""What is pasted or uploaded: taken where it is good, and said where it is not, by line."""
+
+import codecs
+
+import pytest
+
+from tfm_core.data.own import phrases, rows, texts
+from tfm_core.data.own.texts import inspect_text, prepare
+from tfm_core.data.own.tokens import CUTS, Cutter, learned, pieces
+from tfm_core.data.vocabulary import SPECIALS
+
+pytestmark = pytest.mark.quick
+
+PAIRS = "".join(f"word{n} and more\tWort{n} und mehr\n" for n in range(40))
+LABELS = "".join(
+    f"the food was {word} {n},{label}\n"
+    for n in range(20)
+    for word, label in (("good", "yes"), ("bad", "no"))
+)
+CSV = "".join(f'"one, {n}","eins, {n}"\n' for n in range(20))
+JSONL = "".join(f'{{"source": "one {n}", "id": {n}, "target": "eins {n}"}}\n' for n in range(20))
+HUGGING_FACE = "".join(
+    f'{{"translation": {{"en": "one {n}", "de": "eins {n}"}}}}\n' for n in range(20)
+)
+LISTS = "".join(f'["one {n}", "eins {n}"]\n' for n in range(20))
+
+
+@pytest.mark.parametrize(
+    ("raw", "first"),
+    [
+        (PAIRS, ("word0 and more", "Wort0 und mehr")),
+        (f"source\ttarget\n{PAIRS}", ("word0 and more", "Wort0 und mehr")),
+        (PAIRS.replace("\t", " ; "), ("word0 and more", "Wort0 und mehr")),
+        (PAIRS.replace("\n", "\r\n").encode(), ("word0 and more", "Wort0 und mehr")),
+        (codecs.BOM_UTF8 + PAIRS.encode(), ("word0 and more", "Wort0 und mehr")),
+        (PAIRS.encode("utf-16"), ("word0 and more", "Wort0 und mehr")),
+        (CSV, ("one, 0", "eins, 0")),
+        (JSONL, ("one 0", "eins 0")),
+        (HUGGING_FACE, ("one 0", "eins 0")),
+        (LISTS, ("one 0", "eins 0")),
+    ],
+    ids=[
+        *("tabs", "header", "semicolons", "windows", "bom", "utf16", "quoted"),
+        *("objects", "nested", "lists"),
+    ],
+)
+def test_pairs_are_read_in_every_form(raw, first):
+    report = inspect_text("pairs", raw)
+    assert (report.refusal, report.problems) == (None, ())
+    assert report.preview[0] == first
+    assert sum(report.counts.values()) == len(report.preview)
+
+
+@pytest.mark.parametrize(
+    ("bad", "line", "sentence"),
+    [
+        ("only one text", 41, "Line 41 has 1 column, but must have 2."),
+        ("one\ttwo\tthree", 41, "Line 41 has 3 columns, but must have 2;"),
+        ("one\t ", 41, "Line 41 has an empty text."),
+        (f"one\t{'a' * 5000}", 41, "Line 41 has a text of 5,000 characters"),
+        (f"one\t{'a ' * 200}", 41, "Line 41 has 200 words, but at most 128 are taken."),
+        (f'one\t"two{chr(10)}' + "a\tb\n" * 60, 41, "Line 41 opens a quote that is not closed"),
+    ],
+    ids=["one", "three", "empty", "long", "many", "quote"],
+)
+def test_a_bad_line_is_said_by_its_number_and_left_out(bad, line, sentence):
+    report = inspect_text("pairs", f"{PAIRS}{bad}\n")
+    assert [problem.line for problem in report.problems] == [line]
+    assert report.problems[0].sentence.startswith(sentence)
+    assert sum(report.counts.values()) == 40
+
+
+def test_a_bad_line_of_json_is_said_by_its_number():
+    report = inspect_text("pairs", f'{LISTS}{{"source": "half\n["a", 1, 2]\n[["a"], "b"]\n')
+    assert [problem.line for problem in report.problems] == [21, 22, 23]
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentence"),
+    [
+        ("", "nothing here yet"),
+        ("   \n \n", "nothing here yet"),
+        (PAIRS.encode() + b"one\tgr\xfc\xdfe\n", r"^Line 41 is not UTF-8: the byte 0xFC"),
+        (codecs.BOM_UTF16_LE + b"a\0b", "is not UTF-16"),
+        (PAIRS.encode("utf-16-le"), "^Line 1 holds a zero byte"),
+        ("half a character \ud800\t", "half a character"),
+        ("no table at all\n" * 50, "No line has two texts"),
+        ("a\tb\n" * 50, "There are 1 different sources, but it takes 10"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0", "is not UTF-8"),
+    ],
+    ids=["empty", "blank", "latin1", "half16", "nomark", "half", "prose", "same", "png"],
+)
+def test_what_cannot_be_taken_at_all_is_refused_in_a_sentence(raw, sentence):
+    report = inspect_text("pairs", raw)
+    assert not report.can_keep
+    with pytest.raises(ValueError, match=sentence):
+        prepare(report)
+
+
+def test_what_is_huge_is_refused(monkeypatch):
+    monkeypatch.setattr(rows, "MOST_BYTES", 100)
+    assert "at most 100 can be taken" in inspect_text("pairs", PAIRS).refusal
+    monkeypatch.setattr(rows, "MOST_BYTES", 10**6)
+    monkeypatch.setattr(rows, "MOST_ROWS", 20)
+    assert "more than 20 lines" in inspect_text("pairs", PAIRS).refusal
+
+
+def test_no_source_of_a_seeded_split_is_in_two_parts_and_another_seed_splits_otherwise():
+    raw = PAIRS + "".join(f"word{n} and more\tanother answer {n}\n" for n in range(0, 40, 3))
+    parts = []
+    for seed in (0, 0, 1):
+        report = inspect_text("pairs", raw, seed=seed)
+        sources = [{row.first for row in report.rows[split]} for split in report.rows]
+        assert sum(map(len, sources)) == len(set().union(*sources)) == 40
+        assert report.n_across == 0
+        parts.append(sources)
+    assert parts[0] == parts[1] != parts[2]
+    assert any("several different answers" in note for note in report.notes)
+
+
+def test_a_line_that_stands_twice_counts_once():
+    report = inspect_text("pairs", PAIRS + PAIRS[: PAIRS.index("\n") + 1] * 3)
+    assert sum(report.counts.values()) == 40
+    assert "3 lines say what an earlier one says" in report.notes[0]
+
+
+def test_a_test_file_of_ones_own_is_the_test_and_what_training_holds_of_it_is_counted():
+    test = "word1 and more\tWort1 und mehr\nquite another one\tein ganz anderes\nbad\n"
+    report = inspect_text("pairs", PAIRS, test=test)
+    assert report.split == {"by": "file"}
+    assert report.counts["test"] == 2
+    held_out = {row.first for row in report.rows["validation"]}
+    assert report.n_across == (0 if "word1 and more" in held_out else 1)
+    assert report.problems[0].sentence.startswith("The test file: Line 3 has 1 column")
+    assert report.n_unknown >= 6
+    assert "test file" in inspect_text("pairs", PAIRS, test=b"\xff").refusal
+
+
+def test_nothing_but_the_training_part_makes_the_vocabulary():
+    for unit in CUTS:
+        report = inspect_text("pairs", PAIRS, unit=unit)
+        for side, column in enumerate(("first", "second")):
+            cutter = report.cutters[side]
+            train = {t for row in report.rows["train"] for t in cutter.cut(getattr(row, column))}
+            assert set(report.words[side]) == train
+
+
+def test_columns_can_be_swapped():
+    report = inspect_text("pairs", PAIRS, is_swapped=True)
+    assert report.preview[0] == ("Wort0 und mehr", "word0 and more")
+
+
+@pytest.mark.parametrize(
+    "raw", [LABELS, "\n".join(",".join(line.split(",")[::-1]) for line in LABELS.splitlines())]
+)
+def test_labels_are_found_in_either_column_and_balanced(raw):
+    report = inspect_text("labels", raw)
+    assert report.balance == {"no": 20, "yes": 20}
+    assert report.words[1] == ("no", "yes")
+    assert report.lengths["label"] == (1,) * 40
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        (["yes"] * 30, "All 30 sentences have the label “yes”"),
+        ([f"label {n}" for n in range(10_000)], "There are 10,000 different labels"),
+        (["yes", "<pad>"] * 15, "cannot be called <pad>"),
+    ],
+    ids=["one", "ten-thousand", "special"],
+)
+def test_labels_that_teach_nothing_are_refused(labels, sentence):
+    raw = "".join(f"text {n}\t{label}\n" for n, label in enumerate(labels))
+    assert sentence in inspect_text("labels", raw).refusal
+
+
+def test_every_label_is_in_training_and_rare_ones_are_said():
+    raw = LABELS + "perhaps it was,maybe\n"
+    for seed in range(5):
+        report = inspect_text("labels", raw, seed=seed)
+        assert "maybe" in {row.second for row in report.rows["train"]}
+        assert any("fewer than 3 sentences, such as “maybe”" in note for note in report.notes)
+
+
+def test_one_label_for_nearly_all_is_said():
+    raw = "".join(f"text {n}\t{'no' if n % 10 == 0 else 'yes'}\n" for n in range(100))
+    assert any("90% of the sentences" in note for note in inspect_text("labels", raw).notes)
+
+
+def test_a_label_that_training_does_not_have_is_left_out_of_the_test():
+    report = inspect_text(
+        "labels", LABELS, test="what is this,never\nthe food was good again,yes\n"
+    )
+    assert report.counts["test"] == 1
+    assert "has the label “never”, which training has not" in report.problems[0].sentence
+
+
+@pytest.mark.parametrize("unit", CUTS)
+@pytest.mark.parametrize(
+    "text", ["Don’t ask: “why?” (now)", "하나 둘 셋", "a-b c_d 3.5", "naïve — so"]
+)
+def test_what_is_cut_is_cut_the_same_when_it_was_joined(unit, text):
+    cutter = learned(unit, [text, text, "Don’t don’t ask ask"])
+    tokens = cutter.cut(text)
+    assert cutter.cut(cutter.join(tokens)) == tokens
+    assert Cutter.from_json(cutter.to_json()) == cutter
+    if unit != "words":
+        assert cutter.join(tokens) == text
+
+
+def test_merges_are_made_as_the_library_makes_them():
+    from tokenizers import Tokenizer, models
+
+    raw = [line.split("\t")[0] for line in phrases.pairs().splitlines()]
+    cutter = learned("bpe", raw, n_merges=60)
+    assert len(cutter.merges) == 60
+    signs = sorted(
+        {sign for one in raw for sign in f"{one}▁"} | {"".join(m) for m in cutter.merges}
+    )
+    known = Tokenizer(
+        models.BPE(vocab={sign: n for n, sign in enumerate(signs)}, merges=[*cutter.merges])
+    )
+    for text in (*raw[:50], "unknown words too"):
+        expected = [t for piece in pieces(text) for t in known.encode(piece).tokens]
+        assert [t for t in cutter.cut(text) if t in signs] == expected
+    assert len(cutter.cut(raw[0])) < len(raw[0]) / 2
+
+
+def test_no_token_is_a_special_one():
+    raw = PAIRS + "".join(f"<pad> <unk> {n}\t<bos> <eos>\n" for n in range(30))
+    for unit in CUTS:
+        words = inspect_text("pairs", raw, unit=unit).words
+        assert not {*words[0], *words[1]} & {*SPECIALS}
+
+
+def test_a_text_is_counted_and_kept_as_it_is():
+    raw = "It was a dark and stormy night.\r\n" * 30
+    report = inspect_text("text", raw, unit="characters", name="night.txt")
+    assert (report.name, report.refusal) == ("night", None)
+    assert sum(report.counts.values()) == report.n_tokens
+    prepared = prepare(report)
+    assert prepared.files == {"text.txt": report.text.encode()}
+    assert "\r" not in report.text
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentence"),
+    [("", "0 characters"), ("aaaa" * 30, "one token repeated"), (b"\xff\xfe\xff", "is not UTF-16")],
+)
+def test_a_text_that_teaches_nothing_is_refused(raw, sentence):
+    assert sentence in inspect_text("text", raw, unit="characters").refusal
+
+
+def test_a_text_may_be_long_but_not_endless(monkeypatch):
+    raw = "once upon a time there was a text. " * 20_000
+    assert inspect_text("text", raw).can_keep
+    monkeypatch.setattr(texts, "MOST_TEXT", 1000)
+    assert "to 1,000" in inspect_text("text", raw).refusal
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("german.csv", "german"),
+        ("C:\\files\\My data.tsv", "My data"),
+        ("Dr. No", "Dr. No"),
+        ("", "My pairs"),
+        ("a\nb\0c", "a b c"),
+        ("x" * 500, "x" * 60),
+    ],
+)
+def test_a_set_is_named_after_its_file(name, expected):
+    assert inspect_text("pairs", PAIRS, name=name).name == expected

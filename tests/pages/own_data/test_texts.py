@@ -1,0 +1,166 @@
+"""The page on own data: pairs, labels and texts are pasted, looked at, kept and learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import forecast
+from tests.pages.opening import opened_at
+from tfm_core.config import CorpusTaskConfig, Experiment
+from tfm_core.config.own_tasks import OwnTextTaskConfig
+from tfm_core.data.own import kinds, sets
+from tfm_core.data.own.look import as_lines, report_of
+from tfm_core.data.own.texts import inspect_text
+from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.store import RunStore
+
+PAGE = "own_data/page.py"
+TOKEN = "a" * 43
+PAIRS = "\n".join(f"say {n} and {n + 1}\tsage {n} und {n + 1}" for n in range(40))
+LABELS = "\n".join(f"it is {n}\t{'even' if n % 2 == 0 else 'odd'}" for n in range(40))
+TEXT = "the dog sees the cat and the cat sees the dog again\n" * 30
+PASTED = {"pairs": PAIRS, "labels": LABELS, "text": TEXT}
+
+
+@pytest.fixture(autouse=True)
+def _threads_end() -> Iterator[None]:
+    """Wait for what the form asks in the background: it imports torch."""
+    yield
+    forecast.wait()
+
+
+def words(app: AppTest) -> str:
+    groups = (app.main.markdown, app.main.caption, app.main.header, app.main.error)
+    return "\n".join(str(one.value).replace("\\", "") for group in groups for one in group)
+
+
+def pasted(kind: str, text: str) -> AppTest:
+    app = opened_at(PAGE, token=TOKEN, kind=kind)
+    app.text_area(key=f"own-data-paste-{kind}-0").set_value(text).run()
+    assert not app.exception
+    return app
+
+
+def own_of(store: RunStore) -> list[sets.OwnSet]:
+    return sets.listed(store.root / "own-data")
+
+
+@pytest.mark.parametrize("kind", PASTED)
+def test_what_is_pasted_is_kept_and_trained(
+    busy_queue: RunQueue, store: RunStore, kind: str
+) -> None:
+    app = pasted(kind, PASTED[kind])
+    app.text_input(key=f"own-data-name-{kind}-0").set_value("Mine").run()
+    app.button(key="own-data-keep").click().run()
+    assert not app.exception
+    (own,) = own_of(store)
+    assert (own.kind, own.name) == (kind, "Mine")
+    assert own.id in app.query_params["set"]
+    app.button(key="own-train-usual").click().run()
+    assert not app.exception
+    (run,) = [run for run in store.list() if run.meta.name == "Mine"]
+    assert sets.set_of(run.experiment.task) == own.id
+
+
+def test_a_bad_line_is_said_with_its_number_and_the_rest_is_taken(store: RunStore) -> None:
+    app = pasted("pairs", PAIRS + "\nonly one column\nlast one\tletztes")
+    assert "Line 41 " in words(app)
+    assert not app.button(key="own-data-keep").disabled
+    app.button(key="own-data-keep").click().run()
+    assert sum(own_of(store)[0].counts.values()) == 41
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "said"),
+    [
+        ("pairs", "good morning\tguten Morgen", "add more"),
+        ("labels", LABELS.replace("odd", "even"), "All 40 sentences have the label “even”"),
+        ("labels", "\n".join(f"{n}\tlabel {n}" for n in range(300)), "different labels"),
+        ("text", "short", "characters, but must have from"),
+    ],
+)
+def test_what_cannot_be_learned_is_one_sentence(
+    store: RunStore, kind: str, text: str, said: str
+) -> None:
+    app = pasted(kind, text)
+    assert said in words(app)
+    assert "own-data-keep" not in {button.key for button in app.main.button}
+    app.button(key="own-data-again").click().run()
+    assert app.text_area(key=f"own-data-paste-{kind}-1").value == ""
+    assert own_of(store) == []
+
+
+def test_a_file_and_a_test_file_of_ones_own_are_read(store: RunStore) -> None:
+    app = opened_at(PAGE, token=TOKEN, kind="labels")
+    app.file_uploader(key="own-data-file-labels-0").upload("ours.csv", LABELS.encode())
+    test = "it is 98\teven\nit is 99\todd\nit is 4\teven"
+    app.file_uploader(key="own-data-test-labels-0").upload("test.csv", test.encode()).run()
+    assert not app.exception
+    assert "have a source that training holds too" in words(app)
+    app.button(key="own-data-keep").click().run()
+    (own,) = own_of(store)
+    assert (own.name, own.counts["test"], own.split["by"]) == ("ours", 3, "file")
+
+
+def test_half_a_file_of_another_encoding_is_one_sentence(store: RunStore) -> None:
+    app = opened_at(PAGE, token=TOKEN, kind="pairs")
+    content = PAIRS.encode() + b"\nno\xff utf-8\tnein"
+    app.file_uploader(key="own-data-file-pairs-0").upload("half.csv", content).run()
+    assert not app.exception
+    assert "41" in words(app)
+    assert app.error
+
+
+def test_the_text_that_comes_along_is_taken_with_one_press(store: RunStore) -> None:
+    app = opened_at(PAGE, token=TOKEN, kind="text")
+    assert "Alice in Wonderland" in words(app)
+    app.button(key="own-data-keep").click().run()
+    assert not app.exception
+    (own,) = own_of(store)
+    assert own.name == "Alice in Wonderland, first chapter"
+
+
+@pytest.mark.parametrize("kind", ["pairs", "labels"])
+def test_a_kept_set_is_looked_at_as_it_was_read_and_can_be_taken_in_again(kind: str) -> None:
+    (own,) = [one for one in sets.examples() if one.kind == kind]
+    report = report_of(own)
+    assert report.counts == own.counts
+    again = inspect_text(kind, as_lines(report), unit=report.unit)
+    assert again.can_keep
+    assert again.problems == ()
+    assert sum(again.counts.values()) == sum(report.counts.values())
+    assert again.balance == report.balance
+    assert sorted(again.lengths["source" if kind == "pairs" else "sentence"]) == sorted(
+        report.lengths["source" if kind == "pairs" else "sentence"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("task", "family"), [("own-pairs", "encoder-decoder"), ("own-labels", "encoder-only")]
+)
+def test_a_set_of_sentences_is_chosen_in_the_form(store: RunStore, task: str, family: str) -> None:
+    app = opened_at("train/page.py", **{"task.name": task, "model.family": family})
+    assert not app.exception
+    asked = Experiment.parse(app.session_state["draft"].values)
+    assert isinstance(asked.task, OwnTextTaskConfig)
+    assert app.selectbox(key=f"own-set-{asked.task.data}").value == asked.task.data
+
+
+def test_a_kept_text_takes_the_place_of_the_pasted_one_in_the_form(store: RunStore) -> None:
+    app = pasted("text", TEXT)
+    app.button(key="own-data-keep").click().run()
+    (own,) = own_of(store)
+    app = opened_at(
+        "train/page.py", token=TOKEN, **{"task.name": "own-text", "model.family": "decoder-only"}
+    )
+    app.selectbox(key="own-set-").set_value(own.id).run()
+    assert not app.exception
+    asked = Experiment.parse(app.session_state["draft"].values)
+    assert asked.task == kinds.task_of(own)
+    assert isinstance(asked.task, CorpusTaskConfig)
+    assert "corpus-text" not in {area.key for area in app.text_area}
+    app.selectbox(key=f"own-set-{own.id}").set_value("").run()
+    assert "corpus-text" in {area.key for area in app.text_area}

@@ -1,0 +1,126 @@
+"""The tasks of one's own data: a set is named by its id, and what a model must know of it said.
+
+A configuration can be read, drawn, costed and opened where the set is not. Lengths and sizes are
+those of the set, which never changes; ``data.own.task`` refuses a configuration that says others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from tfm_core.config.base import knob
+from tfm_core.config.reads import SequenceTaskConfig
+from tfm_core.config.text_tasks import SEQUENCE_FAMILIES
+from tfm_core.sentences import N_
+
+OwnTextTaskName = Literal["own-pairs", "own-labels"]
+MOST_TOKENS = 512
+"""Of a sentence, without special tokens."""
+MOST_WORDS = 100_000
+"""Of a vocabulary, special tokens included."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTextTaskFacts:
+    """Label and help of a task, who learns it, and the set that it begins with.
+
+    unseen: what is new in an unseen example. example: the settings of the set that comes with the
+    app.
+    """
+
+    label: str
+    help: str
+    unseen: str
+    families: tuple[str, ...]
+    answer: Literal["sequence", "label"]
+    example: dict[str, Any]
+    hides: bool = False
+
+
+OWN_TEXT_TASKS: dict[str, OwnTextTaskFacts] = {
+    "own-pairs": OwnTextTaskFacts(
+        N_("Sentence pairs of your own"),
+        N_("Answer a sentence with another, as your own pairs do."),
+        N_(
+            "Split by seed, no source is in two splits; with a test file of your own, “Own data” "
+            "says how many of its sources are in training too."
+        ),
+        SEQUENCE_FAMILIES,
+        "sequence",
+        {"data": "example-pairs", "src_len": 9, "tgt_len": 7, "n_src": 32, "n_tgt": 37},
+    ),
+    "own-labels": OwnTextTaskFacts(
+        N_("Labelled sentences of your own"),
+        N_("Give a sentence one of your own labels."),
+        N_(
+            "Split by seed, no sentence is in two splits; with a test file of your own, “Own data” "
+            "says how many of its sentences are in training too."
+        ),
+        ("encoder-only",),
+        "label",
+        {"data": "example-labels", "src_len": 11, "tgt_len": 1, "n_src": 86, "n_tgt": 8},
+    ),
+}
+
+
+def set_id(default: Any = ...) -> Any:
+    """Return the field that names a set; it is carried by links and files, and no control's."""
+    return Field(
+        default,
+        title=N_("Data"),
+        description=N_("The set of your own data, by its id."),
+        pattern=r"^([0-9a-f]{20}|example-[a-z]{3,20})?$",
+        json_schema_extra={"carried": True},
+    )
+
+
+def told(label: str, *, ge: int, le: int) -> Any:
+    """Return a field that says something of the set; it is carried, and no control's."""
+    words = N_("As the set says; it never changes.")
+    extra: dict[str, Any] = {"carried": True}
+    return Field(title=label, description=words, ge=ge, le=le, json_schema_extra=extra)
+
+
+class OwnTextTaskConfig(SequenceTaskConfig):
+    """Sentences of one's own: pairs, or with labels. A model of a set that is gone still opens."""
+
+    tasks: ClassVar[dict[str, OwnTextTaskFacts]] = OWN_TEXT_TASKS
+    kind: Literal["own"] = "own"
+    name: OwnTextTaskName = knob("own-pairs", N_("Task"), N_("What the model learns."))
+    data: str = set_id()
+    src_len: int = told(N_("Longest source"), ge=1, le=MOST_TOKENS)
+    tgt_len: int = told(N_("Longest target"), ge=1, le=MOST_TOKENS)
+    n_src: int = told(N_("Source vocabulary"), ge=5, le=MOST_WORDS)
+    n_tgt: int = told(N_("Target vocabulary"), ge=5, le=MOST_WORDS)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _begins_with_the_example(cls, values: Any) -> Any:
+        """Take the set that comes with the app where none is named."""
+        if not isinstance(values, dict) or values.get("data"):
+            return values
+        facts = OWN_TEXT_TASKS.get(str(values.get("name", "own-pairs")))
+        return values if facts is None else {**values, **facts.example}
+
+    @property
+    def facts(self) -> OwnTextTaskFacts:
+        """Label and help of this task, and what is answered."""
+        return OWN_TEXT_TASKS[self.name]
+
+    @property
+    def max_src_len(self) -> int:
+        """Longest source in tokens, without special tokens."""
+        return self.src_len
+
+    @property
+    def max_tgt_len(self) -> int:
+        """Longest target in tokens, without special tokens."""
+        return self.tgt_len
+
+    @property
+    def n_answers(self) -> int:
+        """Most positions that a model answers: those of the target, and <eos> of a sequence."""
+        return self.tgt_len + (self.facts.answer == "sequence")

@@ -1,0 +1,142 @@
+"""Sentences of one's own behind the contract of a text task: drawn from the set, truth where known.
+
+No target token has a known origin, so all alignments are empty. A token that training never showed
+stands as ``<unk>`` in a pair, as the model reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from tfm_core.config.own_tasks import OwnTextTaskConfig
+from tfm_core.data.own import sets
+from tfm_core.data.own.sets import OwnSet
+from tfm_core.data.own.tokens import CUTS, Cutter
+from tfm_core.data.text.task import Pair, check_tokens
+from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
+from tfm_core.sentences import StudentError
+
+SPLITS = ("train", "validation", "test")
+_TOLD = ("src_len", "tgt_len", "n_src", "n_tgt")
+
+
+@dataclass(frozen=True)
+class OwnTask:
+    """Pairs or labelled sentences of a set; see ``TextTask`` for the contract."""
+
+    config: OwnTextTaskConfig
+    own: OwnSet
+
+    @property
+    def name(self) -> str:
+        """The name of the task in the configuration."""
+        return self.config.name
+
+    @property
+    def src_vocabulary(self) -> Vocabulary:
+        """Every token of the sources in the training part."""
+        return self._sides[0][1]
+
+    @property
+    def tgt_vocabulary(self) -> Vocabulary:
+        """Every token of the targets in the training part, or the labels."""
+        return self._sides[1][1]
+
+    @property
+    def cutters(self) -> tuple[Cutter, Cutter]:
+        """How sources and targets are cut; labels are not."""
+        return self._sides[0][0], self._sides[1][0]
+
+    @cached_property
+    def _sides(self) -> tuple[tuple[Cutter, Vocabulary], tuple[Cutter, Vocabulary]]:
+        src, tgt = (
+            (Cutter.from_json(side["cut"]), Vocabulary(tuple(side["words"])))
+            for side in json.loads(self.own.content("tokens.json"))
+        )
+        return src, tgt
+
+    @cached_property
+    def splits(self) -> dict[str, tuple[Pair, ...]]:
+        """The pairs of each part."""
+        return {split: tuple(map(self._pair, self._read(split))) for split in SPLITS}
+
+    def sample(self, rng: random.Random) -> Pair:
+        """Draw one pair of the training part."""
+        return rng.choice(self._different)
+
+    def every(self, limit: int) -> list[Pair] | None:
+        """Return the pairs of training, one a source; None where they are more than ``limit``."""
+        return list(self._different) if len(self._different) <= limit else None
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Cut what a person typed into source tokens. Raises ValueError with a sentence."""
+        cutter, known = self.cutters[0], self.src_vocabulary
+        tokens, kind = cutter.cut(text), CUTS[cutter.unit].kind
+        unknown = [token for token in dict.fromkeys(tokens) if token not in known.tokens]
+        if unknown and kind != "word":
+            raise StudentError(
+                "Training never showed {listed}; leave that out.",
+                listed=", ".join(f"“{token}”" for token in unknown[:5]),
+            )
+        return check_tokens(tokens, known, longest=self.config.max_src_len, kind=kind)
+
+    def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
+        """Return the target of a source that the set holds; None for all others."""
+        return self._known.get(tuple(src))
+
+    def join_src(self, tokens: Sequence[str]) -> str:
+        """Write source tokens as a person reads them."""
+        return self.cutters[0].join(tokens)
+
+    def join_tgt(self, tokens: Sequence[str]) -> str:
+        """Write target tokens as a person reads them."""
+        return self.cutters[1].join(tokens)
+
+    @cached_property
+    def _different(self) -> tuple[Pair, ...]:
+        return tuple({pair.src: pair for pair in reversed(self.splits["train"])}.values())
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+        return {pair.src: pair.tgt for part in self.splits.values() for pair in part}
+
+    def _read(self, split: str) -> list[tuple[str, str]]:
+        lines = self.own.content(f"{split}.jsonl").decode().splitlines()
+        return [(first, second) for first, second in map(json.loads, lines)]
+
+    def _pair(self, row: tuple[str, str]) -> Pair:
+        (cut_src, src_words), (cut_tgt, tgt_words) = self._sides
+        src = tuple(_known(src_words, token) for token in cut_src.cut(row[0]))
+        tgt = tuple(_known(tgt_words, token) for token in cut_tgt.cut(row[1]))
+        return Pair(src, tgt, ((),) * len(tgt))
+
+
+def own_task(config: OwnTextTaskConfig) -> OwnTask:
+    """Return the task of a configuration; an equal one gives the same object while its set is here.
+
+    Raises ValueError, in a sentence, where its set is missing, damaged, or another one.
+    """
+    own = sets.find(config.data)
+    return _task(config, str(own.folder))
+
+
+@lru_cache(maxsize=16)
+def _task(config: OwnTextTaskConfig, _folder: str) -> OwnTask:
+    own = sets.find(config.data)
+    told = {name: own.details.get(name) for name in _TOLD}
+    if own.kind != config.name.removeprefix("own-") or told != config.model_dump(include={*_TOLD}):
+        raise StudentError(
+            "This configuration speaks of another set than the one called {set_id}, which is "
+            "“{name}”: begin with the configuration that “Own data” proposes for it.",
+            set_id=own.id,
+            name=own.name,
+        )
+    return OwnTask(config, own)
+
+
+def _known(vocabulary: Vocabulary, token: str) -> str:
+    return token if token in vocabulary else SPECIALS[UNK]

@@ -1,0 +1,18 @@
+"""A running text of one's own, which a language model learns to continue."""
+
+from __future__ import annotations
+
+from tfm_core.data.own import sets
+from tfm_core.sentences import StudentError
+
+FILE = "text.txt"
+
+
+def own_text(set_id: str) -> str:
+    """Return the text of a set. Raises ValueError, in a sentence, where it cannot be had."""
+    own = sets.find(set_id)
+    if own.kind != "text":
+        raise StudentError(
+            "The set “{name}” is no running text; choose one, or paste a text.", name=own.name
+        )
+    return own.content(FILE).decode()

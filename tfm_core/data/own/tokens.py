@@ -1,0 +1,164 @@
+"""How the sentences of a set are cut into tokens and written again: words, characters or merges.
+
+Byte-pair encoding (Sennrich et al. 2016) is learned from the training part alone with the library
+``tokenizers``; what is kept of it are the merges, in order, which say all. Every word carries the
+space before it as ``▁`` (Kudo & Richardson 2018), so tokens are joined by writing them on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from tfm_core.sentences import N_
+from tfm_core.variants.record import Registry, Variant
+from tfm_core.variants.units import UNITS
+
+SPACE = "▁"
+MOST_MERGES = 2_000
+LABEL = "label"
+_PIECES = re.compile(r" ?\w+| ?[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Cutter:
+    """One way to cut; "label" leaves a text whole. merges: of "bpe", in the order they are made."""
+
+    unit: str
+    merges: tuple[tuple[str, str], ...] = ()
+
+    def cut(self, text: str) -> tuple[str, ...]:
+        """Return the tokens of a sentence."""
+        if self.unit == LABEL:
+            return (text,)
+        return tuple(CUTS[self.unit].cut(self, " ".join(text.split())))
+
+    def join(self, tokens: Sequence[str]) -> str:
+        """Write tokens as a person reads them."""
+        return " ".join(tokens) if self.unit == LABEL else CUTS[self.unit].join(tokens)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``from_json`` reads."""
+        return {"unit": self.unit, "merges": [list(pair) for pair in self.merges]}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Cutter:
+        """Read a cutter of a set."""
+        return cls(values["unit"], tuple((left, right) for left, right in values["merges"]))
+
+    @cached_property
+    def ranks(self) -> dict[tuple[str, str], int]:
+        """The place of each merge."""
+        return {pair: rank for rank, pair in enumerate(self.merges)}
+
+    @cached_property
+    def cut_before(self) -> dict[str, list[str]]:
+        """Pieces that were cut already: a text has few different ones."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut(Variant):
+    """cut(cutter, text) and join(tokens); kind: what one token is called in a sentence."""
+
+    cut: Callable[[Cutter, str], Iterable[str]]
+    join: Callable[[Sequence[str]], str]
+    kind: str
+
+
+def joined_words(tokens: Sequence[str]) -> str:
+    """Write words with spaces between them, signs without."""
+    text = re.sub(r" ([.,;:!?)\]’”])", r"\1", " ".join(tokens))
+    return re.sub(r"([(\[‘“]) ", r"\1", text)
+
+
+def _merged(cutter: Cutter, text: str) -> list[str]:
+    known = cutter.cut_before
+    return [
+        token
+        for piece in pieces(text)
+        for token in known.get(piece) or known.setdefault(piece, merged(piece, cutter.ranks))
+    ]
+
+
+def pieces(text: str) -> list[str]:
+    """Cut a sentence into what no merge crosses: words and signs, each with its space."""
+    return [piece.replace(" ", SPACE) for piece in _PIECES.findall(f" {text}")]
+
+
+def merged(piece: str, ranks: Mapping[tuple[str, str], int]) -> list[str]:
+    """Merge neighbours, the pair that was learned first before all others, until none is left."""
+    tokens = list(piece)
+    while len(tokens) > 1:
+        pairs = list(pairwise(tokens))
+        best = min(pairs, key=lambda pair: ranks.get(pair, len(ranks)))
+        if best not in ranks:
+            break
+        joined: list[str] = []
+        at = 0
+        while at < len(tokens):
+            is_best = tuple(tokens[at : at + 2]) == best
+            joined.append("".join(best) if is_best else tokens[at])
+            at += 1 + is_best
+        tokens = joined
+    return tokens
+
+
+def learned(unit: str, texts: Iterable[str], *, n_merges: int = MOST_MERGES) -> Cutter:
+    """Return how sentences are cut; merges are learned from these ones."""
+    if unit != "bpe":
+        return Cutter(unit)
+    import json
+
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    every = [piece for text in texts for piece in pieces(text)]
+    alphabet = sorted({sign for piece in every for sign in piece})
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    trainer = trainers.BpeTrainer(
+        vocab_size=len(alphabet) + n_merges,
+        min_frequency=2,
+        initial_alphabet=alphabet,
+        special_tokens=[],
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(every, trainer)
+    pairs = json.loads(tokenizer.to_str())["model"]["merges"]
+    return Cutter("bpe", tuple((left, right) for left, right in pairs))
+
+
+CUTS = Registry(
+    "way to cut sentences",
+    Cut(
+        name="words",
+        label=N_("Words"),
+        help=N_("Words and signs: few tokens, and a word not seen in training is unknown."),
+        source="Bengio et al. 2003",
+        cut=lambda cutter, text: UNITS["words"].cut(text),
+        join=joined_words,
+        kind="word",
+    ),
+    Cut(
+        name="characters",
+        label=N_("Characters"),
+        help=N_("Letters and signs: many tokens, and hardly one that is unknown."),
+        source="Sutskever, Martens & Hinton 2011",
+        cut=lambda cutter, text: text,
+        join="".join,
+        kind="character",
+    ),
+    Cut(
+        name="bpe",
+        label=N_("Byte-pair encoding"),
+        help=N_("Frequent words whole, rare ones in pieces, learned from the training part."),
+        source="Sennrich et al. 2016",
+        cut=_merged,
+        join=lambda tokens: "".join(tokens).replace(SPACE, " ").strip(),
+        kind="piece",
+    ),
+)
