@@ -68,9 +68,7 @@ def test_cold_it_compares_two_recorded_runs_by_what_differs(recorded: None) -> N
     assert "n_heads" in said
     assert "d_model" not in said
     assert app.query_params["runs"] == "recorded-one-head,recorded-many-heads"
-    assert [subheader.value for subheader in app.subheader] == [
-        "The same example, at the same step"
-    ]
+    assert [one.value for one in app.header] == ["The same example, at the same step"]
 
 
 def test_cold_it_compares_ones_own_newest_runs_of_one_task(store: RunStore) -> None:
