@@ -1,30 +1,52 @@
-"""Which runs to show and in which order: by kind, by words, and a page of them at a time."""
+"""Which runs to show and in which order: by kind, group and words, and a page of them at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import streamlit as st
 
 from pages.i18n import N_, _
 from pages.ui import run_words
+from tfm_core.inspect.compare.found import is_found
 from tfm_core.runs.run import Run
-from tfm_core.runs.status import STATES
+from tfm_core.runs.status import STATES, Status
 
 PER_PAGE = 12
+_PAUSE = "200ms"
+"""After such a pause in typing the list follows."""
 
-_KINDS: dict[str, tuple[str, Callable[[Run], bool]]] = {
-    "active": (N_("Active"), lambda run: run.status.is_active),
-    "finished": (N_("Finished"), lambda run: run.status.state == "finished"),
-    "early": (N_("Stopped or failed"), lambda run: run.status.can_resume and run.problem is None),
-    "recorded": (N_("Recorded"), lambda run: run.meta.recorded),
-    "damaged": (N_("Damaged"), lambda run: run.damage is not None),
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is asked of every run of the list, read once."""
+
+    run: Run
+    status: Status
+    problem: str | None
+    damage: str | None
+
+    @classmethod
+    def of(cls, run: Run) -> Known:
+        """Read it."""
+        problem = run.problem
+        return cls(run, run.status, problem, problem or run.damage)
+
+
+_KINDS: dict[str, tuple[str, Callable[[Known], bool]]] = {
+    "active": (N_("Active"), lambda one: one.status.is_active),
+    "finished": (N_("Finished"), lambda one: one.status.state == "finished"),
+    "early": (N_("Stopped or failed"), lambda one: one.status.can_resume and one.problem is None),
+    "recorded": (N_("Recorded"), lambda one: one.run.meta.recorded),
+    "damaged": (N_("Damaged"), lambda one: one.damage is not None),
 }
 
 _ORDERS: dict[str, tuple[str, Callable[[Run], float | str | None], bool]] = {
     # label, by what, whether the largest comes first; who has nothing to compare comes last
     "newest": (N_("Newest first"), lambda run: None, False),
     "name": (N_("Name"), lambda run: run.meta.name.casefold(), False),
+    "group": (N_("Group"), lambda run: (run.labels.group or "").casefold() or None, False),
     "task": (N_("Task and model"), lambda run: run_words.learns(run).casefold(), False),
     "result": (N_("Best result"), run_words.success, True),
     "loss": (N_("Lowest loss"), run_words.loss, False),
@@ -34,54 +56,109 @@ _ORDERS: dict[str, tuple[str, Callable[[Run], float | str | None], bool]] = {
 }
 
 
-def choose(runs: list[Run]) -> list[Run]:
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The runs to show, from which place on they stand among all that match, and how many do."""
+
+    runs: list[Run]
+    first: int
+    n: int
+
+
+def choose(runs: list[Run]) -> Page:
     """Show the filter and return the runs of the page to show, in the chosen order."""
-    kinds = {name: [run for run in runs if test(run)] for name, (_label, test) in _KINDS.items()}
+    known = [Known.of(run) for run in runs]
+    kinds = {name: [one for one in known if test(one)] for name, (_label, test) in _KINDS.items()}
     present = [name for name in kinds if kinds[name]]
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        words = st.text_input(
-            _("Search"),
-            key="runs-words",
-            placeholder=_("name, task or model"),
-            persist_state="session",
-            label_visibility="collapsed",
-            width=260,
-        )
-        kind = st.pills(
-            _("Kind"),
-            present,
-            format_func=lambda name: _(_KINDS[name][0]),
-            key="runs-kind",
-            label_visibility="collapsed",
-        )
-        order = st.selectbox(
-            _("Order"),
-            list(_ORDERS),
-            format_func=lambda name: _(_ORDERS[name][0]),
-            key="runs-order",
-            persist_state="session",
-            label_visibility="collapsed",
-            width=190,
-        )
-    matching = [run for run in kinds.get(kind or "", runs) if not words or matches(run, words)]
-    matching = ordered(matching, order)
+    groups = sorted({run.labels.group for run in runs if run.labels.group}, key=str.casefold)
+    words = st.text_input(
+        _("Search"),
+        key="runs-words",
+        type="search",
+        live=_PAUSE,
+        placeholder=_("name, #tag, note, group, setting"),
+        help=_("Every word must stand in it; n_heads=8 finds exactly that setting."),
+        persist_state="session",
+        label_visibility="collapsed",
+        width=260,
+    )
+    kind = st.pills(
+        _("Kind"),
+        present,
+        format_func=lambda name: _(_KINDS[name][0]),
+        key="runs-kind",
+        label_visibility="collapsed",
+    )
+    order = st.selectbox(
+        _("Order"),
+        list(_ORDERS),
+        format_func=lambda name: _(_ORDERS[name][0]),
+        key="runs-order",
+        persist_state="session",
+        label_visibility="collapsed",
+        width=170,
+    )
+    group = _group(groups) if groups else None
+    chosen = [one.run for one in kinds.get(kind or "", known)]
+    matching = [
+        run
+        for run in chosen
+        if (group is None or run.labels.group == group) and (not words or matches(run, words))
+    ]
+    return _paged(ordered(matching, order))
+
+
+def _group(groups: list[str]) -> str | None:
+    """Offer the groups; None: all of them."""
+    if st.session_state.get("runs-group") not in groups:
+        st.session_state["runs-group"] = None
+    return st.selectbox(
+        _("Group"),
+        groups,
+        index=None,
+        key="runs-group",
+        persist_state="session",
+        placeholder=_("All groups"),
+        label_visibility="collapsed",
+        width=190,
+    )
+
+
+def _paged(matching: list[Run]) -> Page:
     n_pages = -(-len(matching) // PER_PAGE)
     if n_pages < 2:
-        return matching
-    page = st.pagination(n_pages, key="runs-page") or 1
-    return matching[(page - 1) * PER_PAGE : page * PER_PAGE]
+        return Page(matching, 0, len(matching))
+    if not 1 <= (st.session_state.get("runs-page") or 1) <= n_pages:
+        del st.session_state["runs-page"]  # fewer match than did before
+    first = ((st.session_state.get("runs-page") or 1) - 1) * PER_PAGE
+    return Page(matching[first : first + PER_PAGE], first, len(matching))
+
+
+def turn(page: Page) -> None:
+    """Say which of the runs stand here, and let one turn the page; nothing where all do."""
+    if page.n <= len(page.runs):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        words = _("{first} to {last} of {n} runs")
+        last = page.first + len(page.runs)
+        said = words.format(first=f"{page.first + 1:,}", last=f"{last:,}", n=f"{page.n:,}")
+        st.pagination(-(-page.n // PER_PAGE), key="runs-page")
+        st.caption(said, width="content")
 
 
 def matches(run: Run, words: str) -> bool:
-    """Say whether every word stands somewhere in the run's name, task or model."""
-    text = f"{run.meta.name} {run_words.learns(run)} {run.meta.preset or ''}".casefold()
-    return all(word in text for word in words.casefold().split())
+    """Say whether every word stands somewhere in what the list says of a run, or in a setting."""
+    return is_found(run, words, also=run_words.learns(run))
 
 
 def ordered(runs: list[Run], order: str) -> list[Run]:
     """Return runs in an order; those of which nothing is known come last, as they stood."""
+    if order == "newest":
+        return list(runs)
     _label, by, is_falling = _ORDERS[order]
-    keyed = [(None if run.problem and order != "name" else by(run), run) for run in runs]
+    keyed = [
+        (None if order not in ("name", "group") and run.problem else by(run), run) for run in runs
+    ]
     known = [(key, run) for key, run in keyed if key is not None and key == key]
     rest = [run for key, run in keyed if key is None or key != key]
     known.sort(key=lambda pair: pair[0], reverse=is_falling)

@@ -3,21 +3,27 @@
 import streamlit as st
 
 from pages.i18n import _
-from pages.runs import filter, host, room, undo
-from pages.ui import run_list, show, visitors
+from pages.runs import bring, filter, host, room, selection, undo
+from pages.ui import run_list, run_names, show, twins, visitors
 
 show.header("runs")
 room.hindrance()
+bring.part()
 
 runs = undo.among(visitors.listed())
 if runs:
-    shown = filter.choose(runs)
-    for run in shown:
-        if undo.is_gone(run):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        page = filter.choose(runs)
+        selection.bar(runs)
+    filter.turn(page)
+    gone = undo.gone()
+    apart = run_names.told_apart(page.runs)
+    for run in page.runs:
+        if run.id in gone:
             run_list.gone(run)
         else:
-            run_list.row(run, menu=True)
-    if not shown:
+            run_list.row(run, menu=True, apart=apart.get(run.id, ""), before=selection.box)
+    if not page.runs:
         st.caption(_("No run matches; change the words or the kind above."))
 else:
     show.empty(
@@ -29,3 +35,4 @@ else:
 undo.line()
 room.line()
 host.part()
+twins.dialog()

@@ -21,9 +21,9 @@ def among(runs: list[Run]) -> list[Run]:
     return shown
 
 
-def is_gone(run: Run) -> bool:
-    """Return whether a run of the list lies in the trash."""
-    return run.id in {one.id for one in _deleted()}
+def gone() -> set[str]:
+    """Return the ids of the runs of the list that lie in the trash."""
+    return {one.id for one in _deleted()}
 
 
 def line() -> None:

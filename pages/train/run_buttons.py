@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NoReturn
 
 import streamlit as st
 
@@ -16,6 +15,7 @@ from pages.ui import (
     seed_button,
     starts,
     state,
+    take_away,
     twins,
     visitors,
     way_back,
@@ -35,6 +35,8 @@ def row(run: Run, status: Status) -> None:
         _steering(run, status)
     if run.has_checkpoint and not status.is_active:
         _train_further(run, status)
+    if not status.is_active:
+        take_away.button(run, key="run-take")
     _new_run(run)
     _beside(run)
     way_back.link(run.id)
@@ -109,7 +111,7 @@ def _new_run(run: Run) -> None:
 
 def _beside(run: Run) -> None:
     """Draw what trains others beside this run, and what compares it with others."""
-    seed_button.draw(lambda: [starts.of_run(run)], key="run", on_refused=_refused)
+    seed_button.draw(lambda: [starts.of_run(run)], key="run")
     with st.popover(_("Compare"), icon=":material/compare_arrows:", key="run-beside"):
         if st.button(
             _("Same again, but …"),
@@ -128,12 +130,6 @@ def _beside(run: Run) -> None:
             width="stretch",
         ):
             starts.compare([run.id])
-
-
-def _refused(error: BaseException) -> NoReturn:
-    """Say why nothing began where it stays: a run that trains is drawn anew each moment."""
-    state.notify(_(error))
-    st.rerun()
 
 
 def _train_further(run: Run, status: Status) -> None:

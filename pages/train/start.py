@@ -51,6 +51,7 @@ def bar(checked: Checked, preset: str | None) -> None:
             lambda: [_as_said(checked.experiment, preset)] if checked.experiment else [],
             key="start",
             disabled=checked.experiment is None,
+            on_refused=show.problem,
         )
         if checked.experiment is None:
             _why_not(checked)

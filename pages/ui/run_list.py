@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
 import streamlit as st
 
-from pages.i18n import _
-from pages.ui import recorded, run_actions, run_asks, run_words, runs_access, show, state, visitors
+from pages.i18n import _, ngettext
+from pages.ui import (
+    recorded,
+    run_actions,
+    run_asks,
+    run_words,
+    runs_access,
+    show,
+    starts,
+    state,
+    take_away,
+    twins,
+    visitors,
+)
 from pages.ui.sparkline import sparkline
 from pages.ui.typed import escape
-from tfm_core.runs.labels import MAX_NAME
+from tfm_core.runs.labels import MAX_GROUP, MAX_NAME, MAX_NOTE, MAX_TAG, MAX_TAGS
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 
@@ -23,16 +35,20 @@ TICK = 2.0
 """Seconds between two looks at a run that is training."""
 
 MOST_STEPS = 1_000_000
+_MOST_OF_NOTE = 140  # characters that a row shows
 _NO_BREAK = "\u00a0"  # a number and its unit stay on one line
 
 
-def row(run: Run, *, menu: bool) -> None:
-    """Show a run with its buttons; ``menu`` adds steering it, training further, name and delete.
+def row(
+    run: Run, *, menu: bool, apart: str = "", before: Callable[[Run], None] | None = None
+) -> None:
+    """Show a run with its buttons; ``menu`` adds steering, others like it, labels and delete.
 
-    Whatever is wrong with a run, it takes no other from the list.
+    Whatever is wrong with a run, it takes no other from the list. apart: said behind its name.
+    before: draws what stands before it.
     """
     with guarded(run):
-        _row(run, menu=menu)
+        _row(run, menu, apart, before)
 
 
 @contextmanager
@@ -68,13 +84,19 @@ def gone(run: Run) -> None:
         )
 
 
-def _row(run: Run, *, menu: bool) -> None:
+def _row(run: Run, menu: bool, apart: str, before: Callable[[Run], None] | None) -> None:
     status = run.status
     with st.container(border=True, key=f"run-{run.id}"):
-        facts, buttons = st.columns([5, 3] if menu else [6, 1], vertical_alignment="center")
+        facts, buttons = st.columns([2, 1] if menu else [6, 1], vertical_alignment="center")
         ticks = run.problem is None and status.is_active
-        with facts, st.container(gap="xxsmall"):
-            st.fragment(_facts, run_every=TICK if ticks else None)(run, status.state)
+        with (
+            facts,
+            st.container(horizontal=True, vertical_alignment="center", gap="small"),
+        ):
+            if before is not None:
+                before(run)
+            with st.container(gap="xxsmall", width="stretch"):
+                st.fragment(_facts, run_every=TICK if ticks else None)(run, status.state, apart)
         with buttons, st.container(horizontal=True, horizontal_alignment="right", gap="small"):
             if run.problem is None:
                 _buttons(run, status, steers=menu)
@@ -82,13 +104,13 @@ def _row(run: Run, *, menu: bool) -> None:
                 _menu(run)
 
 
-def _facts(run: Run, drawn_as: State) -> None:
+def _facts(run: Run, drawn_as: State, apart: str) -> None:
     with guarded(run):
-        _say(run, drawn_as)
+        _say(run, drawn_as, apart)
 
 
-def _say(run: Run, drawn_as: State) -> None:
-    name = f"**{escape(run.meta.name)}**"
+def _say(run: Run, drawn_as: State, apart: str) -> None:
+    name = f"**{escape(run.meta.name)}**" + (f" {escape(apart)}" if apart else "")
     if run.problem is not None:
         st.markdown(f"{name}  :red-badge[:material/broken_image: {_('Damaged')}]")
         st.caption(escape(_(run.problem)))
@@ -100,12 +122,31 @@ def _say(run: Run, drawn_as: State) -> None:
         sparkline(run)
         with st.container(width="stretch", gap="xxsmall"):
             badge = run_words.badge(status, outcome)
-            st.markdown(f"{name}  {badge} {recorded.badge(run)} {visitors.badge(run)}")
+            marks = (badge, recorded.badge(run), visitors.badge(run), *_labels(run))
+            st.markdown(f"{name}  {' '.join(mark for mark in marks if mark)}")
             st.caption(" · ".join(_numbers(run)))
+    note = run.labels.note
+    if note:
+        st.caption(f":material/edit_note: {escape(_shortened(note))}", help=escape(note))
     why = outcome.sentence if outcome is not None else status.reason
-    for sentence in (why, run.damage):
+    for sentence in (why, run.damage, recorded.origin_words(run)):
         if sentence:
             st.caption(escape(_(sentence)))
+
+
+def _labels(run: Run) -> Iterator[str]:
+    """Return the group and the tags of a run as badges in Markdown."""
+    labels = run.labels
+    if labels.group is not None:
+        yield f":blue-badge[:material/folder: {escape(labels.group)}]"
+    for tag in labels.tags:
+        yield f":gray-badge[:material/sell: {escape(tag)}]"
+
+
+def _shortened(note: str) -> str:
+    """Return the beginning of a note, in one line."""
+    line = " ".join(note.split())
+    return line if len(line) <= _MOST_OF_NOTE else f"{line[:_MOST_OF_NOTE].rstrip()} …"
 
 
 def _numbers(run: Run) -> list[str]:
@@ -149,15 +190,53 @@ def _buttons(run: Run, status: Status, *, steers: bool) -> None:
 
 
 def _menu(run: Run) -> None:
-    can_go_on = run.problem is None and run.has_checkpoint and not run.status.is_active
+    is_whole = run.problem is None
     can_change = not run.meta.recorded and not visitors.watches(run)
-    if not (can_go_on or can_change):
+    if not (is_whole or can_change):
         return
     with st.popover(_named(_("More"), run), key=f"menu-{run.id}"):
-        if can_go_on and run.status.step < MOST_STEPS:
+        if is_whole and not run.status.is_active:
+            take_away.button(run, key=f"take-{run.id}", width="stretch")
+        if (
+            is_whole
+            and run.has_checkpoint
+            and not run.status.is_active
+            and run.status.step < MOST_STEPS
+        ):
             _further(run)
+        if is_whole:
+            _beside(run)
         if can_change:
-            _rename_and_delete(run)
+            if is_whole:
+                _name(run)
+                _tags_and_note(run)
+            _delete(run)
+
+
+def _beside(run: Run) -> None:
+    """Offer to train others beside a run."""
+    n = starts.n_seeds()
+    if st.button(
+        _named(ngettext("{n} seed", "{n} seeds", n).format(n=n), run),
+        key=f"seeds-{run.id}",
+        icon=":material/casino:",
+        help=_("Trains what is missing of runs that differ in their seed alone, and compares all."),
+        width="stretch",
+    ):
+        try:
+            starts.train_seeds([starts.of_run(run)])
+        except (ValueError, OSError) as error:
+            state.notify(_(error))
+            st.rerun()
+    st.button(
+        _named(_("Same again, but …"), run),
+        key=f"twin-{run.id}",
+        icon=":material/alt_route:",
+        help=_("Change one thing or a few, and see both learn beside each other."),
+        width="stretch",
+        on_click=twins.ask,
+        args=(run.id,),
+    )
 
 
 def _further(run: Run) -> None:
@@ -182,17 +261,58 @@ def _further(run: Run) -> None:
             run_actions.watch(copy)
 
 
-def _rename_and_delete(run: Run) -> None:
-    if run.problem is None:
-        key = f"name-{run.id}"
-        st.text_input(_("Name"), value=run.meta.name, max_chars=MAX_NAME, key=key)
-        st.button(
-            _named(_("Rename"), run),
-            key=f"rename-{run.id}",
-            icon=":material/edit:",
-            width="stretch",
-            on_click=lambda: run_actions.rename(run.id, st.session_state[key]),
-        )
+def _name(run: Run) -> None:
+    key = f"name-{run.id}"
+    st.text_input(_("Name"), value=run.meta.name, max_chars=MAX_NAME, key=key)
+    st.button(
+        _named(_("Rename"), run),
+        key=f"rename-{run.id}",
+        icon=":material/edit:",
+        width="stretch",
+        on_click=lambda: run_actions.rename(run.id, st.session_state[key]),
+    )
+
+
+def _tags_and_note(run: Run) -> None:
+    labels, number = run.labels, _edition(run)
+    of = {what: f"{what}-{run.id}{number}" for what in ("group", "tags", "note")}
+    st.text_input(_("Group"), value=labels.group or "", max_chars=MAX_GROUP, key=of["group"])
+    st.text_input(
+        _("Tags"),
+        value=", ".join(labels.tags),
+        max_chars=MAX_TAGS * (MAX_TAG + 2),
+        key=of["tags"],
+        placeholder=_("baseline, to repeat"),
+        help=_("A few words each, parted by commas."),
+    )
+    st.text_area(_("Note"), value=labels.note, max_chars=MAX_NOTE, key=of["note"], height=80)
+    st.button(
+        _named(_("Keep group, tags and note"), run),
+        key=f"label-{run.id}",
+        icon=":material/sell:",
+        width="stretch",
+        on_click=lambda: run_actions.label(
+            [run.id],
+            group=st.session_state[of["group"]],
+            tags=[st.session_state[of["tags"]]],
+            note=st.session_state[of["note"]],
+        ),
+    )
+
+
+def _edition(run: Run) -> str:
+    """Return how often the labels of a run changed in this session, for the keys of their fields.
+
+    A field of a closed menu is not in the browser yet: it takes its first value, and no later one.
+    """
+    key = f"labels-{run.id}"
+    seen, number = st.session_state.get(key, (run.labels, 0))
+    number += seen != run.labels
+    st.session_state[key] = (run.labels, number)
+    return f"-{number}" if number else ""
+
+
+def _delete(run: Run) -> None:
     is_held = run.status.is_alive
     st.button(
         _named(_("Delete"), run),

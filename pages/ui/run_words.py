@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 
 from pages.i18n import N_, _
-from pages.ui import runs_access, show
+from pages.ui import show
 from tfm_core.config import FAMILIES
+from tfm_core.runs.figures import last_measured
 from tfm_core.runs.outcome import Outcome, OutcomeKind
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
@@ -102,12 +103,10 @@ def loss(run: Run) -> float | None:
 
 def _measured(run: Run) -> tuple[dict[str, float], str] | None:
     """Return what was measured last on unseen examples, and on which of them."""
-    curves = runs_access.curves(run)
-    for series, words in ((curves.test, _("test")), (curves.validation, _("validation"))):
-        if series.last("accuracy") is not None:
-            columns = ("accuracy", "sequence_accuracy", "loss")
-            values = {column: series.last(column) for column in columns}
-            return {
-                column: math.nan if value is None else value for column, value in values.items()
-            }, words
-    return None
+    found = last_measured(run)
+    if found is None:
+        return None
+    values = {name: found.get(name) for name in ("accuracy", "sequence_accuracy", "loss")}
+    return {name: math.nan if value is None else value for name, value in values.items()}, _(
+        "test"
+    ) if found["split"] == "test" else _("validation")

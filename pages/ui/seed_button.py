@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.ui import show, starts
+from pages.ui import starts, state
 from pages.ui.run_actions import Start
 from tfm_core.inspect.compare.seeds import FEWEST, MOST
 
@@ -17,11 +18,12 @@ def draw(
     *,
     key: str,
     disabled: bool = False,
-    on_refused: Callable[[BaseException], None] = show.problem,
+    on_refused: Callable[[BaseException], None] | None = None,
 ) -> None:
     """Draw the button, and beside it how many seeds it asks for; a press trains what is missing.
 
-    what: the configurations, asked when it is pressed. on_refused: says why nothing could begin.
+    what: the configurations, asked when it is pressed. on_refused: says why nothing could begin,
+    else a notice at the top of the page does, which stays where a part of the page ticks.
     """
     n = starts.n_seeds()
     with st.container(horizontal=True, gap=None, width="content", key=f"seeds-{key}"):
@@ -37,11 +39,11 @@ def draw(
         )
         with st.popover(f":gray[{_('How many seeds')}]", key=f"{key}-seeds-how-many"):
             number = f"{key}-seeds-number"
-            st.session_state.setdefault(number, n)
             st.number_input(
                 _("Seeds"),
                 FEWEST,
                 MOST,
+                value=n,
                 key=number,
                 help=_("Runs of one configuration, those that are there counted."),
                 on_change=_take,
@@ -52,10 +54,15 @@ def draw(
         try:
             starts.train_seeds(found)
         except (ValueError, OSError) as error:
-            on_refused(error)
+            (on_refused or _notify)(error)
+
+
+def _notify(error: BaseException) -> NoReturn:
+    state.notify(_(error))
+    st.rerun()
 
 
 def _take(key: str) -> None:
     number = st.session_state.get(key)
     if isinstance(number, int):
-        st.session_state[starts.SEEDS] = min(max(number, FEWEST), MOST)
+        st.session_state[starts.SEEDS] = number

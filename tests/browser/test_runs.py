@@ -119,15 +119,37 @@ def test_a_run_opens_at_the_top_of_its_page_and_every_tab_stop_is_of_use(
     assert tab.page.evaluate(SCROLLED) == 0
 
 
-def test_the_list_can_be_searched(open_tab: OpenTab, server: AppServer) -> None:
+def test_the_list_is_searched_as_one_types(open_tab: OpenTab, server: AppServer) -> None:
     tab = open_tab("runs")
     korean = server.store.get("recorded-korean")
     digits = server.store.get("recorded-digits")
-    words = tab.main.get_by_placeholder("name, task or model")
-    words.fill("korean")
-    words.press("Enter")
+    words = tab.main.get_by_placeholder("name, #tag, note, group, setting")
+    words.press_sequentially("korean")  # and no Enter: the list follows as one types
     expect(row(tab, digits)).to_have_count(0)
     expect(row(tab, korean)).to_be_visible()
     words.fill("nothing is called that")
-    words.press("Enter")
     expect(tab.main.get_by_text("No run matches")).to_be_visible()
+
+
+def test_ticked_runs_are_compared_and_labelled(open_tab: OpenTab, server: AppServer) -> None:
+    runs = [
+        server.store.create(SHORT.replace(seed=k), name="Twin", state="stopped") for k in (3, 5)
+    ]
+    tab = open_tab("runs")
+    for run, seed in zip(runs, (3, 5), strict=True):
+        expect(row(tab, run)).to_contain_text(f"seed {seed}")
+        expect(row(tab, run).get_by_role("checkbox", name="Choose Twin")).not_to_be_checked()
+        row(tab, run).locator(f".st-key-pick-{run.id} label").click()
+        tab.settle()
+    tab.main.get_by_role("button", name="Label", exact=True).click()
+    group = tab.page.get_by_role("textbox", name="Put into the group")
+    group.fill("*Pair*")
+    group.press("Enter")
+    tab.settle()
+    tab.page.get_by_role("button", name="Set the group").click()
+    for run in runs:
+        expect(row(tab, run)).to_contain_text("*Pair*")
+    tab.main.get_by_role("button", name="Compare 2 runs").click()
+    expect(tab.main.get_by_role("heading", name="Compare")).to_be_visible()
+    for run in runs:
+        assert run.id in tab.page.url

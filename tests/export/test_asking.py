@@ -12,10 +12,13 @@ import pytest
 from pages.components.files import FOLDER
 from tests.inspect.source.test_use import PEOPLE
 from tests.training.test_loop import experiment
-from tfm_core.config import CaptionTaskConfig
+from tfm_core.config import CaptionTaskConfig, Experiment
+from tfm_core.config.codec import default_sections
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data import caption_words
+from tfm_core.data.own.tokens import learned
 from tfm_core.data.text import TEXT_GENERATORS, text_task
+from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.export.asking import SPELLED, as_json, asking
 from tfm_core.inspect.source.carried import carried
 from tfm_core.inspect.source.texts import SPELLINGS
@@ -34,6 +37,8 @@ console.log(JSON.stringify(answers));
 FAMILIES = {"sentiment": "encoder-only", "masked-words": "encoder-only"}
 EXPERIMENTS = {
     **{name: experiment(FAMILIES.get(name, "encoder-decoder"), name) for name in SPELLED},
+    "own-pairs": Experiment.parse(default_sections("encoder-decoder", "own-pairs")),
+    "own-labels": Experiment.parse(default_sections("encoder-only", "own-labels")),
     "grammar": experiment("decoder-only", "grammar", task={"unit": "words"}),
     "letters": experiment("decoder-only", "own-text", task={"unit": "characters"}),
     "book": experiment("decoder-only", "own-text", task={"unit": "words"}),
@@ -53,17 +58,46 @@ def case(chosen):
     }
 
 
-@pytest.mark.skipif(NODE is None, reason="there is no node on the PATH")
-def test_the_page_cuts_and_joins_as_the_tasks_do() -> None:
-    cases = {name: case(chosen) for name, chosen in EXPERIMENTS.items()}
+def answers(cases):
+    """What the page's own rules make of cases."""
+    assert NODE is not None
     done = subprocess.run(
         [NODE, "--input-type=module", "-e", RUNNER, (FOLDER / "asking.js").as_uri()],
-        input=json.dumps(list(cases.values())),
+        input=json.dumps(cases),
         capture_output=True,
         text=True,
         check=True,
     )
-    for (name, one), answer in zip(cases.items(), json.loads(done.stdout), strict=True):
+    return json.loads(done.stdout)
+
+
+with_node = pytest.mark.skipif(NODE is None, reason="there is no node on the PATH")
+
+
+@with_node
+def test_the_page_cuts_into_pieces_as_a_set_does() -> None:
+    task = text_task(EXPERIMENTS["own-pairs"].task)
+    texts = [task.join_src(pair.src) for pair in task.splits["train"]]
+    cutter = learned("bpe", texts, n_merges=60)
+    tokens = [cutter.cut(text) for text in texts]
+    known = {token for one in tokens for token in one}
+    told = {
+        "how": "write",
+        "cut": "pieces",
+        "join": "united",
+        "merges": [" ".join(pair) for pair in cutter.merges],
+        "most_read": 999,
+        "src": [*SPECIALS, *known],
+    }
+    (answer,) = answers([{"told": told, "typed": texts, "tokens": tokens}])
+    assert answer["cut"] == [list(one) for one in tokens]
+    assert answer["joined"] == [cutter.join(one) for one in tokens]
+
+
+@with_node
+def test_the_page_cuts_and_joins_as_the_tasks_do() -> None:
+    cases = {name: case(chosen) for name, chosen in EXPERIMENTS.items()}
+    for (name, one), answer in zip(cases.items(), answers(list(cases.values())), strict=True):
         task = text_task(EXPERIMENTS[name].task)
         wanted = [list(task.tokenize(text)) for text in one["typed"]]
         assert answer["cut"] == wanted, name

@@ -34,7 +34,8 @@ SMALL_TEXT = {"n_train": 64, "n_validation": 16, "n_test": 16}
 def experiment(family="encoder-decoder", task="copy", /, **sections):
     values = default_sections(family, task)
     values["model"] |= {"d_model": 16} if family == "recurrent" else SMALL_MODEL
-    values["task"] |= {"n_validation": 50} if values["task"]["kind"] == "image" else SMALL_TEXT
+    sizes = {"n_validation": 50} if values["task"]["kind"] == "image" else SMALL_TEXT
+    values["task"] |= {name: n for name, n in sizes.items() if name in values["task"]}
     values["training"] |= {"steps": 6, "batch_size": 8, "validate_every": 3, "snapshots": 4}
     for section, settings in sections.items():
         values[section] |= settings

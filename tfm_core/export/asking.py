@@ -15,9 +15,12 @@ from tfm_core.config import (
     CorpusTaskConfig,
     Experiment,
     ImageTaskConfig,
+    OwnTextTaskConfig,
     TextTaskConfig,
 )
 from tfm_core.config.shape import TextShape
+from tfm_core.data.own.task import own_task
+from tfm_core.data.own.tokens import LABEL
 from tfm_core.data.shape import data_shape
 from tfm_core.data.text.dates import MONTHS, WEEKDAYS
 from tfm_core.data.text.english_korean import SUFFIXES
@@ -65,7 +68,10 @@ SPELLED: dict[str, Spelled] = {
     "masked-words": Spelled("gaps", "sentence"),
     "span-corruption": Spelled("spans", "spaced"),
 }
-"""By the name of a text task; of another one only its examples can be asked."""
+"""By the name of a text task."""
+
+_OWN_CUTS = {"words": "running", "characters": "signs", "bpe": "pieces"}
+_OWN_JOINS = {"words": "running", "characters": "plain", "bpe": "united", LABEL: "spaced"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +107,13 @@ def asking(experiment: Experiment, data: Carried) -> Asking:
         joined = resolve(LANGUAGES[task.language].grammar).joined
         spelled = Spelled("", "suffixed", joined=tuple(sorted(joined)))
         return Asking("write", spelled, 0, data.n_written)
-    if isinstance(task, TextTaskConfig):
+    if isinstance(task, TextTaskConfig | OwnTextTaskConfig):
         shape = data_shape(experiment)
         assert isinstance(shape, TextShape)
         is_slots = experiment.model.family == "encoder-only"
         return Asking(
             "slots" if is_slots else "write",
-            SPELLED.get(task.name, Spelled("", "spaced")),
+            _of_own(task) if isinstance(task, OwnTextTaskConfig) else SPELLED[task.name],
             most_read=task.max_src_len,
             most_written=task.n_answers,
             mask_id=shape.mask_id if is_slots else 0,
@@ -115,6 +121,12 @@ def asking(experiment: Experiment, data: Carried) -> Asking:
     facts = experiment.task_as(ImageTaskConfig).facts
     is_drawn = facts.channels == 1 and all(name.isdigit() for name in facts.class_names)
     return Asking("classes", Spelled("", ""), 0, 0, is_drawn=is_drawn)
+
+
+def _of_own(task: OwnTextTaskConfig) -> Spelled:
+    src, tgt = own_task(task).cutters
+    merges = tuple(" ".join(pair) for pair in src.merges)
+    return Spelled(_OWN_CUTS[src.unit], _OWN_JOINS[tgt.unit], merges=merges)
 
 
 def _of_corpus(task: CorpusTaskConfig) -> Spelled:

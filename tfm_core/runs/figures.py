@@ -2,9 +2,51 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
+from tfm_core.reading import Unreadable, open_plain
+from tfm_core.runs.curves import Curves, EventReader, record_of
+from tfm_core.runs.remembered import Remembered
 from tfm_core.runs.run import Run
+
+_TAIL = 2**16
+"""Bytes at the end of a run's events in which its last measurement nearly always is."""
+
+
+def last_measured(run: Run) -> dict[str, Any] | None:
+    """Return the last measurement on test examples, else on validation ones; None without one.
+
+    It has the values of ``events.Measured`` that were written, ``split`` among them. Only the end
+    of the events is read, and only where they changed. Never raises.
+    """
+    try:
+        return _LAST.of(run.folder / "events.jsonl")
+    except (OSError, Unreadable):
+        return None
+
+
+def _last_in(path: Path) -> dict[str, Any] | None:
+    with os.fdopen(open_plain(path), "rb") as file:
+        file.seek(max(0, file.seek(0, 2) - _TAIL))
+        tail = file.read(_TAIL)
+    if b'"resumed"' not in tail:  # else some of what stands there may not count any more
+        lines = tail[: tail.rfind(b"\n") + 1].splitlines()[len(tail) == _TAIL :]
+        records = [record_of(line) for line in lines if b'"measured"' in line]
+        newest = {one["split"]: one for one in records if one and "split" in one}
+        found = newest.get("test", newest.get("validation"))
+        if found is not None and "accuracy" in found:
+            return found
+    curves = Curves()
+    curves.extend(EventReader(path).read())
+    for split, series in (("test", curves.test), ("validation", curves.validation)):
+        if series.last("accuracy") is not None:
+            return {"split": split, **{name: series.last(name) for name in series.columns}}
+    return None
+
+
+_LAST = Remembered(_last_in, largest=2**40, most=16_384)
 
 
 def figures(run: Run) -> dict[str, Any]:

@@ -254,7 +254,7 @@ def test_a_damaged_run_says_what_is_wrong_and_can_be_deleted(
     run = damaged_run(store)
     app = open_page(PAGE)
     assert escape(run.problem) in [caption.value for caption in app.caption]
-    assert keys(app) == {f"delete-{run.id}"}
+    assert keys(app) == {f"delete-{run.id}", "runs-compare"}
     app.button(key=f"delete-{run.id}").click().run()
     assert store.list() == []
 
@@ -319,7 +319,8 @@ def test_a_recorded_run_is_marked_and_offers_neither_name_nor_delete(
     monkeypatch.setattr(store, "recorded", elsewhere.root)
     app = open_page(PAGE)
     assert "Recorded" in names(app)
-    assert keys(app) == {f"open-{run.id}", f"further-{run.id}"}
+    verbs = ("open", "take", "further", "seeds", "twin")
+    assert keys(app) == {*(f"{verb}-{run.id}" for verb in verbs), "runs-compare"}
 
 
 def test_words_and_kind_choose_what_is_shown(store: RunStore, open_page: Open) -> None:

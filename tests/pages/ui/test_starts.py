@@ -122,8 +122,8 @@ def test_as_many_as_may_begin_and_the_rest_at_the_next_press(
     press(train, [tiny()], "cpu")
     assert len(own(store)) == len(compared) == 3
     assert said[-1].startswith("3 of 5 runs wait for their turn. No more of yours may")
-    app = press(train, [tiny()], "cpu")
-    assert "3 runs train or wait for you already" in app.error[0].value
+    press(train, [tiny()], "cpu")
+    assert "3 runs train or wait for you already" in said[-1]
     own(store)[0].request("stop")
     press(train, [tiny()], "cpu")
     seeds = [run.experiment.seed for run in own(store)]
@@ -139,14 +139,15 @@ def test_what_is_refused_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
     compared: list[str],
+    said: list[str],
     variable: str,
     words: str,
 ) -> None:
     monkeypatch.setenv(variable, "3" if variable == "TFM_MAX_STEPS" else "0")
     request.getfixturevalue("busy_queue")
     run = made_run(store, experiment=tiny())
-    app = press(train_run, run)
-    assert words in app.error[0].value
+    press(train_run, run)
+    assert words in said[-1]
     assert own(store) == []
     assert Run(run.folder).labels.group is None
     assert compared == []
@@ -173,12 +174,13 @@ def test_what_goes_wrong_on_the_way_is_said_and_what_began_stays(
     assert len(compared) == 2
 
 
-def test_a_number_of_seeds_that_is_none_is_said(
-    store: RunStore, busy_queue: RunQueue, compared: list[str]
+@pytest.mark.parametrize(("asked", "n"), [(1, 2), (21, 20)])
+def test_no_fewer_seeds_are_asked_for_than_compare_and_no_more_than_may(
+    store: RunStore, busy_queue: RunQueue, compared: list[str], asked: int, n: int
 ) -> None:
-    app = press(train, [tiny()], "cpu", n=21)
-    assert "choose from 2 to 20" in app.error[0].value
-    assert compared == []
+    app = press(train, [tiny()], "cpu", n=asked)
+    assert app.button(key="of-test-seeds").label == f"{n} seeds"
+    assert len(own(store)) == min(n, busy_queue.limits.max_per_session)
 
 
 def test_another_visitors_run_is_compared_with_and_not_labelled(

@@ -1,0 +1,105 @@
+"""Runs that were ticked in the list: to compare them, and to group or tag them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.i18n import _, ngettext
+from pages.ui import run_actions, starts, visitors
+from pages.ui.typed import escape
+from tfm_core.runs.labels import MAX_GROUP, MAX_TAG, MAX_TAGS
+from tfm_core.runs.run import Run
+
+_PICKED = "runs-picked"
+_GROUP, _TAGS = "picked-group", "picked-tags"
+
+
+def box(run: Run) -> None:
+    """Draw the box that picks a run; what is picked stays so on other pages of the list."""
+    key = f"pick-{run.id}"
+    st.session_state[key] = run.id in _ids()
+    st.checkbox(
+        _("Choose {name}").format(name=escape(run.meta.name)),
+        key=key,
+        label_visibility="collapsed",
+        on_change=_take,
+        args=(key, run.id),
+        width="content",
+    )
+
+
+def bar(runs: Sequence[Run]) -> None:
+    """Draw what can be done with the runs that are picked among those of the list."""
+    picked = [run for run in runs if run.id in _ids()]
+    n = len(picked)
+    words = ngettext("Compare {n} run", "Compare {n} runs", n).format(n=n) if n else _("Compare")
+    if st.button(
+        words,
+        key="runs-compare",
+        icon=":material/compare_arrows:",
+        type="primary" if n > 1 else "secondary",
+        disabled=not n,
+        help=None if n else _("Tick some runs in the list first."),
+    ):
+        starts.compare([run.id for run in picked])
+    if n:
+        with st.popover(_("Label"), icon=":material/sell:", key="runs-label"):
+            _labels(picked)
+
+
+def _labels(picked: Sequence[Run]) -> None:
+    own = [run.id for run in picked if not run.meta.recorded and not visitors.watches(run)]
+    if len(own) < len(picked):
+        st.caption(_("Recorded runs, and those of other visitors, keep their labels."))
+    st.text_input(
+        _("Put into the group"), key=_GROUP, max_chars=MAX_GROUP, placeholder=_("none: take out")
+    )
+    st.button(
+        _("Set the group"),
+        key="picked-set-group",
+        icon=":material/folder:",
+        width="stretch",
+        disabled=not own,
+        on_click=lambda: run_actions.label(own, group=st.session_state[_GROUP]),
+    )
+    st.text_input(
+        _("Add tags"),
+        key=_TAGS,
+        max_chars=MAX_TAGS * (MAX_TAG + 2),
+        placeholder=_("baseline, to repeat"),
+    )
+    st.button(
+        _("Add the tags"),
+        key="picked-add-tags",
+        icon=":material/sell:",
+        width="stretch",
+        disabled=not own,
+        on_click=lambda: _add_tags(own),
+    )
+    st.button(
+        _("Choose none"),
+        key="picked-none",
+        icon=":material/remove_done:",
+        width="stretch",
+        on_click=_ids().clear,
+    )
+
+
+def _add_tags(own: Sequence[str]) -> None:
+    run_actions.label(own, tags=[st.session_state[_TAGS]], adds_tags=True)
+    st.session_state[_TAGS] = ""
+
+
+def _ids() -> dict[str, None]:
+    """Return the ids of the runs that are picked, in order."""
+    found: dict[str, None] = st.session_state.setdefault(_PICKED, {})
+    return found
+
+
+def _take(key: str, run_id: str) -> None:
+    if st.session_state.get(key):
+        _ids()[run_id] = None
+    else:
+        _ids().pop(run_id, None)

@@ -1,0 +1,166 @@
+"""Runs in a list: labelled, found by their labels, told apart, picked and compared."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.runs import filter
+from pages.ui import starts
+from tests.pages.made_runs import made_run
+from tests.pages.runs.test_page import PAGE, TOKEN, Open, captions, keys, names, places
+from tests.runs.waiting import tiny
+from tfm_core.runs.labels import Labels
+from tfm_core.runs.owners import hashed
+from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunStore
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The runs that the way led to last."""
+    ids: list[str] = []
+    monkeypatch.setattr(starts, "compare", lambda found: ids.__setitem__(slice(None), found))
+    return ids
+
+
+def pick(app: AppTest, *runs: Run) -> None:
+    for run in runs:
+        app.checkbox(key=f"pick-{run.id}").check().run()
+
+
+def search(app: AppTest, words: str) -> list[str]:
+    return places(app.text_input(key="runs-words").set_value(words).run())
+
+
+def test_group_tags_and_note_are_kept_shown_and_found(store: RunStore, open_page: Open) -> None:
+    run, other = made_run(store, name="One"), made_run(store, name="Two")
+    app = open_page(PAGE)
+    app.text_input(key=f"group-{run.id}").set_value("Heads [2]").run()
+    app.text_input(key=f"tags-{run.id}").set_value("slow, Baseline").run()
+    app.text_area(key=f"note-{run.id}").set_value("Falls *late*.\nThen fast.").run()
+    app.button(key=f"label-{run.id}").click().run()
+    assert store.get(run.id).labels == Labels(
+        None, ("slow", "Baseline"), "Falls *late*.\nThen fast.", "Heads [2]"
+    )
+    assert r"Heads \[2\]" in names(app)
+    assert "Baseline" in names(app)
+    assert r"Falls \*late\*. Then fast." in captions(app)
+    for words in ("heads", "#slow", "late fast", "n_heads=4 baseline"):
+        assert search(app, words) == [run.id]
+    assert search(app, "") == [other.id, run.id]
+    app.selectbox(key="runs-group").set_value("Heads [2]").run()
+    assert places(app) == [run.id]
+
+
+def test_labels_that_are_too_much_are_refused_in_a_sentence(
+    store: RunStore, open_page: Open
+) -> None:
+    run = made_run(store)
+    app = open_page(PAGE)
+    app.text_input(key=f"tags-{run.id}").set_value("x" * 31).run()
+    app.button(key=f"label-{run.id}").click().run()
+    assert "A tag has at most 30 characters" in app.info[0].value
+    assert store.get(run.id).labels == Labels()
+
+
+def test_runs_of_one_name_are_told_apart_by_what_differs(store: RunStore, open_page: Open) -> None:
+    for seed in (3, 5):
+        made_run(store, name="Copy", experiment=tiny().replace(seed=seed))
+    made_run(store, name="Alone", experiment=tiny())
+    same = [made_run(store, name="Same", experiment=tiny()) for _ in range(2)]
+    shown = names(open_page(PAGE))
+    assert "**Copy** seed 3" in shown
+    assert "**Copy** seed 5" in shown
+    assert "**Alone**  " in shown
+    assert shown.count("**Same**  ") == len(same)
+
+
+def test_ticked_runs_are_compared_also_from_other_pages_of_the_list(
+    store: RunStore, open_page: Open, compared: list[str]
+) -> None:
+    runs = [made_run(store, name=f"Run-{k:02}", step=3) for k in range(filter.PER_PAGE + 1)]
+    app = open_page(PAGE)
+    assert app.button(key="runs-compare").disabled
+    pick(app, runs[-1])
+    assert search(app, "run-00") == [runs[0].id]
+    pick(app, runs[0])
+    assert app.button(key="runs-compare").label == "Compare 2 runs"
+    search(app, "")
+    assert app.checkbox(key=f"pick-{runs[-1].id}").value
+    app.button(key="runs-compare").click().run()
+    assert set(compared) == {runs[0].id, runs[-1].id}
+    app.button(key="picked-none").click().run()
+    assert app.button(key="runs-compare").disabled
+
+
+def test_ticked_runs_are_grouped_and_tagged_together(store: RunStore, open_page: Open) -> None:
+    runs = [made_run(store, name=name) for name in ("One", "Two", "Three")]
+    store.label(runs[0].id, tags=["old"])
+    app = open_page(PAGE)
+    pick(app, *runs[:2])
+    app.text_input(key="picked-group").set_value("Pair").run()
+    app.button(key="picked-set-group").click().run()
+    app.text_input(key="picked-tags").set_value("new, old").run()
+    app.button(key="picked-add-tags").click().run()
+    found = [store.get(run.id).labels for run in runs]
+    assert found == [
+        Labels(tags=("old", "new"), group="Pair"),
+        Labels(tags=("new", "old"), group="Pair"),
+        Labels(),
+    ]
+    fields = [one for one in app.text_input if str(one.key).startswith(f"group-{runs[0].id}")]
+    assert [one.value for one in fields] == ["Pair"]
+
+
+def test_another_visitors_run_is_not_labelled_and_none_is_by_a_forged_press(
+    store: RunStore,
+    open_page: Open,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TFM_PUBLIC", "1")
+    monkeypatch.setenv("TFM_OPEN", "1")
+    other = made_run(store, owner=hashed("b" * 43))
+    own = made_run(store, owner=hashed(TOKEN))
+    app = open_page(PAGE, token=TOKEN)
+    assert f"label-{other.id}" not in keys(app)
+    pick(app, other, own)
+    app.text_input(key="picked-group").set_value("Mine").run()
+    app.button(key="picked-set-group").click().run()
+    assert "those of other visitors, keep their labels" in captions(app)
+    assert store.get(own.id).labels.group == "Mine"
+    assert store.get(other.id).labels == Labels()
+    monkeypatch.setattr("pages.ui.visitors.watches", lambda run: False)  # a button that is forged
+    app.run().button(key="picked-set-group").click().run()
+    assert "This is a run of another visitor" in app.info[0].value
+    assert store.get(other.id).labels == Labels()
+
+
+def test_pages_of_the_list_say_what_stands_on_them(store: RunStore, open_page: Open) -> None:
+    for number in range(filter.PER_PAGE + 2):
+        made_run(store, name=f"Run {number}", step=3)
+    app = open_page(PAGE)
+    assert f"1 to {filter.PER_PAGE} of {filter.PER_PAGE + 2} runs" in captions(app)
+    app.session_state["runs-page"] = 2
+    app.run()
+    assert f"{filter.PER_PAGE + 1} to {filter.PER_PAGE + 2} of" in captions(app)
+    assert len(search(app, "run")) == 2
+    assert len(search(app, "run 1")) == 5  # 1, 10, 11, 12, 13: on one page again
+    assert len(search(app, "")) in (2, filter.PER_PAGE)
+
+
+def test_seeds_and_twins_begin_in_the_list(
+    store: RunStore, busy_queue: RunQueue, open_page: Open, compared: list[str]
+) -> None:
+    run = made_run(store, experiment=tiny())
+    app = open_page(PAGE)
+    app.button(key=f"twin-{run.id}").click().run()
+    app.selectbox(key=f"twin-what-{run.id}").set_value("seed").run()
+    app.number_input(key=f"twin-{run.id}-seed").set_value(7).run()
+    app.button(key=f"twin-start-{run.id}").click().run()
+    assert len(compared) == 2
+    app.button(key=f"seeds-{run.id}").click().run()
+    waiting = [one for one in store.list() if one.status.state == "queued"]
+    assert sorted(one.experiment.seed for one in waiting) == [1, 2, 3, 7]
+    assert len(compared) == 5
