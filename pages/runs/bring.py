@@ -43,10 +43,12 @@ def _take(file: Any) -> None:
     """Make a run of a zip and lead to it; or remember, in a sentence, why that cannot be."""
     st.session_state.pop(_SAID, None)
     bar = st.progress(0.0, _("Looking into the zip"))
+
+    def hear(share: float, words: str) -> None:
+        bar.progress(share, _(words))
+
     try:
-        run = run_actions.bring(
-            io.BytesIO(file.getvalue()), lambda share, words: bar.progress(share, _(words)) and None
-        )
+        run = run_actions.bring(io.BytesIO(file.getvalue()), hear)
     except (ValueError, OSError) as error:
         why = _("{name} was not brought: {why}")
         st.session_state[_SAID] = why.format(name=file.name, why=_(error))

@@ -259,10 +259,12 @@ def _make(run: Run, offer: Offer, ticked: frozenset[str]) -> None:
     """Make a file before the reader's eyes; what goes wrong is a sentence, and nothing is lost."""
     st.session_state.pop(_MADE, None)
     bar = st.progress(0.0, _("Making it"))
+
+    def hear(share: float, words: str) -> None:
+        bar.progress(min(1.0, share), _(words))
+
     try:
-        content = offer.make(
-            run, lambda share, words: bar.progress(min(1.0, share), _(words)) and None, ticked
-        )
+        content = offer.make(run, hear, ticked)
         made = _Made(run.id, offer.key, offer.name(run), content, secrets.token_hex(4))
         st.session_state[_MADE] = made
     except (ValueError, OSError) as error:
