@@ -79,6 +79,10 @@ _ROWS = (
         view="pages.compare.link:CompareView",
     ),
     PageFacts(
+        "sweeps", "play", "sweeps/page.py", N_("Sweeps"), ":material/travel_explore:",
+        view="pages.sweeps.link:SweepsView",
+    ),
+    PageFacts(
         "own-data", "play", "own_data/page.py", N_("Own data"), ":material/upload_file:",
         view="pages.own_data.link:OwnDataView",
     ),

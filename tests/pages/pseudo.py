@@ -36,6 +36,8 @@ KEYWORDS: dict[str, tuple[int, ...] | None] = {  # name of a function -> which o
     "BadData": None,
     "SetMissing": None,
     "SetDamaged": None,
+    "SweepNotFound": None,
+    "SweepDamaged": None,
     "_TooMuch": None,
     "TrainingDiverged": None,
     "Unreadable": None,

@@ -210,6 +210,7 @@ ELSEWHERE = {  # tests/pages opens these, with what they need
     ("attention", "text"),
     ("attention", "own"),
     ("compare", "bands"),
+    ("sweeps", "sweep"),
 }
 
 

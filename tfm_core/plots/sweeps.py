@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
-from tfm_core.plots.palette import BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION
+from tfm_core.plots.palette import BLUE, GREY, VERMILION
 from tfm_core.sentences import N_
 from tfm_core.sweeps import space as spaces
 from tfm_core.sweeps.objectives import RUNGS
@@ -24,6 +24,7 @@ ENOUGH = 4
 
 _SCALE = [(0.0, "#c79a4b"), (0.5, "#8aa89b"), (1.0, "#0f7f8f")]
 """From the worst figure to the best; told apart with any common colour blindness."""
+_FAR = 30.0  # times the lowest loss that the highest is
 _MARGIN = {"l": 56, "r": 16, "t": 12, "b": 48}
 
 
@@ -66,8 +67,10 @@ def figures(plan: Plan, trials: Sequence[Trial]) -> dict[str, go.Figure]:
         warnings.simplefilter("ignore")
         if measured:
             found["history"] = history(plan, trials)
-        if any(trial.reports for trial in trials):
-            found["on-the-way"] = visualization.plot_intermediate_values(study)
+        if any(one.intermediate_values for one in study.get_trials(deepcopy=False)):
+            found["on-the-way"] = _by_figure(
+                visualization.plot_intermediate_values(study), study, plan
+            )
         if n_over >= 2:
             found["slice"] = visualization.plot_slice(study, target_name=plan.looks_for.label)
             found["parallel"] = visualization.plot_parallel_coordinate(
@@ -130,17 +133,22 @@ def _study(plan: Plan, trials: Sequence[Trial]) -> tuple[optuna.Study, int]:
     n_over = 0
     for trial in trials:
         values = spaces.placed(plan.base, plan.space, trial.values)
-        if values is None or trial.state not in ("complete", "pruned"):
+        if values is None or trial.state == "failed":
             continue
         is_over = trial.state == "complete" and trial.value is not None
         n_over += is_over
         study.add_trial(
             optuna.trial.create_trial(
-                state=TrialState.COMPLETE if is_over else TrialState.PRUNED,
+                state=TrialState.COMPLETE
+                if is_over
+                else TrialState.RUNNING
+                if trial.state == "running"
+                else TrialState.PRUNED,
                 value=trial.value,
                 params={names[path]: value for path, value in values.items()},
                 distributions=ranges,
                 intermediate_values=_on_the_way(trial.reports),
+                user_attrs={"number": trial.number},
             )
         )
     return study, n_over
@@ -173,7 +181,9 @@ def _dress(name: str, figure: go.Figure, plan: Plan) -> None:
     label = plan.looks_for.label
     if name == "history":
         figure.update_layout(height=300, legend={"orientation": "h", "x": 0, "y": 1.1})
-        figure.update_xaxes(title=N_("trial"))
+        figure.update_xaxes(title=N_("trial"), tickformat="d")
+        if len(figure.data[0].x) <= 12:
+            figure.update_xaxes(dtick=1)
         figure.update_yaxes(title=label)
         looks: tuple[dict[str, Any], ...] = (
             {"name": label, "marker": {"color": BLUE, "size": 8}},
@@ -181,14 +191,12 @@ def _dress(name: str, figure: go.Figure, plan: Plan) -> None:
         )
         for trace, look in zip(figure.data, looks, strict=False):
             trace.update(look)
+        _log(figure, [figure.data[0].y], plan)
     elif name == "on-the-way":
         figure.update_layout(showlegend=False)
         figure.update_xaxes(title=N_("per cent of its training"))
         figure.update_yaxes(title=label)
-        colours = (BLUE, VERMILION, PURPLE, ORANGE, SKY, GREY)
-        for number, trace in enumerate(figure.data):
-            trace.update(line={"color": colours[number % len(colours)], "width": 1.5})
-            trace.update(marker={"size": 4})
+        _log(figure, [trace.y for trace in figure.data], plan)
     elif name == "importance":
         figure.update_layout(showlegend=False, margin={**_MARGIN, "r": 40})
         figure.update_xaxes(title=N_("share of what made the difference"))
@@ -197,26 +205,57 @@ def _dress(name: str, figure: go.Figure, plan: Plan) -> None:
     elif name == "parallel":
         _dress_lines(figure, plan)
     elif name == "contour":
-        figure.update_traces(colorscale=_SCALE, selector={"type": "contour"})
+        bar = {"title": {"text": None}, "thickness": 12, "outlinewidth": 0}
+        figure.update_traces(colorscale=_SCALE, colorbar=bar, selector={"type": "contour"})
         figure.update_traces(marker={"size": 7}, selector={"type": "scatter"})
     elif name == "slice":
         figure.update_traces(marker={"color": BLUE, "showscale": False, "size": 8})
         for axis in figure.select_yaxes():
             if axis.title.text:
                 axis.title.text = label
+        _log(figure, [trace.y for trace in figure.data], plan)
 
 
 def _dress_lines(figure: go.Figure, plan: Plan) -> None:
     """Colour each line of the parallel coordinates by its figure; the best stand out."""
-    from plotly.colors import sample_colorscale
-
     *lines, key = figure.data
     for line in lines:
         share = float(line.y[0]) if plan.looks_for.is_maximized else 1 - float(line.y[0])
-        (colour,) = sample_colorscale([hue for _, hue in _SCALE], [min(max(share, 0.0), 1.0)])
-        line.update(line={"color": colour, "width": 1.2 + 2 * share**4}, opacity=0.9)
-    key.update(marker={"colorscale": _SCALE})
+        line.update(line={"color": _colour(share), "width": 1.2 + 2 * share**4}, opacity=0.9)
+    key.update(marker={"showscale": False})
+    figure.update_annotations(font={"color": GREY})
     figure.update_layout(plot_bgcolor=None, margin={"l": 56, "r": 16, "t": 28, "b": 48})
+
+
+def _by_figure(figure: go.Figure, study: optuna.Study, plan: Plan) -> go.Figure:
+    """Colour the way of each run by how good the figure is that it came to, beside the others."""
+    reported = [one for one in study.get_trials(deepcopy=False) if one.intermediate_values]
+    last = [one.intermediate_values[max(one.intermediate_values)] for one in reported]
+    order = sorted(last, reverse=not plan.looks_for.is_maximized)  # the worst first
+    for trace, one, value in zip(figure.data, reported, last, strict=True):
+        share = order.index(value) / max(1, len(order) - 1)
+        trace.update(
+            name=N_("trial {n}", n=one.user_attrs["number"]),
+            line={"color": _colour(share), "width": 1.5},
+            marker={"color": _colour(share), "size": 4},
+        )
+    return figure
+
+
+def _colour(share: float) -> str:
+    """Return the colour of a figure, from the worst (0) to the best (1)."""
+    from plotly.colors import sample_colorscale
+
+    found = sample_colorscale([hue for _, hue in _SCALE], [min(max(share, 0.0), 1.0)])
+    return str(found[0])
+
+
+def _log(figure: go.Figure, figures: Sequence[Sequence[float]], plan: Plan) -> None:
+    """Draw losses of several orders of magnitude on a logarithmic axis."""
+    values = [float(value) for part in figures for value in part if value is not None]
+    is_loss = not plan.looks_for.is_maximized and bool(values) and min(values) > 0
+    if is_loss and max(values) > _FAR * min(values):
+        figure.update_yaxes(type="log")
 
 
 def _coordinate(value: Value) -> Value:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
+from tfm_core.runs.labels import MAX_NAME
 from tfm_core.sweeps.plan import Plan
 from tfm_core.sweeps.space import Choices, Range
 
@@ -28,6 +30,23 @@ def plan(owner: str | None = None) -> Plan:
         search="grid",
         max_runs=8,
         owner=owner,
+    )
+
+
+def proposed(base: Experiment, name: str) -> Plan:
+    """Return what is likely asked of any other experiment: TPE over rate and warm-up."""
+    rate = base.training.learning_rate
+    return Plan(
+        name=name[:MAX_NAME].strip() or "Sweep",
+        base=base,
+        space=(
+            Range("training.learning_rate", rate / 10, min(10 * rate, 10.0), is_log=True),
+            Range("training.warmup", 0.0, 0.3),
+        ),
+        created=now(),
+        search="tpe",
+        pruning="median",
+        max_runs=16,
     )
 
 

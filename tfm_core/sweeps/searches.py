@@ -92,14 +92,14 @@ SEARCHES: dict[str, Search] = {
         ),
         Search(
             "tpe",
-            "TPE",
+            N_("TPE"),
             N_("Learns from the runs that are over where good ones are likely (Bergstra et al. "
                "2011). It begins with some drawn by chance."),
             _tpe,
         ),
         Search(
             "cma-es",
-            "CMA-ES",
+            N_("CMA-ES"),
             N_("Moves a cloud of numbers to where they were best (Hansen 2016). Two or more ranges "
                "of numbers, and some dozens of runs, are what it needs."),
             _cma_es,
@@ -120,7 +120,7 @@ PRUNINGS: dict[str, Pruning] = {
         ),
         Pruning(
             "hyperband",
-            "Hyperband",
+            N_("Hyperband"),
             N_("After a tenth, a third and all of the training the best third goes on, some runs "
                "judged earlier than others (Li et al. 2018)."),
             _hyperband,

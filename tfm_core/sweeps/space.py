@@ -33,7 +33,7 @@ MOST_VALUES = 64
 MOST_POINTS = 10_000
 """Points of a grid."""
 
-FIXED = ("task.name", "task.kind", "task.text", "task.dataset")
+FIXED = ("task.name", "task.kind", "task.text")
 """Settings that no sweep varies: figures of two tasks say nothing of each other."""
 
 _DRAWN = 60  # combinations that are drawn to see how many of them can be
@@ -266,14 +266,36 @@ def share(base: Experiment, space: Space) -> Share:
     return Share(n, len(points), why)
 
 
+def some(base: Experiment, space: Space, n: int) -> list[Experiment]:
+    """Return some of the experiments that a space makes: at most n, always the same."""
+    chance = random.Random(0)
+    found = []
+    for _attempt in range(4 * n):
+        point = {one.path: one.draw(chance) for one in space}
+        try:
+            found.append(with_values(base, point))
+        except ConfigError:
+            continue
+        if len(found) == n:
+            break
+    return found
+
+
 def _check_setting(base: Experiment, path: str) -> None:
-    if path in FIXED:
+    if path in FIXED or _is_of_a_set(base, path):
         raise StudentError(
             "The task cannot vary: the figures of two tasks say nothing of each other. Make a "
             "sweep of each."
         )
     if field_of(base, path) is None or (path.count(".") != 1 and path != "seed"):
         raise StudentError("There is no setting called {path} to vary here.", path=path)
+
+
+def _is_of_a_set(base: Experiment, path: str) -> bool:
+    """Return whether a setting says which data of one's own is learned, or what is known of it."""
+    info = field_of(base, path)
+    extra = None if info is None else info.json_schema_extra
+    return isinstance(extra, dict) and bool(extra.get("carried"))
 
 
 def _check_range(base: Experiment, one: Range) -> None:

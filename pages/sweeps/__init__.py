@@ -1,0 +1,1 @@
+"""Sweeps: one experiment tried with many settings, which Optuna suggests."""

@@ -1,0 +1,61 @@
+"""Which sweep is shown: one of those there are, or a new one."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.sweeps import actions
+from pages.sweeps.link import SWEEP
+from pages.ui import view_link
+from tfm_core.sweeps.plan import SweepDamaged
+from tfm_core.sweeps.store import Sweep, SweepNotFound
+
+_PICK = "sweeps-pick"
+NEW = ""
+
+
+def shown() -> Sweep | None:
+    """Return the sweep to show, None for a new one; ask which where there are some."""
+    problem = view_link.receive(SWEEP)
+    asked = str(st.session_state[SWEEP.key])
+    listed = actions.listed()
+    names = {sweep.id: _name(sweep) for sweep in listed}
+    if asked and asked not in names:
+        try:
+            names[asked] = _name(actions.there().get(asked))
+        except SweepNotFound as error:
+            problem = problem or _(error)
+            asked = NEW
+    view_link.warn(problem)
+    if names:
+        st.session_state[_PICK] = asked
+        st.selectbox(
+            _("Sweep"),
+            [NEW, *names],
+            format_func=lambda name: names.get(name, _("A new sweep")),
+            key=_PICK,
+            label_visibility="collapsed",
+            on_change=_take,
+        )
+    st.session_state[SWEEP.key] = asked
+    view_link.say(SWEEP, asked)
+    return actions.there().get(asked) if asked else None
+
+
+def open_sweep(sweep_id: str) -> None:
+    """Show a sweep from the next run of the page on; empty: set up a new one."""
+    st.session_state[SWEEP.key] = sweep_id
+    view_link.say(SWEEP, sweep_id)
+
+
+def _take() -> None:
+    open_sweep(str(st.session_state[_PICK]))
+
+
+def _name(sweep: Sweep) -> str:
+    try:
+        plan = sweep.plan()
+    except SweepDamaged:
+        return _("{id} (damaged)").format(id=sweep.id[:20])
+    return f"{plan.name} · {_(plan.base.task.facts.label)} · {_(actions.STATES[plan.state])}"

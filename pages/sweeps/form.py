@@ -1,0 +1,227 @@
+"""The form of a sweep: what varies, how it is searched, and how far.
+
+It makes a plan of what is typed, or says why there can be none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui.fields import Setting, settings_of
+from tfm_core.config import Experiment
+from tfm_core.config.base import plain
+from tfm_core.sentences import StudentError
+from tfm_core.sweeps import objectives, space
+from tfm_core.sweeps.objectives import OBJECTIVES
+from tfm_core.sweeps.plan import MOST_AT_ONCE, MOST_RUNS, Plan
+from tfm_core.sweeps.searches import PRUNINGS, SEARCHES, Pruning, Search
+from tfm_core.sweeps.space import MOST_SETTINGS, Choices, Dimension, Range, Value
+
+RANGE, VALUES = "range", "values"
+
+
+def plan(first: Plan, key: str) -> Plan:
+    """Draw the form, filled with a plan, and return what it says. Raises ValueError, in a sentence.
+
+    key: begins the keys of all controls; another one begins anew.
+    """
+    dimensions = _space(first, key)
+    return dataclasses.replace(first, space=dimensions, **_search(first, dimensions, key))
+
+
+def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
+    """Ask what varies, and each of it how. Raises ValueError."""
+    known = {one.path: one for one in first.space}
+    settings = {one.path: one for one in varied(first.base)}
+    chosen = st.multiselect(
+        _("What varies"),
+        list(settings),
+        default=[path for path in known if path in settings],
+        format_func=lambda path: _(settings[path].label),
+        key=f"{key}-paths",
+        max_selections=MOST_SETTINGS,
+        placeholder=_("choose settings"),
+        help=_("Any setting of the configuration but the task. What cannot go together is found "
+               "out by the configuration itself, and costs no run."),
+    )  # fmt: skip
+    problem: ValueError | None = None
+    dimensions: list[Dimension] = []
+    for path in chosen:
+        try:
+            one = settings[path]
+            dimensions.append(_dimension(one, first.base, known.get(path), f"{key}-{path}"))
+        except ValueError as error:
+            st.caption(f":red[:material/error: {_(error)}]")
+            problem = problem or error
+    if problem is not None:
+        raise problem
+    return tuple(dimensions)
+
+
+def varied(base: Experiment) -> list[Setting]:
+    """Return the settings that may vary, in the order in which the configuration shows them."""
+    settings = settings_of(base.model.family, base.task.name)
+    return [one for one in settings if one.path not in space.FIXED]
+
+
+def _dimension(one: Setting, base: Experiment, known: Dimension | None, key: str) -> Dimension:
+    if one.kind == "bool":
+        return Choices(one.path, (False, True))
+    if one.kind == "choice":
+        return _variants(one, base, known, key)
+    return _numbers(one, base, known, key)
+
+
+def _variants(one: Setting, base: Experiment, known: Dimension | None, key: str) -> Dimension:
+    choices = one.choices or {}
+    now = space.value_of(base, one.path)
+    others = [name for name in list(choices)[:3] if name != now]
+    default = known.values if isinstance(known, Choices) else (now, *others)
+    picked = st.multiselect(
+        _(one.label),
+        list(choices),
+        default=[name for name in default if name in choices],
+        format_func=lambda name: _(choices[name].label),
+        key=key,
+        help=_(one.help),
+    )
+    return Choices(one.path, tuple(picked))
+
+
+def _numbers(one: Setting, base: Experiment, known: Dimension | None, key: str) -> Dimension:
+    """Ask for a range, or for some numbers."""
+    default = known or _usual(one, base)
+    label = _(one.label)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        mode = st.segmented_control(
+            label,
+            [RANGE, VALUES],
+            default=RANGE if isinstance(default, Range) else VALUES,
+            format_func=lambda mode: _("range") if mode == RANGE else _("values"),
+            required=True,
+            key=f"{key}-mode",
+            help=_(one.help),
+        )
+        if mode == VALUES:
+            words = ", ".join(_typed(value) for value in default.grid())
+            text = st.text_input(
+                _("{setting}: values").format(setting=label), words, key=f"{key}-values"
+            )
+            return Choices(one.path, _read_all(text, one))
+        likely = default if isinstance(default, Range) else _usual_range(one, base)
+        low = st.text_input(_("from"), _typed(likely.low), key=f"{key}-low", width=90)
+        high = st.text_input(_("to"), _typed(likely.high), key=f"{key}-high", width=90)
+        is_log = st.toggle(
+            _("log"), likely.is_log, key=f"{key}-log",
+            help=_("Each factor of ten gets the same share: right for learning rates."),
+        )  # fmt: skip
+        points = st.number_input(
+            _("points in a grid"), 2, space.MOST_VALUES, likely.points, key=f"{key}-points",
+            width=110,
+        )  # fmt: skip
+    is_whole = one.kind == "int"
+    return Range(
+        one.path, float(_read(low, one)), float(_read(high, one)), is_log, is_whole,
+        likely.step, int(points),
+    )  # fmt: skip
+
+
+def _usual(one: Setting, base: Experiment) -> Dimension:
+    """Return what is likely asked of a setting: whole numbers by doubling, others as a range."""
+    now = space.value_of(base, one.path)
+    if one.kind == "int" and one.path != "seed" and isinstance(now, int):
+        low, high = one.lowest or 0, one.highest or 10**9
+        doubled = {now // 2, now, now * 2} if now > 1 else {now, now + 1, now + 2}
+        return Choices(one.path, tuple(sorted(n for n in doubled if low <= n <= high)))
+    return _usual_range(one, base)
+
+
+def _usual_range(one: Setting, base: Experiment) -> Range:
+    now = float(space.value_of(base, one.path) or 0)
+    low, high = one.lowest, one.highest
+    is_whole = one.kind == "int"
+    if one.path == "seed":
+        return Range(one.path, 0, 9, is_whole=True, points=10)
+    if one.path == "training.learning_rate":
+        return Range(one.path, now / 10, min(now * 10, 10), is_log=True)
+    first = max(low or 0.0, now / 2)
+    last = min(high if high is not None else now * 2, max(now * 2, first + 0.2))
+    if is_whole:
+        return Range(one.path, int(first), max(int(last), int(first) + 1), is_whole=True)
+    return Range(one.path, float(f"{first:.3g}"), float(f"{last:.3g}"))
+
+
+def _read_all(text: str, one: Setting) -> tuple[Value, ...]:
+    parts = [part for part in text.replace(";", ",").split(",") if part.strip()]
+    return tuple(_read(part, one) for part in parts)
+
+
+def _read(text: str, one: Setting) -> Value:
+    """Return a number as it was typed. Raises StudentError."""
+    try:
+        return int(text) if one.kind == "int" else float(text)
+    except ValueError:
+        what = _("a whole number") if one.kind == "int" else _("a number")
+        raise StudentError(
+            "{label} cannot be “{value}”; it must be {what}.",
+            label=_(one.label), value=text.strip()[:20], what=what,
+        ) from None  # fmt: skip
+
+
+def _typed(value: Value) -> str:
+    return plain(value).replace(",", "") if isinstance(value, int | float) else value
+
+
+def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str, Any]:
+    """Ask how it is searched, for what, and how far."""
+    with st.container(horizontal=True, gap="medium"):
+        search = st.segmented_control(
+            _("Sampler"), list(SEARCHES), default=first.search, required=True, key=f"{key}-search",
+            format_func=lambda name: _(SEARCHES[name].label), help=_about(SEARCHES.values()),
+        )  # fmt: skip
+        pruning = st.segmented_control(
+            _("Give up on a run"), list(PRUNINGS), default=first.pruning, required=True,
+            key=f"{key}-pruning", format_func=lambda name: _(PRUNINGS[name].label),
+            help=_about(PRUNINGS.values()),
+        )  # fmt: skip
+    with st.container(horizontal=True, gap="medium"):
+        objective = first.objective
+        if first.edition == 1 and not key.startswith("change"):
+            known = [one.name for one in objectives.fitting(first.base)]
+            objective = st.selectbox(
+                _("Look for the best"), known, known.index(first.objective),
+                format_func=lambda name: _(OBJECTIVES[name].label), key=f"{key}-objective",
+                width=180,
+                help=_("Of the weights that count: the last, or with patience the best."),
+            )  # fmt: skip
+        max_runs = st.number_input(
+            _("Runs at most"), 0, MOST_RUNS, first.max_runs or 0, key=f"{key}-runs", width=125,
+            help=_("0: no bound but the minutes."),
+        )  # fmt: skip
+        max_minutes = st.number_input(
+            _("Minutes at most"), 0.0, None, float(first.max_minutes or 0), step=1.0, format="%g",
+            key=f"{key}-minutes", width=125,
+            help=_("Of training, all runs together. 0: no bound but the runs."),
+        )  # fmt: skip
+        at_once = st.number_input(
+            _("Runs at once"), 1, MOST_AT_ONCE, first.at_once, key=f"{key}-at-once", width=125,
+            help=_("They share the processor’s cores; what is suggested learns from fewer that "
+                   "are over."),
+        )  # fmt: skip
+    return {
+        "search": search,
+        "pruning": pruning,
+        "objective": objective,
+        "max_runs": int(max_runs) or None,
+        "max_minutes": float(max_minutes) or None,
+        "at_once": int(at_once),
+    }
+
+
+def _about(records: Iterable[Search | Pruning]) -> str:
+    return "\n\n".join(f"**{_(one.label)}**: {_(one.help)}" for one in records)

@@ -1,0 +1,19 @@
+"""Sweeps: which settings an experiment does best with, searched for while one looks on."""
+
+from __future__ import annotations
+
+from pages.sweeps import choice, running, setup
+from pages.ui import show
+
+
+def page() -> None:
+    """Show a sweep, or set one up."""
+    show.header("sweeps")
+    sweep = choice.shown()
+    if sweep is None:
+        setup.part()
+    else:
+        running.part(sweep)
+
+
+page()

@@ -1,0 +1,233 @@
+"""A sweep that goes on, or is over: its leaderboard, and Optuna's figures, all made without asking.
+
+One fragment looks again every two seconds while there is anything to come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from pages.i18n import _, language
+from pages.sweeps import actions, choice, form, leaderboard
+from pages.ui import runs_access, show, state
+from pages.ui.typed import escape
+from tfm_core.plots import sweeps as plots
+from tfm_core.runs.labels import MAX_NAME
+from tfm_core.sweeps.plan import Plan, SweepDamaged
+from tfm_core.sweeps.store import Sweep
+from tfm_core.sweeps.study import Study, Trial
+
+TICK = 2.0
+_ASKS_DELETE = "sweeps-asks-delete"
+
+
+def part(sweep: Sweep) -> None:
+    """Draw a sweep, or what is wrong with it."""
+    try:
+        plan = sweep.plan()
+        trials = _trials(sweep, plan)
+    except (SweepDamaged, OSError) as error:
+        show.problem(error)
+        _delete(sweep)
+        return
+    ticks = plan.state in ("active", "stopping")
+    st.fragment(_live, run_every=TICK if ticks else None)(sweep, plan.state)
+    if actions.may_change(plan):
+        with st.expander(_("Change what it tries, or let it try more"), icon=":material/tune:"):
+            _change(sweep, plan, trials)
+        _delete(sweep)
+
+
+def _live(sweep: Sweep, drawn_as: str) -> None:
+    try:
+        plan = sweep.plan()
+        trials = _trials(sweep, plan)
+    except (SweepDamaged, OSError) as error:
+        show.problem(error)
+        return
+    if plan.state != drawn_as:
+        state.draw_anew()  # once: it gets other buttons, and perhaps no longer ticks
+    _head(sweep, plan, trials)
+    figures = _figures(sweep, plan, trials)
+    left, right = st.columns([11, 9], gap="medium")
+    with left:
+        leaderboard.part(plan, trials)
+    with right:
+        _draw(
+            figures,
+            "history",
+            _("Each trial’s {figure}, and the best so far.").format(figure=_(plan.looks_for.label)),
+            _("The first figure comes as soon as the first run is over."),
+        )
+    rows = (
+        (
+            ("parallel", _("A line is a trial: follow the thick ones, which did best.")),
+            (
+                "importance",
+                _("Which setting made the difference (PED-ANOVA), as far as these trials tell."),
+            ),
+        ),
+        (
+            ("contour", _("The two settings that mattered most, and the figure between trials.")),
+            ("slice", _("Each setting by itself: a dot is a trial.")),
+        ),
+        (
+            (
+                "on-the-way",
+                _("Each run on its way, the best ones blue; one that ends early was given up."),
+            ),
+        ),
+    )
+    for row in rows:
+        there = [(name, words) for name, words in row if name in figures]
+        if there:
+            for column, (name, words) in zip(st.columns(len(there)), there, strict=True):
+                with column:
+                    _draw(figures, name, words, "")
+    if "importance" not in figures:
+        st.caption(
+            _("What mattered is said when {n} trials are over; more of them say it better.").format(
+                n=plots.ENOUGH
+            )
+        )
+
+
+def _head(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
+    """Draw one line: name, how it stands, how far it is, and what can be done."""
+    spent = sum(trial.run_id is not None for trial in trials)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.header(escape(plan.name), anchor=False, width="content")
+        st.markdown(
+            _BADGES[plan.state].format(words=_(actions.STATES[plan.state])), width="content"
+        )
+        st.caption(_far(plan, spent), width="stretch")
+        if actions.may_change(plan):
+            _buttons(sweep, plan)
+    trouble = runs_access.sweeps().trouble(sweep.id)
+    with st.container():
+        if trouble is not None and plan.state in ("active", "stopping"):
+            st.warning(escape(_(trouble)), icon=":material/hourglass_empty:")
+        elif plan.reason:
+            st.caption(f":material/flag: {escape(_(plan.reason))}")
+
+
+_BADGES = {
+    "active": ":blue-badge[:material/autorenew: {words}]",
+    "stopping": ":orange-badge[:material/stop: {words}]",
+    "stopped": ":gray-badge[:material/stop: {words}]",
+    "finished": ":green-badge[:material/check: {words}]",
+}
+
+
+def _far(plan: Plan, spent: int) -> str:
+    if plan.max_runs is not None:
+        words = _("{n} of at most {most} runs").format(n=spent, most=plan.max_runs)
+    else:
+        words = _("{n} runs").format(n=spent)
+    if plan.max_minutes is not None:
+        words += _(", up to {minutes:g} min").format(minutes=plan.max_minutes)
+    return words
+
+
+def _buttons(sweep: Sweep, plan: Plan) -> None:
+    if plan.state == "active":
+        st.button(
+            _("Stop the sweep"), icon=":material/stop:", key="sweeps-stop",
+            on_click=actions.halt, args=(sweep,),
+            help=_("Its runs stop too, and go on with it."),
+        )  # fmt: skip
+    elif plan.state == "stopped":
+        st.button(
+            _("Go on"), icon=":material/play_arrow:", type="primary", key="sweeps-go-on",
+            on_click=actions.resume, args=(sweep,),
+            help=_("Where it stopped: today or any day."),
+        )  # fmt: skip
+
+
+def _change(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
+    st.caption(
+        _(
+            "What was tried stays, and counts wherever it lies in the new ranges. More runs than "
+            "before append trials, also while it goes on."
+        )
+    )
+    key = f"change-{sweep.id}-{plan.edition}-{plan.max_runs}"
+    problem: Exception | None = None
+    changed = plan
+    try:
+        changed = form.plan(plan, key)
+        changed.check()
+    except ValueError as error:
+        problem = error
+    name = st.text_input(_("Name"), plan.name, max_chars=MAX_NAME, key=f"{key}-name")
+    if problem is not None:
+        st.markdown(f":red[:material/error: **{escape(_(problem))}**]")
+    if st.button(
+        _("Apply to the sweep"),
+        icon=":material/check:",
+        disabled=problem is not None,
+        key="sweeps-apply",
+    ):
+        fields = ("space", "search", "pruning", "max_runs", "max_minutes", "at_once")
+        new = {field: getattr(changed, field) for field in fields}
+        new["name"] = " ".join(name.split())
+        actions.change(sweep, lambda now: now.replace(**new))
+        st.rerun()
+
+
+def _delete(sweep: Sweep) -> None:
+    with st.popover(_("Delete this sweep"), icon=":material/delete:"):
+        st.caption(_("What Optuna knows of it goes for good; its runs stay in the list of runs."))
+        if st.button(_("Delete the sweep for good"), key="sweeps-delete") and actions.delete(sweep):
+            choice.open_sweep(choice.NEW)
+            st.rerun()
+
+
+def _draw(figures: dict[str, go.Figure], name: str, words: str, otherwise: str) -> None:
+    if name in figures:
+        show.live_figure(figures[name], words, key=f"sweeps-{name}")
+    elif otherwise:
+        st.info(otherwise, icon=":material/hourglass_empty:")
+
+
+def _trials(sweep: Sweep, plan: Plan) -> list[Trial]:
+    """Return the trials as they are now. Raises SweepDamaged."""
+    return _read(str(sweep.folder), *_changed(sweep), plan.edition, sweep, plan)
+
+
+def _figures(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> dict[str, go.Figure]:
+    return _drawn(
+        str(sweep.folder), *_changed(sweep), plan.edition, language(), plan, tuple(trials)
+    )
+
+
+def _changed(sweep: Sweep) -> tuple[int, int]:
+    """Return what changes whenever the journal does."""
+    try:
+        facts = sweep.journal.stat()
+    except OSError:
+        return 0, 0
+    return facts.st_mtime_ns, facts.st_size
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _read(
+    folder: str, when: int, size: int, edition: int, _sweep: Sweep, _plan: Plan
+) -> list[Trial]:
+    return Study(_sweep, _plan).trials()
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _drawn(
+    folder: str,
+    when: int,
+    size: int,
+    edition: int,
+    spoken: str,
+    _plan: Plan,
+    _trials: tuple[Trial, ...],
+) -> dict[str, go.Figure]:
+    return plots.figures(_plan, _trials)

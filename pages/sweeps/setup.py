@@ -1,0 +1,194 @@
+"""A new sweep: of which experiment, what it will try, how long that takes, and the press."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import streamlit as st
+
+from pages.i18n import _, ngettext
+from pages.sweeps import actions, choice, form
+from pages.ui import run_time, show, state, visitors
+from pages.ui.typed import escape
+from tfm_core.config import ConfigError, Experiment
+from tfm_core.plots import sweeps as plots
+from tfm_core.presets import PRESETS
+from tfm_core.runs.labels import MAX_NAME
+from tfm_core.sweeps import ready, space
+from tfm_core.sweeps.plan import Plan
+from tfm_core.sweeps.searches import SEARCHES
+from tfm_core.sweeps.space import Range
+
+_BASE, _DRAFT = "sweeps-base", "draft"
+_MOST_RUNS = 40  # to choose from
+_ASKED = 6  # combinations whose times are asked; those of the others lie between
+
+
+def part() -> None:
+    """Draw the form beside what it comes to."""
+    left, right = st.columns([11, 9], gap="medium")
+    with left, st.container(gap="small"):
+        base = _base()
+        if base is None:
+            return
+        key, first = base
+        problem: Exception | None = None
+        plan = first
+        try:
+            plan = form.plan(first, key)
+            plan.check()
+        except ValueError as error:
+            problem = error
+    with right, st.container(gap="small"):
+        _press(plan, problem, key)
+        if problem is None:
+            _figure(plan)
+
+
+def _base() -> tuple[str, Plan] | None:
+    """Ask for the experiment; return its plan as it is proposed, and a name for the controls."""
+    runs = [run for run in visitors.at_hand() if run.problem is None][:_MOST_RUNS]
+    names = {
+        **{f"preset:{name}": _(preset.label) for name, preset in PRESETS.items()},
+        _DRAFT: _("The configuration on the Train page"),
+        **{f"run:{run.id}": _("Run: {name}").format(name=run.meta.name) for run in runs},
+    }
+    options = sorted(names, key=lambda name: name != f"preset:{ready.PRESET}")
+    if st.session_state.get(_BASE) not in names:
+        st.session_state[_BASE] = options[0]
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        chosen = st.selectbox(
+            _("Experiment"),
+            options,
+            format_func=names.__getitem__,
+            key=_BASE,
+            persist_state="session",
+            help=_("All that does not vary stays as it is there."),
+        )
+        try:
+            first = _proposed(chosen, names[chosen])
+        except ConfigError as error:
+            show.problem(_("That configuration is not valid: {why}").format(why=_(error)))
+            return None
+        steps = st.number_input(
+            _("Steps of each run"),
+            1,
+            1_000_000,
+            first.base.training.steps,
+            step=100,
+            key=f"{chosen}-steps",
+            width=140,
+        )
+    training = first.base.training.replace(steps=int(steps))
+    base = first.base.replace(training=training.model_dump())
+    return f"new-{chosen}", dataclasses.replace(first, base=base)
+
+
+def _proposed(chosen: str, name: str) -> Plan:
+    """Return the plan that is proposed for an experiment. Raises ConfigError."""
+    kind, _colon, which = chosen.partition(":")
+    if which == ready.PRESET:
+        return ready.plan()
+    if kind == "preset":
+        base = PRESETS[which].experiment
+    elif kind == _DRAFT:
+        base = Experiment.parse(state.draft())
+    else:
+        base = next(run for run in visitors.at_hand() if run.id == which).experiment
+    return ready.proposed(base, name.partition(": ")[2] if kind == "run" else name)
+
+
+def _press(plan: Plan, problem: Exception | None, key: str) -> None:
+    """Draw the name, the button, and what it will take or why it cannot be pressed."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        name = st.text_input(
+            _("Name of the sweep"), plan.name, max_chars=MAX_NAME, key=f"{key}-name"
+        )
+        pressed = st.button(
+            _("Start the sweep"),
+            type="primary",
+            icon=":material/play_arrow:",
+            disabled=problem is not None,
+            key="sweeps-start",
+            help=_("Its runs train one after the other, also if you leave this page."),
+        )
+    if problem is not None:
+        st.markdown(f":red[:material/error: **{escape(_(problem))}**]")
+        return
+    st.markdown(_takes(plan))
+    possible = space.share(plan.base, plan.space)
+    if possible.n < possible.drawn:
+        words = _(
+            "About {share} of the combinations can be; the others cost no run. Such as: {why}"
+        )
+        shown = show.percent(possible.n / possible.drawn)
+        st.caption(f":material/info: {escape(words.format(share=shown, why=_(possible.why)))}")
+    if pressed:
+        plan = dataclasses.replace(plan, name=" ".join(name.split()), created=ready.now())
+        sweep = actions.begin(plan)
+        if sweep is not None:
+            choice.open_sweep(sweep.id)
+            st.rerun()
+
+
+def _takes(plan: Plan) -> str:
+    """Return how many runs it will have and how long they will take; Markdown."""
+    n = plan.max_runs
+    if plan.search == "grid":
+        n = min(space.n_points(plan.space), plan.most_runs)
+    if n is None:
+        return _("Runs until **{minutes:g} min** of training are spent.").format(
+            minutes=plan.max_minutes
+        )
+    runs = ngettext("**{n} run**", "**{n} runs**", n).format(n=n)
+    runs = _("{runs} of {steps} steps").format(runs=runs, steps=f"{plan.base.training.steps:,}")
+    low, high = _seconds(plan)
+    if high is None:
+        time = _("time not known yet on {device}").format(device=show.device(state.device()))
+    else:
+        time = _("about {range} of training, {way}").format(
+            range=f"**{show.duration_range(n * low, n * high)}**",
+            way=_("one after the other")
+            if plan.at_once == 1
+            else _("{n} at once").format(n=plan.at_once),
+        )
+    more = ""
+    if plan.max_minutes is not None:
+        more = _(", and no new one after {minutes:g} min").format(minutes=plan.max_minutes)
+    return f"{runs}: {time}{more}."
+
+
+def _seconds(plan: Plan) -> tuple[float, float | None]:
+    """Return the mean time of a run, at least and at most, over some of the combinations."""
+    lows, highs = [], []
+    for experiment in space.some(plan.base, plan.space, _ASKED):
+        found = run_time.time_range(experiment, device=state.device(), threads=plan.threads)
+        if found is None:
+            return 0.0, None
+        lows.append(found.low)
+        highs.append(found.high)
+    if not lows:
+        return 0.0, None
+    return sum(lows) / len(lows), sum(highs) / len(highs)
+
+
+def _figure(plan: Plan) -> None:
+    """Show what will be tried: the points of a grid, or the ranges."""
+    if plan.search == "grid":
+        show.live_figure(
+            plots.points(plan),
+            _("What will be tried: a ring is a run."),
+            key="sweeps-points",
+        )
+        return
+    rows = [
+        [
+            _(space.label_of(plan.base, one.path)),
+            f"{space.shown(one.low)} … {space.shown(one.high)}{_(', log') if one.is_log else ''}"
+            if isinstance(one, Range)
+            else ", ".join(_(space.shown(value)) for value in one.values),
+        ]
+        for one in plan.space
+    ]
+    show.facts(rows, [_("Varies"), _("from and to, or among")])
+    st.caption(_(SEARCHES[plan.search].help))

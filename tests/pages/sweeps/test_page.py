@@ -1,0 +1,249 @@
+"""The page of sweeps, through the frame."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import runs_access
+from tests.pages.looking import n_drawn, said
+from tests.pages.opening import links
+from tests.sweeps.made import HEADS, RATES, a_plan, driven, ended, waiting
+from tests.sweeps.test_driver import valley
+from tfm_core.runs.limits import Limits
+from tfm_core.runs.owners import hashed
+from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.store import RunStore
+from tfm_core.sweeps import ready
+from tfm_core.sweeps.driver import Driver
+from tfm_core.sweeps.store import Sweep, SweepStore
+
+PAGE = "sweeps/page.py"
+Open = Callable[..., AppTest]
+TOKEN, OTHER = "a" * 43, "b" * 43
+
+
+@pytest.fixture
+def driver(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> Driver:
+    """The driver of the pages, which looks only when a test does, with a queue that starts none."""
+    made = Driver(RunQueue(store, warm=0, limits=Limits()))
+    monkeypatch.setattr(runs_access, "sweeps", lambda: made)
+    return made
+
+
+@pytest.fixture
+def over(driver: Driver, store: RunStore) -> Sweep:
+    """A sweep of eight runs that is over."""
+    sweep = driver.sweeps.create(a_plan(max_runs=8, owner=hashed(TOKEN)))
+    driven(driver, store, sweep, valley)
+    return sweep
+
+
+def press(app: AppTest, key: str) -> AppTest:
+    app.button(key=key).click().run()
+    assert not app.exception
+    return app
+
+
+def test_a_sweep_is_ready_to_start_and_says_how_long_it_takes(
+    driver: Driver, open_page: Open
+) -> None:
+    app = open_page(PAGE)
+    assert not app.exception
+    assert not app.error
+    words = said(app)
+    assert "**8 runs** of 300 steps: about **" in words
+    assert "a ring is a run" in words
+    assert n_drawn(app) == 1
+    assert not app.button(key="sweeps-start").disabled
+
+
+def test_one_press_starts_it_and_the_link_shows_it(
+    driver: Driver, store: RunStore, open_page: Open
+) -> None:
+    app = press(open_page(PAGE), "sweeps-start")
+    (sweep,) = SweepStore(store.root).list()
+    assert sweep.id in app.query_params["sweep"]
+    assert f"sweep={sweep.id}" in links(app)[0]
+    plan = sweep.plan()
+    assert plan.space == ready.plan().space
+    assert plan.owner is not None
+    driver.look()
+    (run,) = waiting(store)
+    assert run.experiment.training.steps == ready.STEPS
+    assert run.meta.owner == plan.owner
+    assert run.labels.group == plan.name
+    app.run()
+    assert app.dataframe[0].value.iloc[0]["State"] == "trains, waits"
+
+
+def test_the_leaderboard_has_the_best_first_and_all_figures_are_made_without_asking(
+    over: Sweep, open_page: Open
+) -> None:
+    app = open_page(PAGE, sweep=over.id, token=TOKEN)
+    assert not app.exception
+    board = app.dataframe[0].value
+    figures = [float(text) for text in board["validation loss"] if text != "–"]
+    assert figures == sorted(figures)
+    assert len(figures) == 8
+    assert n_drawn(app) == 6
+    words = said(app)
+    assert "Its budget of 8 runs is spent." in words
+    assert f"**Best: trial {board.iloc[0]['Trial']}**" in words
+    for caption in ("PED-ANOVA", "A line is a trial", "mattered most", "by itself", "on its way"):
+        assert caption in words
+
+
+def test_more_runs_are_appended_and_ranges_change(
+    over: Sweep, driver: Driver, store: RunStore, open_page: Open
+) -> None:
+    app = open_page(PAGE, sweep=over.id, token=TOKEN)
+    key = f"change-{over.id}-1-8"
+    app.number_input(key=f"{key}-runs").set_value(10).run()
+    app.text_input(key=f"{key}-training.learning_rate-high").set_value("0.02").run()
+    press(app, "sweeps-apply")
+    plan = over.plan()
+    assert (plan.state, plan.max_runs, plan.edition) == ("active", 10, 2)
+    assert plan.space[0].high == 0.02  # type: ignore[union-attr]
+    driven(driver, store, over, valley)
+    assert len(store.list()) == 10
+
+
+def test_a_sweep_stops_and_goes_on(driver: Driver, store: RunStore, open_page: Open) -> None:
+    sweep = driver.sweeps.create(a_plan(owner=hashed(TOKEN)))
+    driver.look()
+    press(open_page(PAGE, sweep=sweep.id, token=TOKEN), "sweeps-stop")
+    for _look in range(2):
+        driver.look()
+    assert sweep.plan().state == "stopped"
+    press(open_page(PAGE, sweep=sweep.id, token=TOKEN), "sweeps-go-on")
+    assert sweep.plan().state == "active"
+    driver.look()
+    assert len(waiting(store)) == 1
+    assert len(store.list()) == 1
+
+
+def test_a_sweep_is_deleted_and_its_runs_stay(
+    over: Sweep, store: RunStore, open_page: Open
+) -> None:
+    app = press(open_page(PAGE, sweep=over.id, token=TOKEN), "sweeps-delete")
+    assert "sweep" not in app.query_params
+    assert SweepStore(store.root).list() == []
+    assert len(store.list()) == 8
+
+
+@pytest.mark.parametrize(
+    ("edits", "sentence"),
+    [
+        ({"runs": 0}, "A sweep needs a budget: a number of runs, or of minutes."),
+        ({"training.learning_rate-low": "much"}, "cannot be “much”; it must be a number."),
+        ({"training.learning_rate-low": "0"}, "a logarithmic range begins above 0"),
+        ({"training.learning_rate-high": "1e9"}, "learning_rate is 1,000,000,000, but must be"),
+        ({"training.learning_rate-low": "nan"}, "the second number must be the larger one"),
+        ({"training.warmup-values": "0.1"}, "Warm-up has 1 values; give from 2"),
+        ({"training.warmup-values": "0, 7"}, "warmup is 7, but must be at most 1."),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_said_and_start_waits(
+    driver: Driver, store: RunStore, open_page: Open, edits: dict[str, object], sentence: str
+) -> None:
+    app = open_page(PAGE)
+    for name, value in edits.items():
+        key = f"new-preset:copy-{name}"
+        control = app.number_input(key=key) if name == "runs" else app.text_input(key=key)
+        control.set_value(value)
+    app.run()
+    assert not app.exception
+    assert sentence in said(app).replace("\\", "")
+    assert app.button(key="sweeps-start").disabled
+    assert SweepStore(store.root).list() == []
+
+
+def test_nothing_varies_is_said(driver: Driver, open_page: Open) -> None:
+    app = open_page(PAGE)
+    app.multiselect(key="new-preset:copy-paths").set_value([]).run()
+    assert "Nothing varies yet" in said(app)
+
+
+def test_any_experiment_and_any_setting_can_be_swept(driver: Driver, open_page: Open) -> None:
+    app = open_page(PAGE)
+    app.selectbox(key="sweeps-base").set_value("preset:vit-digits").run()
+    key = "new-preset:vit-digits"
+    paths = app.multiselect(key=f"{key}-paths")
+    wanted = ["model.n_heads", "model.patch_size", "model.norm_first", "model.position", "seed"]
+    paths.set_value([*paths.value, *wanted]).run()
+    assert not app.exception
+    assert not app.button(key="sweeps-start").disabled
+    assert "**16 runs** of 3,000 steps" in said(app)
+
+
+def test_a_link_to_a_sweep_that_is_not_here_says_so(driver: Driver, open_page: Open) -> None:
+    app = open_page(PAGE, sweep="nobodys-sweep")
+    assert not app.exception
+    assert "There is no sweep nobodys-sweep here" in said(app)
+    assert not app.button(key="sweeps-start").disabled
+
+
+def test_a_damaged_journal_is_a_sentence_and_the_list_goes_on(
+    over: Sweep, driver: Driver, open_page: Open
+) -> None:
+    other = driver.sweeps.create(a_plan(name="The other"))
+    over.journal.write_bytes(b"none of Optuna's\n\n")
+    app = open_page(PAGE, sweep=over.id, token=TOKEN)
+    assert not app.exception
+    assert "cannot be read" in app.error[0].value
+    (other.folder / "sweep.json").write_text("{")
+    app = open_page(PAGE, sweep=other.id)
+    assert not app.exception
+    assert "is damaged" in app.error[0].value
+
+
+def test_another_visitor_looks_on_and_changes_nothing(
+    over: Sweep, driver: Driver, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFM_PUBLIC", "1")
+    app = open_page(PAGE, sweep=over.id, token=OTHER)
+    assert not app.exception
+    assert n_drawn(app) == 6
+    keys = {button.key for button in app.button}
+    assert not keys & {"sweeps-stop", "sweeps-go-on", "sweeps-apply", "sweeps-delete"}
+
+
+def test_a_stranger_sweeps_within_limits(
+    driver: Driver, store: RunStore, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFM_PUBLIC", "1")
+    app = open_page(PAGE, token=TOKEN)
+    app.number_input(key="new-preset:copy-runs").set_value(25).run()
+    press(app, "sweeps-start")
+    assert "A sweep may have 24 runs on this server" in app.error[0].value
+    app.number_input(key="new-preset:copy-runs").set_value(8).run()
+    press(app, "sweeps-start")
+    assert len(SweepStore(store.root).list()) == 1
+    app = press(open_page(PAGE, token=TOKEN), "sweeps-start")
+    assert "A sweep of yours goes on already" in app.error[0].value
+
+
+def test_the_page_needs_no_optuna_until_there_is_a_sweep() -> None:
+    code = (
+        "import pages.sweeps.setup, pages.sweeps.running, pages.sweeps.choice, sys\n"
+        "import tfm_core.sweeps.driver\n"
+        "assert not {'optuna', 'torch'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_run_ended_by_hand_shows_why_in_the_list(
+    driver: Driver, store: RunStore, open_page: Open
+) -> None:
+    sweep = driver.sweeps.create(a_plan(space=(RATES, HEADS), owner=hashed(TOKEN)))
+    driver.look()
+    ended(store, waiting(store)[0], state="stopped", reason="Stopped by hand.")
+    driver.look()
+    app = open_page(PAGE, sweep=sweep.id, token=TOKEN)
+    board = app.dataframe[0].value
+    assert "Stopped by hand." in set(board["Why"])
