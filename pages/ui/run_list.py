@@ -19,6 +19,7 @@ from pages.ui import (
     show,
     starts,
     state,
+    take_away,
     twins,
     visitors,
 )
@@ -128,7 +129,7 @@ def _say(run: Run, drawn_as: State, apart: str) -> None:
     if note:
         st.caption(f":material/edit_note: {escape(_shortened(note))}", help=escape(note))
     why = outcome.sentence if outcome is not None else status.reason
-    for sentence in (why, run.damage):
+    for sentence in (why, run.damage, recorded.origin_words(run)):
         if sentence:
             st.caption(escape(_(sentence)))
 
@@ -194,6 +195,8 @@ def _menu(run: Run) -> None:
     if not (is_whole or can_change):
         return
     with st.popover(_named(_("More"), run), key=f"menu-{run.id}"):
+        if is_whole and not run.status.is_active:
+            take_away.button(run, key=f"take-{run.id}", width="stretch")
         if (
             is_whole
             and run.has_checkpoint
