@@ -73,14 +73,13 @@ function fillCode(state) {
   board.local.textContent = OWN.test(new URL(link.href).hostname) ? words.local : "";
   if (code?.href !== link.href) {
     board.picture.textContent = words.drawing;
-  } else if (!code.svg) {
+  } else if (!code.src) {
     board.picture.textContent = words.tooLong;
-  } else if (board.picture.dataset.href !== link.href || !board.picture.querySelector("svg")) {
-    board.picture.innerHTML = code.svg; // made by the server of the address alone
-    const picture = board.picture.querySelector("svg");
-    picture.setAttribute("role", "img");
-    picture.setAttribute("aria-label", `${words.code}: ${link.href}`);
-    board.picture.dataset.href = link.href;
+  } else if (board.picture.firstElementChild?.src !== code.src) {
+    const picture = element("img");
+    picture.src = code.src;
+    picture.alt = `${words.code}: ${link.href}`;
+    board.picture.replaceChildren(picture);
   }
 }
 

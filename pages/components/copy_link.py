@@ -39,7 +39,7 @@ def copy_link(links: Sequence[Link], *, note: str = "", key: str) -> None:
         data={
             "links": [asdict(link) for link in links],
             "note": note,
-            "code": None if shown is None else {"href": shown.href, "svg": qr_code(shown.href)},
+            "code": None if shown is None else {"href": shown.href, "src": qr_code(shown.href)},
             "words": {
                 "copy": _("Copy link"),
                 "copied": _("Copied"),
@@ -65,7 +65,9 @@ def copy_link(links: Sequence[Link], *, note: str = "", key: str) -> None:
 
 @lru_cache(maxsize=256)
 def qr_code(text: str) -> str:
-    """Return a QR code as SVG, dark on white with its quiet zone; "" for a text that is too long.
+    """Return a QR code as the address of a picture, "" for a text that is too long.
+
+    Dark on white, with its quiet zone, and as sharp as it is large.
 
     Up to some 880 characters: beyond that its cells are too small for a projector and a phone.
     """
@@ -77,7 +79,7 @@ def qr_code(text: str) -> str:
         return ""
     if int(code.version) > _MOST_CELLS:
         return ""
-    return str(code.svg_inline(dark="#000", light="#fff", border=4, omitsize=True))
+    return str(code.svg_data_uri(dark="#000", light="#fff", border=4, omitsize=True))
 
 
 def _nothing() -> None:

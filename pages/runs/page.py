@@ -3,11 +3,12 @@
 import streamlit as st
 
 from pages.i18n import _
-from pages.runs import filter, host, room, selection, undo
+from pages.runs import bring, filter, host, room, selection, undo
 from pages.ui import run_list, run_names, show, twins, visitors
 
 show.header("runs")
 room.hindrance()
+bring.part()
 
 runs = undo.among(visitors.listed())
 if runs:

@@ -11,6 +11,7 @@ from pages.i18n import N_, _
 from pages.train import crowd, live_keys, run_buttons
 from pages.ui import (
     live_curves,
+    recorded,
     run_words,
     runs_access,
     show,
@@ -76,6 +77,8 @@ def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
         _header(run, status)
         live_keys.line(run, status, _said(run, status))
         _word(run, status)
+        if said := recorded.origin_words(run):
+            st.caption(f":material/move_to_inbox: {escape(said)}")
         if status.state != "queued":
             _stage(run)
 
@@ -93,8 +96,10 @@ def _header(run: Run, status: Status) -> None:
     """Draw one line: the name, how it stands, and what can be done."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="live-head"):
         st.title(escape(run.meta.name), anchor=False, width="content")
-        recorded = f":violet-badge[:material/movie: {_('Recorded')}]" if run.meta.recorded else ""
-        st.markdown(f"{run_words.badge(status, run.outcome)} {recorded}", width="content")
+        kind = recorded.badge(run)
+        if run.meta.recorded:
+            kind = f":violet-badge[:material/movie: {_('Recorded')}]"
+        st.markdown(f"{run_words.badge(status, run.outcome)} {kind}", width="content")
         run_buttons.row(run, status)
     run_buttons.watcher(run)
 

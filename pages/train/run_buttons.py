@@ -15,6 +15,7 @@ from pages.ui import (
     seed_button,
     starts,
     state,
+    take_away,
     twins,
     visitors,
     way_back,
@@ -34,6 +35,8 @@ def row(run: Run, status: Status) -> None:
         _steering(run, status)
     if run.has_checkpoint and not status.is_active:
         _train_further(run, status)
+    if not status.is_active:
+        take_away.button(run, key="run-take")
     _new_run(run)
     _beside(run)
     way_back.link(run.id)

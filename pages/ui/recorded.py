@@ -5,14 +5,30 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import offers, run_actions
+from pages.ui import offers, run_actions, show
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
 
 def badge(run: Run) -> str:
-    """Return a badge in markdown for a recorded run, else nothing."""
-    return f":violet-badge[:material/inventory_2: {_('Recorded')}]" if run.meta.recorded else ""
+    """Return a badge in markdown for a run that is recorded or was brought here, else nothing."""
+    if run.meta.recorded:
+        return f":violet-badge[:material/inventory_2: {_('Recorded')}]"
+    if run.origin is not None:
+        return f":blue-badge[:material/move_to_inbox: {_('Brought from elsewhere')}]"
+    return ""
+
+
+def origin_words(run: Run) -> str:
+    """Say where a run was trained that was brought from elsewhere, and by what; else nothing."""
+    origin = run.origin
+    if origin is None:
+        return ""
+    words = _("Trained elsewhere on {device}, {when}, by {versions}.")
+    made_by = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
+    return words.format(
+        device=show.device(origin.device), when=show.ago(origin.created), versions=made_by
+    )
 
 
 def note(run: Run, *, key: str) -> None:

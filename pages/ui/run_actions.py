@@ -6,8 +6,9 @@ at the moment when it happens: a button that is not shown may be pressed all the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import streamlit as st
 
@@ -18,6 +19,9 @@ from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.run import Run
+
+MOST_UNPACKED = 200_000_000
+"""Bytes that a zip may unpack to which a visitor brings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,31 @@ def enter_line(start: Start, *, group: str | None = None) -> Run:
     )
     try:
         _say_what_went(runs_access.queue().submit(run))
+    except ValueError:
+        store.discard(run)
+        raise
+    return run
+
+
+def bring(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
+    """Make a run of a zip that was taken along; it is the visitor's, and waits for nothing.
+
+    progress: hears the share that is done and what is being done. Raises ValueError and OSError;
+    nothing is left then.
+    """
+    from tfm_core.export.take_in import take_in
+
+    queue, store = runs_access.queue(), runs_access.store()
+    run = take_in(
+        file,
+        store,
+        owner=visitors.visitor().owner,
+        limits=queue.limits,
+        most=MOST_UNPACKED,
+        progress=progress,
+    )
+    try:
+        _say_what_went(queue.admit(run))
     except ValueError:
         store.discard(run)
         raise

@@ -19,6 +19,7 @@ from pages.ui import (
     show,
     starts,
     state,
+    take_away,
     twins,
     visitors,
 )
@@ -86,7 +87,7 @@ def gone(run: Run) -> None:
 def _row(run: Run, menu: bool, apart: str, before: Callable[[Run], None] | None) -> None:
     status = run.status
     with st.container(border=True, key=f"run-{run.id}"):
-        facts, buttons = st.columns([5, 3] if menu else [6, 1], vertical_alignment="center")
+        facts, buttons = st.columns([2, 1] if menu else [6, 1], vertical_alignment="center")
         ticks = run.problem is None and status.is_active
         with (
             facts,
@@ -128,7 +129,7 @@ def _say(run: Run, drawn_as: State, apart: str) -> None:
     if note:
         st.caption(f":material/edit_note: {escape(_shortened(note))}", help=escape(note))
     why = outcome.sentence if outcome is not None else status.reason
-    for sentence in (why, run.damage):
+    for sentence in (why, run.damage, recorded.origin_words(run)):
         if sentence:
             st.caption(escape(_(sentence)))
 
@@ -194,6 +195,8 @@ def _menu(run: Run) -> None:
     if not (is_whole or can_change):
         return
     with st.popover(_named(_("More"), run), key=f"menu-{run.id}"):
+        if is_whole and not run.status.is_active:
+            take_away.button(run, key=f"take-{run.id}", width="stretch")
         if (
             is_whole
             and run.has_checkpoint
@@ -271,22 +274,18 @@ def _name(run: Run) -> None:
 
 
 def _tags_and_note(run: Run) -> None:
-    labels, of = run.labels, {what: f"{what}-{run.id}" for what in ("group", "tags", "note")}
-    seen = f"labels-{run.id}"
-    if st.session_state.get(seen) != labels or of["group"] not in st.session_state:
-        st.session_state[seen] = labels  # changed elsewhere: the fields say what it is now
-        st.session_state[of["group"]] = labels.group or ""
-        st.session_state[of["tags"]] = ", ".join(labels.tags)
-        st.session_state[of["note"]] = labels.note
-    st.text_input(_("Group"), max_chars=MAX_GROUP, key=of["group"])
+    labels, number = run.labels, _edition(run)
+    of = {what: f"{what}-{run.id}{number}" for what in ("group", "tags", "note")}
+    st.text_input(_("Group"), value=labels.group or "", max_chars=MAX_GROUP, key=of["group"])
     st.text_input(
         _("Tags"),
+        value=", ".join(labels.tags),
         max_chars=MAX_TAGS * (MAX_TAG + 2),
         key=of["tags"],
         placeholder=_("baseline, to repeat"),
         help=_("A few words each, parted by commas."),
     )
-    st.text_area(_("Note"), max_chars=MAX_NOTE, key=of["note"], height=80)
+    st.text_area(_("Note"), value=labels.note, max_chars=MAX_NOTE, key=of["note"], height=80)
     st.button(
         _named(_("Keep group, tags and note"), run),
         key=f"label-{run.id}",
@@ -299,6 +298,18 @@ def _tags_and_note(run: Run) -> None:
             note=st.session_state[of["note"]],
         ),
     )
+
+
+def _edition(run: Run) -> str:
+    """Return how often the labels of a run changed in this session, for the keys of their fields.
+
+    A field of a closed menu is not in the browser yet: it takes its first value, and no later one.
+    """
+    key = f"labels-{run.id}"
+    seen, number = st.session_state.get(key, (run.labels, 0))
+    number += seen != run.labels
+    st.session_state[key] = (run.labels, number)
+    return f"-{number}" if number else ""
 
 
 def _delete(run: Run) -> None:

@@ -39,11 +39,11 @@ def draw(
         )
         with st.popover(f":gray[{_('How many seeds')}]", key=f"{key}-seeds-how-many"):
             number = f"{key}-seeds-number"
-            st.session_state.setdefault(number, n)
             st.number_input(
                 _("Seeds"),
                 FEWEST,
                 MOST,
+                value=n,
                 key=number,
                 help=_("Runs of one configuration, those that are there counted."),
                 on_change=_take,
@@ -65,4 +65,4 @@ def _notify(error: BaseException) -> NoReturn:
 def _take(key: str) -> None:
     number = st.session_state.get(key)
     if isinstance(number, int):
-        st.session_state[starts.SEEDS] = min(max(number, FEWEST), MOST)
+        st.session_state[starts.SEEDS] = number

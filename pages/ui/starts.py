@@ -80,7 +80,7 @@ def _n_of(n_begun: int, n: int) -> str:
 
 def n_seeds() -> int:
     """Return how many seeds one press asks for."""
-    return int(st.session_state.get(SEEDS) or seeds.USUAL)
+    return min(max(int(st.session_state.get(SEEDS) or seeds.USUAL), seeds.FEWEST), seeds.MOST)
 
 
 def train_seeds(starts: Sequence[Start]) -> None:

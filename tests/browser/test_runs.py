@@ -138,7 +138,8 @@ def test_ticked_runs_are_compared_and_labelled(open_tab: OpenTab, server: AppSer
     tab = open_tab("runs")
     for run, seed in zip(runs, (3, 5), strict=True):
         expect(row(tab, run)).to_contain_text(f"seed {seed}")
-        row(tab, run).get_by_text("Choose Twin").locator("..").click()
+        expect(row(tab, run).get_by_role("checkbox", name="Choose Twin")).not_to_be_checked()
+        row(tab, run).locator(f".st-key-pick-{run.id} label").click()
         tab.settle()
     tab.main.get_by_role("button", name="Label", exact=True).click()
     group = tab.page.get_by_role("textbox", name="Put into the group")

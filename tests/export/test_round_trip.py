@@ -60,6 +60,15 @@ def test_a_trained_run_of_each_preset_comes_back_as_it_was(name, store, elsewher
     assert_same_run(run, twice)
 
 
+@pytest.mark.parametrize("name", ["recorded-korean", "recorded-digits", "recorded-grammar"])
+def test_a_recorded_run_becomes_an_ordinary_one(name, elsewhere):
+    run = RunStore().get(name)
+    again = brought(run, elsewhere)
+    assert_same_run(run, again)
+    assert not again.meta.recorded
+    assert again.origin.created == run.meta.created
+
+
 CHOICES = {
     "position": POSITIONS,
     "activation": ACTIVATIONS,

@@ -16,7 +16,6 @@ from tests.pages.made_runs import damaged_run, made_run
 from tfm_core import runs
 from tfm_core.plots import of_run
 from tfm_core.presets import PRESETS
-from tfm_core.runs.notebook import NotOneRun
 from tfm_core.runs.store import RECORDED, RunStore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,15 +47,15 @@ def test_a_name_that_is_anothers_id_means_the_id(store) -> None:
 def test_where_none_or_several_are_meant_it_is_said(store, tmp_path) -> None:
     ids = {made_run(store, name="Twin").id for _n in range(7)}
     with pytest.raises(
-        NotOneRun, match=r"7 runs could be meant by “Twin”: .* and 2 more"
+        ValueError, match=r"7 runs could be meant by “Twin”: .* and 2 more"
     ) as caught:
         runs.open("Twin", store=store)
     assert sum(run_id in str(caught.value) for run_id in ids) == 5
     for which in ("nobody", "../../etc/passwd", "x" * 500, "~nobody", "null\0"):
-        with pytest.raises(NotOneRun, match="No run has the id, the name or the folder"):
+        with pytest.raises(runs.RunNotFound, match="No run has the id, the name or the folder"):
             runs.open(which, store=store)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(NotOneRun, match=r"there is no experiment\.json in it"):
+    with pytest.raises(runs.RunNotFound, match=r"there is no experiment\.json in it"):
         runs.open(tmp_path / "empty", store=store)
     with pytest.raises(runs.RunDamaged, match="This run is damaged"):
         runs.open(damaged_run(store).id, store=store)

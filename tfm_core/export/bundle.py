@@ -134,7 +134,8 @@ def _members(run: Run) -> Iterator[tuple[float, str, str, bytes]]:
     if tensors:
         yield 0.3, _NUMBERS, layout.WEIGHTS, save(_renamed(experiment, tensors), said)
         states = {name: value for name, value in tensors.items() if name.startswith("optimizer/")}
-        yield 0.4, _NUMBERS, layout.OPTIMISER, save(states)
+        if states:
+            yield 0.4, _NUMBERS, layout.OPTIMISER, save(states)
         if experiment.training.tested == "best":
             best, of_best = _checkpoint(run.folder / _BEST)
             if best:
@@ -212,10 +213,13 @@ def _checkpoint(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
 
 
 def _renamed(experiment: Experiment, tensors: dict[str, Array]) -> dict[str, Array]:
-    """Return the weights of a checkpoint under their names in the model file."""
+    """Return the weights of a checkpoint under their names in the model file, in full precision.
+
+    Runs that come with the app keep theirs in half precision.
+    """
     own = [name.removeprefix("model/") for name in tensors if name.startswith("model/")]
     names = layout.weight_names(experiment, sorted(own))
-    return {new: tensors[f"model/{old}"] for old, new in names.items()}
+    return {new: tensors[f"model/{old}"].astype(np.float32) for old, new in names.items()}
 
 
 def _content(path: Path) -> bytes | None:

@@ -22,6 +22,7 @@ from safetensors.numpy import load, save
 import tfm_core
 from tfm_core.config import ConfigError, Experiment, from_json
 from tfm_core.data.own import place
+from tfm_core.data.shape import data_shape
 from tfm_core.export import layout
 from tfm_core.export.bundle import Progress
 from tfm_core.export.parcel import MOST_UNPACKED, Parcel, Refused
@@ -279,13 +280,19 @@ def _weights(
 
 
 def expected(experiment: Experiment) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each weight of an experiment's model; none is made."""
-    import torch
+    """Return the shape of each weight of an experiment's model; none is made.
 
-    from tfm_core.training.models import new_model
+    Raises Refused for one that this machine could not even lay out.
+    """
+    from tfm_core.models.build import build_model
+    from tfm_core.models.unfilled import unfilled
 
-    with torch.device("meta"):
-        state = new_model(experiment).state_dict()
+    shape = data_shape(experiment)
+    try:
+        with unfilled():
+            state = build_model(experiment.model, shape).state_dict()
+    except RuntimeError:  # PyTorch's words for memory that is not there
+        raise Refused("The model of this run does not fit into this machine's memory.") from None
     return {name: tuple(value.shape) for name, value in state.items()}
 
 

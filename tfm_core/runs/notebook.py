@@ -26,7 +26,7 @@ from tfm_core.probe.types import Snapshot
 from tfm_core.runs.curves import MEASURED_COLUMNS, STEP_COLUMNS, Series
 from tfm_core.runs.run import ID, Run
 from tfm_core.runs.status import Status
-from tfm_core.runs.store import RunStore
+from tfm_core.runs.store import RunNotFound, RunStore
 from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
@@ -51,10 +51,6 @@ _LISTED = (
 )
 _TELLING = ("cross", "picture")
 """Kinds of attention that say most, where a model has one."""
-
-
-class NotOneRun(StudentError):
-    """What was asked for is no run, or may be several."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -287,7 +283,7 @@ def open_run(which: str | os.PathLike[str], *, store: RunStore | None = None) ->
     if os.path.isfile(os.path.join(folder, "experiment.json")):
         return OpenedRun(Run(Path(folder).absolute()))
     if os.path.isdir(folder) and not ID.fullmatch(text):
-        raise NotOneRun(
+        raise RunNotFound(
             "The folder {folder} holds no run: there is no experiment.json in it.", folder=text
         )
     known = store.list()
@@ -299,13 +295,13 @@ def open_run(which: str | os.PathLike[str], *, store: RunStore | None = None) ->
         if len(found) == 1:
             return OpenedRun(found[0])
         if found:
-            raise NotOneRun(
+            raise StudentError(
                 "{n} runs could be meant by “{text}”: {runs}. Say the beginning of one id.",
                 n=len(found),
                 text=text,
                 runs=_listed(found),
             )
-    raise NotOneRun(
+    raise RunNotFound(
         "No run has the id, the name or the folder “{text}”; runs.list() shows those of {root} and "
         "those that come with the app.",
         text=text[:80],

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfm_core.reading import is_plain
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 from tfm_core.sweeps import space as spaces
 from tfm_core.sweeps.plan import Plan, SweepDamaged, space_of, space_values
 from tfm_core.sweeps.searches import PRUNINGS, SEARCHES
@@ -141,7 +141,7 @@ class Study:
                 study = self._load(name)
                 space = _space(study.user_attrs.get("space"))
                 if study.direction.name.lower() != self.plan.looks_for.direction:
-                    raise _foreign(self.sweep, "it looks for another figure")
+                    raise _foreign(self.sweep, N_("it looks for another figure"))
                 for one in study.get_trials(deepcopy=False):
                     if "from" in one.user_attrs or one.datetime_start is None:
                         continue  # told of its own study; or waiting, which the next ask takes
@@ -240,7 +240,7 @@ class Study:
         names = self._names()
         if names and not self._editions():
             shown = names[0][:40]
-            raise _foreign(self.sweep, f"it holds the study “{shown}”")
+            raise _foreign(self.sweep, N_("it holds the study “{name}”", name=shown))
 
     def _name(self, edition: int) -> str:
         return f"{self.sweep.id}-{edition}"
@@ -253,7 +253,7 @@ class Study:
             return optuna.load_study(
                 study_name=name, storage=self._storage, sampler=SEARCHES["random"].make(0, 1)
             )
-        raise _foreign(self.sweep, f"the study {name} is not in it")
+        raise _foreign(self.sweep, N_("the study {name} is not in it", name=name))
 
     def _id(self, trial: Trial) -> int:
         assert self._storage is not None
@@ -370,7 +370,7 @@ def _check_settings(one: FrozenTrial, space: Space, sweep: Sweep) -> None:
     known = {dimension.path for dimension in space}
     strange = [name for name in one.params if name not in known]
     if strange:
-        raise _foreign(sweep, f"a trial in it varies “{strange[0][:40]}”")
+        raise _foreign(sweep, N_("a trial in it varies “{name}”", name=strange[0][:40]))
 
 
 def _mend(journal: Path) -> None:
@@ -436,5 +436,5 @@ def _check_optimizers(trials: list[FrozenTrial], sweep: Sweep) -> None:
             _Plain(io.BytesIO(bytes.fromhex(text))).load()
         except Exception:
             raise _foreign(
-                sweep, "it holds a state of CMA-ES that this app did not write"
+                sweep, N_("it holds a state of CMA-ES that this app did not write")
             ) from None

@@ -33,10 +33,10 @@ BUTTONS = {
     "starting": {"run-stop"},
     "running": {"run-pause", "run-stop"},
     "paused": {"run-resume", "run-stop"},
-    "finished": set(),
-    "stopped": {"run-again"},
-    "failed": {"run-again"},
-    "interrupted": {"run-again"},
+    "finished": {"run-take"},
+    "stopped": {"run-again", "run-take"},
+    "failed": {"run-again", "run-take"},
+    "interrupted": {"run-again", "run-take"},
 }
 
 

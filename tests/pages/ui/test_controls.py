@@ -237,6 +237,35 @@ def test_changes_are_taken_back_and_made_again_one_by_one(train) -> None:
     assert app.button(key=redo).disabled  # what was taken back is another story now
 
 
+def test_family_and_task_are_set_back_one_by_one_too() -> None:
+    base = default_sections("encoder-decoder", "sort")
+    values = drafts.put(base, "training.steps", 77)
+    values = drafts.with_task(drafts.with_family(values, "decoder-only")[0], "copy")
+    checked = drafts.check(Draft(values, base=base))
+    assert drafts.changed(checked) == ["model.family", "task.name", "training.steps"]
+    back = drafts.with_reset(checked, "model.family")
+    assert (drafts.family_of(back), drafts.task_of(back)) == ("encoder-decoder", "copy")
+    back = drafts.with_reset(drafts.check(Draft(back, base=base)), "task.name")
+    checked = drafts.check(Draft(back, base=base))
+    assert drafts.changed(checked) == ["training.steps"]
+    assert drafts.with_reset(checked, "training.steps") == base
+
+
+def test_a_family_of_another_kind_is_compared_with_what_it_would_have_been() -> None:
+    base = default_sections("encoder-decoder", "sort")
+    values, _note = drafts.with_family(base, "vit")
+    assert drafts.changed(drafts.check(Draft(values, base=base))) == ["model.family", "task.name"]
+
+
+def test_what_a_browser_says_after_an_undo_is_nobodys_value(train) -> None:
+    app = train()
+    app.number_input(key=key(app, "training.steps")).set_value(77).run()
+    late = app._tree.get_widget_states()
+    app.button(key="configure-undo").click().run()
+    app._run(late)  # which still holds 77, in a control that is gone
+    assert app.session_state["draft"].values["training"]["steps"] != 77
+
+
 def test_only_so_many_changes_are_kept(train) -> None:
     app = train()
     app.number_input(key=key(app, "training.steps")).set_value(1).run()

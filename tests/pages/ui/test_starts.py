@@ -174,12 +174,13 @@ def test_what_goes_wrong_on_the_way_is_said_and_what_began_stays(
     assert len(compared) == 2
 
 
-def test_a_number_of_seeds_that_is_none_is_said(
-    store: RunStore, busy_queue: RunQueue, compared: list[str], said: list[str]
+@pytest.mark.parametrize(("asked", "n"), [(1, 2), (21, 20)])
+def test_no_fewer_seeds_are_asked_for_than_compare_and_no_more_than_may(
+    store: RunStore, busy_queue: RunQueue, compared: list[str], asked: int, n: int
 ) -> None:
-    press(train, [tiny()], "cpu", n=21)
-    assert "choose from 2 to 20" in said[-1]
-    assert compared == []
+    app = press(train, [tiny()], "cpu", n=asked)
+    assert app.button(key="of-test-seeds").label == f"{n} seeds"
+    assert len(own(store)) == min(n, busy_queue.limits.max_per_session)
 
 
 def test_another_visitors_run_is_compared_with_and_not_labelled(

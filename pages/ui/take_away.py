@@ -1,0 +1,290 @@
+"""Take it with you: a run as files, each made when it is pressed for, and saved by that press."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.components.press import press
+from pages.i18n import N_, _
+from pages.ui import film, show
+from pages.ui.typed import escape
+from tfm_core.inspect.attention.trained import no_checkpoint
+from tfm_core.runs.run import Run
+
+Progress = Callable[[float, str], None]
+"""Hears the share that is done, 0 to 1, and what is being done, in words."""
+
+_MADE = "take-made"
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Something more that can be put into a file.
+
+    offered: for which runs. more: how many bytes it adds, None where nobody knows before.
+    """
+
+    key: str
+    label: str
+    help: str
+    offered: Callable[[Run], bool] = lambda run: True
+    more: Callable[[Run], int | None] = lambda run: None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A file that a run can be made into.
+
+    make: from the run, whoever hears how far it is, and the keys of what is ticked; it raises
+    ValueError, in a sentence. about: how many bytes it will have, None where nobody knows before.
+    refusal: why it can't be made of this run, in a sentence, or None.
+    """
+
+    key: str
+    label: str
+    help: str
+    icon: str
+    mime: str
+    name: Callable[[Run], str]
+    make: Callable[[Run, Progress, frozenset[str]], bytes]
+    about: Callable[[Run], int | None] = lambda run: None
+    refusal: Callable[[Run], str | None] = lambda run: None
+    ticks: tuple[Tick, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """The last file that was made in a session; its mark is new for each."""
+
+    run_id: str
+    key: str
+    name: str
+    content: bytes
+    mark: str
+
+
+def _zip(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
+    from tfm_core.export.bundle import bundle
+
+    return bundle(run, progress)
+
+
+def _zip_name(run: Run) -> str:
+    from tfm_core.export.bundle import file_name
+
+    return file_name(run)
+
+
+def _zip_bytes(run: Run) -> int:
+    from tfm_core.export.bundle import estimate
+
+    return estimate(run)
+
+
+def _events(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
+    from tfm_core.export.tensorboard import bundle
+
+    return bundle(run, progress)
+
+
+def _events_name(run: Run) -> str:
+    from tfm_core.export.tensorboard import file_name
+
+    return file_name(run)
+
+
+def _page(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
+    return film.film(run, with_model="model" in ticked, progress=progress)
+
+
+def _onnx(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
+    from tfm_core.export.onnx import bundle
+
+    return bundle(run, progress)
+
+
+def _onnx_name(run: Run) -> str:
+    from tfm_core.export.onnx import file_name
+
+    return file_name(run)
+
+
+def _without_weights(run: Run) -> str | None:
+    return None if run.has_checkpoint else no_checkpoint(run)
+
+
+OFFERS: tuple[Offer, ...] = (
+    Offer(
+        "zip",
+        N_("Everything, as a zip"),
+        N_(
+            "Settings, seed, versions, metrics as CSV, weights as safetensors, the model as one "
+            "file, figures, and a notebook that loads and runs it. Runs takes it in again."
+        ),
+        ":material/folder_zip:",
+        "application/zip",
+        _zip_name,
+        _zip,
+        _zip_bytes,
+    ),
+    Offer(
+        "page",
+        N_("One page that plays"),
+        N_(
+            "Opens in any browser without a network, and prints: curves, answers and every head "
+            "over the training, what happened, settings and versions. At most 5 MB."
+        ),
+        ":material/movie:",
+        "text/html",
+        film.file_name,
+        _page,
+        ticks=(
+            Tick(
+                "model",
+                N_("With the trained model, which answers in it"),
+                N_("ONNX Runtime and the weights are put into the page, and run there."),
+                offered=lambda run: run.has_checkpoint,
+                more=film.model_bytes,
+            ),
+        ),
+    ),
+    Offer(
+        "onnx",
+        N_("The model as ONNX"),
+        N_(
+            "Its forward pass, for other languages, browsers and phones: handed out once it "
+            "answered as the model does."
+        ),
+        ":material/deployed_code:",
+        "application/octet-stream",
+        _onnx_name,
+        _onnx,
+        film.weights_bytes,
+        _without_weights,
+    ),
+    Offer(
+        "tensorboard",
+        N_("Event files for TensorBoard"),
+        N_("Curves, settings and heads: unpack it and say `tensorboard --logdir .`"),
+        ":material/query_stats:",
+        "application/zip",
+        _events_name,
+        _events,
+    ),
+)
+
+
+def button(run: Run, *, key: str, width: str = "content") -> None:
+    """Draw the button that opens what can be taken along of a run."""
+    label = _("Take it with you")
+    named = label if width == "content" else f"{label} :gray[{escape(run.meta.name)}]"
+    if st.button(
+        named,
+        key=key,
+        icon=":material/download:",
+        help=_("The whole run as a zip with a notebook, or as files for other tools."),
+        width="stretch" if width == "stretch" else "content",
+    ):
+        st.session_state.pop(_MADE, None)
+        opened = st.dialog(label, width="large", icon=":material/download:", on_dismiss=_forget)
+        opened(_panel)(run)
+
+
+def _forget() -> None:
+    """Give up the room of what was made."""
+    st.session_state.pop(_MADE, None)
+
+
+def _panel(run: Run) -> None:
+    st.caption(
+        _("**{name}**, made when you press, on this server; nothing is sent anywhere else.").format(
+            name=escape(run.meta.name)
+        )
+    )
+    for offer in OFFERS:
+        _row(run, offer)
+
+
+def _row(run: Run, offer: Offer) -> None:
+    """Draw a file: what it is, about how large, and the press that makes it."""
+    with st.container(border=True, key=f"take-{offer.key}"):
+        words, place = st.columns([5, 2], vertical_alignment="center")
+        n_bytes = offer.about(run)
+        size = "" if n_bytes is None else _(" · about {size}").format(size=show.size(n_bytes))
+        with words, st.container(gap="xxsmall"):
+            st.markdown(f"{offer.icon} **{_(offer.label)}**{size}")
+            st.caption(_(offer.help))
+            ticked = frozenset(
+                tick.key
+                for tick in offer.ticks
+                if tick.offered(run)
+                and st.checkbox(
+                    _ticked(run, tick),
+                    help=_(tick.help),
+                    key=f"take-{offer.key}-{tick.key}-{run.id}",
+                )
+            )
+        refusal = offer.refusal(run)
+        with place:
+            pressed = st.button(
+                _("Make and save :gray[{what}]").format(what=_(offer.label)),
+                key=f"take-make-{offer.key}",
+                icon=":material/download:",
+                width="stretch",
+                disabled=refusal is not None,
+                help=None if refusal is None else escape(_(refusal)),
+            )
+        if refusal is not None:
+            st.caption(f":material/info: {escape(_(refusal))}")
+        if pressed:
+            _make(run, offer, ticked)
+        made = st.session_state.get(_MADE)
+        if isinstance(made, _Made) and (made.run_id, made.key) == (run.id, offer.key):
+            _saved(made, offer)
+
+
+def _ticked(run: Run, tick: Tick) -> str:
+    """Return what can be ticked, and how much larger it makes the file."""
+    more = tick.more(run)
+    if more is None:
+        return _(tick.label)
+    return _("{label}, about {size} more").format(label=_(tick.label), size=show.size(more))
+
+
+def _make(run: Run, offer: Offer, ticked: frozenset[str]) -> None:
+    """Make a file before the reader's eyes; what goes wrong is a sentence, and nothing is lost."""
+    st.session_state.pop(_MADE, None)
+    bar = st.progress(0.0, _("Making it"))
+
+    def hear(share: float, words: str) -> None:
+        bar.progress(min(1.0, share), _(words))
+
+    try:
+        content = offer.make(run, hear, ticked)
+        made = _Made(run.id, offer.key, offer.name(run), content, secrets.token_hex(4))
+        st.session_state[_MADE] = made
+    except (ValueError, OSError) as error:
+        show.problem(error)
+    finally:
+        bar.empty()
+
+
+def _saved(made: _Made, offer: Offer) -> None:
+    """Save what was made, once by itself; the button stays for a browser that asks first."""
+    with st.container(horizontal=True, vertical_alignment="center", key=f"take-save-{made.mark}"):
+        words = _("Made {name}, {size}. If your browser did not save it:")
+        said = words.format(name=f"`{made.name}`", size=show.size(len(made.content)))
+        st.caption(f":material/check: {said}")
+        st.download_button(
+            _("Save it again"),
+            made.content,
+            file_name=made.name,
+            mime=offer.mime,
+            on_click="ignore",
+            key=f"take-again-{offer.key}",
+        )
+    press(f"take-save-{made.mark}", mark=made.mark, key=f"take-press-{offer.key}")

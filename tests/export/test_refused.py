@@ -1,0 +1,290 @@
+"""Zips that are no run, or that mean harm: each is refused in a sentence, and nothing is left."""
+
+import io
+import json
+import pickle
+import stat
+import struct
+import zipfile
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from safetensors.numpy import load, save
+
+import tfm_core
+from tests.export.taken import members, packed, unpacked
+from tests.runs.waiting import tiny
+from tfm_core.export import layout, parcel
+from tfm_core.export.bundle import bundle
+from tfm_core.export.parcel import Refused
+from tfm_core.export.take_in import take_in
+from tfm_core.runs.execute import execute
+from tfm_core.runs.limits import LimitReached, Limits
+from tfm_core.runs.store import RunStore
+
+Parts = dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory) -> Parts:
+    store = RunStore(tmp_path_factory.mktemp("here"), recorded=None)
+    run = store.create(tiny())
+    execute(run)
+    return members(bundle(run))
+
+
+@pytest.fixture
+def store(tmp_path) -> RunStore:
+    return RunStore(tmp_path / "runs", recorded=None)
+
+
+def refused(content: bytes, store: RunStore, match: str, **settings) -> None:
+    with pytest.raises(Refused, match=match):
+        take_in(io.BytesIO(content), store, **settings)
+    left = [path.name for path in store.root.iterdir()] if store.root.exists() else []
+    assert left == []
+
+
+def test_the_zip_itself_is_taken(good, store):
+    assert take_in(io.BytesIO(packed(good)), store).problem is None
+
+
+def test_a_zip_packed_again_with_its_folder_is_taken_too(good, store):
+    again = packed({f"my run/{name}": content for name, content in good.items()})
+    assert take_in(io.BytesIO(again), store).has_checkpoint
+
+
+def with_facts(parts: Parts, **values: object) -> Parts:
+    facts = json.loads(parts[layout.FACTS]) | values
+    return parts | {layout.FACTS: json.dumps(facts).encode()}
+
+
+def with_weights(parts: Parts, change: Callable[[dict], object], file=layout.WEIGHTS) -> Parts:
+    tensors = load(parts[file])
+    metadata = header(parts[file]).get("__metadata__")
+    change(tensors)
+    return parts | {file: save(tensors, metadata)}
+
+
+def header(content: bytes) -> dict:
+    return json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+
+
+def _first(tensors):
+    return min(tensors)
+
+
+def _broken(value):
+    def change(tensors):
+        tensors[_first(tensors)] = tensors[_first(tensors)] * np.float32(value)
+
+    return change
+
+
+def _reshaped(tensors):
+    tensors[_first(tensors)] = np.zeros((3, 5), np.float32)
+
+
+def _halved(tensors):
+    tensors[_first(tensors)] = tensors[_first(tensors)].astype(np.float16)
+
+
+def _renamed(tensors):
+    tensors["stranger"] = tensors.pop(_first(tensors))
+
+
+def _without_a_moment(tensors):
+    tensors.pop(_first(tensors))
+
+
+def _experiment(parts: Parts, **values: object) -> Parts:
+    return parts | {layout.EXPERIMENT: json.dumps(json.loads(parts[layout.EXPERIMENT]) | values)}
+
+
+CONTENTS = {
+    "no experiment": (lambda p: {"a.txt": b"hello"}, "holds no run: it has no experiment.json"),
+    "no facts": (lambda p: {layout.EXPERIMENT: p[layout.EXPERIMENT]}, "has no run.json"),
+    "facts are no JSON": (
+        lambda p: p | {layout.FACTS: b"\xff{"},
+        "run.json in this zip is not JSON",
+    ),
+    "facts are a list": (lambda p: p | {layout.FACTS: b"[1]"}, "holds no named values"),
+    "deep JSON": (lambda p: p | {layout.FACTS: b"[" * 90_000}, "is not JSON"),
+    "a newer form": (
+        lambda p: with_facts(p, format=99, versions={"tfm_core": "9.0"}),
+        r"newer version of this app \(9\.0; this is",
+    ),
+    "settings of a newer version": (
+        lambda p: _experiment(with_facts(p, versions={"tfm_core": "9.0"}), hologram=1),
+        rf"made by version 9\.0 of this app, and this is {tfm_core.__version__}",
+    ),
+    "no form": (lambda p: with_facts(p, format="one"), "does not say of which form"),
+    "no experiment in it": (lambda p: _experiment(p, model=3), "holds no experiment"),
+    "steps beyond the end": (lambda p: with_facts(p, step=8), "value of “step” that cannot be"),
+    "a name of two lines": (lambda p: with_facts(p, name="a\nb"), "value of “name”"),
+    "infinite seconds": (lambda p: with_facts(p, seconds=float("inf")), "value of “seconds”"),
+    "weights are a pickle": (
+        lambda p: p | {layout.WEIGHTS: pickle.dumps({"a": 1})},
+        r"weights\.safetensors in this zip is no safetensors file",
+    ),
+    "weights are cut off": (
+        lambda p: p | {layout.WEIGHTS: p[layout.WEIGHTS][:-9]},
+        "is no safetensors file",
+    ),
+    "weights say a huge head": (
+        lambda p: p | {layout.WEIGHTS: struct.pack("<Q", 2**60) + b"{}"},
+        "is no safetensors file",
+    ),
+    "weights of another name": (lambda p: with_weights(p, _renamed), "belongs to another model"),
+    "weights of another shape": (lambda p: with_weights(p, _reshaped), r"has the shape \(3, 5\)"),
+    "weights in half precision": (lambda p: with_weights(p, _halved), "holds float16"),
+    "weights that are NaN": (lambda p: with_weights(p, _broken(np.nan)), "are no numbers"),
+    "weights that are infinite": (lambda p: with_weights(p, _broken(np.inf)), "are no numbers"),
+    "weights of a later step": (lambda p: with_facts(p, step=2), "is of step 7, but its run came"),
+    "an optimiser in part": (
+        lambda p: with_weights(p, _without_a_moment, layout.OPTIMISER),
+        "only a part of the optimiser",
+    ),
+    "an optimiser of another": (
+        lambda p: with_weights(p, _renamed, layout.OPTIMISER),
+        "does not hold the state of this optimiser",
+    ),
+    "a snapshot of another name": (
+        lambda p: p | {f"{layout.SNAPSHOTS}x.safetensors": b""},
+        "is no file of a run",
+    ),
+    "a snapshot that is none": (
+        lambda p: p | {f"{layout.SNAPSHOTS}00000001.safetensors": b"12345678"},
+        "This zip is not whole",
+    ),
+    "examples of another task": (
+        lambda p: p | {layout.PROBE: b'{"kind": "image", "items": [{"label": 3}]}'},
+        "This zip is not whole",
+    ),
+    "a file of PyTorch": (lambda p: p | {"extra/weights.PT": b"x"}, "can run code when they are"),
+    "a path upwards": (lambda p: p | {"../../evil.txt": b"x"}, "leads out of its folder"),
+    "a path upwards inside": (lambda p: p | {"run/../../evil": b"x"}, "leads out of its folder"),
+    "an absolute path": (lambda p: p | {"/etc/evil": b"x"}, "leads out of its folder"),
+    "a drive": (lambda p: p | {"C:/evil": b"x"}, "leads out of its folder"),
+    "a path of Windows": (lambda p: p | {"a\\..\\evil": b"x"}, "leads out of its folder"),
+    "a name that cannot be seen": (
+        lambda p: p | {"a\u202egpj.py": b"x"},
+        "leads out of its folder",
+    ),
+    "capitals only": (lambda p: p | {"MODEL.PY": b"x"}, "differs from another in capitals only"),
+    "a folder that is a file": (lambda p: p | {"run": b"x"}, "lies in what is a file"),
+    "a bomb": (lambda p: p | {"run/zeros": bytes(30_000_000)}, "times its size; no file of a run"),
+    "too many files": (
+        lambda p: p | {f"extra/{n}": b"" for n in range(parcel.MOST_MEMBERS)},
+        "more files than a run has",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_what_is_no_run_is_refused(name, good, store):
+    change, match = CONTENTS[name]
+    refused(packed(change(good)), store, match)
+
+
+def _entry(name: str, *, mode: int = 0o644, **fields: int) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.external_attr = mode << 16
+    for field, value in fields.items():
+        setattr(info, field, value)
+    return info
+
+
+def added(parts: Parts, info: zipfile.ZipInfo, content: bytes) -> bytes:
+    target = io.BytesIO(packed(parts))
+    with zipfile.ZipFile(target, "a") as file:
+        file.writestr(info, content)
+    return target.getvalue()
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR])
+def test_links_and_devices_are_refused(kind, good, store):
+    content = added(good, _entry("run/link", mode=kind | 0o777), b"/etc/passwd")
+    refused(content, store, "is a link or a device")
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_name_that_is_there_twice_is_refused(good, store):
+    refused(added(good, _entry(layout.EXPERIMENT), b"{}"), store, "is in this zip twice")
+
+
+def test_another_way_of_packing_is_refused(good, store):
+    info = _entry("a", compress_type=zipfile.ZIP_LZMA)
+    refused(added(good, info, b"x" * 99), store, "packed in a way that is not read here")
+
+
+def test_an_encrypted_file_is_refused(good, store):
+    content = bytearray(packed(good))
+    at = content.rindex(b"PK\x01\x02")
+    content[at + 8] |= 1
+    refused(bytes(content), store, "is encrypted")
+
+
+def test_a_size_that_lies_is_refused(good, store):
+    content = bytearray(packed(good | {"zz": b""}))
+    at = content.index(b"PK\x01\x02")  # experiment.json says less than it is
+    content[at + 24 : at + 28] = struct.pack("<I", 10)
+    with pytest.raises(Refused):
+        take_in(io.BytesIO(bytes(content)), store)
+
+
+def test_more_than_may_be_unpacked_is_refused_before_it_is(good, store):
+    refused(packed(good), store, "This zip would unpack to", most=10_000)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"PK", b"hello" * 99, b"PK\x05\x06" + bytes(18), b"PK\x05\x06" + b"\xff" * 18],
+)
+def test_what_is_no_zip_is_refused(content, store):
+    refused(content, store, "zip")
+
+
+def test_a_zip_for_more_than_four_gigabytes_is_refused(good, store):
+    content = packed(good)
+    refused(content[:-22] + b"PK\x06\x07" + bytes(16) + content[-22:], store, "more than 4 GB")
+
+
+@pytest.mark.parametrize("cut", [1, 100, 5_000])
+def test_a_zip_that_was_cut_off_is_refused(good, store, cut):
+    refused(packed(good)[:-cut], store, "zip")
+
+
+def test_the_limits_of_the_host_hold(good, store):
+    for limits in (Limits(max_steps=3), Limits(max_parameters=5), Limits(only_shows=True)):
+        with pytest.raises(LimitReached):
+            take_in(io.BytesIO(packed(good)), store, limits=limits)
+    assert not store.root.exists()
+
+
+def test_events_that_are_none_are_left_out(good, store):
+    lines = good[layout.EVENTS] + b'{"event": "step", "step": "x", "evil": 1}\nnonsense\n\xff\n'
+    run = take_in(io.BytesIO(packed(good | {layout.EVENTS: lines})), store)
+    text = (run.folder / "events.jsonl").read_text(encoding="utf-8")
+    assert "evil" not in text
+    assert "nonsense" not in text
+    assert len(run.curves().steps) == 7
+
+
+def test_only_what_a_run_has_is_written(good, store):
+    extra = {"run/requests/stop": b"x", "run/claims/1": b"x", "owner.json": b"{}"}
+    run = take_in(io.BytesIO(packed(good | extra)), store)
+    assert not list((run.folder / "requests").iterdir())
+    assert not (run.folder / "claims").exists()
+    assert run.meta.owner is None
+
+
+def test_a_run_that_trained_when_it_was_taken_is_stopped_here(good, store):
+    run = take_in(io.BytesIO(packed(with_facts(good, state="running", step=7))), store)
+    assert run.status.state == "stopped"
+    assert "as it was at step 7" in run.status.reason
+
+
+def test_what_unzips_it_by_hand_finds_the_same(good, tmp_path):
+    assert (unpacked(packed(good), tmp_path) / layout.MODEL).read_bytes() == good[layout.MODEL]
