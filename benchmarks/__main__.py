@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "peers": ("benchmarks.peers", "a training step against other implementations"),
     "engine": ("benchmarks.engine", "a step through the whole engine against a bare loop"),
     "attention_grid": ("benchmarks.attention_grid", "all heads, from click to painted"),
+    "comparison": ("benchmarks.comparison", "50 runs on one page, until they are painted"),
     "anatomy": ("benchmarks.anatomy", "how fast the pages on the model show a change"),
     "app": ("benchmarks.app", "what watching costs training, and how fast pages answer"),
     "run_list": ("benchmarks.run_list", "how fast the list of a thousand runs opens"),

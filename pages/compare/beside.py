@@ -36,7 +36,7 @@ class Side:
 
 def part(shown: Sequence[Drawn]) -> None:
     """Show what the first runs made of one example, each at its snapshot nearest to one step."""
-    st.subheader(_("The same example, at the same step"), anchor=False)
+    st.header(_("The same example, at the same step"), anchor=False)
     sides, lacking = _sides(shown[:MOST])
     if len(shown) > MOST:
         words = _("Of {n} runs, the first {most} that were chosen stand side by side.")
@@ -75,9 +75,15 @@ def _controls(sides: Sequence[Side]) -> tuple[int, str, int]:
     first = sides[0]
     experiment, items = first.one.run.experiment, first.probe.items
     kinds = tuple(
-        dict.fromkeys(kind for side in sides for kind in modules_by_kind(side.one.run.experiment))
+        dict.fromkeys(
+            kind
+            for side in sides
+            for kind in sorted(
+                modules_by_kind(side.one.run.experiment),
+                key=lambda kind: kind not in ("cross", "picture"),
+            )
+        )
     )
-    kinds = tuple(sorted(kinds, key=lambda kind: kind not in ("cross", "picture")))
     steps = sorted({step for side in sides for step in side.steps})
     last = common_step([side.steps for side in sides]) or steps[0]
     example = replace(EXAMPLE, high=max(0, len(items) - 1))
@@ -94,15 +100,7 @@ def _controls(sides: Sequence[Side]) -> tuple[int, str, int]:
             format_func=lambda number: example_name(experiment, items[number], number + 1),
             key=EXAMPLE.key,
             persist_state="session",
-            width=300,
-        )
-        kind = st.segmented_control(
-            _("Attention"),
-            kinds,
-            format_func=lambda name: _(KINDS[name].label),
-            key=KIND.key,
-            required=True,
-            persist_state="session",
+            width=280,
         )
         if len(steps) > 1:
             st.select_slider(
@@ -114,6 +112,14 @@ def _controls(sides: Sequence[Side]) -> tuple[int, str, int]:
                 args=(last,),
                 width=200,
             )
+        kind = st.segmented_control(
+            _("Attention"),
+            kinds,
+            format_func=lambda name: _(KINDS[name].label),
+            key=KIND.key,
+            required=True,
+            persist_state="session",
+        )
     for sentence in problems:
         view_link.warn(sentence)
     chosen = kind if kind in kinds else kinds[0]

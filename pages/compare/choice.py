@@ -17,6 +17,7 @@ RECORDED = ("recorded-one-head", "recorded-many-heads")
 """Shown where nothing was chosen: they differ in their heads alone."""
 _FIRST_OWN = 3
 _OFFERED = 4
+_WRAPPED = 8  # so many names break into lines; more stand in one that scrolls
 _SHORT = 5  # letters of an id
 
 
@@ -40,6 +41,7 @@ def chosen() -> list[Run]:
         placeholder=_("Choose runs by name"),
         label_visibility="collapsed",
         persist_state="session",
+        wrap=len(st.session_state[RUNS.key]) <= _WRAPPED,
     )
     with st.container():
         for sentence in (problem, *missing.values()):

@@ -11,22 +11,22 @@ import streamlit as st
 from pages.compare import seeds
 from pages.compare.link import AXIS, BANDS, LOG_X, LOG_Y, METRIC, WINDOW
 from pages.compare.names import Drawn
+from pages.components.live_figure import live_figure
 from pages.i18n import _, language
-from pages.ui import runs_access, show, view_link
+from pages.ui import runs_access, view_link
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import AXES, METRICS, AxisName, caveats, track
 from tfm_core.plots import comparison as plots
 from tfm_core.plots.comparison import Line, Panel
 from tfm_core.runs.curves import Curves
 
-_HEIGHT, _PER_PANEL = 70, 130  # pixels: both panels stand in the first screen
+_HEIGHT, _PER_PANEL = 62, 126  # pixels: both panels stand in the first screen
 _MOST_METRICS = 3
 _MOST_LISTED = 3
 
 
-def part(shown: Sequence[Drawn]) -> None:
+def part(shown: Sequence[Drawn], found: Sequence[seeds.Group]) -> None:
     """Draw the chosen quantities of all runs, with what to know when they are compared."""
-    found = seeds.groups(shown)
     metrics, axis, window, is_log_x, is_log_y, has_bands = _controls(
         has_seeds=seeds.has_seeds(found)
     )
@@ -44,7 +44,11 @@ def part(shown: Sequence[Drawn]) -> None:
     elif figure is None:
         st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
     else:
-        show.live_figure(figure, " ".join(notes), key="compare-curves")
+        drawn = ", ".join(_(METRICS[metric].label) for metric in metrics)
+        words = _("Curves of {n} runs: {drawn}").format(n=len(shown), drawn=drawn)
+        live_figure(figure, key="compare-curves", name=words)
+        if notes:
+            st.caption(" ".join(notes))
 
 
 def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool, bool, bool]:
@@ -133,7 +137,6 @@ def _figure(
     summed = {
         one.run.id for group in _found if len(group.members) > 1 for one in group.members
     } if is_banded else set()  # fmt: skip
-    places = {one.run.id: group.slot for group in _found for one in group.members}
     panels, lost, reckoned, longest = [], dict[str, None](), dict[str, None](), 0
     for metric in metrics:
         lines = []
@@ -144,8 +147,7 @@ def _figure(
             if found is None or not len(found.values):
                 continue
             is_faint = one.run.id in summed
-            slot = places.get(one.run.id, one.slot) if is_faint else one.slot
-            lines.append(Line(one.name, slot, found.x, found.values, is_faint=is_faint))
+            lines.append(Line(one.name, one.slot, found.x, found.values, is_faint=is_faint))
             longest = max(longest, len(found.values))
             if found.is_reckoned:
                 reckoned[one.name] = None

@@ -25,11 +25,13 @@ def _draw(runs: Sequence[Run], was_live: bool) -> None:
     if was_live and not comparison.is_live(runs):
         state.draw_anew()  # once: drawn anew, it no longer ticks
     shown = names.drawn(runs)
-    table.part(shown)
-    seeds.part(seeds.groups(shown))
+    found = seeds.groups(shown)
+    looks = seeds.looks(shown, found)
     if was_live:
         comparison.progress(runs)
-    curves.part(shown)
+    curves.part(looks, found)
+    table.part(looks)
+    seeds.part(found)
     beside.part(shown)
 
 

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from pages.compare.link import BANDS
 from pages.compare.names import Drawn
 from pages.i18n import _
-from pages.ui import runs_access, seed_button, starts
+from pages.ui import runs_access, seed_button, starts, view_link
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import METRICS, AxisName, figures, track
 from tfm_core.inspect.compare.names import names
 from tfm_core.inspect.compare.seeds import configurations
 from tfm_core.inspect.compare.spread import ACCURACY, Measure, band, paired, sentence, spread
-from tfm_core.plots.comparison import Band
+from tfm_core.plots.comparison import Band, slots
 from tfm_core.plots.thinning import smooth
 from tfm_core.sentences import N_
 
 WITH_BANDS: tuple[AxisName, ...] = ("step", "epoch", "examples")
 """Along time no two runs are measured at the same moment, so there is no mean to draw."""
-WHOLES = Measure(N_("share of whole sequences"))
+WHOLES = Measure(N_("whole sequences right"))
 _MOST_PAIRS = 3
+_SLOTS = "compare-group-slots"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +40,28 @@ def groups(shown: Sequence[Drawn]) -> list[Group]:
     """Return the configurations among the runs; one with a single seed is a group of one."""
     by_id = {one.run.id: one for one in shown}
     found = configurations([one.run for one in shown])
-    called = names([each.experiment for each in found])
+    called = names([each.experiment.replace(seed=0) for each in found])
+    firsts = [next(iter(each.runs.values())).id for each in found]
+    st.session_state[_SLOTS] = places = slots(firsts, st.session_state.get(_SLOTS, {}))
     made = []
-    for each, name in zip(found, called, strict=True):
+    for each, name, first in zip(found, called, firsts, strict=True):
         members = tuple(by_id[run.id] for run in each.runs.values())
         is_alone = len(members) == 1
-        made.append(Group(members[0].name if is_alone else _(name), members[0].slot, members))
+        made.append(Group(members[0].name if is_alone else _(name), places[first], members))
     return made
+
+
+def looks(shown: Sequence[Drawn], found: Sequence[Group]) -> list[Drawn]:
+    """Return the runs as they are drawn: with bands, all of a configuration look alike.
+
+    A run that has another's seed, too, is drawn by itself.
+    """
+    view_link.receive(BANDS)
+    if not (has_seeds(found) and st.session_state[BANDS.key]):
+        return list(shown)
+    places = {one.run.id: group.slot for group in found for one in group.members}
+    n = len(found)
+    return [replace(one, slot=places.get(one.run.id, n + one.slot)) for one in shown]
 
 
 def has_seeds(found: Sequence[Group]) -> bool:

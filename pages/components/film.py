@@ -104,10 +104,10 @@ def page(film: Film) -> bytes:
     return "\n".join(lines).encode()
 
 
-def model_bytes(n_parameters: int) -> int:
-    """Return how many bytes a model with so many parameters adds to a page, about."""
+def model_bytes(weights: int) -> int:
+    """Return how many bytes a model adds to a page, about; weights: its own bytes."""
     runtime = _RUNTIME_WASM.stat().st_size + _RUNTIME_SCRIPT.stat().st_size
-    return round((runtime + 4 * n_parameters) * 4 / 3)
+    return round((runtime + weights) * 4 / 3)
 
 
 def _told(film: Film) -> Mapping[str, Any]:

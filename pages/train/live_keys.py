@@ -156,7 +156,9 @@ def _pace_cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str
     pace, left = speed(curves), seconds_left(run, status, curves)
     cards = [
         (
-            {"text": _("Pairs/s"), "corpus": _("Texts/s")}.get(kind, _("Pictures/s")),
+            {"text": _("Pairs/s"), "corpus": _("Texts/s"), "own": _("Texts/s")}.get(
+                kind, _("Pictures/s")
+            ),
             "–" if pace is None else show.count(pace),
             _("Examples learned from in a second, mean of the newest steps."),
         )

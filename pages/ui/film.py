@@ -18,7 +18,7 @@ from pages.components import film as component
 from pages.components.film import MOST_BYTES, Asked, Film, View
 from pages.components.stage import pack, told
 from pages.i18n import N_, _
-from pages.ui import run_words, show, stage_view
+from pages.ui import run_words, runs_access, show, stage_view
 from tfm_core.config import FAMILIES, Experiment
 from tfm_core.config.base import Config
 from tfm_core.inspect import stage as stages
@@ -78,8 +78,14 @@ def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words
 
 def model_bytes(run: Run) -> int | None:
     """Return how many bytes its model adds to a run's page, about; None where nobody knows yet."""
-    n_parameters = run.curves().started.get("n_parameters")
-    return None if n_parameters is None else component.model_bytes(int(n_parameters))
+    weights = weights_bytes(run)
+    return None if weights is None else component.model_bytes(weights)
+
+
+def weights_bytes(run: Run) -> int | None:
+    """Return how many bytes a run's weights have, 4 each; None where nobody knows yet."""
+    n_parameters = runs_access.curves(run).started.get("n_parameters")
+    return None if n_parameters is None else 4 * int(n_parameters)
 
 
 def file_name(run: Run) -> str:

@@ -10,8 +10,9 @@ import streamlit as st
 
 from pages.components.press import press
 from pages.i18n import N_, _
-from pages.ui import show
+from pages.ui import film, show
 from pages.ui.typed import escape
+from tfm_core.inspect.attention.trained import no_checkpoint
 from tfm_core.runs.run import Run
 
 Progress = Callable[[float, str], None]
@@ -22,12 +23,16 @@ _MADE = "take-made"
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Something more that can be put into a file. offered: for which runs."""
+    """Something more that can be put into a file.
+
+    offered: for which runs. more: how many bytes it adds, None where nobody knows before.
+    """
 
     key: str
     label: str
     help: str
     offered: Callable[[Run], bool] = lambda run: True
+    more: Callable[[Run], int | None] = lambda run: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,26 @@ def _events_name(run: Run) -> str:
     return file_name(run)
 
 
+def _page(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
+    return film.film(run, with_model="model" in ticked, progress=progress)
+
+
+def _onnx(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
+    from tfm_core.export.onnx import bundle
+
+    return bundle(run, progress)
+
+
+def _onnx_name(run: Run) -> str:
+    from tfm_core.export.onnx import file_name
+
+    return file_name(run)
+
+
+def _without_weights(run: Run) -> str | None:
+    return None if run.has_checkpoint else no_checkpoint(run)
+
+
 OFFERS: tuple[Offer, ...] = (
     Offer(
         "zip",
@@ -105,6 +130,41 @@ OFFERS: tuple[Offer, ...] = (
         _zip_name,
         _zip,
         _zip_bytes,
+    ),
+    Offer(
+        "page",
+        N_("One page that plays"),
+        N_(
+            "Opens in any browser without a network, and prints: curves, answers and every head "
+            "over the training, what happened, settings and versions. At most 5 MB."
+        ),
+        ":material/movie:",
+        "text/html",
+        film.file_name,
+        _page,
+        ticks=(
+            Tick(
+                "model",
+                N_("With the trained model, which answers in it"),
+                N_("ONNX Runtime and the weights are put into the page, and run there."),
+                offered=lambda run: run.has_checkpoint,
+                more=film.model_bytes,
+            ),
+        ),
+    ),
+    Offer(
+        "onnx",
+        N_("The model as ONNX"),
+        N_(
+            "Its forward pass, for other languages, browsers and phones: handed out once it "
+            "answered as the model does."
+        ),
+        ":material/deployed_code:",
+        "application/octet-stream",
+        _onnx_name,
+        _onnx,
+        film.weights_bytes,
+        _without_weights,
     ),
     Offer(
         "tensorboard",
@@ -163,7 +223,9 @@ def _row(run: Run, offer: Offer) -> None:
                 for tick in offer.ticks
                 if tick.offered(run)
                 and st.checkbox(
-                    _(tick.label), help=_(tick.help), key=f"take-{offer.key}-{tick.key}-{run.id}"
+                    _ticked(run, tick),
+                    help=_(tick.help),
+                    key=f"take-{offer.key}-{tick.key}-{run.id}",
                 )
             )
         refusal = offer.refusal(run)
@@ -183,6 +245,14 @@ def _row(run: Run, offer: Offer) -> None:
         made = st.session_state.get(_MADE)
         if isinstance(made, _Made) and (made.run_id, made.key) == (run.id, offer.key):
             _saved(made, offer)
+
+
+def _ticked(run: Run, tick: Tick) -> str:
+    """Return what can be ticked, and how much larger it makes the file."""
+    more = tick.more(run)
+    if more is None:
+        return _(tick.label)
+    return _("{label}, about {size} more").format(label=_(tick.label), size=show.size(more))
 
 
 def _make(run: Run, offer: Offer, ticked: frozenset[str]) -> None:

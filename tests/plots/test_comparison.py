@@ -63,11 +63,23 @@ def test_fifty_long_runs_are_thinned_and_keep_every_extreme() -> None:
     most = most_points(panels, 10)
     assert LEAST_POINTS <= most < 1000
     figure = comparison(panels, "step", window=10)
-    assert sum(len(trace.x) for trace in figure.data) <= ALL_POINTS
-    raw = figure.data[0]
-    assert (raw.y.min(), raw.y.max()) == (
+    assert sum(len(trace.x) for trace in figure.data) <= ALL_POINTS + 50
+    raw = [trace for trace in figure.data if not trace.showlegend]
+    assert len(raw) == len({trace.line.color for trace in raw}) == 8
+    ends = np.flatnonzero(np.isnan(raw[0].x))
+    first = raw[0].y[: ends[0]]
+    assert (first.min(), first.max()) == (
         pytest.approx(line(0).y.min()), pytest.approx(line(0).y.max())
     )  # fmt: skip
+
+
+def test_what_a_band_sums_up_stands_behind_it_without_a_name() -> None:
+    x = np.arange(5.0)
+    faint = [Line("a", 3, x, x, is_faint=True), Line("b", 3, x, x + 1, is_faint=True)]
+    panel = Panel("loss", faint, [Band("mean", 3, x, x, x - 1, x + 1)])
+    named = [trace.name for trace in comparison([panel], "step").data if trace.showlegend]
+    assert named == ["mean"]
+    assert len(comparison([panel], "step").data) == 4
 
 
 def test_panels_share_one_x_axis_and_the_pointer_reads_them_together() -> None:
@@ -79,6 +91,7 @@ def test_panels_share_one_x_axis_and_the_pointer_reads_them_together() -> None:
     assert figure.layout.yaxis.domain[0] > figure.layout.yaxis2.domain[1]
     assert (figure.layout.yaxis.type, figure.layout.yaxis2.type) == ("log", "linear")
     assert [trace.showlegend for trace in figure.data] == [True, False]
+    assert [trace.hovertemplate for trace in figure.data] == ["%{y:.4~g} loss", "%{y:.1%} right"]
     many = comparison([Panel("loss", [line(n) for n in range(MOST_HOVERED + 1)])], "step")
     assert many.layout.hovermode == "closest"
 

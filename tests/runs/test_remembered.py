@@ -17,6 +17,9 @@ class Reader:
         self.n_read = 0
         self.remembered = Remembered(self._read, **bounds)
 
+    def of(self, path: Path) -> str:
+        return self.remembered.of(path.parent, path.name)
+
     def _read(self, path: Path) -> str:
         self.n_read += 1
         return path.read_text()
@@ -37,39 +40,39 @@ def old(tmp_path, monkeypatch):
 
 def test_a_file_is_read_once_until_it_changes(old):
     reader, path = Reader(), old("a", "one")
-    assert [reader.remembered.of(path) for _ in range(3)] == ["one"] * 3
+    assert [reader.of(path) for _ in range(3)] == ["one"] * 3
     assert reader.n_read == 1
     beside = old("b", "two")
     os.replace(beside, path)
-    assert [reader.remembered.of(path) for _ in range(3)] == ["two"] * 3
+    assert [reader.of(path) for _ in range(3)] == ["two"] * 3
     assert reader.n_read == 2
 
 
 def test_a_file_that_changed_just_now_is_read_each_time(tmp_path):
     reader, path = Reader(), tmp_path / "a"
     path.write_text("one")
-    assert reader.remembered.of(path) == reader.remembered.of(path) == "one"
+    assert reader.of(path) == reader.of(path) == "one"
     assert reader.n_read == 2
 
 
 def test_a_file_that_is_gone_is_not_remembered(old):
     reader, path = Reader(), old("a", "one")
-    reader.remembered.of(path)
+    reader.of(path)
     path.unlink()
     with pytest.raises(FileNotFoundError):
-        reader.remembered.of(path)
+        reader.of(path)
 
 
 def test_large_files_and_the_oldest_of_many_are_let_go(old):
     reader = Reader(most=2, largest=7)
     large = old("large", "x" * 11)
-    reader.remembered.of(large), reader.remembered.of(large)
+    reader.of(large), reader.of(large)
     assert reader.n_read == 2
     paths = [old(name, name) for name in "abc"]
     for path in paths:
-        reader.remembered.of(path)
+        reader.of(path)
     assert reader.n_read == 5
-    assert reader.remembered.of(paths[2]) == "c"
+    assert reader.of(paths[2]) == "c"
     assert reader.n_read == 5
-    assert reader.remembered.of(paths[0]) == "a"
+    assert reader.of(paths[0]) == "a"
     assert reader.n_read == 6

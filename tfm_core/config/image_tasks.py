@@ -11,6 +11,9 @@ from tfm_core.config.base import CrossError, knob
 from tfm_core.config.reads import PictureTaskConfig
 from tfm_core.sentences import N_
 
+Ground = Literal["dark", "bright", "any"]
+"""What pictures show is light on dark, dark on bright, or neither, as in photographs."""
+
 ImageTaskName = Literal["mnist-5000", "mnist", "fashion-mnist", "cifar-10"]
 
 
@@ -19,7 +22,7 @@ class ImageTaskFacts:
     """Label and help of an image task, and the shape of its pictures.
 
     n_train: pictures that are not for the test; validation is taken from them. unseen: what is new
-    in an unseen example.
+    in an unseen example. ground: what a grey picture of a reader's own is made to have too.
     """
 
     label: str
@@ -32,6 +35,7 @@ class ImageTaskFacts:
     unseen: str = N_("No picture is in two splits.")
     families: tuple[str, ...] = ("vit",)
     answer: Literal["label"] = "label"
+    ground: Ground = "dark"
 
     @property
     def n_classes(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from tfm_core.config.base import CrossError, knob
-from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
+from tfm_core.config.image_tasks import Ground, ImageTaskConfig, ImageTaskFacts
 from tfm_core.sentences import N_
 
 EXAMPLE = "example-shapes"
@@ -56,6 +56,7 @@ class OwnPicturesTaskConfig(ImageTaskConfig):
     called: str = _of_the_set("Four shapes", N_("Name of the set"), max_length=60)
     side: int = _of_the_set(28, N_("Pixels to a side"), ge=16, le=64)
     is_coloured: bool = _of_the_set(False, N_("In colour"))
+    ground: Ground = _of_the_set("dark", N_("Background"))
     classes: str = _of_the_set(BETWEEN.join(_SHAPES), N_("Classes"), max_length=20_000)
     n_learned: int = _of_the_set(204, N_("Pictures outside of the test"), ge=2, le=100_000)
     n_tested: int = _of_the_set(36, N_("Pictures of the test"), ge=1, le=100_000)
@@ -76,7 +77,13 @@ class OwnPicturesTaskConfig(ImageTaskConfig):
     def facts(self) -> ImageTaskFacts:
         """Label, help and picture shape of this set."""
         return _facts(
-            self.called, self.side, self.is_coloured, self.classes, self.n_learned, self.n_tested
+            self.called,
+            self.side,
+            self.is_coloured,
+            self.ground,
+            self.classes,
+            self.n_learned,
+            self.n_tested,
         )
 
     @model_validator(mode="after")
@@ -105,7 +112,13 @@ def is_class_name(name: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _facts(
-    called: str, side: int, is_coloured: bool, classes: str, n_train: int, n_test: int
+    called: str,
+    side: int,
+    is_coloured: bool,
+    ground: Ground,
+    classes: str,
+    n_train: int,
+    n_test: int,
 ) -> ImageTaskFacts:
     plain = "".join(one for one in called if one not in MARKUP).strip()
     return ImageTaskFacts(
@@ -117,4 +130,5 @@ def _facts(
         n_train,
         n_test,
         _GENERIC.unseen,
+        ground=ground,
     )

@@ -54,12 +54,17 @@ def picture_to_input(
     if flat.mode != "L":
         notes.append(N_("Made grey."))
     grey = np.asarray(flat.convert("L"))
-    if _background(grey) > 127:
+    if facts.ground != "any" and (_background(grey) > 127) != (facts.ground == "bright"):
         grey = 255 - grey
-        notes.append(N_("Inverted: the task's pictures are light on dark."))
-    if int(grey.max()) - _background(grey) < _FAINT:
+        said = {
+            "dark": N_("Inverted: the task's pictures are light on dark."),
+            "bright": N_("Inverted: the task's pictures are dark on bright."),
+        }
+        notes.append(said[facts.ground])
+    ground = _background(grey)
+    if max(int(grey.max()) - ground, ground - int(grey.min())) < _FAINT:
         raise StudentError("The picture is blank: nothing stands out from its background.")
-    is_digit = all(name.isdigit() for name in facts.class_names)
+    is_digit = facts.ground == "dark" and all(name.isdigit() for name in facts.class_names)
     if grey.shape == (side, side):
         return grey[None].copy(), notes
     if is_digit:

@@ -26,9 +26,10 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "12px,3
 _SVG_DASHES = ("", "7 4", "2 3", "7 3 2 3", "12 4", "12 3 2 3", "10 3 2 3")
 N_LOOKS = len(_COLOURS) * len(_DASHES)
 """Looks that are all different; from here on they begin again."""
-MOST_POINTS, LEAST_POINTS, ALL_POINTS = 400, 60, 16_000
+MOST_POINTS, LEAST_POINTS, ALL_POINTS = 400, 60, 12_000
 MOST_HOVERED = 12
 """Lines that the pointer reads all at once; of more it reads the nearest."""
+_REACH = 100  # pixels: validations stand far apart
 MOST_NAMED = 8
 """Lines that a legend names; of more the table does."""
 MOST_MARKED = 40
@@ -126,68 +127,79 @@ def comparison(
     but those of shares.
     """
     most = most_points(panels, window)
-    figure = go.Figure()
-    n_lines = 0
+    traces: list[go.Scatter] = []
+    most_named = 0
     for number, panel in enumerate(panels, start=1):
         axis = "y" if number == 1 else f"y{number}"
+        named = [line for line in panel.lines if not line.is_faint]
+        n_named = len(named) + len(panel.bands)
+        most_named = max(most_named, n_named)
+        thin_ones = panel.lines if panel.is_noisy and window > 1 else _faint(panel.lines)
+        traces += _measured(thin_ones, axis, most, is_log_x=is_log_x, is_many=n_named > MOST_NAMED)
         for band in panel.bands:
-            figure.add_traces(_band(band, axis, panel, is_log_x=is_log_x))
-        for line in panel.lines:
-            n_lines += not line.is_faint
-            figure.add_traces(
-                _line(line, axis, panel, most=most, window=window, is_log_x=is_log_x,
-                      is_named=number == 1)
-            )  # fmt: skip
-    per_panel = n_lines // max(1, len(panels)) + sum(len(panel.bands) for panel in panels)
-    _lay_out(figure, panels, x_title, is_log_x, is_log_y, height, per_panel)
+            traces += _band(band, axis, panel, is_log_x=is_log_x)
+        is_marked = not panel.is_noisy and n_named <= MOST_HOVERED
+        for line in named:
+            y = smooth(line.y, window) if panel.is_noisy else line.y
+            x, y = _kept(line.x, y, most, is_log_x=is_log_x)
+            traces.append(
+                go.Scatter(
+                    x=x,
+                    y=y,
+                    xaxis="x",
+                    yaxis=axis,
+                    legendgroup=str(line.slot),
+                    mode="lines+markers" if is_marked and len(x) <= MOST_MARKED else "lines",
+                    line={
+                        "color": look(line.slot).colour,
+                        "width": 2.2,
+                        "dash": look(line.slot).dash,
+                    },
+                    marker={"size": 6},
+                    name=escape(line.name, quote=False),
+                    showlegend=number == 1,
+                    hovertemplate=_value(panel),
+                )
+            )
+    figure = go.Figure(traces)
+    _lay_out(figure, panels, x_title, is_log_x, is_log_y, height, most_named)
     return figure
 
 
-def _line(
-    line: Line,
-    axis: str,
-    panel: Panel,
-    *,
-    most: int,
-    window: int,
-    is_log_x: bool,
-    is_named: bool,
+def _faint(lines: Sequence[Line]) -> list[Line]:
+    return [line for line in lines if line.is_faint]
+
+
+def _measured(
+    lines: Sequence[Line], axis: str, most: int, *, is_log_x: bool, is_many: bool
 ) -> list[go.Scatter]:
-    own, is_smoothed = look(line.slot), panel.is_noisy and window > 1
-    common = {"yaxis": axis, "xaxis": "x", "legendgroup": str(line.slot)}
-    drawn = []
-    if is_smoothed or line.is_faint:
-        x, y = _kept(line.x, line.y, most, is_log_x=is_log_x)
-        drawn.append(
+    """Return what was measured, thin and pale; of many lines, those of a colour are one trace."""
+    together: dict[str, list[tuple[Floats, Floats]]] = {}
+    groups: dict[str, str] = {}
+    for line in lines:
+        colour = look(line.slot).colour
+        name = colour if is_many else f"{colour} {line.slot}"
+        together.setdefault(name, []).append(_kept(line.x, line.y, most, is_log_x=is_log_x))
+        groups[name] = str(line.slot)
+    gap = np.array([np.nan], np.float32)
+    traces = []
+    for name, parts in together.items():
+        x = np.concatenate([each for part in parts for each in (part[0], gap)][:-1])
+        y = np.concatenate([each for part in parts for each in (part[1], gap)][:-1])
+        traces.append(
             go.Scatter(
-                x=x, y=y, mode="lines", line={"color": own.colour, "width": 1}, opacity=0.4,
-                showlegend=False, hoverinfo="skip", name=line.name, **common,
+                x=x, y=y, xaxis="x", yaxis=axis, mode="lines", opacity=0.4, hoverinfo="skip",
+                line={"color": name.split()[0], "width": 1}, showlegend=False,
+                legendgroup=groups[name],
             )
         )  # fmt: skip
-    if line.is_faint:
-        return drawn
-    values = smooth(line.y, window) if is_smoothed else line.y
-    x, y = _kept(line.x, values, most, is_log_x=is_log_x)
-    is_marked = not panel.is_noisy and len(x) <= MOST_MARKED
-    drawn.append(
-        go.Scatter(
-            x=x,
-            y=y,
-            mode="lines+markers" if is_marked else "lines",
-            line={"color": own.colour, "width": 2.2, "dash": own.dash},
-            marker={"size": 6},
-            name=escape(line.name, quote=False),
-            showlegend=is_named,
-            hovertemplate=_value(panel),
-            **common,
-        )
-    )
-    return drawn
+    return traces
 
 
 def _value(panel: Panel) -> str:
-    """Return what the pointer reads; the name stands beside it."""
-    return "%{y:.1%}" if panel.is_share else "%{y:.4~g}"
+    """Return what the pointer reads, and of which quantity; the name stands beside it."""
+    title = escape(panel.title, quote=False)
+    return f"%{{y:.1%}} {title}" if panel.is_share else f"%{{y:.4~g}} {title}"
 
 
 def _band(band: Band, axis: str, panel: Panel, *, is_log_x: bool) -> list[go.Scatter]:
@@ -245,6 +257,7 @@ def _lay_out(
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         hovermode="x unified" if is_read_at_once else "closest",
         hoversubplots="axis" if is_read_at_once else "single",
+        hoverdistance=_REACH,
         showlegend=n_named <= MOST_NAMED,
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
     )
@@ -257,6 +270,7 @@ def _lay_out(
             "type": "log" if is_log_x else "linear",
             "rangemode": "normal" if is_log_x else "tozero",
             "hoverformat": ",.4~g",
+            "separatethousands": True,
             "showspikes": is_read_at_once,
             "spikemode": "across",
             "spikesnap": "cursor",

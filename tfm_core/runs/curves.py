@@ -85,11 +85,15 @@ def record_of(line: bytes) -> dict[str, Any] | None:
         return None
     if not isinstance(values, dict) or not isinstance(values.get("event"), str):
         return None
-    return {
-        name: value
-        for name, value in values.items()
-        if (is_valid := _CHECKS.get(name)) is not None and is_valid(value)
-    }
+    known = {}
+    for name, value in values.items():
+        span = _SPANS.get(name)
+        if span is not None and type(value) is float:  # nearly all: not worth a call each
+            if span[0] <= value <= span[1]:
+                known[name] = value
+        elif (is_valid := _CHECKS.get(name)) is not None and is_valid(value):
+            known[name] = value
+    return known
 
 
 def _is_count(value: object) -> bool:
@@ -97,11 +101,11 @@ def _is_count(value: object) -> bool:
 
 
 def _is_share(value: object) -> bool:
-    return is_number(value, 0, 1)
+    return is_number(value, *_SHARE)
 
 
 def _is_measure(value: object) -> bool:
-    return is_number(value, -1e30, 1e30)  # what float32 can hold
+    return is_number(value, *_MEASURE)
 
 
 def _is_words(value: object) -> bool:
@@ -109,6 +113,8 @@ def _is_words(value: object) -> bool:
 
 
 _MOST_LINE = 65_536  # bytes
+_SHARE = (0.0, 1.0)
+_MEASURE = (-1e30, 1e30)  # what float32 can hold
 _CHECKS: dict[str, Callable[[object], bool]] = {
     "event": lambda value: is_line(value, 40),
     "step": lambda value: is_whole(value, -1, MOST_STEPS),
@@ -126,6 +132,14 @@ _CHECKS: dict[str, Callable[[object], bool]] = {
     "cpu_seconds": _is_measure,
     **dict.fromkeys(("start_loss", "floor", "reads_per_epoch"), _is_measure),
 }
+
+
+_SPANS = {
+    name: _SHARE if is_valid is _is_share else _MEASURE
+    for name, is_valid in _CHECKS.items()
+    if is_valid in (_is_share, _is_measure)
+}
+"""The least and the most of what is measured, by name."""
 
 
 class Series:
@@ -175,12 +189,13 @@ class Series:
         return self if keep == len(self) else Series(self.columns, self._rows[:keep])
 
     def _row(self, record: dict[str, Any]) -> list[float] | None:
-        values = [record.get(name) for name in self.columns]
         row = [
-            float(value)
-            if isinstance(value, int | float) and not isinstance(value, bool)
+            value
+            if type(value) is float
+            else float(value)
+            if isinstance(value, int) and not isinstance(value, bool)
             else math.nan
-            for value in values
+            for value in map(record.get, self.columns)
         ]
         return row if math.isfinite(row[0]) else None
 

@@ -22,7 +22,7 @@ def last_measured(run: Run) -> dict[str, Any] | None:
     of the events is read, and only where they changed. Never raises.
     """
     try:
-        return _LAST.of(run.folder / "events.jsonl")
+        return _LAST.of(run.folder, "events.jsonl")
     except (OSError, Unreadable):
         return None
 

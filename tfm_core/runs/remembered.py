@@ -34,18 +34,18 @@ class Remembered(Generic[Read]):
         self._kept: dict[str, tuple[tuple[int, ...], Read]] = {}
         self._lock = threading.Lock()
 
-    def of(self, path: Path) -> Read:
-        """Return what stands in a file now."""
-        place = str(path)
+    def of(self, folder: Path, name: str) -> Read:
+        """Return what stands in a file of a folder now."""
+        place = f"{folder}{os.sep}{name}"  # a Path of each would take longer than to look
         try:
             facts = os.lstat(place)
         except OSError:
-            return self._read(path)
+            return self._read(folder / name)
         now = (facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino, facts.st_size, facts.st_mode)
         kept = self._kept.get(place)
         if kept is not None and kept[0] == now:
             return kept[1]
-        content = self._read(path)
+        content = self._read(folder / name)
         changed = max(facts.st_mtime_ns, facts.st_ctime_ns)
         if facts.st_size <= self._largest and time.time_ns() - changed > _SETTLED_NS:
             with self._lock:

@@ -100,7 +100,7 @@ class Run:
     def _read_experiment(self) -> Experiment | str:
         """Return the experiment, or a sentence on what keeps it from being read."""
         try:
-            return _EXPERIMENTS.of(self.folder / "experiment.json")
+            return _EXPERIMENTS.of(self.folder, "experiment.json")
         except FileNotFoundError:
             return _damaged(N_("experiment.json is missing"))
         except Unreadable as error:
@@ -150,7 +150,7 @@ class Run:
 
     @cached_property
     def _read_labels(self) -> tuple[Labels, str | None]:
-        return _LABELS.of(self.folder / labels.FILE)
+        return _LABELS.of(self.folder, labels.FILE)
 
     @property
     def damage(self) -> str | None:
@@ -167,7 +167,7 @@ class Run:
     def _read_meta(self) -> tuple[Meta, str | None]:
         """Return what meta.json says, with the rest made up, and a sentence on that."""
         try:
-            known, clause = _METAS.of(self.folder / "meta.json")
+            known, clause = _METAS.of(self.folder, "meta.json")
         except FileNotFoundError:
             known, clause = {}, N_("meta.json is missing")
         except Unreadable as error:

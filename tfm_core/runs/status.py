@@ -125,7 +125,7 @@ def write_status(folder: Path, status: Status, *, lasting: bool = True) -> None:
 def read_status(folder: Path) -> Status:
     """Return the state as it is now; a dead worker makes it ``interrupted``. Never raises."""
     try:
-        status = _STATUSES.of(folder / "status.json")
+        status = _STATUSES.of(folder, "status.json")
     except FileNotFoundError:
         return _damaged(N_("status.json is missing"))
     except Unreadable as error:

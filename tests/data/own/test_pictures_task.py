@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.data.own.files import packed, stripes
+from tests.data.own.files import packed, png, stripes
 from tfm_core.config import Experiment, OwnPicturesTaskConfig, from_json, to_json
 from tfm_core.config.own_pictures import EXAMPLE
 from tfm_core.data.load import load
@@ -16,6 +16,7 @@ from tfm_core.data.own.pictures_set import (
     FILE,
     Split,
     arrays,
+    ground_of,
     prepare,
     shared_out,
     without_doubles,
@@ -23,6 +24,7 @@ from tfm_core.data.own.pictures_set import (
 from tfm_core.data.own.pictures_task import patch, proposals, task_of
 from tfm_core.data.own.sets import SetDamaged, SetMissing
 from tfm_core.data.own.shapes import NAMES, as_zip, shapes
+from tfm_core.data.own_picture import picture_to_input
 from tfm_core.training.events import Finished, Measured
 from tfm_core.training.loop import build, train
 
@@ -49,7 +51,12 @@ def test_a_set_comes_back_as_it_was_kept(runs):
     np.testing.assert_array_equal(found.images, read.images)
     np.testing.assert_array_equal(found.labels, read.labels)
     assert own.counts == {"train": 52, "validation": 0, "test": 8}
-    assert own.details == {"size": 16, "channels": 1, "classes": ["lying", "standing"]}
+    assert own.details == {
+        "size": 16,
+        "channels": 1,
+        "ground": "dark",
+        "classes": ["lying", "standing"],
+    }
 
 
 def test_the_test_is_drawn_from_each_class_alike_and_by_the_seed_alone():
@@ -136,6 +143,31 @@ def test_the_template_can_be_taken_in_as_it_is():
 def test_a_name_with_markup_is_a_plain_label():
     task = OwnPicturesTaskConfig(called="**x** [y](http://z)")
     assert task.facts.label == "Pictures, x y(http//z)"
+
+
+def test_coloured_pictures_come_back_in_their_colours(runs):
+    values = np.random.default_rng(0).integers(0, 256, (30, 16, 16, 3)).astype(np.uint8)
+    files = {f"{at % 2}/{at:02}.png": png(one) for at, one in enumerate(values)}
+    read = read_pictures([("noise.zip", packed(files))], Form(size=16, is_grey=False))
+    found = arrays(sets.write(prepare(read, "Noise", Split())))
+    np.testing.assert_array_equal(found.images, values.transpose(0, 3, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("ground", "said"),
+    [("dark", "light on dark"), ("bright", "dark on bright"), ("any", None)],
+)
+def test_a_picture_of_ones_own_is_inverted_only_to_suit_the_set(ground, said):
+    border = {"dark": 0, "bright": 255, "any": 127}[ground]
+    assert ground_of(np.full((20, 1, 16, 16), border, np.uint8)) == ground
+    facts = OwnPicturesTaskConfig(ground=ground).facts
+    for brightness in (0, 255):
+        picture = np.full((28, 28), brightness, np.uint8)
+        picture[9:15, 9:15] = 255 - brightness
+        read, notes = picture_to_input(picture, facts)
+        suits = ground == "any" or (brightness > 127) == (ground == "bright")
+        np.testing.assert_array_equal(read[0], picture if suits else 255 - picture)
+        assert [said in note for note in notes] == ([] if suits else [True])
 
 
 @pytest.mark.parametrize("side", [16, 20, 24, 28, 32, 36, 40, 48, 56, 64])

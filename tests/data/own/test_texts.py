@@ -208,6 +208,11 @@ def test_what_is_cut_is_cut_the_same_when_it_was_joined(unit, text):
         assert cutter.join(tokens) == text
 
 
+def test_a_written_mark_of_a_space_is_a_space():
+    cutter = learned("bpe", ["one two", "one two"])
+    assert cutter.cut("one▁two") == cutter.cut("one two") == ("▁one", "▁two")
+
+
 def test_merges_are_made_as_the_library_makes_them():
     from tokenizers import Tokenizer, models
 

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from tfm_core.data.text import TEXT_GENERATORS
+from tfm_core.config import OwnTextTaskConfig
+from tfm_core.data.text import TEXT_GENERATORS, text_task
 from tfm_core.data.text.english_sentences import can_be_drawn
 from tfm_core.data.text.nearest import Change, nearest_sentence
 
@@ -89,3 +90,8 @@ def test_what_is_no_sentence_of_words_has_none(name):
 
 def test_nothing_typed_has_no_nearest_sentence():
     assert nearest_sentence(KOREAN, " .,! ") is None
+
+
+def test_sentences_of_ones_own_are_not_mended():
+    task = text_task(OwnTextTaskConfig())
+    assert nearest_sentence(task, "the cat looks for a dogs") is None

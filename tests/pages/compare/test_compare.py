@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -67,9 +68,7 @@ def test_cold_it_compares_two_recorded_runs_by_what_differs(recorded: None) -> N
     assert "n_heads" in said
     assert "d_model" not in said
     assert app.query_params["runs"] == "recorded-one-head,recorded-many-heads"
-    assert [subheader.value for subheader in app.subheader] == [
-        "The same example, at the same step"
-    ]
+    assert [one.value for one in app.header] == ["The same example, at the same step"]
 
 
 def test_cold_it_compares_ones_own_newest_runs_of_one_task(store: RunStore) -> None:
@@ -112,20 +111,23 @@ def test_seeds_are_a_band_and_a_sentence_says_whether_a_difference_stands_out(
 ) -> None:
     runs = [
         made_run(store, experiment=changed(seed=seed, n_heads=heads), step=step)
-        for heads, steps in ((1, (90, 95, 97)), (2, (96, 99, 98)))
-        for seed, step in enumerate(steps)
+        for heads, first, steps in ((1, 3, (90, 95, 97)), (2, 2, (96, 99, 98, 91)))
+        for seed, step in enumerate(steps, first)
     ]
     app = open_with(*runs)
     said = shown(app)
     assert "n = 3 seeds" in said
     assert "“2 heads” and “1 head” have the same accuracy with each of 3 seeds" in said
+    looks = re.findall(r'<img src="([^"]+)"', said)
+    assert len(looks) == 7
+    assert len(set(looks)) == 2  # in the table too
     drawn = figure(app)["data"]
     assert [t["name"] for t in drawn if t.get("showlegend") and t["yaxis"] == "y"] == [
-        "1 head: mean ± sd of 3 seeds", "2 heads: mean ± sd of 3 seeds"
+        "1 head: mean ± sd of 3 seeds", "2 heads: mean ± sd of 4 seeds"
     ]  # fmt: skip
     app.toggle(key="compare-bands").set_value(False).run()
     named = [t for t in figure(app)["data"] if t.get("showlegend")]
-    assert len(named) == 6
+    assert len(named) == 7
     assert app.query_params["bands"] == "false"
 
 

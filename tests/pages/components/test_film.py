@@ -17,6 +17,7 @@ from pages.components import film as component
 from pages.components.film import MOST_BYTES, Asked, Film
 from pages.film import WRONG_INPUT, main
 from pages.ui import film as films
+from pages.ui import take_away
 from tests.pages.learned_runs import learned_run
 from tests.pages.made_runs import made_run
 from tfm_core.inspect import stage
@@ -114,7 +115,7 @@ def test_the_size_of_a_model_is_known_before_it_is_made() -> None:
     onnx = np.random.default_rng(7).bytes(400_000)  # as weights, hard to compress
     asked = Asked(onnx, {"src": (None, None)}, {}, ())
     added = len(component.page(dataclasses.replace(bare, asked=asked))) - len(component.page(bare))
-    assert 0.8 < added / component.model_bytes(len(onnx) // 4) < 1.1
+    assert 0.8 < added / component.model_bytes(len(onnx)) < 1.1
     page = component.page(dataclasses.replace(bare, asked=asked)).decode()
     assert policy(page)["connect-src"] == "blob:"
     assert policy(page)["script-src"].endswith("'wasm-unsafe-eval'")
@@ -129,3 +130,18 @@ def test_the_command_line_writes_the_page(store, tmp_path, monkeypatch, capsys) 
     assert (tmp_path / "one.html").read_bytes() == films.film(run, with_model=False)
     assert main([run.id, "--model"]) == WRONG_INPUT
     assert "no checkpoint" in capsys.readouterr().err
+
+
+def test_the_panel_offers_the_page_and_the_model_and_says_why_not(store) -> None:
+    run, offers = learned_run(store, "reverse"), {offer.key: offer for offer in take_away.OFFERS}
+    page, onnx, heard = offers["page"], offers["onnx"], []
+    assert page.name(run).endswith(".html")
+    made = page.make(run, lambda share, words: heard.append(share), frozenset())
+    assert made == films.film(run, with_model=False)
+    assert heard == sorted(heard) != []
+    (tick,) = page.ticks
+    assert not tick.offered(run)  # it has no weights
+    n_parameters = run.curves().started["n_parameters"]
+    assert tick.more(run) == component.model_bytes(4 * n_parameters)
+    assert onnx.about(run) == 4 * n_parameters
+    assert "no checkpoint" in str(onnx.refusal(run))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core.config.image_tasks import Ground
 from tfm_core.config.own_pictures import MOST_CLASSES, is_class_name
 from tfm_core.data.own.pictures import PARTS, SIZES, Grid, Pictures
 from tfm_core.data.own.pictures_findings import findings
@@ -75,6 +76,20 @@ def without_doubles(pictures: Pictures) -> Pictures:
     )
 
 
+def ground_of(images: Grid) -> Ground:
+    """Return what pictures (N, C, size, size) have along their border: nine in ten dark, or bright.
+
+    Pictures of one's own are inverted to suit a model that learned drawings; photographs are not.
+    """
+    border = np.concatenate(
+        [images[..., 0, :], images[..., -1, :], images[..., 0], images[..., -1]], -1
+    )
+    usual = np.median(border.reshape(len(images), -1), axis=1)
+    if (usual < 64).mean() >= 0.9:
+        return "dark"
+    return "bright" if (usual > 191).mean() >= 0.9 else "any"
+
+
 def prepare(pictures: Pictures, name: str, split: Split) -> Prepared:
     """Return a set that is ready to be written. Raises ValueError, in a sentence."""
     from safetensors.numpy import save
@@ -84,10 +99,10 @@ def prepare(pictures: Pictures, name: str, split: Split) -> Prepared:
         if found.level == "problem":
             raise StudentError(found.sentence)
     counts = np.bincount(parts, minlength=len(PARTS))
+    # safetensors writes memory as it lies: coloured pictures were turned from (H, W, C)
+    images = np.ascontiguousarray(pictures.images)
     files = {
-        FILE: save(
-            {"images": pictures.images, "labels": pictures.labels.astype(np.int16), "parts": parts}
-        )
+        FILE: save({"images": images, "labels": pictures.labels.astype(np.int16), "parts": parts})
     }
     _n, channels, size, _width = pictures.images.shape
     return Prepared(
@@ -95,7 +110,12 @@ def prepare(pictures: Pictures, name: str, split: Split) -> Prepared:
         name=name,
         counts={part: int(n) for part, n in zip(PARTS, counts, strict=True)},
         split=dataclasses.asdict(split),
-        details={"size": size, "channels": channels, "classes": list(pictures.class_names)},
+        details={
+            "size": size,
+            "channels": channels,
+            "ground": ground_of(pictures.images),
+            "classes": list(pictures.class_names),
+        },
         files=files,
     )
 
@@ -149,6 +169,7 @@ def is_sound(details: object) -> bool:
     classes = details.get("classes")
     return (
         details.get("size") in SIZES
+        and details.get("ground") in get_args(Ground)
         and details.get("channels") in (1, 3)
         and isinstance(classes, list)
         and 2 <= len(classes) <= MOST_CLASSES

@@ -39,6 +39,7 @@ def task_of(own: OwnSet) -> OwnPicturesTaskConfig:
             "called": own.name,
             "side": details["size"],
             "is_coloured": details["channels"] == 3,
+            "ground": details["ground"],
             "classes": BETWEEN.join(details["classes"]),
             "n_learned": n_learned,
             "n_tested": counts["test"],
@@ -145,7 +146,7 @@ def _experiment(
 def _check_is_of(config: OwnPicturesTaskConfig, own: OwnSet) -> None:
     """Raise StudentError where a configuration says something else of its set than the set does."""
     there = task_of(own)
-    for name in ("side", "is_coloured", "classes", "n_learned", "n_tested"):
+    for name in ("side", "is_coloured", "ground", "classes", "n_learned", "n_tested"):
         if getattr(there, name) != getattr(config, name):
             raise StudentError(
                 "The set {data} has {name} {there}, but this configuration says {here}; choose the "

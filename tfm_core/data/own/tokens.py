@@ -86,8 +86,12 @@ def _merged(cutter: Cutter, text: str) -> list[str]:
 
 
 def pieces(text: str) -> list[str]:
-    """Cut a sentence into what no merge crosses: words and signs, each with its space."""
-    return [piece.replace(" ", SPACE) for piece in _PIECES.findall(f" {text}")]
+    """Cut a sentence into what no merge crosses: words and signs, each with its space.
+
+    Whoever writes ``▁`` means a space: it stands so on every page.
+    """
+    spaced = " ".join(text.replace(SPACE, " ").split())
+    return [piece.replace(" ", SPACE) for piece in _PIECES.findall(f" {spaced}")]
 
 
 def merged(piece: str, ranks: Mapping[tuple[str, str], int]) -> list[str]:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from tfm_core.config.own_tasks import OWN_TEXT_TASKS
 from tfm_core.data.text.english_korean import EnglishKoreanTask
 from tfm_core.data.text.english_sentences import can_be_drawn
 from tfm_core.data.text.everyday_words import EVERYDAY
@@ -60,10 +61,11 @@ def is_of_words(task: TextTask) -> bool:
 def nearest_sentence(task: TextTask, text: str) -> Suggestion | None:
     """Return the sentence that the task could draw which comes nearest to a text.
 
-    None where the task's sources are no sentences, or nothing was typed.
+    None where the task's sources are no sentences, or nothing was typed; nor for sentences of one's
+    own, which follow no grammar that one could leave.
     """
     typed = tuple(re.sub(r"[^\w'’]+", " ", text.lower()).split())[:_LONGEST]
-    if not typed or not is_of_words(task):
+    if not typed or not is_of_words(task) or task.name in OWN_TEXT_TASKS:
         return None
     meant = tuple(_meant(word, task) for word in typed)
     is_sentence, drawn, swap = _rule(task), _drawn(task), _swapping(task)

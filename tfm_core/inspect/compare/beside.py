@@ -9,6 +9,8 @@ import numpy as np
 from tfm_core.probe.types import Probe
 from tfm_core.sentences import StudentError
 
+_SHORTLY = 0.9  # of the steps of the shortest run
+
 
 def same_example(probe: Probe, theirs: Probe, index: int) -> int:
     """Return where another run keeps an example. Raises StudentError where it does not."""
@@ -30,12 +32,16 @@ def same_example(probe: Probe, theirs: Probe, index: int) -> int:
 
 
 def common_step(steps: Sequence[Sequence[int]]) -> int | None:
-    """Return the last step that all runs have, else the last that the shortest has; None: none."""
+    """Return the last step to compare runs at: the last of the shortest run, None without steps.
+
+    Where they do not all have a snapshot of it, one shortly before it that all have.
+    """
     kept = [one for one in steps if one]
     if not kept:
         return None
-    shared = set(kept[0]).intersection(*kept[1:])
-    return max(shared) if shared else min(max(one) for one in kept)
+    last = min(max(one) for one in kept)
+    shared = [step for step in set(kept[0]).intersection(*kept[1:]) if step <= last]
+    return max(shared) if shared and max(shared) >= _SHORTLY * last else last
 
 
 def nearest(step: int, steps: Sequence[int]) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tfm_core.config import Experiment
 from tfm_core.config.base import plain
-from tfm_core.inspect.compare.differences import Difference, differences
+from tfm_core.inspect.compare.differences import FAMILY, TASK, Difference, differences
 from tfm_core.sentences import N_, Sentence
 
 MOST_SAID = 3
@@ -47,12 +47,17 @@ _LAST = ("training.validate_every", "training.snapshots", "training.final_test")
 
 
 def _telling(rows: Sequence[Difference]) -> list[Difference]:
-    """Return the rows to say: all of a few, else those that tell most experiments apart."""
+    """Return the rows to say: all of a few, else those that tell most experiments apart.
+
+    Another task, or else another family, is always said.
+    """
     told = [row for row in rows if row.field not in _LAST] or list(rows)
     if len(told) <= MOST_SAID:
         return told
-    chosen: list[Difference] = []
-    n_told = 1
+    chosen = [row for row in told if row.field == TASK] or [
+        row for row in told if row.field == FAMILY
+    ]
+    n_told = _n_told(chosen) if chosen else 1
     while len(chosen) < MOST_SAID:
         best = max(
             (row for row in told if row not in chosen), key=lambda row: _n_told([*chosen, row])

@@ -117,8 +117,8 @@ _PIECES = dedent('''\
     def cut(text):
         """Pieces of words: neighbours are merged, the pair that was learned first before others."""
         ranks = {tuple(pair.split(" ")): rank for rank, pair in enumerate(MERGES)}
-        words = []
-        for piece in re.findall(r" ?\\w+| ?[^\\w\\s]", " " + " ".join(text.split())):
+        text, words = " ".join(text.replace("▁", " ").split()), []
+        for piece in re.findall(r" ?\\w+| ?[^\\w\\s]", " " + text):
             parts = list(piece.replace(" ", "▁"))
             while len(parts) > 1:
                 pairs = list(zip(parts, parts[1:]))
