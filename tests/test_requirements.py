@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OURS = {"app", "pages", "tfm_core", "tests", "benchmarks", "_typeshed"}
 DISTRIBUTION = {
     "PIL": "pillow",
+    "onnx_ir": "onnx-ir",
     "pydantic_core": "pydantic",
     "xdist": "pytest-xdist",
     "vit_pytorch": "vit-pytorch",

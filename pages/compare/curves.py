@@ -36,9 +36,9 @@ def part(shown: Sequence[Drawn], found: Sequence[seeds.Group]) -> None:
     for sentence in caveats([one.run.experiment for one in shown], metrics):
         st.caption(f":material/warning: {_(sentence)}")
     curves = {one.run.id: runs_access.curves(one.run) for one in shown}
-    key = (metrics, axis, window, is_log_x, is_log_y, has_bands, language())
+    key = (metrics, axis, window, is_log_x, is_log_y, has_bands)
     marks = tuple(_mark(one, curves[one.run.id]) for one in shown)
-    figure, notes = _figure(key, marks, list(shown), curves, found)
+    figure, notes = _figure(key, marks, language(), list(shown), curves, found)
     if figure is None and notes:
         st.info(" ".join(notes), icon=":material/info:")
     elif figure is None:
@@ -125,11 +125,12 @@ def _mark(one: Drawn, curves: Curves) -> tuple[object, ...]:
 def _figure(
     key: tuple[object, ...],
     marks: tuple[object, ...],
+    spoken: str,
     _shown: Sequence[Drawn],
     _curves: dict[str, Curves],
     _found: Sequence[seeds.Group],
 ) -> tuple[go.Figure | None, list[str]]:
-    metrics, axis, window, is_log_x, is_log_y, has_bands, _spoken = key
+    metrics, axis, window, is_log_x, is_log_y, has_bands = key
     assert isinstance(metrics, tuple)
     assert isinstance(window, int)
     along = cast(AxisName, axis)

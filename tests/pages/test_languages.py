@@ -23,7 +23,8 @@ EXCEPTIONS = (  # what stays as it is in every language
     r"\d+ · .*",  # a word of one
     r".*\n?:gray\[:material/subdirectory_arrow_right:\].*",  # a sample: what is read, what is said
     r"\*\*a three below a seven\*\*",
-    r"\**English to Korean, recorded\**(, .*)?",  # the name of a run
+    r"\**[\w, ]+, recorded\**(, .*)?",  # the name of a run
+    r"Four shapes",  # the name of a set
     r"[A-Z][a-z ,]+\.",  # an example sentence of a task
     r"(Models|love|the|cat|n_heads|d_model|BERT-(base|large))",
 )
