@@ -22,7 +22,7 @@ def part() -> None:
     with st.expander(_("Bring a run"), icon=":material/upload_file:", expanded=bool(refused)):
         number = st.session_state.get(_ROUND, 0)
         file = st.file_uploader(
-            _("A zip from “Take it with you”: drop it here, or choose it"),
+            _("A zip from “Take along”: drop it here, or choose it"),
             type="zip",
             key=f"bring-file-{number}",
             max_upload_size=MOST_MEGABYTES,

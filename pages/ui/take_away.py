@@ -1,4 +1,4 @@
-"""Take it with you: a run as files, each made when it is pressed for, and saved by that press."""
+"""Take along: a run as files, each made when it is pressed for, and saved by that press."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ OFFERS: tuple[Offer, ...] = (
 
 def button(run: Run, *, key: str, width: str = "content") -> None:
     """Draw the button that opens what can be taken along of a run."""
-    label = _("Take it with you")
+    label = _("Take along")
     named = label if width == "content" else f"{label} :gray[{escape(run.meta.name)}]"
     if st.button(
         named,
