@@ -37,8 +37,8 @@ class RunIds(Parameter[tuple[str, ...]]):
         return ",".join(value)
 
     def words(self, value: tuple[str, ...]) -> str:
-        """Return the ids, or that there are none."""
-        return self.text(value) or _("nothing")
+        """Return the ids, or what is shown without any."""
+        return self.text(value) or _("what the page begins with")
 
     def state(self, value: tuple[str, ...]) -> object:
         """Return the ids as a multiselect holds them."""

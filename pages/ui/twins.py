@@ -17,12 +17,19 @@ from tfm_core.inspect.compare.names import change
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
+_ASKED = "twins-asked"
 _OF = "twin-of"
 
 
 def ask(run_id: str) -> None:
     """Open the dialog on a run, from the next run of the page on, until it is left."""
     st.session_state[_OF] = run_id
+    st.session_state[_ASKED] = st.session_state.get(_ASKED, 0) + 1
+
+
+def menu_key(name: str) -> str:
+    """Return the key of a menu that may ask; a new one after it did, so that the menu is closed."""
+    return f"{name}-{st.session_state.get(_ASKED, 0)}"
 
 
 def dialog() -> None:
