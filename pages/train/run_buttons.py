@@ -112,7 +112,7 @@ def _new_run(run: Run) -> None:
 def _beside(run: Run) -> None:
     """Draw what trains others beside this run, and what compares it with others."""
     seed_button.draw(lambda: [starts.of_run(run)], key="run")
-    menu = twins.menu_key("run-beside")
+    menu = state.menu_key("run-beside")
     with st.popover(_("Compare"), icon=":material/compare_arrows:", key=menu):
         if st.button(
             _("Same again, but …"),

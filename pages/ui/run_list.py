@@ -194,7 +194,7 @@ def _menu(run: Run) -> None:
     can_change = not run.meta.recorded and not visitors.watches(run)
     if not (is_whole or can_change):
         return
-    with st.popover(_named(_("More"), run), key=twins.menu_key(f"menu-{run.id}")):
+    with st.popover(_named(_("More"), run), key=state.menu_key(f"menu-{run.id}")):
         if is_whole and not run.status.is_active:
             take_away.button(run, key=f"take-{run.id}", width="stretch")
         if (

@@ -35,6 +35,7 @@ _NOTICES = "notices"
 _SHOWN_NOTICES = "shown_notices"
 _OWN_TEXT = "own_text"
 _GONE = "gone_runs"
+_MENUS = "menus_closed"
 
 
 def current_run_id() -> str | None:
@@ -192,6 +193,16 @@ def set_page(url_path: str) -> None:
 def page() -> str:
     """Return the url path of the page that is shown; Home is ``""``."""
     return str(st.session_state.get(_PAGE, ""))
+
+
+def menu_key(name: str) -> str:
+    """Return the key of a menu whose buttons may open a dialog; `close_menus` makes it another."""
+    return f"{name}-{st.session_state.get(_MENUS, 0)}"
+
+
+def close_menus() -> None:
+    """Close the menus that are open, from a callback: a dialog stands behind them otherwise."""
+    st.session_state[_MENUS] = st.session_state.get(_MENUS, 0) + 1
 
 
 def note_gone(run_id: str) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.components.press import press
 from pages.i18n import N_, _
-from pages.ui import film, show
+from pages.ui import film, show, state
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.trained import no_checkpoint
 from tfm_core.runs.run import Run
@@ -188,6 +188,7 @@ def button(run: Run, *, key: str, width: str = "content") -> None:
         icon=":material/download:",
         help=_("The whole run as a zip with a notebook, or as files for other tools."),
         width="stretch" if width == "stretch" else "content",
+        on_click=state.close_menus,
     ):
         st.session_state.pop(_MADE, None)
         opened = st.dialog(label, width="large", icon=":material/download:", on_dismiss=_forget)

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import controls, drafts, runs_access, show, starts
+from pages.ui import controls, drafts, runs_access, show, starts, state
 from pages.ui.fields import Setting, settings_of
 from pages.ui.run_actions import Start
 from pages.ui.typed import escape
@@ -17,19 +17,13 @@ from tfm_core.inspect.compare.names import change
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
-_ASKED = "twins-asked"
 _OF = "twin-of"
 
 
 def ask(run_id: str) -> None:
     """Open the dialog on a run, from the next run of the page on, until it is left."""
     st.session_state[_OF] = run_id
-    st.session_state[_ASKED] = st.session_state.get(_ASKED, 0) + 1
-
-
-def menu_key(name: str) -> str:
-    """Return the key of a menu that may ask; a new one after it did, so that the menu is closed."""
-    return f"{name}-{st.session_state.get(_ASKED, 0)}"
+    state.close_menus()
 
 
 def dialog() -> None:
