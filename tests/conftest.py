@@ -23,8 +23,8 @@ def _a_fresh_start() -> None:
     Whatever trains in the process of the tests changes them.
     """
     torch = sys.modules.get("torch")
-    if torch is None:  # then nobody has changed it
-        return
+    if torch is None or getattr(torch.__spec__, "_initializing", False):
+        return  # nobody has changed it yet; a thread of the app may be importing it just now
     torch.default_generator.manual_seed(
         0
     )  # manual_seed would note a stack for each GPU there may be

@@ -12,7 +12,7 @@ from safetensors import safe_open
 from tfm_core.runs.atomic import read_json
 from tfm_core.runs.run import Run
 
-_TIMES = {"examples_per_second", "memory_bytes", "seconds"}
+_TIMES = {"examples_per_second", "memory_bytes", "seconds", "cpu_seconds"}
 
 
 def contents(run: Run) -> dict[str, Any]:

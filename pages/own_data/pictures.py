@@ -137,15 +137,8 @@ def look(own: OwnSet) -> None:
         show.problem(error)
         return
     _strips(found, counts(found, parts))
-    st.download_button(
-        _("Download as a zip, a folder for each class"),
-        lambda: as_zip(found),
-        file_name=f"{own.id}.zip",
-        mime="application/zip",
-        icon=":material/download:",
-        on_click="ignore",
-        help=_("It can be taken in again: a template for a set of your own."),
-    )
+    words = _("Download as a zip, a folder for each class")
+    shelf.download(words, lambda: as_zip(found), name=f"{own.id}.zip", mime="application/zip")
 
 
 def nothing_yet() -> None:

@@ -37,6 +37,19 @@ def rows(kind: str, shown: OwnSet | None) -> None:
                 _gone(own)
 
 
+def download(label: str, file: Callable[[], bytes | str], *, name: str, mime: str) -> None:
+    """Draw the button that saves a set as a file, made when it is pressed."""
+    st.download_button(
+        label,
+        file,
+        file_name=name,
+        mime=mime,
+        icon=":material/download:",
+        on_click="ignore",
+        help=_("It can be taken in again: a template for a set of your own."),
+    )
+
+
 def keep(prepare: Callable[[], Prepared]) -> None:
     """Keep a set and look at it; says why where that cannot be, and what was read stays."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -162,15 +163,9 @@ def look(own: OwnSet) -> None:
         show.problem(error)
         return
     _shown(report)
-    st.download_button(
-        _("Download as text"),
-        lambda: as_lines(report),
-        file_name=f"{own.id}.{'txt' if own.kind == 'text' else 'tsv'}",
-        mime="text/plain",
-        icon=":material/download:",
-        on_click="ignore",
-        help=_("It can be taken in again: a template for a set of your own."),
-    )
+    name = f"{own.id}.{'txt' if own.kind == 'text' else 'tsv'}"
+    file = partial(as_lines, report)
+    shelf.download(_("Download as text"), file, name=name, mime="text/plain")
 
 
 def nothing_yet() -> None:

@@ -25,6 +25,7 @@ from tfm_core.config.advice import Advice
 from tfm_core.config.base import Labelled
 
 KEY = "setting:"
+_MOST_IN_A_FIELD = 2**53  # beyond it a browser's numbers have gaps
 MAX_SEGMENTS, MAX_LETTERS = 3, 12  # what stands in a row of half a column
 
 
@@ -99,13 +100,18 @@ def control(setting: Setting, checked: Checked) -> None:
 
 
 def widget(setting: Setting, shared: dict[str, Any]) -> None:
-    """Draw what a setting is chosen with, and nothing else. shared: its key, its callback."""
+    """Draw what a setting is chosen with, and nothing else. shared: its key, its callback.
+
+    What its key holds is its default too: the first drawing of a page may never reach the browser,
+    where another overtakes it, and of a later one the browser takes the default alone.
+    """
+    held = st.session_state.get(shared["key"])
     if setting.kind == "choice":
-        _choice(setting, shared)
+        _choice(setting, held, shared)
     elif setting.kind == "bool":
-        st.toggle(_(setting.label), help=_(setting.help), **shared)
+        st.toggle(_(setting.label), value=held is True, help=_(setting.help), **shared)
     else:
-        _number(setting, shared)
+        _number(setting, held, shared)
 
 
 def _mark(setting: Setting, checked: Checked) -> None:
@@ -168,6 +174,7 @@ def family(draft: Draft) -> None:
     st.segmented_control(
         _("Model family"),
         list(FAMILIES),
+        default=chosen,
         format_func=lambda name: _(FAMILIES[name].label),
         required=True,
         wrap=True,
@@ -184,9 +191,11 @@ def task(draft: Draft) -> None:
     chosen = drafts.task_of(draft.values)
     key = key_of("task.name", draft)
     _begin(key, chosen)
+    tasks = tasks_for(drafts.family_of(draft.values))
     st.selectbox(
         _("Task"),
-        tasks_for(drafts.family_of(draft.values)),
+        tasks,
+        index=tasks.index(chosen) if chosen in tasks else 0,
         format_func=lambda name: _(TASK_FACTS[name].label),
         key=key,
         help=_("What the model learns; the list holds what the chosen family can."),
@@ -205,27 +214,29 @@ def variants(text: str, choices: Mapping[str, Labelled]) -> str:
     return "\n".join([text, "", *lines])
 
 
-def _choice(setting: Setting, shared: dict[str, Any]) -> None:
+def _choice(setting: Setting, held: Any, shared: dict[str, Any]) -> None:
     choices = setting.choices or {}
+    names = list(choices)
     words: dict[str, Any] = {
         "label": _(setting.label),
-        "options": list(choices),
+        "options": names,
         "format_func": lambda name: _(choices[name].label),
         "help": variants(_(setting.help), choices),
     }
     n_letters = sum(len(choice.label) for choice in choices.values())
     if len(choices) <= MAX_SEGMENTS and n_letters <= MAX_LETTERS:
-        st.segmented_control(**words, required=True, wrap=True, **shared)
+        default = held if held in choices else None
+        st.segmented_control(**words, default=default, required=True, wrap=True, **shared)
     else:
-        st.selectbox(**words, **shared)
+        st.selectbox(**words, index=names.index(held) if held in choices else 0, **shared)
 
 
-def _number(setting: Setting, shared: dict[str, Any]) -> None:
+def _number(setting: Setting, held: Any, shared: dict[str, Any]) -> None:
     """Draw a number; it has no limits here, so that the configuration can say what is wrong."""
     number = int if setting.kind == "int" else float
     st.number_input(
         _(setting.label),
-        value=None,  # an emptied field is told from one that holds 0
+        value=number(held) if _is_of(setting, held) and abs(held) < _MOST_IN_A_FIELD else None,
         step=number(setting.step or (1 if number is int else 0.01)),
         format="%d" if number is int else "%.6g",
         help=_(setting.help),

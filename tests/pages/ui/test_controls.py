@@ -525,3 +525,29 @@ def test_an_upload_wins_over_what_its_page_still_held(train) -> None:
     app._run(before)
     chosen = app.session_state["draft"].values
     assert drafts.differences(chosen, experiment.model_dump()) == []
+
+
+@pytest.mark.parametrize("name", ["copy", "vit-digits", "gpt-grammar"])
+def test_a_browser_that_missed_the_first_drawing_is_told_every_value_by_the_second(
+    train, name
+) -> None:
+    """Where a second drawing overtakes the first, the browser takes what it says as the default."""
+    app = train()
+    app.selectbox(key="configure-preset").set_value(name).run()
+    app.run()
+    draft = app.session_state["draft"]
+    family, task = drafts.family_of(draft.values), drafts.task_of(draft.values)
+    seen = set()
+    for setting in settings_of(family, task):
+        value = drafts.get(draft.values, setting.path)
+        for widget in app.main:
+            if getattr(widget, "key", None) != controls.key_of(setting.path, draft):
+                continue
+            seen.add(setting.kind)
+            default = widget.proto.default
+            if setting.kind == "choice":
+                default = list(setting.choices)[
+                    default[0] if widget.type != "selectbox" else default
+                ]
+            assert default == pytest.approx(value) if setting.kind == "float" else default == value
+    assert seen == {"int", "float", "bool", "choice"}
