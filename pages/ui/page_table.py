@@ -12,6 +12,8 @@ from pages.i18n import N_, PAGES_DIR
 SECTIONS = {  # name -> title; one without a title shows its pages in the bar itself
     "home": "",
     "watch": N_("Watch"),
+    "try": N_("Try"),
+    "break": N_("Break"),
     "play": N_("Play"),
     "understand": N_("Understand"),
     "lessons": N_("Lessons"),
