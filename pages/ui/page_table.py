@@ -77,6 +77,10 @@ _ROWS = (
         follows_run=N_("Look inside"),
     ),
     PageFacts(
+        "experiments", "break", "experiments/page.py", N_("Experiments"), ":material/science:",
+        view="pages.experiments.link:ExperimentsView",
+    ),
+    PageFacts(
         "compare", "play", "compare/page.py", N_("Compare"), ":material/compare_arrows:",
         view="pages.compare.link:CompareView",
     ),

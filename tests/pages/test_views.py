@@ -20,6 +20,7 @@ from pages.before.link import BeforeView
 from pages.by_hand.link import ByHandView
 from pages.compare.link import CompareView
 from pages.encoders.link import EncodersView
+from pages.experiments.link import ExperimentsView
 from pages.gpt.link import GptView
 from pages.masks.link import MasksView
 from pages.own_data.link import OwnDataView
@@ -151,6 +152,7 @@ SHOWN: list[tuple[str, Any, Query]] = [
         ),
         {},
     ),
+    ("experiments", ExperimentsView("no-positions"), {}),
     ("positions", PositionsView("rotary"), {}),
     ("before", BeforeView("length"), {}),
     ("encoders", EncodersView("blanks"), {}),
