@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+import torch
 
 from tfm_core.inspect.experiments import findings
 from tfm_core.inspect.experiments.result import Result, Written
@@ -119,7 +120,10 @@ def test_a_loss_of_probabilities_is_held_against_the_lowest_it_can_have():
     assert found.kind == "worse"
     assert "ends at 3.49" in found.sentence
     assert "would have 3.27" in found.sentence
-    assert findings.lowest_of_probabilities(70) == pytest.approx(3.2730, abs=1e-4)
+    certain = torch.eye(70)  # probabilities, given to a loss that takes logits
+    assert findings.lowest_of_probabilities(70) == pytest.approx(
+        float(torch.nn.functional.cross_entropy(certain, torch.arange(70))), abs=1e-5
+    )
 
 
 def test_a_picture_task_without_sequences_is_told_by_its_accuracy():

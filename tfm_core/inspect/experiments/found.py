@@ -42,30 +42,26 @@ class Found:
 
 
 class Shelf:
-    """Runs by what they learn, with any seed; the first of two that are alike counts."""
+    """Runs by what they learn, with any seed."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
         """Take runs, the newest first."""
-        self._known: dict[tuple[object, ...], dict[int, Run]] = {}
+        self._known: dict[tuple[object, ...], dict[int, list[Run]]] = {}
         for run in runs:
             if run.problem is None:
-                kept = self._known.setdefault(_but_seed(run.experiment), {})
-                kept.setdefault(run.experiment.seed, run)
+                by_seed = self._known.setdefault(_but_seed(run.experiment), {})
+                by_seed.setdefault(run.experiment.seed, []).append(run)
 
     def of(self, demonstration: Demonstration) -> Found:
-        """Return the runs of an experiment; one that was stopped or damaged is none."""
+        """Return the newest runs of an experiment; one that was stopped or damaged is none."""
         return Found(
-            {
-                arm.name: {
-                    seed: run
-                    for seed, run in sorted(
-                        self._known.get(_but_seed(demonstration.experiment(arm)), {}).items()
-                    )
-                    if counts(run)
-                }
-                for arm in demonstration.arms
-            }
+            {arm.name: self._newest(demonstration.experiment(arm)) for arm in demonstration.arms}
         )
+
+    def _newest(self, experiment: Experiment) -> dict[int, Run]:
+        by_seed = sorted(self._known.get(_but_seed(experiment), {}).items())
+        newest = {seed: next(filter(counts, runs), None) for seed, runs in by_seed}
+        return {seed: run for seed, run in newest.items() if run is not None}
 
 
 def missing(demonstration: Demonstration, found: Found) -> dict[str, Experiment]:
