@@ -116,14 +116,14 @@ def answers(chosen: Demonstration, found: Found) -> None:
     """Show what each run writes by itself on the same unseen examples."""
     there = found.of_seed(found.seed)
     kept = {
-        arm: answered
+        _(arm.label): answered
         for arm in chosen.arms
         if arm.name in there and (answered := _answered(there[arm.name]))
     }
     if not kept:
         return
     st.subheader(_("What they write by themselves"), anchor=False)
-    columns = [_("Source"), _("Truth"), *(_(arm.label) for arm in kept)]
+    columns = [_("Source"), _("Truth"), *kept]
     shared = list(dict.fromkeys(key for answered in kept.values() for key in answered))
     rows = [
         [
