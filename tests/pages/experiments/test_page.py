@@ -9,6 +9,7 @@ from pages.ui.page_table import PAGES
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tfm_core.inspect.experiments import DEMONSTRATIONS
+from tfm_core.inspect.experiments.demonstration import by_theme
 from tfm_core.runs.queue import RunQueue
 from tfm_core.runs.store import RECORDED, RunStore
 
@@ -39,17 +40,17 @@ def test_recorded_runs_show_an_experiment_at_once(recorded: None) -> None:
     assert any(label.startswith("Train 1 run") for label in labels(app))
 
 
-@pytest.mark.parametrize("name", DEMONSTRATIONS)
-def test_every_experiment_opens_untrained_and_says_what_to_expect(
-    store: RunStore, name: str
-) -> None:
+LAST_OF_THEMES = [known[-1].name for known in by_theme(DEMONSTRATIONS).values()]
+
+
+@pytest.mark.parametrize("name", LAST_OF_THEMES)
+def test_an_experiment_opens_untrained_and_says_what_to_expect(store: RunStore, name: str) -> None:
     app = opened_at(PAGE, experiment=name)
     assert not app.exception
     said = shown(app)
     assert DEMONSTRATIONS[name].expects in said
     assert "Nothing is trained yet" in said
     assert any(label.startswith("Train") for label in labels(app))
-    assert app.query_params.get("experiment", [next(iter(DEMONSTRATIONS))])[0] in (name, name[0])
 
 
 def test_another_experiment_is_opened_by_its_title(store: RunStore) -> None:
@@ -57,7 +58,7 @@ def test_another_experiment_is_opened_by_its_title(store: RunStore) -> None:
     app.radio(key="experiments-training").set_value("label-smoothing").run()
     assert not app.exception
     assert DEMONSTRATIONS["label-smoothing"].expects in shown(app)
-    assert app.query_params["experiment"] == ["label-smoothing"]
+    assert app.query_params["experiment"] == "label-smoothing"
     chosen = [one.value for one in app.radio if one.value is not None]
     assert chosen == ["label-smoothing"]
 
