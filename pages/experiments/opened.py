@@ -6,14 +6,13 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.experiments import outcome
+from pages.experiments import gallery, outcome
 from pages.i18n import _, ngettext
 from pages.ui import (
     comparison,
     page_table,
     recorded,
     run_actions,
-    run_time,
     run_words,
     seed_button,
     show,
@@ -96,14 +95,11 @@ def _links(chosen: Demonstration, found: Found) -> None:
 
 
 def _start_button(chosen: Demonstration, lacking: Mapping[str, Experiment]) -> None:
-    ranges = [run_time.time_range(one, device=state.device()) for one in lacking.values()]
-    known = [each for each in ranges if each is not None]
-    n = len(lacking)
+    n, takes = len(lacking), gallery.together(lacking.values(), state.device())
     label = ngettext("Train {n} run", "Train {n} runs", n).format(n=n)
-    if len(known) == n:
-        low, high = sum(each.low for each in known), sum(each.high for each in known)
+    if takes is not None:
         label = _("{label}, about {range}").format(
-            label=label, range=show.duration_range(low, high)
+            label=label, range=show.duration_range(takes.low, takes.high)
         )
     if not st.button(label, type="primary", icon=":material/play_arrow:", key="experiment-start"):
         return
