@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import streamlit as st
 
@@ -60,14 +61,14 @@ def _results(chosen: Demonstration, found: Found) -> dict[str, dict[int, Result]
 
 def _result(chosen: Demonstration, arm: Arm, run: Run) -> Result:
     status = run.status
-    mark = (run.id, status.state, status.step, arm.label)
-    return _read(mark, chosen.writes_freely, chosen.looks_sharply, run)
+    mark = (run.id, status.state, status.step)
+    found = _read(mark, chosen.writes_freely, chosen.looks_sharply, run)
+    return replace(found, label=arm.label)
 
 
 @st.cache_data(show_spinner=False, max_entries=256)
 def _read(mark: tuple[object, ...], writes_freely: bool, looks_sharply: bool, _run: Run) -> Result:
-    label = str(mark[-1])
-    return read(_run, label, writes_freely=writes_freely, looks_sharply=looks_sharply)
+    return read(_run, "", writes_freely=writes_freely, looks_sharply=looks_sharply)
 
 
 def curves(chosen: Demonstration, found: Found) -> None:
