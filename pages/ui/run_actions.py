@@ -170,12 +170,14 @@ def train_further(run: Run, steps: int, *, stays_low: bool = False) -> Run | Non
     return copy
 
 
-def rename(run_id: str, name: str) -> None:
-    """Give a run another name."""
-    try:
-        runs_access.store().rename(_owned(run_id).id, name)
-    except (ValueError, OSError) as error:
-        state.notify(_(error))
+def name_and_label(run_id: str, *, name: str, group: str, tags: str, note: str) -> None:
+    """Give a run its name and all its labels. Raises ValueError and OSError; then it has the old.
+
+    name: as it is shown; one that stays is not taken for the run's own.
+    """
+    run = _owned(run_id)
+    given = None if name == run.meta.name else name
+    runs_access.store().label(run.id, name=given, tags=[tags], note=note, group=group)
 
 
 def label(
