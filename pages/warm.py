@@ -1,4 +1,4 @@
-"""What first visitors would wait for, done while the server starts: Home, what it plays, the runs."""
+"""What first visitors would wait for, done while the server starts: Home, its stage, the runs."""
 
 from __future__ import annotations
 
