@@ -77,6 +77,10 @@ _ROWS = (
         follows_run=N_("Look inside"),
     ),
     PageFacts(
+        "draw", "try", "draw/page.py", N_("Draw a digit"), ":material/gesture:",
+        shows_run=True, view="pages.draw.link:DrawView",
+    ),
+    PageFacts(
         "experiments", "break", "experiments/page.py", N_("Experiments"), ":material/science:",
         view="pages.experiments.link:ExperimentsView",
     ),
