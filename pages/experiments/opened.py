@@ -41,8 +41,8 @@ def draw(chosen: Demonstration, found: Found, was_live: bool) -> None:
         conclusion = st.container()
         _links(chosen, found)
     with seen:
-        _runs(chosen, found)
         outcome.curves(chosen, found)
+        _runs(chosen, found)
     outcome.answers(chosen, found)
     with conclusion:  # drawn last: models may have to write for it
         outcome.said(chosen, found)
