@@ -59,6 +59,7 @@ WAY = (
             "training-step": N_("Batch, loss, gradient, update: one step taken apart."),
             "speed": N_("Each trick measured here, equal results first."),
             "practice": N_("From pictures to a number that you can defend."),
+            "mistakes": N_("Which errors, where, and how sure it was of them."),
             "compare": N_("Runs side by side: what differs, and what comes of it."),
             "sweeps": N_("Many settings tried, the best found, what mattered shown."),
             "own-data": N_("Pictures and texts of your own, learned like the rest."),

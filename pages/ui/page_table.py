@@ -77,6 +77,10 @@ _ROWS = (
         follows_run=N_("Look inside"),
     ),
     PageFacts(
+        "mistakes", "try", "mistakes/page.py", N_("Where it fails"), ":material/troubleshoot:",
+        shows_run=True, view="pages.mistakes.link:MistakesView",
+    ),
+    PageFacts(
         "compare", "play", "compare/page.py", N_("Compare"), ":material/compare_arrows:",
         view="pages.compare.link:CompareView",
     ),
