@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     kinds.add_argument(
         "--onnx", action="store_true", help="the model's forward pass as ONNX in place of the zip"
+    )
+    kinds.add_argument(
+        "--data", action="store_true", help="the set of your own that it learned from goes along"
     )
     take.set_defaults(command=_export)
 
@@ -250,7 +254,7 @@ def _export(options: argparse.Namespace) -> int:
     from tfm_core.runs.atomic import write_bytes
 
     run = RunStore().get(options.id)
-    make, name = bundle.bundle, bundle.file_name(run)
+    make, name = partial(bundle.bundle, with_set=options.data), bundle.file_name(run)
     if options.tensorboard:
         make, name = tensorboard.bundle, tensorboard.file_name(run)
     elif options.onnx:
