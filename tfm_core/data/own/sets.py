@@ -208,8 +208,8 @@ def read_from(read: Callable[[str, int], bytes]) -> Prepared:
         room -= len(files[name])
         if _digest(files[name]) != digest:
             raise Unreadable(_CHANGED, file=name)
-    parts = (values[key] for key in ("kind", "name", "counts", "split", "details"))
-    return Prepared(*parts, files)
+    parts = {key: values[key] for key in ("kind", "name", "counts", "split", "details")}
+    return Prepared(**parts, files=files)
 
 
 def find(set_id: str) -> OwnSet:
