@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -254,7 +254,8 @@ def _export(options: argparse.Namespace) -> int:
     from tfm_core.runs.atomic import write_bytes
 
     run = RunStore().get(options.id)
-    make, name = partial(bundle.bundle, with_set=options.data), bundle.file_name(run)
+    make: Callable[[Run], bytes] = partial(bundle.bundle, with_set=options.data)
+    name = bundle.file_name(run)
     if options.tensorboard:
         make, name = tensorboard.bundle, tensorboard.file_name(run)
     elif options.onnx:
