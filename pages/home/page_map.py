@@ -54,6 +54,12 @@ WAY = (
         },
     ),
     Stretch(
+        N_("Use it, and break it"),
+        {
+            "draw": N_("Your digit, read at every stroke and at every time of a training."),
+        },
+    ),
+    Stretch(
         N_("Train it well"),
         {
             "training-step": N_("Batch, loss, gradient, update: one step taken apart."),

@@ -77,6 +77,10 @@ _ROWS = (
         follows_run=N_("Look inside"),
     ),
     PageFacts(
+        "draw", "try", "draw/page.py", N_("Draw a digit"), ":material/gesture:",
+        shows_run=True, view="pages.draw.link:DrawView",
+    ),
+    PageFacts(
         "compare", "play", "compare/page.py", N_("Compare"), ":material/compare_arrows:",
         view="pages.compare.link:CompareView",
     ),

@@ -19,6 +19,7 @@ from pages.attention.selection_link import Example, Selection, SnapshotStep
 from pages.before.link import BeforeView
 from pages.by_hand.link import ByHandView
 from pages.compare.link import CompareView
+from pages.draw.link import DrawView
 from pages.encoders.link import EncodersView
 from pages.gpt.link import GptView
 from pages.masks.link import MasksView
@@ -55,6 +56,7 @@ NOTATIONS = {
     ),
     "cell": st.none() | st.tuples(POSITION, POSITION),
     "pin": st.none() | st.tuples(st.sampled_from("qk"), POSITION),
+    "digit": st.sampled_from(["0", "9", "picture-eJw"]),
     "own": st.sampled_from(["", "picture-eJw", "test-7", "validation-13"]),
 }
 
@@ -153,6 +155,7 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ),
     ("positions", PositionsView("rotary"), {}),
     ("before", BeforeView("length"), {}),
+    ("draw", DrawView("7"), DIGITS),
     ("encoders", EncodersView("blanks"), {}),
     ("gpt", GptView("train"), {}),
     ("practice", PracticeView("split"), {}),
