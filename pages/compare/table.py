@@ -82,8 +82,9 @@ def ordered(values: Sequence[object], *, is_falling: bool) -> tuple[int, ...]:
 
     def key(number: int) -> tuple[int, float, str]:
         value = values[number]
-        is_number = isinstance(value, int | float)
-        return (0, float(value), "") if is_number else (1, 0.0, str(value).casefold())
+        if isinstance(value, int | float):
+            return 0, float(value), ""
+        return 1, 0.0, str(value).casefold()
 
     known.sort(key=key, reverse=is_falling)
     return (*known, *(number for number, value in enumerate(values) if value is None))

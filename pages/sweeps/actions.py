@@ -85,10 +85,27 @@ def change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> bool:
 
 
 def delete(sweep: Sweep) -> bool:
-    """Remove a sweep; its runs stay. Say whether that could be."""
+    """Put a sweep into the trash; its runs stay. Say whether that could be."""
     try:
         _check_owner(sweep)
         there().delete(sweep.id)
+    except (ValueError, OSError) as error:
+        state.notify(_(error))
+        return False
+    return True
+
+
+def deleted() -> list[Sweep]:
+    """Return the sweeps that this visitor may bring back, that first which went last."""
+    who = visitors.visitor()
+    return [one for one in there().deleted() if who.may_all or _is_ones_own(one)]
+
+
+def bring_back(sweep: Sweep) -> bool:
+    """Take a sweep back out of the trash. Say whether that could be."""
+    try:
+        _check_owner(sweep)
+        there().undelete(sweep.id)
     except (ValueError, OSError) as error:
         state.notify(_(error))
         return False

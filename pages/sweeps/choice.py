@@ -8,6 +8,7 @@ from pages.i18n import _
 from pages.sweeps import actions
 from pages.sweeps.link import SWEEP
 from pages.ui import view_link
+from pages.ui.typed import escape
 from tfm_core.sweeps.plan import SweepDamaged
 from tfm_core.sweeps.store import Sweep, SweepNotFound
 
@@ -47,6 +48,30 @@ def open_sweep(sweep_id: str) -> None:
     """Show a sweep from the next run of the page on; empty: set up a new one."""
     st.session_state[SWEEP.key] = sweep_id
     view_link.say(SWEEP, sweep_id)
+
+
+def undo() -> None:
+    """Offer to bring back the sweep that was deleted last."""
+    gone = actions.deleted()[:1]
+    for sweep in gone:
+        name = escape(_called(sweep))
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(_("Deleted the sweep *{name}*.").format(name=name), width="content")
+            if st.button(
+                _("Undo: {name}").format(name=name),
+                key=f"sweeps-undo-{sweep.id}",
+                icon=":material/undo:",
+                type="tertiary",
+            ) and actions.bring_back(sweep):
+                open_sweep(sweep.id)
+                st.rerun()
+
+
+def _called(sweep: Sweep) -> str:
+    try:
+        return sweep.plan().name
+    except SweepDamaged:
+        return sweep.id[:20]
 
 
 def _take() -> None:

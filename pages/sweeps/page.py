@@ -11,6 +11,7 @@ def page() -> None:
     show.header("sweeps")
     sweep = choice.shown()
     if sweep is None:
+        choice.undo()
         setup.part()
     else:
         running.part(sweep)

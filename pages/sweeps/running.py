@@ -180,8 +180,10 @@ def _change(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
 
 def _delete(sweep: Sweep) -> None:
     with st.popover(_("Delete this sweep"), icon=":material/delete:"):
-        st.caption(_("What Optuna knows of it goes for good; its runs stay in the list of runs."))
-        if st.button(_("Delete the sweep for good"), key="sweeps-delete") and actions.delete(sweep):
+        st.caption(
+            _("Its runs stay in the list of runs, and the sweep can be brought back for a day.")
+        )
+        if st.button(_("Delete the sweep"), key="sweeps-delete") and actions.delete(sweep):
             choice.open_sweep(choice.NEW)
             st.rerun()
 

@@ -19,11 +19,12 @@ from tfm_core.runs.atomic import write_json
 from tfm_core.runs.failures import told
 from tfm_core.runs.run import ID
 from tfm_core.runs.store import new_id
+from tfm_core.runs.sweep import SWEEPS
 from tfm_core.sentences import StudentError
 from tfm_core.sweeps import plan as plans
 from tfm_core.sweeps.plan import Plan, SweepDamaged
 
-FOLDER = "sweeps"
+FOLDER = SWEEPS
 JOURNAL = "journal.log"
 
 MOST = 500
@@ -143,12 +144,28 @@ class SweepStore:
 
     @told()
     def delete(self, sweep_id: str) -> None:
-        """Remove a sweep for good; its runs stay. Raises ValueError, in a sentence."""
+        """Put a sweep into the trash, from where ``undelete`` takes it back; its runs stay.
+
+        Raises ValueError, in a sentence.
+        """
         sweep = self.get(sweep_id)
         with contextlib.suppress(SweepDamaged):
             if sweep.plan().state in ("active", "stopping"):
                 raise StudentError("This sweep is still going on; stop it before you delete it.")
-        trash.remove(sweep.folder)
+        trash.put(self.root, sweep.id)
+
+    def deleted(self) -> list[Sweep]:
+        """Return the sweeps that can be brought back, that first which went last. Never raises."""
+        return [Sweep(one.folder) for one in reversed(trash.deleted(self.root))]
+
+    @told()
+    def undelete(self, sweep_id: str) -> Sweep:
+        """Take a sweep back out of the trash. Raises ValueError, in a sentence."""
+        if not ID.fullmatch(sweep_id) or not trash.take_back(self.root, sweep_id):
+            raise SweepNotFound(
+                "There is no deleted sweep {sweep_id} to take back.", sweep_id=sweep_id[:64]
+            )
+        return self.get(sweep_id)
 
 
 def _age(sweep: Sweep) -> str:

@@ -127,13 +127,30 @@ def test_a_sweep_stops_and_goes_on(driver: Driver, store: RunStore, open_page: O
     assert len(store.list()) == 1
 
 
-def test_a_sweep_is_deleted_and_its_runs_stay(
-    over: Sweep, store: RunStore, open_page: Open
+def test_a_sweep_is_deleted_and_brought_back_and_its_runs_stay(
+    over: Sweep, store: RunStore, open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = press(open_page(PAGE, sweep=over.id, token=TOKEN), "sweeps-delete")
     assert "sweep" not in app.query_params
     assert SweepStore(store.root).list() == []
     assert len(store.list()) == 8
+    assert "Deleted the sweep *Rates and heads*." in said(app)
+    with monkeypatch.context() as public:
+        public.setenv("TFM_PUBLIC", "1")
+        assert "Deleted the sweep" not in said(open_page(PAGE, token=OTHER))
+    press(app, f"sweeps-undo-{over.id}")
+    assert over.id in app.query_params["sweep"]
+    assert "Its budget of 8 runs is spent." in said(app)
+    assert [one.id for one in SweepStore(store.root).list()] == [over.id]
+
+
+def test_fields_of_two_ranges_have_names_of_their_own(driver: Driver, open_page: Open) -> None:
+    app = open_page(PAGE)
+    app.selectbox(key="sweeps-base").set_value("preset:vit-digits").run()
+    fields = [*app.text_input, *app.number_input, *app.toggle]
+    labels = [one.label for one in fields]
+    assert "from :gray[Learning rate]" in labels
+    assert len(set(labels)) == len(labels)
 
 
 @pytest.mark.parametrize(
