@@ -184,6 +184,16 @@ def train_further(run: Run, steps: int, *, stays_low: bool = False) -> Run | Non
     return copy
 
 
+def name_and_label(run_id: str, *, name: str, group: str, tags: str, note: str) -> None:
+    """Give a run its name and all its labels. Raises ValueError and OSError; then it has the old.
+
+    name: as it is shown; one that stays is not taken for the run's own.
+    """
+    run = _owned(run_id)
+    given = None if name == run.meta.name else name
+    runs_access.store().label(run.id, name=given, tags=[tags], note=note, group=group)
+
+
 def cure(run: Run, chosen: Cure) -> Run | None:
     """Begin what would help a run, as a run of its own; None, said in a sentence, if refused.
 
@@ -215,14 +225,6 @@ def _cured(run: Run, chosen: Cure, owner: str) -> Run:
         store.discard(copy)
         raise
     return copy
-
-
-def rename(run_id: str, name: str) -> None:
-    """Give a run another name."""
-    try:
-        runs_access.store().rename(_owned(run_id).id, name)
-    except (ValueError, OSError) as error:
-        state.notify(_(error))
 
 
 def label(
