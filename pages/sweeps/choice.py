@@ -67,7 +67,21 @@ def undo() -> None:
                 st.rerun()
 
 
+def deletion(sweep: Sweep) -> None:
+    """Offer to delete a sweep, which can be taken back."""
+    with st.popover(_("Delete this sweep"), icon=":material/delete:"):
+        st.caption(
+            _("Its runs stay in the list of runs, and the sweep can be brought back for a day.")
+        )
+        if st.button(_("Delete the sweep"), key="sweeps-delete") and actions.delete(sweep):
+            open_sweep(NEW)
+            st.rerun()
+
+
 def _called(sweep: Sweep) -> str:
+    brought = sweep.brought()
+    if brought is not None:
+        return brought.name
     try:
         return sweep.plan().name
     except SweepDamaged:
@@ -79,6 +93,9 @@ def _take() -> None:
 
 
 def _name(sweep: Sweep) -> str:
+    brought = sweep.brought()
+    if brought is not None:
+        return _("{name} · a study from elsewhere").format(name=brought.name)
     try:
         plan = sweep.plan()
     except SweepDamaged:

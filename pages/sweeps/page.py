@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.sweeps import choice, running, setup
+from pages.sweeps import choice, foreign, running, setup
 from pages.ui import show
 
 
@@ -13,6 +13,9 @@ def page() -> None:
     if sweep is None:
         choice.undo()
         setup.part()
+        foreign.place()
+    elif sweep.brought() is not None:
+        foreign.part(sweep)
     else:
         running.part(sweep)
 
