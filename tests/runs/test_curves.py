@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tfm_core.runs.curves import Curves, EventReader
+from tfm_core.runs.curves import Curves, EventReader, record_of
 
 
 def line(**record) -> str:
@@ -125,3 +125,28 @@ def test_a_row_without_a_step_is_left_out(number):
     curves = Curves()
     curves.extend([{"event": "step", "step": number, "loss": 1.0}])
     assert len(curves.steps) == 0
+
+
+def test_the_gradient_of_each_layer_is_read_and_forgotten_with_its_step():
+    curves = Curves()
+    curves.extend(
+        [
+            {"event": "step", "step": 1, "loss": 1.0, "gradients": {"output": 0.5}},
+            {"event": "step", "step": 2, "loss": 1.0},
+            {"event": "step", "step": 3, "loss": 1.0, "gradients": {"output": None}},
+        ]
+    )
+    assert [(one.step, one.norms) for one in curves.gradients] == [
+        (1, {"output": 0.5}),
+        (3, {"output": math.inf}),
+    ]
+    curves.extend([{"event": "resumed", "step": 2}])
+    assert [one.step for one in curves.gradients] == [1]
+    curves.extend([{"event": "resumed", "step": -1}])
+    assert curves.gradients == ()
+
+
+@pytest.mark.parametrize("garbled", [[1, 2], {"output": -1.0}, {"output": "long"}, {"": 1.0}])
+def test_gradients_that_cannot_be_are_left_out(garbled):
+    line = json.dumps({"event": "step", "step": 1, "gradients": garbled}).encode()
+    assert record_of(line) == {"event": "step", "step": 1}

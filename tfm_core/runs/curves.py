@@ -7,6 +7,7 @@ import json
 import math
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,16 @@ def _is_words(value: object) -> bool:
     return value is None or is_text(value, _MOST_LINE)
 
 
+def _are_norms(value: object) -> bool:
+    """Say whether a value is norms by part of a model; None is one that was no number."""
+    return isinstance(value, dict) and all(
+        is_line(part, _MOST_PART) and (norm is None or is_number(norm, 0.0, 1e39))
+        for part, norm in value.items()
+    )
+
+
 _MOST_LINE = 65_536  # bytes
+_MOST_PART = 80  # letters
 _SHARE = (0.0, 1.0)
 _MEASURE = (-1e30, 1e30)  # what float32 can hold
 _CHECKS: dict[str, Callable[[object], bool]] = {
@@ -130,6 +140,7 @@ _CHECKS: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(("epoch", "loss", "learning_rate", "grad_norm"), _is_measure),
     **dict.fromkeys(("examples_per_second", "memory_bytes", "seconds"), _is_measure),
     "cpu_seconds": _is_measure,
+    "gradients": _are_norms,
     **dict.fromkeys(("start_loss", "floor", "reads_per_epoch"), _is_measure),
 }
 
@@ -140,6 +151,21 @@ _SPANS = {
     if is_valid in (_is_share, _is_measure)
 }
 """The least and the most of what is measured, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradientNorms:
+    """How long each part's gradient was at a step, by name; infinite where it was no number."""
+
+    step: int
+    norms: dict[str, float]
+
+
+def _norms(record: dict[str, Any]) -> GradientNorms:
+    told = record["gradients"].items()
+    return GradientNorms(
+        record["step"], {part: math.inf if norm is None else float(norm) for part, norm in told}
+    )
 
 
 class Series:
@@ -205,7 +231,8 @@ class Curves:
 
     ``steps`` (STEP_COLUMNS), ``validation`` and ``test`` (MEASURED_COLUMNS) are series of float32
     columns; ``started`` and ``finished`` are the records of these events, or empty; ``resumed``
-    are the steps from which the training went on after a break.
+    are the steps from which the training went on after a break; ``gradients`` the norms of each
+    part's gradient, at the few steps that tell them.
     """
 
     def __init__(self) -> None:
@@ -216,6 +243,7 @@ class Curves:
         self.started: dict[str, Any] = {}
         self.finished: dict[str, Any] = {}
         self.resumed: tuple[int, ...] = ()
+        self.gradients: tuple[GradientNorms, ...] = ()
 
     def extend(self, records: list[dict[str, Any]]) -> bool:
         """Take in what an EventReader read; say whether there was anything."""
@@ -261,7 +289,12 @@ class Curves:
 
     def _add(self, records: list[dict[str, Any]]) -> None:
         measured = [record for record in records if record["event"] == "measured"]
-        self.steps = self.steps.with_records([r for r in records if r["event"] == "step"])
+        steps = [record for record in records if record["event"] == "step"]
+        self.steps = self.steps.with_records(steps)
+        told = [_norms(record) for record in steps if "gradients" in record and "step" in record]
+        if told:
+            self._forget_gradients(told[0].step - 1)
+            self.gradients += tuple(told)
         self.validation = self.validation.with_records(
             [record for record in measured if record.get("split") == "validation"]
         )
@@ -269,10 +302,14 @@ class Curves:
             [record for record in measured if record.get("split") == "test"]
         )
 
+    def _forget_gradients(self, step: int) -> None:
+        self.gradients = tuple(one for one in self.gradients if one.step <= step)
+
     def _go_back(self, step: object) -> None:
         if not isinstance(step, int):
             return
         self.steps = self.steps.up_to(step)
+        self._forget_gradients(step)
         self.validation = self.validation.up_to(step)
         self.test = self.test.up_to(step)
         self.finished = {}

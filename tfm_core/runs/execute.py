@@ -175,7 +175,8 @@ class _Execution:
     def _take(self, event: Event, trainer: Trainer) -> bool:
         """Record an event and answer requests; False means that the run shall stop."""
         if isinstance(event, Step):
-            if keeps(event.step, self.total) or self.control.is_stepping:
+            is_kept = keeps(event.step, self.total) or bool(event.gradients)
+            if is_kept or self.control.is_stepping:
                 self.recorder.record(to_record(event) | self._times(trainer))
             self._report_progress(trainer, event.epoch)
         else:

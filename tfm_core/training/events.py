@@ -10,7 +10,8 @@ accuracies 0 to 1.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 Split = Literal["validation", "test"]
@@ -42,7 +43,11 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One batch was learned from; loss and accuracy are those of this batch, before the update."""
+    """One batch was learned from; loss and accuracy are those of this batch, before the update.
+
+    gradients: the norm of each part's gradient before clipping, by name, at the first step and
+    where the weights are measured; else empty.
+    """
 
     step: int
     epoch: float
@@ -52,6 +57,7 @@ class Step:
     grad_norm: float
     examples_per_second: float
     memory_bytes: int
+    gradients: Mapping[str, float] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +121,15 @@ def to_record(event: Event) -> dict[str, Any]:
     overflowed fp16, whose step was left out.
     """
     kind = type(event)  # the values are plain: asdict would copy each of them deeply, at each step
-    return {
+    record = {
         "event": _NAMES[kind],
         **{name: _strict(getattr(event, name)) for name in _FIELDS[kind]},
     }
+    if isinstance(event, Step):
+        del record["gradients"]  # of nearly all steps there are none
+        if event.gradients:
+            record["gradients"] = {part: _strict(norm) for part, norm in event.gradients.items()}
+    return record
 
 
 def _strict(value: Any) -> Any:

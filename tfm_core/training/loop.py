@@ -37,6 +37,7 @@ from tfm_core.training.events import (
     Started,
     Step,
 )
+from tfm_core.training.gradients import gradient_norms
 from tfm_core.training.models import mix, new_model
 from tfm_core.training.objectives import Objective, TextObjective
 from tfm_core.training.optimisation import make_optimizer
@@ -163,6 +164,9 @@ def train(trainer: Trainer) -> Iterator[Event]:
         speed = took if not speed else 0.9 * speed + 0.1 * took
         descent.update(loss)
         is_regular = step % config.validate_every == 0 or step == config.steps
+        gradients: dict[str, float] = {}
+        if step == 1 or is_regular or descent.passes(VALIDATIONS):
+            gradients = gradient_norms(trainer.model, norm, config.clip_norm or None)
         if is_regular or descent.passes(VALIDATIONS):
             measured = _measured(trainer, "validation")
             trainer.patience.update(step, measured.loss, counts=is_regular)
@@ -175,7 +179,8 @@ def train(trainer: Trainer) -> Iterator[Event]:
         if step % _MEMORY_EVERY == 0:
             memory = memory_used(trainer.device)
         epoch = step / trainer.steps_per_epoch
-        yield Step(step, epoch, loss, accuracy, rate, norm, trainer.batch_size / speed, memory)
+        pace = trainer.batch_size / speed
+        yield Step(step, epoch, loss, accuracy, rate, norm, pace, memory, gradients)
     if config.final_test:
         yield _tested(trainer)
     reason = trainer.patience.reason(step=trainer.step, total=config.steps)

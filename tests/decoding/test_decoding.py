@@ -6,7 +6,14 @@ import math
 import pytest
 import torch
 
-from tests.models.variants import SEQUENCE_FAMILIES, TGT_WORDS, text_batch, text_model
+from tests.models.variants import (
+    SEQUENCE_FAMILIES,
+    TGT_WORDS,
+    caption_batch,
+    captioner_model,
+    text_batch,
+    text_model,
+)
 from tests.training.test_loop import experiment
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.decoding import (
@@ -15,9 +22,12 @@ from tfm_core.decoding import (
     filtered_probs,
     greedy,
     greedy_steps,
+    length_penalty,
     next_logits,
     sampled_steps,
 )
+from tfm_core.models.captioner import Captioner
+from tfm_core.models.recurrent import RecurrentTranslator
 from tfm_core.training.loop import build, train
 
 LONG = 11
@@ -28,16 +38,21 @@ def last(steps):
     return found
 
 
-@pytest.fixture(scope="module", params=["decoder-only", "encoder-decoder"])
+@pytest.fixture(scope="module", params=["decoder-only", "encoder-decoder", "rnn", "captioner"])
 def model(request):
-    made = text_model(request.param).eval()
+    if request.param == "captioner":
+        made = captioner_model(text_position="sinusoidal").eval()
+    else:
+        made = text_model("recurrent" if request.param == "rnn" else request.param).eval()
     with torch.no_grad():
         made.output.weight *= 3  # an untrained model is sure of nothing
     return made
 
 
 @pytest.fixture
-def src():
+def src(model):
+    if isinstance(model, Captioner):
+        return caption_batch()[0][:1]
     return text_batch()[0][:1]
 
 
@@ -177,6 +192,8 @@ def test_what_is_never_written_is_never_drawn(model, src):
 
 
 def test_a_context_sees_only_the_last_tokens(model, src):
+    if isinstance(model, RecurrentTranslator):
+        pytest.skip("a state holds everything that was read")
     long = torch.tensor([[4, 5, 6, 7, 8, 9]])
     short = model(src, torch.tensor([[BOS, 8, 9]]))[:, -1]
     torch.testing.assert_close(next_logits(model, src, long, context=3), short)
@@ -186,12 +203,7 @@ def test_a_beam_that_drops_nothing_finds_the_best_text_of_all(model, src):
     """And so it never scores below greedy."""
     length = 2
     best = last(beam_steps(model, src, max_len=length, width=TGT_WORDS**length))[0]
-    scores = {}
-    for text in itertools.product(range(TGT_WORDS), repeat=length):
-        if EOS in text[:-1]:
-            text = (EOS,)
-        logs = model(src, torch.tensor([[BOS, *text[:-1]]]))[0].detach().double().log_softmax(-1)
-        scores[text] = sum(float(row[id]) for row, id in zip(logs, text, strict=True))
+    scores = scores_of(model, src, every_text(length))
     assert best.ids == max(scores, key=scores.get)
     assert best.score == pytest.approx(max(scores.values()), abs=1e-5)
     (plain,) = last(beam_steps(model, src, max_len=length, width=1))
@@ -231,3 +243,84 @@ def test_what_is_no_distribution_is_refused(settings, sentence):
 def test_a_beam_is_at_least_one_wide(model, src):
     with pytest.raises(ValueError, match="0 wide, but must be at least 1"):
         next(beam_steps(model, src, max_len=3, width=0))
+
+
+def test_a_forced_token_stands_at_its_place_and_moves_no_draw_before_it(model, src):
+    free = last(sampled_steps(model, src, max_len=8, seeds=[3, 5])).ids
+    forced = last(sampled_steps(model, src, max_len=8, seeds=[3, 5], forced={2: 11})).ids
+    assert torch.equal(forced[:, :2], free[:, :2])
+    assert forced[:, 2].tolist() == [11, 11]
+    given = [*free[0, :2].tolist(), 11]
+    on = last(sampled_steps(model, src, given, max_len=8, seeds=[3])).ids
+    assert torch.equal(on[0], forced[0])
+
+
+def test_every_beam_holds_a_forced_token_and_its_score_counts_it(model, src):
+    beams = last(beam_steps(model, src, max_len=3, width=4, forced={0: 11}))
+    assert {beam.ids[0] for beam in beams} == {11}
+    for beam in beams:
+        assert beam.score == pytest.approx(score_of(model, src, beam.ids), abs=1e-4)
+
+
+def test_beams_hang_together_as_a_tree(model, src):
+    before = None
+    for beams in beam_steps(model, src, max_len=9, width=5, alpha=0.7):
+        for beam in beams if before else []:
+            parent = before[beam.parent]
+            assert beam.ids == parent.ids if parent.is_done else beam.ids[:-1] == parent.ids
+        before = beams
+        for beam in beams:
+            divisor = ((5 + len(beam.ids)) / 6) ** 0.7
+            assert beam.ranking == pytest.approx(beam.score / divisor)
+            assert beam.score == pytest.approx(score_of(model, src, beam.ids), abs=1e-4)
+
+
+@pytest.mark.parametrize("alpha", [0.6, 2.0])
+def test_a_wide_beam_finds_the_best_text_under_a_length_penalty(model, src, alpha):
+    found = last(beam_steps(model, src, max_len=2, width=TGT_WORDS**2, alpha=alpha))[0]
+    scores = scores_of(model, src, every_text(2))
+    ranked = {text: score / length_penalty(len(text), alpha) for text, score in scores.items()}
+    assert found.ranking == pytest.approx(max(ranked.values()), abs=1e-5)
+    assert found.ids == max(ranked, key=ranked.get)
+
+
+def test_the_length_penalty_is_that_of_wu_and_others():
+    assert length_penalty(9, 0.0) == 1
+    assert length_penalty(1, 0.6) == 1
+    assert length_penalty(7, 0.5) == pytest.approx(math.sqrt(2))
+    with pytest.raises(ValueError, match="alpha is -1"):
+        next(
+            beam_steps(
+                text_model("decoder-only"), text_batch()[0][:1], max_len=3, width=2, alpha=-1
+            )
+        )
+
+
+def test_an_encoder_writes_all_at_once_and_says_so():
+    with pytest.raises(ValueError, match="writes all positions at once"):
+        next(beam_steps(text_model("encoder-only"), text_batch()[0][:1], max_len=3, width=2))
+
+
+def every_text(length):
+    """Every text of so many tokens, or ended before."""
+    texts = itertools.product(range(TGT_WORDS), repeat=length)
+    cut = (text[: text.index(EOS) + 1] if EOS in text else text for text in texts)
+    return list(dict.fromkeys(cut))
+
+
+def scores_of(model, src, texts):
+    """ln p of each text, one pass for all of a length."""
+    found = {}
+    for length in {len(text) for text in texts}:
+        alike = [text for text in texts if len(text) == length]
+        tgt_in = torch.tensor([[BOS, *text[:-1]] for text in alike])
+        with torch.no_grad():
+            sources = src.expand(len(alike), *src.shape[1:])
+            logs = model(sources, tgt_in).double().log_softmax(-1)
+        own = logs.gather(2, torch.tensor(alike)[..., None])[..., 0].sum(1)
+        found |= dict(zip(alike, own.tolist(), strict=True))
+    return found
+
+
+def score_of(model, src, text):
+    return scores_of(model, src, [text])[text]

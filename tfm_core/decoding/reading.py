@@ -1,0 +1,110 @@
+"""What may follow: a model that has read its source, asked again and again for the next token.
+
+The source is read once, whatever is written about it and in how many ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from tfm_core.data.vocabulary import BOS
+from tfm_core.layers.recurrent import EncodedSource
+from tfm_core.models.captioner import Captioner
+from tfm_core.models.recurrent import RecurrentTranslator, State
+from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly
+from tfm_core.sentences import StudentError
+
+Writes = DecoderOnly | EncoderDecoder | RecurrentTranslator | Captioner
+"""A model that writes word by word."""
+
+
+class NextLogits(Protocol):
+    """From what is written so far to the logits of the token that follows it."""
+
+    def __call__(self, ids: Tensor, parents: Tensor | None = None) -> Tensor:
+        """Return (N, V) for ids (N, T) behind <bos>.
+
+        parents: (N,), which row of the call before each row goes on from; None: its own. Each call
+        goes on from the one before it: its rows are rows of that one, with tokens behind them.
+        """
+
+
+def reading(model: Writes, src: Tensor, *, context: int = 0) -> NextLogits:
+    """Read a source and return what answers which token comes next.
+
+    src: (N, S) ids or pictures (N, C, H, W), one for each text, or a single one for all of them.
+    context: positions that a decoder-only model reads at most, <bos> included; 0 is no limit.
+    Raises ValueError, in a sentence, for a model that writes all at once.
+    """
+    if isinstance(model, EncoderOnly):
+        raise StudentError(
+            "An encoder writes all positions at once, so no token waits for the one before it."
+        )
+    if isinstance(model, RecurrentTranslator):
+        return _Recurrent(model, src)
+    return _whole(_decoder(model, src), context)
+
+
+@torch.no_grad()
+def next_logits(model: Writes, src: Tensor, ids: Tensor, context: int = 0) -> Tensor:
+    """Return (N, V) for the token that follows ids (N, T); a context sees only the last tokens."""
+    return reading(model, src, context=context)(ids)
+
+
+def _decoder(
+    model: DecoderOnly | EncoderDecoder | Captioner, src: Tensor
+) -> Callable[[Tensor], Tensor]:
+    """Return a function from tgt_in (N, T) to logits (N, T, V)."""
+    if isinstance(model, DecoderOnly):
+        return lambda tgt_in: model(_for_each(src, tgt_in), tgt_in)
+    memory, keep = model.encode(src)
+
+    def decode(tgt_in: Tensor) -> Tensor:
+        seen = _for_each(memory, tgt_in)
+        if isinstance(model, Captioner):
+            return model.decode(tgt_in, seen)
+        assert keep is not None
+        return model.decode(tgt_in, seen, _for_each(keep, tgt_in))
+
+    return decode
+
+
+def _whole(decode: Callable[[Tensor], Tensor], context: int) -> NextLogits:
+    """Read the whole text again for each token."""
+
+    def after(ids: Tensor, parents: Tensor | None = None) -> Tensor:
+        seen = ids[:, max(0, ids.size(1) - context + 1) :] if context else ids
+        tgt_in = torch.cat([seen.new_full((len(seen), 1), BOS), seen], 1)
+        return decode(tgt_in)[:, -1].float()
+
+    return after
+
+
+class _Recurrent:
+    """A recurrent translator: its state says all, so each token is read once."""
+
+    def __init__(self, model: RecurrentTranslator, src: Tensor) -> None:
+        self.model, self.source = model, model.encode(src)
+        self.state: State | None = None
+        self.n_read = 0
+
+    def __call__(self, ids: Tensor, parents: Tensor | None = None) -> Tensor:
+        source = EncodedSource(*(_for_each(part, ids) for part in self.source))
+        if self.state is not None and parents is not None:
+            hidden, cells = ([part[parents] for part in parts] for parts in self.state)
+            self.state = State(tuple(hidden), tuple(cells))
+        tgt_in = torch.cat([ids.new_full((len(ids), 1), BOS), ids], 1)[:, self.n_read :]
+        logits, self.state = self.model.decode(tgt_in, source, self.state)
+        self.n_read += tgt_in.size(1)
+        return logits[:, -1].float()
+
+
+def _for_each(of_source: Tensor, ids: Tensor) -> Tensor:
+    """Return what belongs to one source (1, ...) for each of N texts; (N, ...) stays."""
+    if len(of_source) == len(ids):
+        return of_source
+    return of_source.expand(len(ids), *of_source.shape[1:])

@@ -1,0 +1,1 @@
+"""Where a trained model fails: its answers to the validation set, grouped, scored, calibrated."""
