@@ -77,6 +77,11 @@ _ROWS = (
         follows_run=N_("Look inside"),
     ),
     PageFacts(
+        "knockouts", "break", "knockouts/page.py", N_("Knock-outs"),
+        ":material/power_settings_new:", shows_run=True,
+        view="pages.knockouts.link:KnockoutsView",
+    ),
+    PageFacts(
         "compare", "play", "compare/page.py", N_("Compare"), ":material/compare_arrows:",
         view="pages.compare.link:CompareView",
     ),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tfm_core import byte_cache
-from tfm_core.inspect.attention.budget import at_once
+from tfm_core.inspect.attention.budget import at_once, in_all
 from tfm_core.inspect.attention.deletion import stages_of
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
 from tfm_core.inspect.knockouts.parts import Part, heads_of, parts_of
@@ -33,6 +33,7 @@ RANDOM_ORDERS = 5
 MOST_STAGES = 24
 """Points of a pruning curve behind its first; with more heads several go at a time."""
 _BATCH = 100
+_MORE, _FEWEST = 10, 20  # a press may take a tenth of what a question over all may
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,17 @@ class Pruning:
 def n_validation(run: Run) -> int:
     """Return how many validation examples a run has. Raises ValueError."""
     return len(data_of(run.experiment).validation)
+
+
+def n_first(run: Run) -> int:
+    """Return on how many validation examples a press is answered: few where maps are large."""
+    few = in_all(run.experiment, FIRST_EXAMPLES * _MORE, least=_MORE) // _MORE
+    return min(n_validation(run), max(few, _FEWEST))
+
+
+def n_most(run: Run) -> int:
+    """Return on how many one may ask for: all, or fewer where that would take minutes."""
+    return max(n_first(run), in_all(run.experiment, n_validation(run)))
 
 
 def measured(run: Run, off: Sequence[Part], how: How, n: int) -> Score:
@@ -139,6 +151,26 @@ def pruned(
                 yield done
         curves.append(tuple(curve))
     yield Pruning(stages, curves[0], tuple(curves[1:]))
+
+
+def heads_to_spare(curves: Pruning, points: float = 0.01) -> int:
+    """Return how many heads went, in order, before accuracy had fallen by more than ``points``."""
+    return _to_spare(curves.removed, curves.ordered, points)
+
+
+def heads_to_spare_by_chance(curves: Pruning, points: float = 0.01) -> tuple[int, ...]:
+    """Return the same of each random order."""
+    return tuple(_to_spare(curves.removed, curve, points) for curve in curves.by_chance)
+
+
+def _to_spare(removed: Sequence[int], curve: Sequence[Score], points: float) -> int:
+    least = curve[0].accuracy - points
+    kept = 0
+    for count, score in zip(removed, curve, strict=True):
+        if score.accuracy < least:
+            break
+        kept = count
+    return kept
 
 
 def first_of(split: S, n: int) -> S:

@@ -65,9 +65,9 @@ class Part:
     def code(self) -> str:
         """How a link calls it, counting from 1: ``decoder.2.cross.3`` is a head."""
         layer = "" if self.layer is None else str(self.layer + 1)
-        last = "" if self.kind in ("layer", "sublayer") else self.kind
-        if self.head is not None:
-            last = str(self.head + 1)
+        last = "" if self.head is None else str(self.head + 1)
+        if self.kind not in ("head", "layer", "sublayer"):
+            last = self.kind
         return ".".join(filter(None, (self.stack, layer, self.sublayer, last)))
 
     @property
@@ -111,6 +111,17 @@ def stacks_of(experiment: Experiment) -> dict[StackName, int]:
 def heads_of(experiment: Experiment) -> tuple[Part, ...]:
     """Return the heads among the parts; a recurrent model has none."""
     return tuple(part for part in parts_of(experiment) if part.kind == "head")
+
+
+def first_to_go(experiment: Experiment) -> Part:
+    """Return a part whose loss is likely to be felt, to begin with.
+
+    That is all attention of the last decoder layer to what was read, else of the first layer to
+    itself.
+    """
+    sublayers = [part for part in parts_of(experiment) if part.kind == "sublayer"]
+    crossing = [part for part in sublayers if part.sublayer == "cross"]
+    return crossing[-1] if crossing else sublayers[0]
 
 
 def kind_of_attention(experiment: Experiment, part: Part) -> str:
@@ -178,8 +189,9 @@ def _of_stack(experiment: Experiment, stack: StackName) -> Iterator[Part]:
     assert not isinstance(model, RecurrentConfig)
     if model.has_final_norm and model.norm != "none":
         yield Part("norm", stack)
-    is_described = stack == "decoder" and isinstance(model, CaptionerConfig)
-    names = {model.position} | ({model.text_position} if is_described else set())
+    names = [model.position]
+    if stack == "decoder" and isinstance(model, CaptionerConfig):
+        names.append(model.text_position)
     if any(POSITIONS[name].is_added or POSITIONS[name].is_inside for name in names):
         yield Part("positions", stack)
     if stack == "decoder" and getattr(model, "causality", "causal") == "causal":
