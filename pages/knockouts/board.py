@@ -39,7 +39,7 @@ def board(run: Run, off: Sequence[Part], worth: Worth) -> None:
     rows = [_layer_row(parts, *place, cell) for place in _layers(parts)]
     rest = [part for part in parts if part.layer is None]
     if rest:
-        rows.append(Row(_("Model") if rows else "", _whole_groups(rest, cell)))
+        rows.append(Row(_("Model"), _whole_groups(rest, cell)))
     knock_board(rows, on_pick=state.switch, key=f"knockouts-board-{run.id}")
 
 

@@ -90,13 +90,16 @@ def _both(run: Run, off: Sequence[Part], asked: Asked) -> tuple[Example, Example
 def _chosen(
     run: Run, off: Sequence[Part], kinds: dict[str, list[str]], n_heads: int
 ) -> tuple[str, int, int]:
-    """Choose the attention that is shown: that of the newest part that is off, else the last."""
+    """Choose the attention that is shown, at first of the layer behind what went off last.
+
+    What is off still attends as before; what lies behind it reads something else.
+    """
     newest = next((p for p in reversed(off) if kind_of_attention(run.experiment, p)), None)
     first_kind = list(kinds)[-1]
     first_layer = len(kinds[first_kind]) - 1
     if newest is not None:
         first_kind = kind_of_attention(run.experiment, newest)
-        first_layer = newest.layer or 0
+        first_layer = 0 if newest.layer is None else newest.layer + 1
     mark = f"{run.id}-{'' if newest is None else newest.code}"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = first_kind
@@ -125,7 +128,7 @@ def _chosen(
             head = st.segmented_control(
                 _("Head"),
                 [MEAN, *range(n_heads)],
-                default=MEAN if newest is None or newest.head is None else newest.head,
+                default=MEAN,
                 format_func=lambda i: _("Mean") if i == MEAN else str(i + 1),
                 required=True,
                 key=f"knockouts-head-{mark}",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.i18n import _
 from pages.knockouts import outcome, state
@@ -23,11 +24,10 @@ def has_heads(run: Run) -> bool:
     return bool(heads_of(run.experiment))
 
 
-def measured_heads(run: Run, asked: Asked) -> dict[Part, Importance]:
-    """Return what each head is worth, with a bar while that is measured; kept afterwards."""
+def measured_heads(run: Run, asked: Asked, place: DeltaGenerator) -> dict[Part, Importance]:
+    """Return what each head is worth, with a bar in its place while that is measured."""
     heads = heads_of(run.experiment)
     found: dict[Part, Importance] = {}
-    place = st.empty()
     for done, each in enumerate(measure.importances(run, asked.how, asked.n), 1):
         found[each.part] = each
         words = _("Head {done} of {all}, on {n} examples …")
@@ -73,7 +73,7 @@ def offer(run: Run, asked: Asked, *, is_measured: bool) -> None:
         st.caption(_("Numbers are heads; “skip” is a residual connection."), width="content")
 
 
-def table(run: Run, asked: Asked, worth: Mapping[Part, Importance]) -> None:
+def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Importance]) -> None:
     """Show every head in a row, the one that is missed most first, beside its gradient."""
     if not has_heads(run):
         st.info(_("There are no heads in a recurrent network; switch off what it has above."))
@@ -82,6 +82,7 @@ def table(run: Run, asked: Asked, worth: Mapping[Part, Importance]) -> None:
         st.info(_("Press “Measure every head” first: it takes one measurement a head."))
         return
     slopes = measure.gradient_importances(run, asked.n)
+    steepest = max(slopes.values()) or 1.0
     ordered = sorted(worth.values(), key=lambda each: -each.rise)
     rows = [
         {
@@ -92,7 +93,7 @@ def table(run: Run, asked: Asked, worth: Mapping[Part, Importance]) -> None:
             "rise": each.rise,
             "loss": each.score.loss,
             "accuracy": each.score.accuracy,
-            "gradient": slopes[each.part],
+            "gradient": slopes[each.part] / steepest,
         }
         for each in ordered
     ]
@@ -116,14 +117,17 @@ def table(run: Run, asked: Asked, worth: Mapping[Part, Importance]) -> None:
             ),
             "loss": st.column_config.NumberColumn(_("Loss without it"), format="%.4f"),
             "accuracy": st.column_config.NumberColumn(_("Right without it"), format="percent"),
-            "gradient": st.column_config.NumberColumn(
+            "gradient": st.column_config.ProgressColumn(
                 _("By its gradient"),
-                format="%.4f",
+                format="percent",
+                min_value=0,
+                max_value=1,
                 help=_(
                     "The mean of |∂L/∂ξ| over the same examples, ξ multiplying what the head hands "
-                    "on (Michel et al. 2019, Eq. 3): all heads in one backward pass, a straight "
-                    "line's guess. Where a head is missed little because others step in, or much "
-                    "because zeros are far from what it says, the two orders differ."
+                    "on (Michel et al. 2019, Eq. 3), as a share of the largest: all heads in one "
+                    "backward pass, a straight line's guess. Where a head is missed little "
+                    "because others step in, or much because zeros are far from what it says, "
+                    "the two orders differ."
                 ),
             ),
         },
@@ -134,19 +138,20 @@ def table(run: Run, asked: Asked, worth: Mapping[Part, Importance]) -> None:
     )
     how = _("zero in its place") if asked.how == "zero" else _("its mean in its place")
     st.caption(words.format(how=how, n=f"{asked.n:,}"))
-    _chosen(run, [each.part for each in ordered])
+    _chosen(run, [each.part for each in ordered], off)
 
 
-def _chosen(run: Run, parts: list[Part]) -> None:
+def _chosen(run: Run, parts: list[Part], off: Sequence[Part]) -> None:
     """Lead from a chosen row to its head, and switch it off by one press."""
     chosen = st.session_state[_TABLE].selection.rows
     part = parts[chosen[0]] if chosen and chosen[0] < len(parts) else parts[0]
+    words = _("Switch on again: {part}") if part in off else _("Switch off: {part}")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            _("Switch {part}").format(part=_(name_of(part))),
+            words.format(part=_(name_of(part))),
             icon=":material/power_settings_new:",
             key="knockouts-switch",
-            help=_("Off, or on again. Choose another head by its row in the table."),
+            help=_("Choose another head by its row in the table."),
             on_click=state.switch,
             args=(part.code,),
         )

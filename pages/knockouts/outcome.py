@@ -14,7 +14,14 @@ from pages.ui import page_table, show
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.measure import How, Score
-from tfm_core.inspect.knockouts.parts import HAS_MEAN, KINDS, Part, kind_of_attention, name_of
+from tfm_core.inspect.knockouts.parts import (
+    HAS_MEAN,
+    KINDS,
+    WITHOUT_CONTEXT,
+    Part,
+    kind_of_attention,
+    name_of,
+)
 from tfm_core.runs.run import Run
 
 MOST_CHIPS = 12
@@ -52,7 +59,7 @@ def outcome(run: Run, off: Sequence[Part], asked: Asked) -> None:
             which=which.format(n=count),
             all=f"{measure.n_validation(run):,}",
             step=f"{model_of(run)[1]:,}",
-            accuracy=show.percent(before.accuracy),
+            accuracy=show.percent(before.accuracy).replace(" ", "\u00a0"),
             loss=f"{before.loss:.4f}",
         )
     )
@@ -125,7 +132,8 @@ def last_in_words(run: Run, off: Sequence[Part], asked: Asked) -> None:
     if not off:
         return
     part = off[-1]
-    words = _(KINDS[part.kind])
+    is_recurrent = part.kind == "sublayer" and part.layer is None
+    words = _(WITHOUT_CONTEXT if is_recurrent else KINDS[part.kind])
     if asked.how == "mean" and part.kind in HAS_MEAN:
         words = _("What it hands on is replaced by its mean over these {n} examples.").format(
             n=f"{asked.n:,}"

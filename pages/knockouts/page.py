@@ -39,31 +39,34 @@ def _draw(run: Run) -> None:
     asked = _controls(run, probe)
     question = (run.id, asked.how, asked.n)
     left, right = st.columns([13, 9], gap="medium")
+    is_next = run.meta.recorded and not asked.is_all and heads.has_heads(run)
     with left:
-        worth = heads.measured_heads(run, asked) if state.heads_asked(question) else {}
+        worth = heads.measured_heads(run, asked, st.empty()) if state.heads_asked(question) else {}
         board.board(run, off, worth)
-        heads.offer(run, asked, is_measured=bool(worth))
+        bar = st.empty()
+        if worth or not is_next:
+            heads.offer(run, asked, is_measured=bool(worth))
     with right:
         outcome.outcome(run, off, asked)
         example.answers(run, off, asked)
     view = view_link.choice(_("Look closer"), VIEW, is_labelled=False)
     if view == "heads":
-        heads.table(run, asked, worth)
+        heads.table(run, off, asked, worth)
     elif view == "pruning":
         pruning.pruning(run, asked)
     else:
         example.attention(run, off, asked)
     recorded.note(run, key="knockouts")
-    if run.meta.recorded and not worth and not asked.is_all and heads.has_heads(run):
-        state.ask_heads(question)  # what stands above is seen meanwhile
-        heads.measured_heads(run, asked)
+    if is_next and not worth:  # what stands above is seen meanwhile
+        heads.measured_heads(run, asked, bar)
+        state.ask_heads(question)
         draw_anew()
 
 
 def _controls(run: Run, probe: Probe) -> Asked:
     """Choose how parts are switched off, on how many examples that is measured, and the example."""
     n_first, n_most = measure.n_first(run), measure.n_most(run)
-    count = len(probe.attended)
+    count = len(probe.items)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         problem = view_link.receive(EXAMPLE)
         st.session_state[EXAMPLE.key] = min(int(st.session_state[EXAMPLE.key]), count - 1)
@@ -101,14 +104,14 @@ def _example(run: Run, probe: Probe) -> int:
     if probe.images is None:
         return st.selectbox(
             _("Example"),
-            range(len(probe.attended)),
+            range(len(probe.items)),
             format_func=lambda i: example_name(run.experiment, probe.items[i], i + 1),
             key=EXAMPLE.key,
             label_visibility="collapsed",
             width=360,
         )
     index = int(st.session_state[EXAMPLE.key])
-    pictures = zip(probe.images, probe.attended, strict=False)
+    pictures = zip(probe.images, probe.items, strict=True)
     thumbnails(
         [
             Thumbnail(picture, example_name(run.experiment, item, number))

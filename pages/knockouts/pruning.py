@@ -82,16 +82,18 @@ def _words(curves: Pruning) -> str:
     kept = measure.heads_to_spare(curves)
     words = _(
         "Of {n} heads, {kept} could go in order of importance before accuracy fell by a point "
-        "below {accuracy}; in {orders} random orders {low} to {high}. Measured on {examples} "
+        "below {accuracy}; in {orders} random orders {by_chance}. Measured on {examples} "
         "examples; the order is of each head alone, taken once with all others there."
     )
-    by_chance = measure.heads_to_spare_by_chance(curves)
+    by_chance = sorted(set(measure.heads_to_spare_by_chance(curves)))
+    span = _("{low} to {high}").format(low=by_chance[0], high=by_chance[-1])
+    if len(by_chance) == 1:
+        span = str(by_chance[0])
     return words.format(
         n=n,
         kept=kept,
         accuracy=show.percent(first.accuracy),
         orders=len(curves.by_chance),
-        low=min(by_chance),
-        high=max(by_chance),
+        by_chance=span,
         examples=f"{first.n:,}",
     )

@@ -43,6 +43,8 @@ KINDS: dict[str, str] = {  # what switching it off does
     "start": N_("The decoder begins with a state of zeros, without a summary of the source."),
     "backward": N_("The encoder reads from left to right alone."),
 }
+WITHOUT_CONTEXT = N_("What was read is looked at no more: the decoder goes on by its own state.")
+"""What a recurrent network does without its attention."""
 HAS_MEAN = frozenset({"head", "sublayer", "layer", "positions", "start"})
 """Kinds that hand on a vector, of which a mean can be taken; the others are there or are not."""
 
