@@ -19,7 +19,9 @@ from pages.attention.selection_link import Example, Selection, SnapshotStep
 from pages.before.link import BeforeView
 from pages.by_hand.link import ByHandView
 from pages.compare.link import CompareView
+from pages.draw.link import DrawView
 from pages.encoders.link import EncodersView
+from pages.experiments.link import ExperimentsView
 from pages.gpt.link import GptView
 from pages.knockouts.link import KnockoutsView
 from pages.masks.link import MasksView
@@ -58,6 +60,7 @@ NOTATIONS = {
     ),
     "cell": st.none() | st.tuples(POSITION, POSITION),
     "pin": st.none() | st.tuples(st.sampled_from("qk"), POSITION),
+    "digit": st.sampled_from(["0", "9", "picture-eJw"]),
     "own": st.sampled_from(["", "picture-eJw", "test-7", "validation-13"]),
 }
 
@@ -162,8 +165,10 @@ SHOWN: list[tuple[str, Any, Query]] = [
         ),
         KOREAN,
     ),
+    ("experiments", ExperimentsView("no-positions"), {}),
     ("positions", PositionsView("rotary"), {}),
     ("before", BeforeView("length"), {}),
+    ("draw", DrawView("7"), DIGITS),
     ("encoders", EncodersView("blanks"), {}),
     ("gpt", GptView("train"), {}),
     ("practice", PracticeView("split"), {}),

@@ -31,6 +31,9 @@ EXPERIMENTS = {
     "encoder-decoder, one norm": text_experiment(shared_norm=True),
     "encoder-only": text_experiment("encoder-only", window=2),
     "decoder-only": text_experiment("decoder-only"),
+    "decoder-only, mistaken": text_experiment(
+        "decoder-only", residual="from-normed", norm_first=True, causality="transposed"
+    ),
     "vit": vit_experiment(),
     "vit with CLS": vit_experiment("cls"),
     "captioner": _captioner(),
@@ -130,6 +133,9 @@ def test_nothing_is_offered_that_the_model_does_not_have() -> None:
     assert "positions" not in kinds
     assert not heads_of(EXPERIMENTS["recurrent"])
     assert "mask" not in {part.kind for part in parts_of(EXPERIMENTS["vit"])}
+    bare = text_experiment("decoder-only", residual="none", norm="none", causality="none")
+    kinds = {part.kind for part in parts_of(bare)}
+    assert kinds == {"head", "sublayer", "layer", "positions"}
 
 
 def test_a_head_that_nothing_reads_can_go_and_its_neighbour_cannot() -> None:

@@ -21,7 +21,9 @@ from tfm_core.config import (
 )
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.sentences import N_, Sentence
+from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.residuals import RESIDUALS
 
 StackName = Literal["encoder", "decoder"]
 Kind = Literal[
@@ -179,9 +181,9 @@ def _of_layer(
             heads = range(model.n_heads)
             yield from (Part("head", stack, layer, sublayer, head) for head in heads)
         yield Part("sublayer", stack, layer, sublayer)
-        if getattr(model, "residual", "") != "none":
+        if RESIDUALS[model.residual].has_sum:
             yield Part("residual", stack, layer, sublayer)
-        if model.norm != "none":
+        if model.has_norms:
             yield Part("norm", stack, layer, sublayer)
     yield Part("layer", stack, layer)
 
@@ -189,17 +191,26 @@ def _of_layer(
 def _of_stack(experiment: Experiment, stack: StackName) -> Iterator[Part]:
     model = experiment.model
     assert not isinstance(model, RecurrentConfig)
-    if model.has_final_norm and model.norm != "none":
+    if model.has_final_norm:
         yield Part("norm", stack)
     names = [model.position]
     if stack == "decoder" and isinstance(model, CaptionerConfig):
         names.append(model.text_position)
     if any(POSITIONS[name].is_added or POSITIONS[name].is_inside for name in names):
         yield Part("positions", stack)
-    if stack == "decoder" and getattr(model, "causality", "causal") == "causal":
+    if stack == "decoder" and _hides_some_order(experiment):
         yield Part("mask", stack, None, "self")
     if isinstance(model, EncoderDecoderConfig | EncoderOnlyConfig):
         yield Part("mask", stack, None, "self" if stack == "encoder" else "cross")
+
+
+def _hides_some_order(experiment: Experiment) -> bool:
+    """Return whether a decoder's mask hides anything but padding."""
+    model = experiment.model
+    if not isinstance(model, EncoderDecoderConfig | DecoderOnlyConfig):
+        return True
+    chosen = CAUSALITIES[model.causality]
+    return not (chosen.sees_past and chosen.sees_future)
 
 
 def _recurrent(model: RecurrentConfig) -> Iterator[Part]:
