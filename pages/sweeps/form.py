@@ -114,15 +114,21 @@ def _numbers(one: Setting, base: Experiment, known: Dimension | None, key: str) 
             )
             return Choices(one.path, _read_all(text, one))
         likely = default if isinstance(default, Range) else _usual_range(one, base)
-        low = st.text_input(_("from"), _typed(likely.low), key=f"{key}-low", width=90)
-        high = st.text_input(_("to"), _typed(likely.high), key=f"{key}-high", width=90)
+        low = st.text_input(
+            _("from :gray[{setting}]").format(setting=label), _typed(likely.low),
+            key=f"{key}-low", width=130,
+        )  # fmt: skip
+        high = st.text_input(
+            _("to :gray[{setting}]").format(setting=label), _typed(likely.high),
+            key=f"{key}-high", width=130,
+        )  # fmt: skip
         is_log = st.toggle(
-            _("log"), likely.is_log, key=f"{key}-log",
+            _("log :gray[{setting}]").format(setting=label), likely.is_log, key=f"{key}-log",
             help=_("Each factor of ten gets the same share: right for learning rates."),
         )  # fmt: skip
         points = st.number_input(
-            _("points in a grid"), 2, space.MOST_VALUES, likely.points, key=f"{key}-points",
-            width=110,
+            _("points in a grid :gray[{setting}]").format(setting=label), 2, space.MOST_VALUES,
+            likely.points, key=f"{key}-points", width=130,
         )  # fmt: skip
     is_whole = one.kind == "int"
     return Range(
