@@ -51,6 +51,7 @@ WAY = (
             "encoders": N_("Judge a sentence, fill in blanks: models that read."),
             "gpt": N_("One token after the other: models that write."),
             "captions": N_("A picture goes in, a sentence comes out."),
+            "knockouts": N_("A head, a layer, the mask switched off: what is lost?"),
         },
     ),
     Stretch(

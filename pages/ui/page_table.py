@@ -81,6 +81,11 @@ _ROWS = (
         shows_run=True, view="pages.draw.link:DrawView",
     ),
     PageFacts(
+        "knockouts", "break", "knockouts/page.py", N_("Knock-outs"),
+        ":material/power_settings_new:", shows_run=True,
+        view="pages.knockouts.link:KnockoutsView",
+    ),
+    PageFacts(
         "experiments", "break", "experiments/page.py", N_("Experiments"), ":material/science:",
         view="pages.experiments.link:ExperimentsView",
     ),
