@@ -14,12 +14,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tfm_core.config import Experiment, from_query, to_query
-from tfm_core.config.advice import advice, advice_on
+from tfm_core.config.advice import advice_on
+from tfm_core.facts.advised import advised
 from tfm_core.runs import Run, RunStore, fits, settings
 from tfm_core.runs.failures import refusal
 from tfm_core.runs.figures import figures, summary
@@ -92,6 +94,9 @@ def _parser() -> argparse.ArgumentParser:
     kinds.add_argument(
         "--onnx", action="store_true", help="the model's forward pass as ONNX in place of the zip"
     )
+    kinds.add_argument(
+        "--data", action="store_true", help="the set of your own that it learned from goes along"
+    )
     take.set_defaults(command=_export)
 
     bring = commands.add_parser("import", help="make a run of a zip that export has written")
@@ -128,7 +133,7 @@ def _train(options: argparse.Namespace) -> int:
     _check_device(options.device)
     fits.check(experiment, options.device)
     if not options.quiet:
-        for said in advice(experiment.training):
+        for said in advised(experiment):
             print(said.sentence, file=sys.stderr)
         if (slow := advice_on(options.device, experiment.training)) is not None:
             print(slow, file=sys.stderr)
@@ -250,7 +255,8 @@ def _export(options: argparse.Namespace) -> int:
     from tfm_core.runs.atomic import write_bytes
 
     run = RunStore().get(options.id)
-    make, name = bundle.bundle, bundle.file_name(run)
+    make: Callable[[Run], bytes] = partial(bundle.bundle, with_set=options.data)
+    name = bundle.file_name(run)
     if options.tensorboard:
         make, name = tensorboard.bundle, tensorboard.file_name(run)
     elif options.onnx:

@@ -19,8 +19,11 @@ from pages.attention.selection_link import Example, Selection, SnapshotStep
 from pages.before.link import BeforeView
 from pages.by_hand.link import ByHandView
 from pages.compare.link import CompareView
+from pages.draw.link import DrawView
 from pages.encoders.link import EncodersView
+from pages.experiments.link import ExperimentsView
 from pages.gpt.link import GptView
+from pages.knockouts.link import KnockoutsView
 from pages.masks.link import MasksView
 from pages.own_data.link import OwnDataView
 from pages.positions.link import PositionsView
@@ -49,12 +52,15 @@ FITTING = {  # a run says which there are
     }
 }
 POSITION = st.integers(0, selection_link.MAX_TOKENS - 1)
+CODES = ["encoder.1.self.2", "decoder.2.ff.norm", "decoder.positions", "decoder.3"]
 NOTATIONS = {
+    "off": st.none() | st.lists(st.sampled_from(CODES), unique=True).map(tuple),
     "runs": st.lists(st.sampled_from(["recorded-digits", "a1B2c3D4", "x_-" * 3]), unique=True).map(
         tuple
     ),
     "cell": st.none() | st.tuples(POSITION, POSITION),
     "pin": st.none() | st.tuples(st.sampled_from("qk"), POSITION),
+    "digit": st.sampled_from(["0", "9", "picture-eJw"]),
     "own": st.sampled_from(["", "picture-eJw", "test-7", "validation-13"]),
 }
 
@@ -151,8 +157,18 @@ SHOWN: list[tuple[str, Any, Query]] = [
         ),
         {},
     ),
+    (
+        "knockouts",
+        KnockoutsView(
+            off=("decoder.3.cross.4", "encoder.positions"), how="mean", all=True, example=1,
+            view="pruning", drawn="loss",
+        ),
+        KOREAN,
+    ),
+    ("experiments", ExperimentsView("no-positions"), {}),
     ("positions", PositionsView("rotary"), {}),
     ("before", BeforeView("length"), {}),
+    ("draw", DrawView("7"), DIGITS),
     ("encoders", EncodersView("blanks"), {}),
     ("gpt", GptView("train"), {}),
     ("practice", PracticeView("split"), {}),
