@@ -43,7 +43,6 @@ def test_recorded_runs_show_an_experiment_at_once(recorded: None) -> None:
 LAST_OF_THEMES = [known[-1].name for known in by_theme(DEMONSTRATIONS).values()]
 
 
-@pytest.mark.parametrize("name", LAST_OF_THEMES)
 def test_cold_it_shows_that_curves_can_look_perfect_and_sentences_be_wrong(recorded: None) -> None:
     app = opened_at(PAGE)
     assert not app.exception
@@ -56,6 +55,7 @@ def test_cold_it_shows_that_curves_can_look_perfect_and_sentences_be_wrong(recor
     assert answers["no causal mask"].str.startswith("✗").all()
 
 
+@pytest.mark.parametrize("name", LAST_OF_THEMES)
 def test_an_experiment_opens_untrained_and_says_what_to_expect(store: RunStore, name: str) -> None:
     app = opened_at(PAGE, experiment=name)
     assert not app.exception
