@@ -21,6 +21,7 @@ from pages.by_hand.link import ByHandView
 from pages.compare.link import CompareView
 from pages.draw.link import DrawView
 from pages.encoders.link import EncodersView
+from pages.experiments.link import ExperimentsView
 from pages.gpt.link import GptView
 from pages.masks.link import MasksView
 from pages.own_data.link import OwnDataView
@@ -153,6 +154,7 @@ SHOWN: list[tuple[str, Any, Query]] = [
         ),
         {},
     ),
+    ("experiments", ExperimentsView("no-positions"), {}),
     ("positions", PositionsView("rotary"), {}),
     ("before", BeforeView("length"), {}),
     ("draw", DrawView("7"), DIGITS),
