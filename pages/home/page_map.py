@@ -57,6 +57,7 @@ WAY = (
         N_("Use it, and break it"),
         {
             "draw": N_("Your digit, read at every stroke and at every time of a training."),
+            "find-the-bug": N_("One of two runs hides a mistake: measure it, name it, read it."),
         },
     ),
     Stretch(

@@ -105,8 +105,8 @@ _BUGS = (
         changes={"model.scale": "none"},
         probe="attention",
         means=N_(
-            "Scores were √d_head times too large: the softmax put nearly all on one key, and hardly "
-            "any gradient came through it."
+            "Scores were √d_head times too large: the softmax put nearly all on one key, and "
+            "hardly any gradient came through it."
         ),
     ),
     Bug(

@@ -183,7 +183,9 @@ def growth(subject: Subject) -> tuple[Row, ...]:
     }
     with _outputs(blocks) as sizes, torch.no_grad():
         model(src, tgt[:, :-1])
-    return tuple(Row(N_("size of a vector behind {part}", part=name), sizes[name]) for name in sizes)
+    return tuple(
+        Row(N_("size of a vector behind {part}", part=name), sizes[name]) for name in sizes
+    )
 
 
 def running(subject: Subject) -> tuple[Row, ...]:

@@ -1,4 +1,4 @@
-"""A round: a healthy run, its twin, what probes say of both, a guess, and the mistake in the code."""
+"""A round: a healthy run and its twin, what probes say of both, a guess, and the code."""
 
 from __future__ import annotations
 
