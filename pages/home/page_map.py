@@ -51,12 +51,14 @@ WAY = (
             "encoders": N_("Judge a sentence, fill in blanks: models that read."),
             "gpt": N_("One token after the other: models that write."),
             "captions": N_("A picture goes in, a sentence comes out."),
+            "knockouts": N_("A head, a layer, the mask switched off: what is lost?"),
         },
     ),
     Stretch(
         N_("Use it, and break it"),
         {
             "draw": N_("Your digit, read at every stroke and at every time of a training."),
+            "mistakes": N_("Which errors, where, and how sure it was of them."),
             "find-the-bug": N_("One of two runs hides a mistake: measure it, name it, read it."),
         },
     ),
