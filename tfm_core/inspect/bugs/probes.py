@@ -135,7 +135,7 @@ def gradients(subject: Subject) -> tuple[Row, ...]:
         training.label_smoothing,
         loss_input=training.loss_input,
     )
-    metrics.loss.backward()
+    metrics.loss.backward()  # type: ignore[no-untyped-call]
     norms = gradient_norms(model, 0.0, None)
     model.zero_grad(set_to_none=True)
     torch.set_num_threads(1)
