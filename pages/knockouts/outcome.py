@@ -63,6 +63,9 @@ def outcome(run: Run, off: Sequence[Part], asked: Asked) -> None:
             loss=f"{before.loss:.4f}",
         )
     )
+    both = measure.together(run, off, asked.how, asked.n)
+    if both is not None:
+        st.caption(_(measure.in_words(*both)))
 
 
 def _figures(run: Run, before: Score, after: Score) -> None:
