@@ -58,6 +58,7 @@ WAY = (
         N_("Use it, and break it"),
         {
             "draw": N_("Your digit, read at every stroke and at every time of a training."),
+            "mistakes": N_("Which errors, where, and how sure it was of them."),
         },
     ),
     Stretch(

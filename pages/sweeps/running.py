@@ -102,9 +102,9 @@ def _head(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
         st.markdown(
             _BADGES[plan.state].format(words=_(actions.STATES[plan.state])), width="content"
         )
-        st.caption(_far(plan, spent), width="stretch")
         if actions.may_change(plan):
-            _buttons(sweep, plan)
+            _buttons(sweep, plan)  # not at the right edge, where the table below has its tools
+        st.caption(_far(plan, spent), width="stretch")
     trouble = runs_access.sweeps().trouble(sweep.id)
     with st.container():
         if trouble is not None and plan.state in ("active", "stopping"):

@@ -202,7 +202,7 @@ OFFERS: tuple[Offer, ...] = (
     ),
     Offer(
         "tensorboard",
-        N_("Event files for TensorBoard"),
+        N_("TensorBoard events"),
         N_("Curves, settings and heads: unpack it and say `tensorboard --logdir .`"),
         ":material/query_stats:",
         "application/zip",

@@ -226,6 +226,7 @@ ELSEWHERE = {  # tests/pages opens these, with what they need
     ("attention", "text"),
     ("attention", "own"),
     ("compare", "bands"),
+    *(("mistakes", field) for field in ("step", "show", "by", "order", "cell")),
     ("sweeps", "sweep"),
 }
 
