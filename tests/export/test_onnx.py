@@ -71,7 +71,7 @@ TEXT_CASES = [
     )
 ]
 TEXT_CASES += [
-    ("encoder-decoder", {"residual": "none", "scale": "none", "causality": "transposed"}),
+    ("encoder-decoder", {"residual": "none", "scale": "none", "causality": "none"}),
     ("decoder-only", {"residual": "from-normed", "scale": "sqrt-d-model", "causality": "none"}),
 ]
 RECURRENT_CASES = [

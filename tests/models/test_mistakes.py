@@ -115,7 +115,7 @@ def test_without_norms_none_stands_behind_the_last_block_either():
 
 
 def test_who_writes_nothing_has_no_causal_mask_to_leave_out():
-    with pytest.raises(ConfigError, match="There is no setting called model.causality"):
+    with pytest.raises(ConfigError, match=r"There is no setting called model\.causality"):
         Experiment.parse(
             {"model": {"family": "encoder-only", "causality": "none"}, "task": {"name": "sort"}}
         )
