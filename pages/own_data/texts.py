@@ -182,8 +182,7 @@ def _keep(report: Report) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         name = st.text_input(
             _("Name of the set"),
-            report.name[:MOST_NAME],
-            key=state.upload_key(f"name-{report.kind}"),
+            key=state.name_key(report.kind, report.name[:MOST_NAME]),
             max_chars=MOST_NAME,
             width=320,
         )

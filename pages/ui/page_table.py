@@ -81,6 +81,19 @@ _ROWS = (
         shows_run=True, view="pages.draw.link:DrawView",
     ),
     PageFacts(
+        "mistakes", "try", "mistakes/page.py", N_("Where it fails"), ":material/troubleshoot:",
+        shows_run=True, view="pages.mistakes.link:MistakesView",
+    ),
+    PageFacts(
+        "knockouts", "break", "knockouts/page.py", N_("Knock-outs"),
+        ":material/power_settings_new:", shows_run=True,
+        view="pages.knockouts.link:KnockoutsView",
+    ),
+    PageFacts(
+        "experiments", "break", "experiments/page.py", N_("Experiments"), ":material/science:",
+        view="pages.experiments.link:ExperimentsView",
+    ),
+    PageFacts(
         "compare", "play", "compare/page.py", N_("Compare"), ":material/compare_arrows:",
         view="pages.compare.link:CompareView",
     ),

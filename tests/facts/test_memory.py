@@ -44,7 +44,6 @@ SETTINGS = [
     {"norm_first": False},
     {"norm": "rmsnorm"},
     {"norm": "none"},
-    {"norm": "none", "residual": "none"},
     {"residual": "none"},
     {"residual": "none", "norm_first": False, "dropout": 0.1},
     {"residual": "from-normed"},

@@ -21,7 +21,9 @@ from pages.by_hand.link import ByHandView
 from pages.compare.link import CompareView
 from pages.draw.link import DrawView
 from pages.encoders.link import EncodersView
+from pages.experiments.link import ExperimentsView
 from pages.gpt.link import GptView
+from pages.knockouts.link import KnockoutsView
 from pages.masks.link import MasksView
 from pages.own_data.link import OwnDataView
 from pages.positions.link import PositionsView
@@ -50,7 +52,9 @@ FITTING = {  # a run says which there are
     }
 }
 POSITION = st.integers(0, selection_link.MAX_TOKENS - 1)
+CODES = ["encoder.1.self.2", "decoder.2.ff.norm", "decoder.positions", "decoder.3"]
 NOTATIONS = {
+    "off": st.none() | st.lists(st.sampled_from(CODES), unique=True).map(tuple),
     "runs": st.lists(st.sampled_from(["recorded-digits", "a1B2c3D4", "x_-" * 3]), unique=True).map(
         tuple
     ),
@@ -153,6 +157,15 @@ SHOWN: list[tuple[str, Any, Query]] = [
         ),
         {},
     ),
+    (
+        "knockouts",
+        KnockoutsView(
+            off=("decoder.3.cross.4", "encoder.positions"), how="mean", all=True, example=1,
+            view="pruning", drawn="loss",
+        ),
+        KOREAN,
+    ),
+    ("experiments", ExperimentsView("no-positions"), {}),
     ("positions", PositionsView("rotary"), {}),
     ("before", BeforeView("length"), {}),
     ("draw", DrawView("7"), DIGITS),
@@ -213,6 +226,7 @@ ELSEWHERE = {  # tests/pages opens these, with what they need
     ("attention", "text"),
     ("attention", "own"),
     ("compare", "bands"),
+    *(("mistakes", field) for field in ("step", "show", "by", "order", "cell")),
     ("sweeps", "sweep"),
 }
 

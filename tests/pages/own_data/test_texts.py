@@ -164,3 +164,15 @@ def test_a_kept_text_takes_the_place_of_the_pasted_one_in_the_form(store: RunSto
     assert "corpus-text" not in {area.key for area in app.text_area}
     app.selectbox(key=f"own-set-{own.id}").set_value("").run()
     assert "corpus-text" in {area.key for area in app.text_area}
+
+
+def test_the_proposed_name_follows_the_file_and_a_typed_one_stays(store: RunStore) -> None:
+    app = opened_at(PAGE, token=TOKEN, kind="pairs")
+    app.file_uploader(key="own-data-file-pairs-0").upload("german.csv", PAIRS.encode()).run()
+    name = "own-data-name-pairs-0"
+    assert app.text_input(key=name).value == "german"
+    app.text_input(key=name).set_value("Mine").run()
+    app.segmented_control(key="own-data-unit-pairs").set_value("characters").run()
+    assert app.text_input(key=name).value == "Mine"
+    app.file_uploader(key="own-data-file-pairs-0").upload("dutch.csv", PAIRS.encode()).run()
+    assert app.text_input(key=name).value == "dutch"
