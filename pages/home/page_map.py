@@ -59,6 +59,7 @@ WAY = (
         {
             "draw": N_("Your digit, read at every stroke and at every time of a training."),
             "mistakes": N_("Which errors, where, and how sure it was of them."),
+            "find-the-bug": N_("One of two runs hides a mistake: measure it, name it, read it."),
         },
     ),
     Stretch(

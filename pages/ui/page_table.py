@@ -94,6 +94,10 @@ _ROWS = (
         view="pages.experiments.link:ExperimentsView",
     ),
     PageFacts(
+        "find-the-bug", "break", "find_the_bug/page.py", N_("Find the bug"),
+        ":material/bug_report:", view="pages.find_the_bug.link:FindTheBugView",
+    ),
+    PageFacts(
         "compare", "play", "compare/page.py", N_("Compare"), ":material/compare_arrows:",
         view="pages.compare.link:CompareView",
     ),

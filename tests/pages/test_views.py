@@ -22,6 +22,7 @@ from pages.compare.link import CompareView
 from pages.draw.link import DrawView
 from pages.encoders.link import EncodersView
 from pages.experiments.link import ExperimentsView
+from pages.find_the_bug.link import FindTheBugView
 from pages.gpt.link import GptView
 from pages.knockouts.link import KnockoutsView
 from pages.masks.link import MasksView
@@ -60,6 +61,7 @@ NOTATIONS = {
     ),
     "cell": st.none() | st.tuples(POSITION, POSITION),
     "pin": st.none() | st.tuples(st.sampled_from("qk"), POSITION),
+    "pair": st.sampled_from([("recorded-many-heads", "recorded-one-head"), ("a1B2", "c_3-D")]),
     "digit": st.sampled_from(["0", "9", "picture-eJw"]),
     "own": st.sampled_from(["", "picture-eJw", "test-7", "validation-13"]),
 }
@@ -170,6 +172,7 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("before", BeforeView("length"), {}),
     ("draw", DrawView("7"), DIGITS),
     ("encoders", EncodersView("blanks"), {}),
+    ("find-the-bug", FindTheBugView(level="3"), {}),
     ("gpt", GptView("train"), {}),
     ("practice", PracticeView("split"), {}),
     ("practice", PracticeView("save"), {}),
@@ -227,6 +230,7 @@ ELSEWHERE = {  # tests/pages opens these, with what they need
     ("attention", "own"),
     ("compare", "bands"),
     *(("mistakes", field) for field in ("step", "show", "by", "order", "cell")),
+    ("find-the-bug", "pair"),
     ("sweeps", "sweep"),
 }
 
