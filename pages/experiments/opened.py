@@ -32,7 +32,7 @@ def draw(chosen: Demonstration, found: Found, was_live: bool) -> None:
     """Draw the experiment; where its last run has ended, the page once more as a whole."""
     if was_live and not comparison.is_live(found.runs):
         state.draw_anew()  # once: drawn anew, it no longer ticks
-    st.subheader(_(chosen.title), anchor=False)
+    st.header(_(chosen.title), anchor=False)
     _buttons(chosen, found)
     told, seen = st.columns(2, gap="medium")
     with told:
