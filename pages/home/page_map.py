@@ -64,6 +64,12 @@ WAY = (
             "own-data": N_("Pictures and texts of your own, learned like the rest."),
         },
     ),
+    Stretch(
+        N_("Use it, and break it"),
+        {
+            "translate": N_("A model at work: step back, put a word in, watch a beam."),
+        },
+    ),
 )
 
 
