@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from tfm_core.config import Experiment, from_query, to_query
-from tfm_core.config.advice import advice, advice_on
+from tfm_core.config.advice import advice_on
+from tfm_core.facts.advised import advised
 from tfm_core.runs import Run, RunStore, fits, settings
 from tfm_core.runs.failures import refusal
 from tfm_core.runs.figures import figures, summary
@@ -128,7 +129,7 @@ def _train(options: argparse.Namespace) -> int:
     _check_device(options.device)
     fits.check(experiment, options.device)
     if not options.quiet:
-        for said in advice(experiment.training):
+        for said in advised(experiment):
             print(said.sentence, file=sys.stderr)
         if (slow := advice_on(options.device, experiment.training)) is not None:
             print(slow, file=sys.stderr)

@@ -57,7 +57,7 @@ def looks(shown: Sequence[Drawn], found: Sequence[Group]) -> list[Drawn]:
     A run that has another's seed, too, is drawn by itself.
     """
     view_link.receive(BANDS)
-    if not (has_seeds(found) and st.session_state[BANDS.key]):
+    if not has_bands(found):
         return list(shown)
     places = {one.run.id: group.slot for group in found for one in group.members}
     n = len(found)
@@ -67,6 +67,11 @@ def looks(shown: Sequence[Drawn], found: Sequence[Group]) -> list[Drawn]:
 def has_seeds(found: Sequence[Group]) -> bool:
     """Return whether there is anything to take a mean of."""
     return any(len(group.members) > 1 for group in found)
+
+
+def has_bands(found: Sequence[Group]) -> bool:
+    """Return whether there is something to take a mean of, and the visitor wants it drawn."""
+    return has_seeds(found) and bool(st.session_state[BANDS.key])
 
 
 def bands(found: Sequence[Group], metric: str, axis: AxisName, window: int) -> list[Band]:

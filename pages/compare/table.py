@@ -94,7 +94,7 @@ def swatch(slot: int) -> str:
 
 def _trained(one: Drawn) -> str:
     status = one.run.status
-    words = _(run_words.STATES[status.state].label)
+    words = _(run_words.said(status, one.run.outcome).label)
     if status.state != "finished":
         words += f", {run_words.progress(status)}"
     return f"{words}, {show.duration(status.seconds)}" if status.seconds else words

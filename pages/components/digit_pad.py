@@ -50,17 +50,17 @@ def board_words() -> dict[str, str]:
     }
 
 
-def decode(value: object) -> npt.NDArray[np.uint8] | None:
-    """Return the pixels that the browser sent, or None where they are no drawing."""
-    if not isinstance(value, str) or len(value) != 4 * -(-(SIDE * SIDE) // 3):
+def decode(value: object, side: int = SIDE) -> npt.NDArray[np.uint8] | None:
+    """Return the pixels (side, side) that the browser sent, or None where they are no drawing."""
+    if not isinstance(value, str) or len(value) != 4 * -(-(side * side) // 3):
         return None
     try:
         raw = base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):
         return None
-    if len(raw) != SIDE * SIDE:
+    if len(raw) != side * side:
         return None
-    pixels = np.frombuffer(raw, np.uint8).reshape(SIDE, SIDE)
+    pixels = np.frombuffer(raw, np.uint8).reshape(side, side)
     return pixels if pixels.any() else None
 
 

@@ -4,7 +4,6 @@ import { element } from "./dom.js";
 import { DrawingBoard, boardButton, bytes, greys } from "./drawing_board.js";
 
 const PAUSE = 150; // milliseconds between two looks at a stroke that is still being drawn
-const CLASSES = 10;
 const KEYS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
 
 const filled = (words, values) => words.replace(/\{(\w+)\}/g, (_all, name) => values[name]);
@@ -15,7 +14,7 @@ export const percent = (share) => `${Math.round(100 * share)} %`;
 // Where the thumb of a slider of n stops stands at stop i, as CSS: half a thumb is left at each end.
 export const stopAt = (i, n) => `calc(8px + (100% - 16px) * ${n > 1 ? i / (n - 1) : 1})`;
 
-class Reader {
+export class Reader {
   constructor(root, data) {
     this.words = data.words;
     this.note = data.note;
@@ -34,7 +33,26 @@ class Reader {
     this.said = element("p", "said");
     this.said.setAttribute("aria-live", "polite");
     root.append(top, choices, this.#training(), this.said);
-    this.#start(data);
+    this.furnish({ top, choices, data });
+    this.start(data);
+  }
+
+  // For a reader that shows more: furnish adds to its parts once, drawn shows a stop of a reading or
+  // that there is none, and told hears what the board sends.
+  furnish() {}
+
+  drawn() {}
+
+  told() {}
+
+  // What is said of a reading, and from which of its stops on that is true (or null).
+  verdict({ said, since }) {
+    return { said, since };
+  }
+
+  // Draw the answer again, which is shown in another way now.
+  redraw() {
+    this.#draw();
   }
 
   // What the server has answered; an answer to an older drawing is shown until the newest comes.
@@ -48,10 +66,10 @@ class Reader {
     return this.number > (this.answered ?? -1) && performance.now() - this.sentAt < 2000;
   }
 
-  #start({ shown: [, value], samples, size, side }) {
+  start({ shown: [, value], samples, size }) {
     const all = bytes(samples);
     if (/^\d$/.test(value)) this.#show(all, size, Number(value));
-    else if (value) this.board.show(bytes(value), side);
+    else if (value) this.board.show(bytes(value), Math.sqrt(bytes(value).length));
   }
 
   #show(all, size, index) {
@@ -62,6 +80,7 @@ class Reader {
     this.number += 1;
     this.sentAt = performance.now();
     this.send("drawn", [this.number, value]);
+    this.told(value);
     if (!value) this.#read(null);
   }
 
@@ -72,12 +91,12 @@ class Reader {
   #bars() {
     const list = element("ol", "bars");
     list.setAttribute("aria-label", this.words.bars);
-    this.rows = Array.from({ length: CLASSES }, (_none, digit) => {
+    this.rows = this.words.classes.map((name) => {
       const row = element("li");
       const track = element("span", "track");
       const [bar, share] = [element("span", "bar"), element("span", "share")];
       track.append(bar);
-      row.append(element("span", "digit", String(digit)), track, share);
+      row.append(element("span", "digit", name), track, share);
       list.append(row);
       return { row, bar, share };
     });
@@ -100,7 +119,7 @@ class Reader {
     const all = bytes(samples);
     const buttons = Array.from({ length: all.length / size ** 2 }, (_none, i) => {
       const button = boardButton("", () => { this.#show(all, size, i); this.#tell(String(i)); });
-      button.setAttribute("aria-label", filled(this.words.sample, { digit: i }));
+      button.setAttribute("aria-label", filled(this.words.sample, { digit: this.words.names[i] }));
       button.tabIndex = i ? -1 : 0; // one stop for all of them; arrow keys go on
       const picture = element("canvas");
       picture.width = size;
@@ -163,11 +182,12 @@ class Reader {
       bar.style.width = shares ? `${(100 * shares[digit]).toFixed(1)}%` : "0";
       share.textContent = shares ? percent(shares[digit]) : "";
     });
-    this.said.textContent = reading ? reading.said : this.note;
+    this.said.textContent = reading ? this.verdict(reading).said : this.note;
     this.#drawStops(stop);
+    this.drawn(reading, stop);
     if (!reading) { this.at.textContent = ""; return; }
     const words = filled(this.words.at, {
-      step: whole(reading.steps[stop]), digit: top, share: percent(shares[top]),
+      step: whole(reading.steps[stop]), digit: this.words.classes[top], share: percent(shares[top]),
     });
     this.at.textContent = words;
     this.slider.setAttribute("aria-valuetext", words);
@@ -175,9 +195,10 @@ class Reader {
 
   #drawStops(chosen) {
     const all = this.reading?.shares ?? [];
+    const since = this.reading ? this.verdict(this.reading).since : null;
     this.stops.replaceChildren(...all.map((shares, i) => {
-      const mark = element("span", "", String(highest(shares)));
-      mark.classList.toggle("since", i >= this.reading.since);
+      const mark = element("span", "", this.words.classes[highest(shares)]);
+      mark.classList.toggle("since", since !== null && i >= since);
       mark.classList.toggle("chosen", i === chosen);
       mark.style.left = stopAt(i, all.length);
       return mark;

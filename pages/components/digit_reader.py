@@ -7,6 +7,7 @@ The answers of all kept weights reach the browser at once, so the slider asks no
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,8 @@ from pages.components.files import bundled, joined
 from pages.i18n import _
 
 Picture = npt.NDArray[np.uint8]
+
+DIGITS = tuple("0123456789")
 
 _component = st.components.v2.component(
     "digit_reader",
@@ -36,23 +39,42 @@ class Drawn:
     value: str
 
     def picture(self, samples: Picture) -> Picture | None:
-        """Return the sample (28, 28) or the drawing (SIDE, SIDE); None for an empty board."""
-        if self.value.isdecimal() and int(self.value) < len(samples):
-            return np.asarray(samples[int(self.value)])
-        return decode(self.value)
+        """Return the sample, the drawing (SIDE, SIDE) or that of a link, which is as large as a
+        sample; None for an empty board.
+        """
+        index = self.sample(len(samples))
+        if index is not None:
+            return np.asarray(samples[index])
+        drawing = decode(self.value)
+        return decode(self.value, samples.shape[-1]) if drawing is None else drawing
+
+    def sample(self, n: int) -> int | None:
+        """Return which of ``n`` samples stands on the board, None where none of them does."""
+        is_sample = self.value.isdecimal() and int(self.value) < n
+        return int(self.value) if is_sample else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """What was read. steps: of the S kept weights; shares: (S, 10), a probability for each digit.
+    """What was read. steps: of the S kept weights; shares: (S, classes), their probabilities.
 
-    since: the index from which on the digit of the last weights is read; said: that in words.
+    since: the index from which on the class of the last weights is read; said: that in words.
     """
 
     steps: tuple[int, ...]
     shares: npt.NDArray[Any]
     since: int
     said: str
+
+    def answer(self, number: int) -> dict[str, Any]:
+        """Return what the browser needs to show it. number: of the drawing that was read."""
+        return {
+            "number": number,
+            "steps": list(self.steps),
+            "shares": np.round(self.shares.astype(float), 4).tolist(),
+            "since": self.since,
+            "said": self.said,
+        }
 
 
 def drawn(key: str, *, first: int) -> Drawn:
@@ -79,36 +101,41 @@ def digit_reader(
 
     samples: (10, 28, 28), one of each digit. note: what is said while there is no reading.
     """
-    answer = None
-    if reading is not None:
-        answer = {
-            "number": shown.number,
-            "steps": list(reading.steps),
-            "shares": np.round(reading.shares.astype(float), 4).tolist(),
-            "since": reading.since,
-            "said": reading.said,
-        }
     _component(
         data={
-            "side": SIDE,
-            "size": samples.shape[-1],
-            "samples": base64.b64encode(samples.tobytes()).decode(),
-            "shown": [shown.number, shown.value],
-            "reading": answer,
+            **board_data(shown, samples),
+            "reading": None if reading is None else reading.answer(shown.number),
             "note": note,
-            "words": {
-                **board_words(),
-                "bars": _("Probability of each digit"),
-                "samples": _("Or choose a digit that the model has never seen"),
-                "sample": _("Show a {digit}"),
-                "slider": _("Steps of training"),
-                "at": _("At step {step} it reads a {digit} ({share})"),
-            },
+            "words": reader_words(DIGITS, DIGITS),
         },
         default={"drawn": []},
         on_drawn_change=_nothing,
         key=key,
     )
+
+
+def board_data(shown: Drawn, samples: Picture) -> dict[str, Any]:
+    """Return what the browser needs of a board, of what stands on it, and of its samples."""
+    return {
+        "side": SIDE,
+        "size": samples.shape[-1],
+        "samples": base64.b64encode(samples.tobytes()).decode(),
+        "shown": [shown.number, shown.value],
+    }
+
+
+def reader_words(classes: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
+    """Return what a reader says; classes: of the bars, names: of the samples."""
+    return {
+        **board_words(),
+        "classes": list(classes),
+        "names": list(names),
+        "bars": _("Probability of each digit"),
+        "samples": _("Or choose a digit that the model has never seen"),
+        "sample": _("Show a {digit}"),
+        "slider": _("Steps of training"),
+        "at": _("At step {step} it reads a {digit} ({share})"),
+    }
 
 
 def _nothing() -> None:

@@ -52,6 +52,7 @@ class Mark:
 class Moving:
     """What changes with each look: the curves, how far the training is, and what happened when.
 
+    begins: steps at which something went wrong, each with a word or two.
     now: the newest step. total: the last step there will be. is_live: more will come. moments: step
     and sentence, ascending.
     """
@@ -63,6 +64,7 @@ class Moving:
     is_live: bool
     has_wholes: bool
     moments: Sequence[tuple[int, str]] = ()
+    begins: Sequence[tuple[int, str]] = ()
 
 
 def stage(
@@ -124,6 +126,8 @@ def told(moving: Moving, *, name: str) -> dict[str, Any]:
             {"quantity": mark.quantity, "value": mark.value, "words": mark.words}
             for mark in moving.marks
         ],
+        "begins": list(moving.begins),
+        "ill": COLOURS["wrong"],
         "known": _known(moving),
         "grey": COLOURS["chance"],
         "now": moving.now,

@@ -170,12 +170,29 @@ function drawStill(state, part, box) {
     pen.fillText(mark.words, box.width - RIGHT - 2, y + (y < TOP + 14 ? 2 : -2));
     pen.globalAlpha = 1;
   });
+  if (quantity === "loss") drawBegins(state, pen, part, box);
   pen.save();
   pen.beginPath();
   pen.rect(LEFT - 4, TOP - 6, box.width - LEFT - RIGHT + 12, box.height - TOP - BOTTOM + 10);
   pen.clip();
   data.lines.filter((line) => line.quantity === quantity).forEach((line) => drawLine(state, pen, part, line));
   pen.restore();
+}
+
+// Where something went wrong: an upright line, and beside it what it was.
+function drawBegins({ data, logSteps }, pen, part, box) {
+  data.begins.filter(([step]) => !logSteps || step >= 1).forEach(([step, words], number) => {
+    const x = Math.round(part.x(step)) + 0.5;
+    pen.strokeStyle = data.ill;
+    pen.fillStyle = data.ill;
+    pen.setLineDash([4, 3]);
+    pen.beginPath(); pen.moveTo(x, TOP); pen.lineTo(x, box.height - BOTTOM); pen.stroke();
+    pen.setLineDash([]);
+    const isRight = x > box.width / 2;
+    pen.textAlign = isRight ? "right" : "left";
+    pen.textBaseline = "top";
+    pen.fillText(words, x + (isRight ? -4 : 4), TOP + 2 + 13 * number);
+  });
 }
 
 const DOTTED = new Set(["validation", "whole"]);

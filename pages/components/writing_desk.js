@@ -100,7 +100,8 @@ function writtenRow(state) {
   state.chips = view.steps.map((step, i) => {
     const kinds = ["token", step.forced && "forced", step.given && "given", step.rank > 1 && "unsure"];
     if (view.own && view.own[i] !== step.token && !step.forced) kinds.push("changed");
-    const chip = element("button", kinds.filter(Boolean).join(" "), visible(step.token));
+    const chip = element("button", kinds.filter(Boolean).join(" "));
+    chip.append(element("span", "", visible(step.token)));
     chip.type = "button";
     chip.setAttribute("aria-label", said(view.words.chip, { n: i + 1, token: visible(step.token), share: share(step.chance) }));
     chip.append(element("small", "", step.given ? "" : share(step.chance)));

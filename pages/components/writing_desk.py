@@ -18,7 +18,7 @@ import streamlit as st
 from pages.components.files import bundled, joined
 from pages.components.packing import is_index, packed
 from pages.i18n import _
-from tfm_core.inspect.writing.steps import Writing
+from tfm_core.inspect.writing.steps import Writing, in_nats
 from tfm_core.plots.palette import BLUE, COLOURS, GREY, ORANGE
 
 _component = st.components.v2.component(
@@ -122,7 +122,7 @@ def pack_desk(
         },
         "forced": list(forced),
         "own": None if own is None else list(own.words),
-        "own_text": "" if own is None else own.text or "–",
+        "own_text": "" if own is None else f"{own.text or '–'} (ln p {in_nats(own.score)})",
         "is_drawn": is_drawn,
         "at": min(at, len(writing.tokens)),
         "mark": mark,

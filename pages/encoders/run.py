@@ -9,15 +9,14 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import (
+    fitting_run,
     page_table,
     recorded,
     run_actions,
     run_time,
     run_words,
-    runs_access,
     show,
     state,
-    visitors,
 )
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
@@ -32,7 +31,7 @@ Draw = Callable[[Run], None]
 
 def show_with(preset: str, fits: Callable[[Experiment], bool], draw: Draw) -> None:
     """Draw with the run that fits, again and again while it trains; offer to train one."""
-    run = _found(fits)
+    run = fitting_run.found(fits)
     if run is None:
         _empty(preset)
         return
@@ -65,20 +64,6 @@ def _look(run: Run, draw: Draw, was_live: bool, preset: str) -> None:
     else:
         show.problem(_("This run ended before it saved its weights, so it cannot read."))
         _train(preset)
-
-
-def _found(fits: Callable[[Experiment], bool]) -> Run | None:
-    run_id = state.current_run_id()
-    current = None if run_id is None else runs_access.store().get(run_id)
-    if current is not None and current.problem is None and fits(current.experiment):
-        return current
-    able = [
-        run
-        for run in visitors.at_hand()  # the newest first
-        if run.problem is None and fits(run.experiment) and run.has_checkpoint
-    ]
-    finished = [run for run in able if run.status.state == "finished"]
-    return next(iter([*finished, *able]), None)
 
 
 def _empty(preset: str) -> None:

@@ -54,20 +54,22 @@ WAY = (
         },
     ),
     Stretch(
+        N_("Use it, and break it"),
+        {
+            "translate": N_("A model at work: step back, put a word in, watch a beam."),
+            "draw": N_("Your digit, read at every stroke and at every time of a training."),
+        },
+    ),
+    Stretch(
         N_("Train it well"),
         {
             "training-step": N_("Batch, loss, gradient, update: one step taken apart."),
             "speed": N_("Each trick measured here, equal results first."),
             "practice": N_("From pictures to a number that you can defend."),
+            "experiments": N_("One thing changed, both trained: what came of it."),
             "compare": N_("Runs side by side: what differs, and what comes of it."),
             "sweeps": N_("Many settings tried, the best found, what mattered shown."),
             "own-data": N_("Pictures and texts of your own, learned like the rest."),
-        },
-    ),
-    Stretch(
-        N_("Use it, and break it"),
-        {
-            "translate": N_("A model at work: step back, put a word in, watch a beam."),
         },
     ),
 )

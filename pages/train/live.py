@@ -8,7 +8,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.train import crowd, live_keys, run_buttons
+from pages.train import crowd, doctor, live_keys, run_buttons
 from pages.ui import (
     live_curves,
     recorded,
@@ -75,10 +75,12 @@ def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
         state.draw_anew()
     with st.container(gap="xsmall"):
         _header(run, status)
-        live_keys.line(run, status, _said(run, status))
+        live_keys.line(run, status, _said(run, status), doctor.well(run))
         _word(run, status)
+        doctor.panel(run)
         if said := recorded.origin_words(run):
             st.caption(f":material/move_to_inbox: {escape(said)}")
+        doctor.origin(run)
         if status.state != "queued":
             _stage(run)
 
@@ -146,8 +148,6 @@ def _word(run: Run, status: Status) -> None:
             if visitors.watches(run):
                 hint = _("New run begins one of your own with its settings.")
             st.error(f"{why}\n\n{hint}", icon=":material/error:")
-        elif outcome is not None:
-            st.caption(f":orange[:material/warning: {escape(_(outcome.sentence))}]")
         elif status.state == "interrupted":
             step = f"{status.step:,}"
             words = _("Interrupted at step {step}. {resume}").format(step=step, resume=_resume(run))

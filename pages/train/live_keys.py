@@ -19,8 +19,11 @@ from tfm_core.runs.status import Status
 _RECENT = 30  # steps over which speed is averaged
 
 
-def line(run: Run, status: Status, said: str) -> None:
-    """Say in one line how far it is, what its state means, how fast it is and what it learns."""
+def line(run: Run, status: Status, said: str, well: str = "") -> None:
+    """Say in one line how far it is, what its state means, how fast it is and what it learns.
+
+    well: what is said where nothing is wrong.
+    """
     curves = runs_access.curves(run)
     words = [_progress_words(curves, status)]
     if said:
@@ -28,7 +31,7 @@ def line(run: Run, status: Status, said: str) -> None:
     elif status.state != "starting":
         words += [f"{label}: {value}" for label, value, _help in _pace_cards(run, status, curves)]
     with st.container(key="live-line"):
-        st.caption(" · ".join([*words, run_words.learns(run)]))
+        st.caption(" · ".join(filter(None, [*words, run_words.learns(run), well])))
 
 
 def part(run: Run, status: Status) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, ngettext
 from pages.ui import (
     controls,
     drafts,
@@ -56,7 +56,9 @@ def bar(checked: Checked, preset: str | None) -> None:
         if checked.experiment is None:
             _why_not(checked)
         else:
-            _needs(checked.experiment)
+            with st.container(gap=None, width="stretch"):
+                _needs(checked.experiment)
+                _warning(checked)
     if pressed and checked.experiment is not None:
         _start(checked.experiment, preset)
 
@@ -76,6 +78,39 @@ def place(seed: Sequence[Setting], checked: Checked) -> None:
             help=_("How the run is called in lists; it can be renamed later."),
             persist_state="session",
         )
+
+
+def _warning(checked: Checked) -> None:
+    """Say before the start what is plainly sick, with one press that sets it right."""
+    warnings = [said for said in checked.advice if said.is_warning]
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="start-doctor"
+    ):
+        for said in warnings[:1]:
+            more = len(warnings) - 1
+            words = escape(_(said.sentence))
+            if more:
+                words += " " + ngettext(
+                    "{n} more warning stands at its setting.",
+                    "{n} more warnings stand at their settings.",
+                    more,
+                ).format(n=more)
+            st.markdown(f":orange[:material/stethoscope: {words}]", width="stretch")
+            if said.better is not None:
+                st.button(
+                    _("Set it to {value}").format(value=f"{said.better:g}"),
+                    icon=":material/healing:",
+                    key="start-cure",
+                    on_click=_set_right,
+                    args=(said.field, said.better, checked.draft.edition),
+                )
+
+
+def _set_right(path: str, value: float, edition: tuple[int, int, int]) -> None:
+    """Set a setting to what is well, if the button is still one of the draft on the screen."""
+    draft = state.current_draft()
+    if draft.edition == edition:
+        state.set_draft(drafts.chosen(draft.values, path, value), base=draft.begun)
 
 
 def _why_not(checked: Checked) -> None:

@@ -62,9 +62,6 @@ def _verdict(writing: Writing, own: Writing | None) -> None:
             mark = f":orange-badge[:material/close: {_('wrong')}]"
         st.markdown(mark, width="content")
     st.markdown(f":grey[ln p] {in_nats(writing.score)}", width="content")
-    if own is not None:
-        words = _("without your tokens {score}")
-        st.markdown(f":grey[{words.format(score=in_nats(own.score))}]", width="content")
 
 
 def _head(run: Run, writing: Writing) -> tuple[int, int]:
@@ -87,7 +84,7 @@ def _head(run: Run, writing: Writing) -> tuple[int, int]:
         format_func=lambda one: _head_name(one, is_aligning=one == aligning),
         key=key,
         on_change=lambda: choice.pick(st.session_state[key]),
-        width=250,
+        width=270,
         label_visibility="collapsed",
     )
     return chosen
@@ -101,9 +98,9 @@ def _aligning(folder: str, step: int, _run: Run) -> tuple[int, int] | None:
 def _head_name(head: tuple[int, int], *, is_aligning: bool) -> str:
     layer, number = head
     if number == MEAN:
-        return _("Attention: layer {n}, mean").format(n=layer + 1)
+        return _("Attention: layer {n}, mean of all heads").format(n=layer + 1)
     words = _("Attention: layer {n}, head {head}").format(n=layer + 1, head=number + 1)
-    return _("{head} (aligns best)").format(head=words) if is_aligning else words
+    return _("{head}, aligns best").format(head=words) if is_aligning else words
 
 
 def _special(writing: Writing) -> str:

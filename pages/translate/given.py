@@ -76,7 +76,7 @@ def _text(run: Run) -> Source:
             on_read=lambda _text: choice.begin_anew(),
         )
     view_link.warn(problem)
-    view_link.say(TEXT, text)
+    view_link.say(TEXT, text or " ")  # a link without a text opens the first example
     found = _read(run, task, text)
     _next(task, text)
     return found

@@ -23,7 +23,7 @@ METHOD = view_link.named(
     },
     key="translate-method",
 )
-TEXT = Text("text", first="", key="translate-text", most=MOST_TEXT, is_always_said=True)
+TEXT = Text("text", first="", key="translate-text", most=MOST_TEXT)
 PICTURE = Number("picture", first=1, low=1, high=50_000, key="translate-picture")
 AT = Number("at", first=0, low=0, high=MOST_STEPS, key="translate-at")
 LENGTH = Number("length", first=20, low=1, high=400, key="translate-length")

@@ -27,7 +27,7 @@ from tfm_core.config.base import plain
 from tfm_core.config.codec import default_sections
 from tfm_core.config.problems import problems_of
 from tfm_core.config.training import own_decay
-from tfm_core.facts.learning_rate import usual_rate
+from tfm_core.facts.advised import advised
 from tfm_core.presets import PRESETS
 
 Values = dict[str, Any]
@@ -84,8 +84,7 @@ def check(draft: Draft) -> Checked:
         with suppress(ConfigError):  # another part of the draft may be wrong
             said = advice(TrainingConfig.parse(draft.values["training"]))
         return Checked(draft, None, problems_of(draft.values), said, reference)
-    said = advice(experiment.training, usual_rate=usual_rate(experiment))
-    return Checked(draft, experiment, advice=said, reference=reference)
+    return Checked(draft, experiment, advice=advised(experiment), reference=reference)
 
 
 def reference_of(draft: Draft) -> Values:

@@ -81,6 +81,14 @@ _ROWS = (
         shows_run=True, view="pages.translate.link:TranslateView",
     ),
     PageFacts(
+        "draw", "try", "draw/page.py", N_("Draw a digit"), ":material/gesture:",
+        shows_run=True, view="pages.draw.link:DrawView",
+    ),
+    PageFacts(
+        "experiments", "break", "experiments/page.py", N_("Experiments"), ":material/science:",
+        view="pages.experiments.link:ExperimentsView",
+    ),
+    PageFacts(
         "compare", "play", "compare/page.py", N_("Compare"), ":material/compare_arrows:",
         view="pages.compare.link:CompareView",
     ),

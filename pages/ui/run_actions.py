@@ -16,7 +16,9 @@ from pages.i18n import _, ngettext
 from pages.ui import page_table, runs_access, show, state, visitors, way_back
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
+from tfm_core.inspect.symptoms.symptom import Cure
 from tfm_core.presets import PRESETS
+from tfm_core.runs.labels import MAX_NAME
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.run import Run
 
@@ -26,13 +28,17 @@ MOST_UNPACKED = 200_000_000
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A run to begin: what it does, where, and how it is called; without a name, as its task."""
+    """A run to begin: what it does, where, and how it is called; without a name, as its task.
+
+    cure_of: the sick run that it cures.
+    """
 
     experiment: Experiment
     device: str
     name: str | None = None
     preset: str | None = None
     threads: int = 1
+    cure_of: str | None = None
 
 
 def start_preset(name: str) -> None:
@@ -69,6 +75,7 @@ def enter_line(start: Start, *, group: str | None = None) -> Run:
         preset=start.preset,
         owner=visitors.visitor().owner,
         group=group,
+        cure_of=start.cure_of,
     )
     try:
         _say_what_went(runs_access.queue().submit(run))
@@ -170,12 +177,47 @@ def train_further(run: Run, steps: int, *, stays_low: bool = False) -> Run | Non
     return copy
 
 
-def rename(run_id: str, name: str) -> None:
-    """Give a run another name."""
+def name_and_label(run_id: str, *, name: str, group: str, tags: str, note: str) -> None:
+    """Give a run its name and all its labels. Raises ValueError and OSError; then it has the old.
+
+    name: as it is shown; one that stays is not taken for the run's own.
+    """
+    run = _owned(run_id)
+    given = None if name == run.meta.name else name
+    runs_access.store().label(run.id, name=given, tags=[tags], note=note, group=group)
+
+
+def cure(run: Run, chosen: Cure) -> Run | None:
+    """Begin what would help a run, as a run of its own; None, said in a sentence, if refused.
+
+    A sick run of this visitor that still trains is stopped, and keeps what it has.
+    """
+    owner = visitors.visitor().owner
     try:
-        runs_access.store().rename(_owned(run_id).id, name)
+        _check_in_hand(owner)
+        cured = _cured(run, chosen, owner)
     except (ValueError, OSError) as error:
-        state.notify(_(error))
+        show.problem(error)
+        return None
+    if run.status.is_active and not visitors.watches(run):
+        ask(run, "stop")
+    return cured
+
+
+def _cured(run: Run, chosen: Cure, owner: str) -> Run:
+    meta, store = run.meta, runs_access.store()
+    name = _("{name}, cured").format(name=meta.name)[:MAX_NAME]
+    if chosen.begins == "beginning":
+        device = state.device() if meta.recorded else meta.device
+        start = Start(chosen.experiment, device, name, None, meta.threads, cure_of=run.id)
+        return enter_line(start, group=run.labels.group)
+    copy = store.cure(run.id, chosen.experiment, begins=chosen.begins, owner=owner, name=name)
+    try:
+        _say_what_went(runs_access.queue().resume(copy))
+    except ValueError:
+        store.discard(copy)
+        raise
+    return copy
 
 
 def label(

@@ -38,13 +38,19 @@ STATES: dict[State, StateWords] = {
 OUTCOMES: dict[OutcomeKind, StateWords] = {
     "diverged": StateWords(N_("Diverged"), "red", ":material/trending_up:"),
     "never-learned": StateWords(N_("Did not learn"), "orange", ":material/trending_flat:"),
+    "by-heart": StateWords(N_("Learned by heart"), "orange", ":material/menu_book:"),
 }
-"""Said in place of the state where a run came to its end and learned nothing."""
+"""Said in place of the state where a run came to its end and learned nothing that helps."""
+
+
+def said(status: Status, outcome: Outcome | None = None) -> StateWords:
+    """Return how a state is said, or in its place how the training came out."""
+    return STATES[status.state] if outcome is None else OUTCOMES[outcome.kind]
 
 
 def badge(status: Status, outcome: Outcome | None = None) -> str:
     """Return the state, or how the training came out, as a Markdown badge."""
-    words = STATES[status.state] if outcome is None else OUTCOMES[outcome.kind]
+    words = said(status, outcome)
     return f":{words.colour}-badge[{words.icon} {_(words.label)}]"
 
 

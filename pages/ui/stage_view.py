@@ -13,7 +13,7 @@ import streamlit as st
 from pages.components import stage as component
 from pages.components.stage import Mark, Moving
 from pages.i18n import _, language
-from pages.ui import live_curves, runs_access
+from pages.ui import doctor, live_curves, runs_access
 from tfm_core.inspect import moments
 from tfm_core.inspect import stage as stages
 from tfm_core.inspect.stage import Stage
@@ -124,6 +124,7 @@ def moving(run: Run, steps: tuple[int, ...]) -> Moving:
     return Moving(
         lines=lines,
         marks=_marks(run, curves),
+        begins=doctor.begins(run),
         now=int(curves.steps.last("step") or 0),
         total=int(curves.started.get("total_steps") or experiment.training.steps),
         is_live=status.is_active,

@@ -29,14 +29,22 @@ def menu(tab: Tab, run: Run) -> Locator:
     return body
 
 
+def rename(tab: Tab, run: Run, name: str) -> None:
+    """Give a run another name in the dialog of its menu."""
+    menu(tab, run).get_by_role("button", name="Name, tags and note").click()
+    dialog = tab.page.get_by_role("dialog")
+    field = dialog.get_by_role("textbox", name="Name", exact=True)
+    field.fill(name)
+    field.press("Tab")
+    tab.settle()
+    dialog.get_by_role("button", name="Keep").click()
+    expect(dialog).to_have_count(0)
+
+
 def test_a_run_is_renamed_deleted_and_brought_back(open_tab: OpenTab, server: AppServer) -> None:
     run = server.store.create(SHORT, name="Before", state="stopped")
     tab = open_tab("runs")
-    name = menu(tab, run).get_by_role("textbox", name="Name")
-    name.fill("*After*")
-    name.press("Enter")
-    tab.settle()
-    tab.page.get_by_role("button", name="Rename", exact=False).click()
+    rename(tab, run, "*After*")
     expect(row(tab, run)).to_contain_text("*After*")
     tab.reload()
     expect(row(tab, run)).to_contain_text("*After*")
@@ -69,11 +77,7 @@ def test_a_name_is_shown_on_every_page_as_it_was_typed_and_asks_for_nothing(
     tab = open_tab("runs")
     asked: list[str] = []
     tab.page.on("request", lambda request: asked.append(request.url))
-    name = menu(tab, run).get_by_role("textbox", name="Name")
-    name.fill(NAME)
-    name.press("Enter")
-    tab.settle()
-    tab.page.get_by_role("button", name="Rename", exact=False).click()
+    rename(tab, run, NAME)
     expect(row(tab, run)).to_contain_text(NAME)
     compared = f"parameters?show=run&run={run.id}&versus=run:{run.id}"
     for path in ("", f"train?run={run.id}", f"attention?run={run.id}", compared):

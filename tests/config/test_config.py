@@ -24,6 +24,7 @@ from tfm_core.config import (
 )
 from tfm_core.config.advice import advice, advice_on
 from tfm_core.config.codec import default_sections
+from tfm_core.facts.advised import advised
 from tfm_core.presets import PRESETS
 from tfm_core.variants.optimisers import OPTIMISERS
 
@@ -71,7 +72,7 @@ def test_configs_are_frozen():
         ({"model.norm_first": "perhaps"}, "model.norm_first", "must be true or false"),
         ({"model.norm_eps": "0"}, "model.norm_eps", "must be at least 1e-12"),
         ({"model.norm_eps": "0.5"}, "model.norm_eps", "must be at most 0.1"),
-        ({"model.norm": "batch"}, "model.norm", "must be one of 'layernorm' or 'rmsnorm'"),
+        ({"model.norm": "batch"}, "model.norm", "must be one of 'layernorm', 'rmsnorm' or 'none'"),
         ({"training.steps": "1e12"}, "training.steps", "steps is '1e12', but must be"),
         ({"training.magic": "1"}, "training.magic", "no setting called training.magic"),
         ({"magic": "1"}, "magic", "no setting called magic"),
@@ -267,3 +268,41 @@ def test_a_file_with_thousands_of_mistakes_is_answered_in_a_few_sentences():
     assert said[-1] == "And 59,992 more of that kind."
     assert max(map(len, said)) < 120
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("settings", "field", "words", "better"),
+    [
+        ({"batch_size": 512}, "training.batch_size", "more than the 100 examples", 6),
+        ({"warmup": 1.0}, "training.warmup", "as long as the training", 0.1),
+        ({"warmup": 0.7}, "training.warmup", "takes 70% of the steps", 0.1),
+        ({"validate_every": 5000}, "training.validate_every", "overfitting would show", 100),
+        ({"optimizer": "sgd", "clip_norm": 0.001}, "training.clip_norm", "hardly learn", 1.0),
+        ({"label_smoothing": 0.8}, "training.label_smoothing", "80% of each target", 0.1),
+    ],
+)
+def test_what_is_plainly_sick_is_said_before_the_start_with_what_would_be_well(
+    settings, field, words, better
+):
+    said = {
+        one.field: one
+        for one in advice(TrainingConfig(**{"batch_size": 32, **settings}), n_train=100)
+    }
+    assert said[field].is_warning
+    assert words in said[field].sentence
+    assert said[field].better == better
+
+
+def test_what_is_better_is_warned_about_no_more():
+    sick = TrainingConfig(
+        batch_size=512, warmup=1.0, learning_rate=10.0, optimizer="adam", weight_decay=0.1
+    )
+    for one in advice(sick, usual_rate=0.004, n_train=100):
+        if one.is_warning:
+            sick = sick.replace(**{one.field.partition(".")[2]: one.better})
+    assert not [one for one in advice(sick, usual_rate=0.004, n_train=100) if one.is_warning]
+
+
+def test_no_preset_is_warned_about():
+    for preset in PRESETS.values():
+        assert [one for one in advised(preset.experiment) if one.is_warning] == [], preset.name

@@ -35,7 +35,9 @@ def test_every_parameter_of_a_text_model_gets_a_gradient(family, settings):
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name
-        assert parameter.grad.abs().sum() > 0, name
+        is_read = settings.get("causality") != "transposed" or family != "decoder-only"
+        if is_read or not name.startswith("src_embedding"):  # no source stands behind an answer
+            assert parameter.grad.abs().sum() > 0, name
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import torch
 
-from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig
+from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig, WriterConfig
 from tfm_core.models.build import (
     CaptionShape,
     ImageShape,
@@ -13,6 +13,7 @@ from tfm_core.models.build import (
 )
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.cells import CELLS
 from tfm_core.variants.final_norms import FINAL_NORMS
 from tfm_core.variants.norms import NORMS
@@ -24,6 +25,8 @@ from tfm_core.variants.positions import (
     POSITIONS_OF_WORDS,
 )
 from tfm_core.variants.projections import PROJECTIONS
+from tfm_core.variants.residuals import RESIDUALS
+from tfm_core.variants.scales import SCALES
 from tfm_core.variants.stems import STEMS
 
 SRC_WORDS, TGT_WORDS, S, T = 17, 19, 7, 5
@@ -50,6 +53,14 @@ def _text_variants():
         ):
             yield family, settings
         yield from ((family, {"projections": name}) for name in PROJECTIONS)
+        yield from ((family, {"residual": name}) for name in RESIDUALS)
+        yield from ((family, {"scale": name}) for name in SCALES)
+        yield family, {"residual": "none", "norm_first": False, "dropout": 0.1}
+        yield family, {"residual": "none", "norm": "none", "scale": "none"}
+        yield family, {"residual": "from-normed", "position": "t5-bias", "scale": "sqrt-d-model"}
+        if issubclass(MODEL_CONFIGS[family], WriterConfig):
+            yield from ((family, {"causality": name}) for name in CAUSALITIES)
+            yield family, {"causality": "transposed", "window": 2, "position": "alibi"}
         yield from ((family, {"final_norm": name}) for name in FINAL_NORMS)
         yield family, {"final_norm": "always", "norm_first": False, "projections": "unbiased"}
 
@@ -73,6 +84,9 @@ def _vit_variants():
     yield {"norm_first": False, "bias": False}
     yield {"activation": "gelu_tanh", "norm_eps": 1e-6}
     yield {"projections": "sliced", "final_norm": "never", "pooling": "cls", "bias": False}
+    yield from ({"pooling": "cls", "residual": name, "dropout": 0.1} for name in RESIDUALS)
+    yield {"pooling": "cls", "residual": "none", "norm_first": False, "scale": "none"}
+    yield from ({"norm": "none", "scale": name, "position": "alibi"} for name in SCALES)
 
 
 def _captioner_variants():
@@ -85,6 +99,8 @@ def _captioner_variants():
     yield {"norm_first": False, "bias": False, "norm_eps": 1e-6}
     yield {"n_encoder_layers": 1, "n_decoder_layers": 3, "dropout": 0.1}
     yield {"projections": "no-output", "shared_norm": True}
+    yield from ({"residual": name, "scale": "none"} for name in RESIDUALS)
+    yield from ({"causality": name, "scale": "sqrt-d-model"} for name in CAUSALITIES)
 
 
 TEXT_VARIANTS = [*_text_variants(), *_recurrent_variants()]

@@ -19,7 +19,9 @@ from pages.attention.selection_link import Example, Selection, SnapshotStep
 from pages.before.link import BeforeView
 from pages.by_hand.link import ByHandView
 from pages.compare.link import CompareView
+from pages.draw.link import DrawView
 from pages.encoders.link import EncodersView
+from pages.experiments.link import ExperimentsView
 from pages.gpt.link import GptView
 from pages.masks.link import MasksView
 from pages.own_data.link import OwnDataView
@@ -28,6 +30,7 @@ from pages.practice.link import PracticeView
 from pages.speed.link import SpeedView
 from pages.tensors.link import OPERATION, TOLD, TensorsView
 from pages.training_step.link import TrainingStepView
+from pages.translate.link import TranslateView
 from pages.ui import view_link
 from pages.ui.page_table import PAGES, PageFacts
 from pages.ui.view_link import Choice, Choices, Flag, Number, Option, Parameter, Text
@@ -55,6 +58,11 @@ NOTATIONS = {
     ),
     "cell": st.none() | st.tuples(POSITION, POSITION),
     "pin": st.none() | st.tuples(st.sampled_from("qk"), POSITION),
+    "digit": st.sampled_from(["0", "9", "picture-eJw"]),
+    "forced": st.dictionaries(st.integers(0, 99), st.integers(0, 999), max_size=3).map(
+        lambda pairs: tuple(pairs.items())
+    ),
+    "head": st.none() | st.tuples(st.integers(0, 98), st.integers(-1, 98)),
     "own": st.sampled_from(["", "picture-eJw", "test-7", "validation-13"]),
 }
 
@@ -151,8 +159,19 @@ SHOWN: list[tuple[str, Any, Query]] = [
         ),
         {},
     ),
+    ("experiments", ExperimentsView("no-positions"), {}),
+    (
+        "translate",
+        TranslateView("sample", "The cat sees a dog.", at=2, forced=((1, 9),), head=(1, -1),
+                      temperature=0.7, top_k=5, top_p=0.9, seed=3),
+        KOREAN,
+    ),
+    ("translate", TranslateView("beam", "The cat sees a dog.", width=2, penalty=0.6), KOREAN),
+    ("translate", TranslateView(picture=3), {"run": "recorded-captions"}),
+    ("translate", TranslateView(text="a", length=7), {"run": "recorded-grammar"}),
     ("positions", PositionsView("rotary"), {}),
     ("before", BeforeView("length"), {}),
+    ("draw", DrawView("7"), DIGITS),
     ("encoders", EncodersView("blanks"), {}),
     ("gpt", GptView("train"), {}),
     ("practice", PracticeView("split"), {}),

@@ -150,7 +150,12 @@ class ShareObjective:
     reads_per_epoch = 1.0
 
     def __init__(
-        self, data: ShareData, task: ShareTaskConfig, *, label_smoothing: float = 0.0
+        self,
+        data: ShareData,
+        task: ShareTaskConfig,
+        *,
+        label_smoothing: float = 0.0,
+        loss_input: str = "logits",
     ) -> None:
         self.data, self.n_train = data, len(data.train)
 

@@ -1,7 +1,7 @@
 """Frozen, validated configs, and their JSON and link forms."""
 
 from tfm_core.config.base import Choice, Config, ConfigError, Problem
-from tfm_core.config.blocks import BlockConfig
+from tfm_core.config.blocks import BlockConfig, WriterConfig
 from tfm_core.config.caption_task import CAPTION_TASKS, CaptionTaskConfig
 from tfm_core.config.captioner import CaptionerConfig
 from tfm_core.config.codec import from_json, from_query, to_json, to_query
@@ -71,6 +71,7 @@ __all__ = [
     "TrainingConfig",
     "TransformerConfig",
     "ViTConfig",
+    "WriterConfig",
     "from_json",
     "from_query",
     "sequence_len",

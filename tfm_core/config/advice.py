@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfm_core.config.training import TrainingConfig, own_decay
@@ -12,22 +13,43 @@ from tfm_core.variants.precisions import PRECISIONS
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A sentence on one setting, ``"training.weight_decay"``; a warning or merely a reason."""
+    """A sentence on one setting, ``"training.weight_decay"``; a warning or merely a reason.
+
+    better: what the setting would be well with, where that is known.
+    """
 
     field: str
     sentence: Sentence
     is_warning: bool = False
+    better: float | int | None = None
 
 
 _FAR = 10  # times the usual learning rate, or below it
+_LONG_WARMUP = 0.5  # share of the steps
+_MUCH_DROPPED = 0.6  # share of the activations
+_MUCH_SMOOTHED = 0.5  # share of the target
+_SHORT_GRADIENT = 0.01  # longest gradient that is let through
 
 
-def advice(training: TrainingConfig, *, usual_rate: float | None = None) -> tuple[Advice, ...]:
+def advice(
+    training: TrainingConfig,
+    *,
+    usual_rate: float | None = None,
+    n_train: int | None = None,
+    dropout: float = 0.0,
+) -> tuple[Advice, ...]:
     """Return what a person should know of the settings that were chosen.
 
-    usual_rate: the learning rate that a training like this one is known to learn with.
+    usual_rate: the learning rate that a training like this one is known to learn with. n_train: the
+    examples that there are to learn from. dropout: the model's.
     """
-    return (*_of_rate(training, usual_rate), *_of_decay(training))
+    return (
+        *_of_rate(training, usual_rate),
+        *_of_decay(training),
+        *_of_batch(training, n_train),
+        *_of_schedule(training),
+        *_of_noise(training, dropout),
+    )
 
 
 def _of_rate(training: TrainingConfig, usual: float | None) -> tuple[Advice, ...]:
@@ -48,7 +70,7 @@ def _of_rate(training: TrainingConfig, usual: float | None) -> tuple[Advice, ...
             usual=usual,
             times=usual / rate,
         )
-    return (Advice("training.learning_rate", sentence, is_warning=True),)
+    return (Advice("training.learning_rate", sentence, is_warning=True, better=usual),)
 
 
 def _of_decay(training: TrainingConfig) -> tuple[Advice, ...]:
@@ -63,13 +85,100 @@ def _of_decay(training: TrainingConfig) -> tuple[Advice, ...]:
             own=own_decay(training.optimizer),
             **words,
         )
-        return (Advice("training.weight_decay", sentence, is_warning=True),)
+        safe = own_decay(training.optimizer)
+        return (Advice("training.weight_decay", sentence, is_warning=True, better=safe),)
     sentence = N_(
         "With {name}, weight decay is {value:g} unless you type one. {why}",
         value=training.weight_decay,
         **words,
     )
     return (Advice("training.optimizer", sentence),)
+
+
+def _of_batch(training: TrainingConfig, n_train: int | None) -> Iterator[Advice]:
+    if n_train is None or training.batch_size <= n_train:
+        return
+    yield Advice(
+        "training.batch_size",
+        N_(
+            "A batch of {batch:,} is more than the {n:,} examples that there are: every step would "
+            "read all of them, and no batch would differ from the one before.",
+            batch=training.batch_size,
+            n=n_train,
+        ),
+        is_warning=True,
+        better=max(1, n_train // _BATCHES),
+    )
+
+
+_BATCHES = 16  # a training set that is smaller than its batch is cut into so many
+
+
+def _of_schedule(training: TrainingConfig) -> Iterator[Advice]:
+    """Yield what is wrong with the order of events: the warm-up, and when it is measured."""
+    usual = TrainingConfig.model_fields["warmup"].default
+    if training.warmup > _LONG_WARMUP:
+        sentence = N_(
+            "Warm-up takes {share:.0%} of the steps: training ends soon after its learning rate is "
+            "reached. {usual:.0%} is usual.",
+            share=training.warmup,
+            usual=usual,
+        )
+        if round(training.warmup * training.steps) >= training.steps:
+            sentence = N_(
+                "Warm-up is as long as the training: the learning rate rises to the very last step "
+                "and never comes down. {usual:.0%} of the steps is usual.",
+                usual=usual,
+            )
+        yield Advice("training.warmup", sentence, is_warning=True, better=usual)
+    if training.validate_every > training.steps:
+        yield Advice(
+            "training.validate_every",
+            N_(
+                "It is hardly measured on unseen examples before its last step: {every:,} is more "
+                "than its {steps:,} steps, so that overfitting would show too late.",
+                every=training.validate_every,
+                steps=training.steps,
+            ),
+            is_warning=True,
+            better=max(1, training.steps // 10),
+        )
+    if 0 < training.clip_norm < _SHORT_GRADIENT and training.optimizer == "sgd":
+        yield Advice(
+            "training.clip_norm",
+            N_(
+                "SGD’s steps are as long as the gradient, and none longer than {limit:g} is let "
+                "through: this will hardly learn.",
+                limit=training.clip_norm,
+            ),
+            is_warning=True,
+            better=1.0,
+        )
+
+
+def _of_noise(training: TrainingConfig, dropout: float) -> Iterator[Advice]:
+    if dropout >= _MUCH_DROPPED:
+        yield Advice(
+            "model.dropout",
+            N_(
+                "Dropout of {share:.0%} leaves each layer less than half of what it is given: too "
+                "little to learn from.",
+                share=dropout,
+            ),
+            is_warning=True,
+            better=0.1,
+        )
+    if training.label_smoothing >= _MUCH_SMOOTHED:
+        yield Advice(
+            "training.label_smoothing",
+            N_(
+                "Smoothing takes {share:.0%} of each target away from the right answer: hardly "
+                "anything says which one is right.",
+                share=training.label_smoothing,
+            ),
+            is_warning=True,
+            better=0.1,
+        )
 
 
 def advice_on(device: str, training: TrainingConfig) -> Sentence | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Self
 
 from pydantic import model_validator
@@ -9,10 +10,13 @@ from pydantic import model_validator
 from tfm_core.config.base import Config, CrossError, OneOf, knob
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.final_norms import FINAL_NORMS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.projections import PROJECTIONS
+from tfm_core.variants.residuals import RESIDUALS
+from tfm_core.variants.scales import SCALES
 
 
 class BlockConfig(Config):
@@ -87,6 +91,18 @@ class BlockConfig(Config):
         N_("All sublayers of a block share one norm’s scale and shift: a mistake worth seeing."),
         advanced=True,
     )
+    residual: Annotated[str, OneOf(RESIDUALS)] = knob(
+        "normal",
+        N_("Residuals"),
+        N_("What each sublayer's output is added to."),
+        advanced=True,
+    )
+    scale: Annotated[str, OneOf(SCALES)] = knob(
+        "sqrt-d-head",
+        N_("Scores divided by"),
+        N_("What the dot products of queries and keys are divided by before the softmax."),
+        advanced=True,
+    )
     final_norm: Annotated[str, OneOf(FINAL_NORMS)] = knob(
         "pre-norm",
         N_("Last norm"),
@@ -97,7 +113,20 @@ class BlockConfig(Config):
     @property
     def has_final_norm(self) -> bool:
         """Whether a norm stands behind the last block."""
-        return FINAL_NORMS[self.final_norm].stands(self.norm_first)
+        return self.has_norms and FINAL_NORMS[self.final_norm].stands(self.norm_first)
+
+    @property
+    def has_norms(self) -> bool:
+        """Whether anything is normalised at all."""
+        return NORMS[self.norm].latex is not None
+
+    @property
+    def score_divisor(self) -> float | None:
+        """What scores are divided by; None is sqrt(d_head), as it should be."""
+        width = SCALES[self.scale].width
+        if width == "d_head":
+            return None
+        return 1.0 if width is None else math.sqrt(getattr(self, width))
 
     @property
     def attention_bias(self) -> bool:
@@ -127,7 +156,19 @@ class BlockConfig(Config):
             )
         if "position" in type(self).model_fields:
             check_position(self, "position")
+        _check_norms(self)
         return self
+
+
+class WriterConfig(BlockConfig):
+    """What the families add that write a text token by token, each seeing those before it."""
+
+    causality: Annotated[str, OneOf(CAUSALITIES)] = knob(
+        "causal",
+        N_("Causal mask"),
+        N_("Which tokens of what it writes a decoder's token sees."),
+        advanced=True,
+    )
 
 
 def check_position(config: BlockConfig, field: str) -> None:
@@ -136,3 +177,29 @@ def check_position(config: BlockConfig, field: str) -> None:
     sentence = kind.impossible(config.d_model, config.d_head)
     if sentence is not None:
         raise CrossError(field, sentence)
+
+
+def _check_norms(config: BlockConfig) -> None:
+    """Raise CrossError where a setting says how to use a norm that is not there."""
+    if not config.has_norms:
+        if config.shared_norm:
+            raise CrossError(
+                "shared_norm",
+                "There is no norm for the sublayers to share: choose LayerNorm or RMSNorm, or "
+                "switch this off.",
+            )
+        if config.final_norm == "always":
+            raise CrossError(
+                "final_norm",
+                "There is no norm to stand behind the last block: choose LayerNorm or RMSNorm, or "
+                "another last norm.",
+            )
+    if RESIDUALS[config.residual].is_normed and not (config.has_norms and config.norm_first):
+        raise CrossError(
+            "residual",
+            "Only pre-norm blocks can take the residual from the normalised value: switch "
+            "Pre-norm on, or choose other residuals."
+            if config.has_norms
+            else "Nothing is normalised, so no residual can come from a normalised value: choose "
+            "LayerNorm or RMSNorm, or other residuals.",
+        )

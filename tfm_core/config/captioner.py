@@ -7,13 +7,13 @@ from typing import Annotated, Literal, Self
 from pydantic import model_validator
 
 from tfm_core.config.base import OneOf, knob
-from tfm_core.config.blocks import BlockConfig, check_position
+from tfm_core.config.blocks import WriterConfig, check_position
 from tfm_core.sentences import N_
 from tfm_core.variants.positions import ADDED_TO_PATCHES, ADDED_TO_WORDS
 from tfm_core.variants.stems import STEMS
 
 
-class CaptionerConfig(BlockConfig):
+class CaptionerConfig(WriterConfig):
     """Patches in, words out: the decoder's cross-attention looks at the picture."""
 
     family: Literal["captioner"] = "captioner"

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tfm_core.config.base import OneOf, knob, tagged
-from tfm_core.config.blocks import BlockConfig
+from tfm_core.config.blocks import BlockConfig, WriterConfig
 from tfm_core.config.captioner import CaptionerConfig
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.shape import TextShape
@@ -56,7 +56,7 @@ class TextBlockConfig(BlockConfig):
         return False
 
 
-class EncoderDecoderConfig(TextBlockConfig):
+class EncoderDecoderConfig(TextBlockConfig, WriterConfig):
     """The Transformer of 2017."""
 
     family: Literal["encoder-decoder"] = "encoder-decoder"
@@ -82,7 +82,7 @@ class EncoderOnlyConfig(TextBlockConfig):
         return True
 
 
-class DecoderOnlyConfig(TextBlockConfig):
+class DecoderOnlyConfig(TextBlockConfig, WriterConfig):
     """A stack that reads source and target as one sequence, each token seeing only the past."""
 
     family: Literal["decoder-only"] = "decoder-only"

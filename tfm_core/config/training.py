@@ -9,6 +9,7 @@ from pydantic import model_validator
 
 from tfm_core.config.base import Config, OneOf, knob
 from tfm_core.sentences import N_
+from tfm_core.variants.loss_inputs import LOSS_INPUTS
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.schedules import SCHEDULES
@@ -96,6 +97,12 @@ class TrainingConfig(Config):
         ge=0,
         lt=1,
         step=0.05,
+        advanced=True,
+    )
+    loss_input: Annotated[str, OneOf(LOSS_INPUTS)] = knob(
+        "logits",
+        N_("Loss of"),
+        N_("What the cross-entropy is given."),
         advanced=True,
     )
     clip_norm: float = knob(

@@ -25,9 +25,9 @@ from tfm_core.probe.labels import KINDS, has_cls, kind_of, layer_of, modules_by_
 from tfm_core.probe.labels import patches_per_side as side_of
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.curves import Curves
-from tfm_core.runs.outcome import LEAST
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import snapshot_path
+from tfm_core.runs.way import LEAST
 from tfm_core.sentences import N_
 
 PARTED = 0.4

@@ -36,7 +36,7 @@ def readings(run: Run, picture: npt.NDArray[np.uint8]) -> Readings:
     if not isinstance(run.experiment.task, ImageTaskConfig):
         raise StudentError("This run learned sentences; it reads no pictures.")
     (images,) = inputs_of(run, {}, picture)
-    models = _models(run)
+    models = kept_models(run)
     if not models:
         raise StudentError("This run kept no weights of the time in which it learned.")
     with torch.inference_mode():
@@ -54,8 +54,8 @@ def read_from(found: Readings, answer: int) -> int | None:
     return since
 
 
-def _models(run: Run) -> list[tuple[int, Model]]:
-    """Return the models of the kept steps, each built once."""
+def kept_models(run: Run) -> list[tuple[int, Model]]:
+    """Return the models of the kept steps, ascending, each built once; none of damaged weights."""
     found = []
     for step in run.weight_steps():
         try:

@@ -18,15 +18,21 @@ from tfm_core.layers.relative import Relative
 
 
 def attention_scores(
-    q: Tensor, k: Tensor, mask: Tensor | None = None, bias: Tensor | None = None
+    q: Tensor,
+    k: Tensor,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    divisor: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Scores before and after the mask, the inside of Eq. 1 of Vaswani et al. 2017.
 
     q: (B, H, Q, D), k: (B, H, K, D); mask: bool, broadcastable to (B, H, Q, K), True = may attend;
-    bias: added to the scores, broadcastable likewise (ALiBi, T5).
+    bias: added to the scores, broadcastable likewise (ALiBi, T5); divisor: what the dot products
+    are divided by, sqrt(D) unless said.
     Returns two (B, H, Q, K); a masked score is the lowest finite number of its type.
     """
-    scores = q @ k.mT / math.sqrt(q.size(-1))
+    scores = q @ k.mT / (math.sqrt(q.size(-1)) if divisor is None else divisor)
     if bias is not None:
         scores = scores + bias
     if mask is None:
@@ -59,17 +65,22 @@ def fused_attention(
     mask: Tensor | None = None,
     bias: Tensor | None = None,
     dropout: float = 0.0,
+    *,
+    divisor: float | None = None,
 ) -> Tensor:
     """Weighted sum of values by PyTorch's fused kernel: equal to ``attention_weights(...) @ v``.
 
-    q: (B, H, Q, D), k and v: (B, H, K, D). Returns (B, H, Q, D).
+    q: (B, H, Q, D), k and v: (B, H, K, D); divisor as there. Returns (B, H, Q, D).
     """
     attn_mask = mask
     if bias is not None:
         # a finite floor keeps a row with nothing allowed finite; its value is set to zero below
         lowest = torch.finfo(bias.dtype).min
         attn_mask = bias if mask is None else bias.masked_fill(~mask, lowest)
-    out = F.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask, dropout_p=dropout)
+    scale = None if divisor is None else 1 / divisor
+    out = F.scaled_dot_product_attention(
+        q, k, v, attn_mask=attn_mask, dropout_p=dropout, scale=scale
+    )
     if bias is not None and mask is not None:
         out = out.masked_fill(~mask.any(-1, keepdim=True), 0.0)
     return out
@@ -117,15 +128,18 @@ class MultiHeadAttention(nn.Module):
         bias: bool = True,
         has_output: bool = True,
         is_sliced: bool = False,
+        divisor: float | None = None,
     ) -> None:
         """has_output: whether a matrix mixes the heads. is_sliced: see ``SlicedProjection``.
 
+        divisor: what scores are divided by; None is sqrt(d_head), as it should be.
         Raise ValueError when n_heads does not divide d_model.
         """
         super().__init__()
         if d_model % n_heads:
             raise ValueError(f"n_heads {n_heads} does not divide d_model {d_model}")
         self.d_model, self.n_heads, self.dropout = d_model, n_heads, dropout
+        self.divisor = divisor
         self.in_projection: nn.Linear | SlicedProjection
         if is_sliced:
             self.in_projection = SlicedProjection(d_model, n_heads, bias=bias)
@@ -191,7 +205,7 @@ class MultiHeadAttention(nn.Module):
         if recorder.active():
             heads = self._explicit(q, k, v, mask, bias, dropout)
         else:
-            heads = fused_attention(q, k, v, mask, bias, dropout)
+            heads = fused_attention(q, k, v, mask, bias, dropout, divisor=self.divisor)
         merged = heads.transpose(1, 2).reshape(x.shape)
         out: Tensor = self.out_projection(merged)
         recorder.record(self, merged=merged, output=out)
@@ -206,7 +220,7 @@ class MultiHeadAttention(nn.Module):
         bias: Tensor | None,
         dropout: float,
     ) -> Tensor:
-        before, after = attention_scores(q, k, mask, bias)
+        before, after = attention_scores(q, k, mask, bias, divisor=self.divisor)
         weights = masked_softmax(after, mask)
         heads = F.dropout(weights, dropout) @ v
         recorder.record(

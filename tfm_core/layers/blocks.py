@@ -1,7 +1,8 @@
 """Encoder and decoder blocks: sublayers joined by residual connections and norms.
 
 Post-norm is the paper's ``norm(x + sublayer(x))`` (Vaswani et al. 2017, section 3.1); pre-norm is
-``x + sublayer(norm(x))`` (Xiong et al. 2020), which trains without a careful warm-up.
+``x + sublayer(norm(x))`` (Xiong et al. 2020), which trains without a careful warm-up. Two mistakes
+are there to be seen: no sum at all, and a sum with ``norm(x)`` in the place of ``x``.
 """
 
 from __future__ import annotations
@@ -58,14 +59,19 @@ class Block(nn.Module):
         eps: float = NORM_EPS,
         attend: Callable[[], MultiHeadAttention] | None = None,
         has_shared_norm: bool = False,
+        has_residual: bool = True,
+        is_residual_normed: bool = False,
     ) -> None:
         """attend: makes each attention, where it is not the usual one of these sizes.
 
-        has_shared_norm: whether all sublayers use one norm. Raise ValueError when n_heads does not
-        divide d_model.
+        has_shared_norm: whether all sublayers use one norm. has_residual: whether a sublayer's
+        output is added to anything; is_residual_normed: to what the sublayer read, where that is
+        normalised first, not to what came in. Raise ValueError when n_heads does not divide
+        d_model.
         """
         super().__init__()
         self.norm_first = norm_first
+        self.has_residual, self.is_residual_normed = has_residual, is_residual_normed
         attend = attend or partial(MultiHeadAttention, d_model, n_heads, dropout=dropout, bias=bias)
         self.self_attention = attend()
         self.self_attention_norm = make_norm(norm, d_model, eps)
@@ -122,7 +128,7 @@ class Block(nn.Module):
             relative = partial(relative, query_positions=query_positions)
         mask = _rows_at(mask, query_positions)
         change = self.self_attention(tokens_at(y, query_positions), y, mask=mask, relative=relative)
-        x = tokens_at(x, query_positions) + self.dropout(change)
+        x = self._added(tokens_at(y if self.is_residual_normed else x, query_positions), change)
         x = x if self.norm_first else self.self_attention_norm(x)
         return self._join(x, self.feed_forward_norm, self.feed_forward)
 
@@ -130,14 +136,20 @@ class Block(nn.Module):
         if self.norm_first:
             normed: Tensor = norm(x)
             change = sublayer(normed)
-            total: Tensor = x + self.dropout(change)
-            recorder.record(norm, skipped=x, normed=normed, change=change, joined=total)
+            skipped = normed if self.is_residual_normed else x
+            total = self._added(skipped, change)
+            recorder.record(norm, skipped=skipped, normed=normed, change=change, joined=total)
             return total
         change = sublayer(x)
-        total = x + self.dropout(change)
+        total = self._added(x, change)
         joined: Tensor = norm(total)
         recorder.record(norm, skipped=x, change=change, total=total, joined=joined)
         return joined
+
+    def _added(self, skipped: Tensor, change: Tensor) -> Tensor:
+        """Return the residual's sum, or the change alone where there is no residual."""
+        change = self.dropout(change)
+        return skipped + change if self.has_residual else change
 
 
 def tokens_at(x: Tensor, positions: Tensor) -> Tensor:

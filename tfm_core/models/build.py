@@ -24,6 +24,7 @@ from tfm_core.models.embedding import Segments, TokenEmbedding
 from tfm_core.models.labels import LabelOutput, Pooler
 from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly, TextModel
 from tfm_core.models.vit import VisionTransformer
+from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.families import FAMILIES
 from tfm_core.variants.record import resolve
 
@@ -86,6 +87,7 @@ def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> T
             pad_id=shape.pad_id,
             window=config.window,
             dropout=config.dropout,
+            order_mask=resolve(CAUSALITIES[config.causality].mask),
         )
     else:
         assert isinstance(config, EncoderDecoderConfig)
@@ -101,6 +103,7 @@ def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> T
             pad_id=shape.pad_id,
             window=config.window,
             dropout=config.dropout,
+            order_mask=resolve(CAUSALITIES[config.causality].mask),
         )
     if config.is_tied(shape):
         output.weight = tied.table.weight

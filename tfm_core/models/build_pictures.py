@@ -10,6 +10,7 @@ from tfm_core.models.build_stack import added_positions, stack
 from tfm_core.models.captioner import Captioner
 from tfm_core.models.embedding import TokenEmbedding
 from tfm_core.models.vit import VisionTransformer
+from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.record import resolve
 from tfm_core.variants.stems import STEMS
@@ -55,6 +56,7 @@ def build_captioner(config: CaptionerConfig, shape: CaptionShape) -> Captioner:
         output=nn.Linear(d_model, shape.tgt_vocabulary, bias=config.bias),
         pad_id=shape.pad_id,
         dropout=config.dropout,
+        order_mask=resolve(CAUSALITIES[config.causality].mask),
     )
 
 

@@ -14,6 +14,7 @@ from tfm_core.variants.positions import POSITIONS, Position
 from tfm_core.variants.positions.none import NONE
 from tfm_core.variants.projections import PROJECTIONS
 from tfm_core.variants.record import resolve
+from tfm_core.variants.residuals import RESIDUALS
 
 
 def stack(
@@ -51,8 +52,11 @@ def _block(config: BlockConfig, has_cross: bool) -> Block:
             bias=config.attention_bias,
             has_output=PROJECTIONS[config.projections].has_output,
             is_sliced=PROJECTIONS[config.projections].is_sliced,
+            divisor=config.score_divisor,
         ),
         has_shared_norm=config.shared_norm,
+        has_residual=RESIDUALS[config.residual].has_sum,
+        is_residual_normed=RESIDUALS[config.residual].is_normed,
     )
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from tfm_core.layers.blocks import Stack
+from tfm_core.layers.masks import causal_mask
 from tfm_core.models.embedding import TokenEmbedding
-from tfm_core.models.text import write
+from tfm_core.models.text import OrderMask, write
 
 
 class Captioner(nn.Module):
@@ -33,14 +34,18 @@ class Captioner(nn.Module):
         output: nn.Linear,
         pad_id: int | None,
         dropout: float = 0.0,
+        order_mask: OrderMask = causal_mask,
     ) -> None:
-        """``positions`` are the patches', ``tgt_positions`` the words'."""
+        """``positions`` are the patches', ``tgt_positions`` the words'.
+
+        order_mask: causal, but for a mistake worth seeing.
+        """
         super().__init__()
         self.stem, self.positions, self.encoder = stem, positions, encoder
         self.tgt_embedding, self.tgt_positions = tgt_embedding, tgt_positions
         self.decoder, self.output = decoder, output
         self.dropout = nn.Dropout(dropout)
-        self.pad_id, self.window = pad_id, 0
+        self.pad_id, self.window, self.order_mask = pad_id, 0, order_mask
 
     def encode(self, images: Tensor) -> tuple[Tensor, None]:
         """Return memory (B, n_patches, d_model) and no mask: every word may see every patch."""

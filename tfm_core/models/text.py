@@ -6,6 +6,7 @@ logits at position t predict target token t. Padding is ``pad_id`` on the right.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import torch
@@ -19,6 +20,9 @@ from tfm_core.layers.pooling import Pool
 from tfm_core.models.embedding import Segments, TokenEmbedding
 from tfm_core.models.recurrent import RecurrentTranslator
 
+OrderMask = Callable[[int, torch.device], Tensor]
+"""From a length to (length, length): which way a decoder may look along what it writes."""
+
 
 class Writer(Protocol):
     """The parts of a model that writes a target while it looks back at a memory."""
@@ -30,6 +34,7 @@ class Writer(Protocol):
     dropout: nn.Dropout
     pad_id: int | None
     window: int
+    order_mask: OrderMask
 
 
 def write(model: Writer, tgt_in: Tensor, memory: Tensor, memory_mask: Tensor | None) -> Tensor:
@@ -37,7 +42,7 @@ def write(model: Writer, tgt_in: Tensor, memory: Tensor, memory_mask: Tensor | N
 
     memory: (B, S, d_model), what the decoder looks back at, with memory_mask over (B, H, T, S).
     """
-    mask = padding_mask(tgt_in, model.pad_id) & causal_mask(tgt_in.size(1), tgt_in.device)
+    mask = padding_mask(tgt_in, model.pad_id) & model.order_mask(tgt_in.size(1), tgt_in.device)
     x = model.dropout(model.tgt_positions(model.tgt_embedding(tgt_in)))
     x = model.decoder(
         x,
@@ -66,14 +71,18 @@ class EncoderDecoder(nn.Module):
         pad_id: int | None,
         window: int = 0,
         dropout: float = 0.0,
+        order_mask: OrderMask = causal_mask,
     ) -> None:
-        """``window`` limits self-attention on both sides; 0 means no limit."""
+        """``window`` limits self-attention on both sides; 0 means no limit.
+
+        order_mask: causal, but for a mistake worth seeing.
+        """
         super().__init__()
         self.src_embedding, self.tgt_embedding = src_embedding, tgt_embedding
         self.src_positions, self.tgt_positions = src_positions, tgt_positions
         self.encoder, self.decoder, self.output = encoder, decoder, output
         self.dropout = nn.Dropout(dropout)
-        self.pad_id, self.window = pad_id, window
+        self.pad_id, self.window, self.order_mask = pad_id, window, order_mask
 
     def encode(self, src: Tensor) -> tuple[Tensor, Tensor]:
         """Return memory (B, S, d_model) and the source padding mask (B, 1, 1, S)."""
@@ -172,18 +181,22 @@ class DecoderOnly(nn.Module):
         pad_id: int | None,
         window: int = 0,
         dropout: float = 0.0,
+        order_mask: OrderMask = causal_mask,
     ) -> None:
-        """``window`` limits how far back self-attention sees; 0 means no limit."""
+        """``window`` limits how far back self-attention sees; 0 means no limit.
+
+        order_mask: causal, but for a mistake worth seeing.
+        """
         super().__init__()
         self.src_embedding, self.tgt_embedding = src_embedding, tgt_embedding
         self.positions, self.decoder, self.output = positions, decoder, output
         self.dropout = nn.Dropout(dropout)
-        self.pad_id, self.window = pad_id, window
+        self.pad_id, self.window, self.order_mask = pad_id, window, order_mask
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """Return logits (B, T, vocabulary)."""
         x, keep, lengths = self._joined(src, tgt_in)
-        mask = keep[:, None, None, :] & causal_mask(x.size(1), x.device)
+        mask = keep[:, None, None, :] & self.order_mask(x.size(1), x.device)
         x = self.dropout(self.positions(x))
         x = self.decoder(x, mask=within(mask, x.size(1), self.window))
         answers = lengths + torch.arange(tgt_in.size(1), device=src.device)  # (B, T)

@@ -1,8 +1,9 @@
-"""How a training came out that ended without learning: it diverged, or it never left guessing.
+"""How a training came out that is no success: it diverged, never left guessing, or crammed.
 
-Said of the curves alone. A run is held against guessing every answer alike, whose loss is
-ln(classes), and against the lowest loss that its targets allow: what has not come ``LEAST`` of the
-way from the one to the other has learned little more than which answers are frequent.
+Said of the curves alone, by how far they came on the ``way`` from guessing to the lowest possible
+loss. What came less than ``LEAST`` of it on unseen examples has learned little more than which
+answers are frequent; where the batches of training came that far all the same, it learned those by
+heart.
 """
 
 from __future__ import annotations
@@ -14,13 +15,12 @@ import numpy as np
 
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.status import Status
+from tfm_core.runs.way import LEAST, way_of
 from tfm_core.sentences import N_
 from tfm_core.training.divergence import is_of_divergence
 
-OutcomeKind = Literal["diverged", "never-learned"]
+OutcomeKind = Literal["diverged", "never-learned", "by-heart"]
 
-LEAST = 0.15
-"""Share of the way from guessing to the lowest possible loss from which on a run has learned."""
 FAR_ABOVE = 2.0
 """Times the loss of guessing; a training that went beyond and did not learn has diverged."""
 _LAST_STEPS = 20
@@ -46,13 +46,23 @@ def outcome_of(status: Status, curves: Curves) -> Outcome | None:
     """
     if status.state == "failed" and status.reason and is_of_divergence(status.reason):
         return Outcome("diverged", status.reason, repeats=status.device == "cpu")
-    guessing, loss = curves.started.get("start_loss"), _last_loss(curves)
-    if status.state != "finished" or guessing is None or loss is None:
+    way, loss = way_of(curves), _last_loss(curves)
+    if status.state != "finished" or way is None or loss is None:
         return None
-    floor = curves.started.get("floor") or 0.0
-    if guessing - loss >= LEAST * max(0.0, guessing - floor):
+    if way.share(loss) >= LEAST:
         return None
-    peak = _peak(curves)
+    guessing, peak = way.guessing, _peak(curves)
+    if len(way.shares) and way.shares[-1] >= LEAST:
+        return Outcome(
+            "by-heart",
+            N_(
+                "It learned its own examples by heart: their loss ended at {own:.2f}, that of "
+                "unseen ones at {loss:,.2f}, and guessing alone has {guessing:.2f}.",
+                own=float(way.running[-1]),
+                loss=loss,
+                guessing=guessing,
+            ),
+        )
     if loss > FAR_ABOVE * guessing:
         return Outcome(
             "diverged",

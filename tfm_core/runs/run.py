@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from safetensors import SafetensorError, safe_open
 
@@ -23,6 +23,7 @@ from tfm_core.presets import PRESETS
 from tfm_core.probe.form import SnapshotForm, form_of
 from tfm_core.probe.types import Array, Probe, Snapshot
 from tfm_core.reading import (
+    MOST_STEPS,
     Unreadable,
     content_of,
     is_device,
@@ -55,8 +56,9 @@ class RunDamaged(StudentError):
 class Meta:
     """What is known of a run beside its experiment; ``created`` is ISO 8601, UTC.
 
-    ``parent`` is the id of the run that this one goes on from, ``recorded`` marks the runs that
-    come with the app and cannot be changed. ``owner`` is the hash of the token of the browser that
+    ``parent`` is the id of the run that this one goes on from, ``cure_of`` that of the sick run
+    whose cure it is, from step ``cured_from`` on; ``recorded`` marks the runs that come with the
+    app and cannot be changed. ``owner`` is the hash of the token of the browser that
     began it (see ``owners``), None for a run that the command line began.
     """
 
@@ -68,6 +70,8 @@ class Meta:
     recorded: bool = False
     parent: str | None = None
     owner: str | None = None
+    cure_of: str | None = None
+    cured_from: int = 0
 
 
 class Run:
@@ -199,9 +203,17 @@ class Run:
     @property
     def checkpoint_step(self) -> int | None:
         """The step of the last checkpoint, None where there is none that can be read."""
+        return self.kept_step("last")
+
+    def kept_step(self, which: Literal["last", "best"]) -> int | None:
+        """Return the step of a checkpoint, None where there is none that can be read.
+
+        best: of the lowest validation loss so far.
+        """
+        path = self.folder / "checkpoints" / which / "checkpoint.safetensors"
         try:
-            os.close(open_plain(self._checkpoint))
-            with safe_open(self._checkpoint, framework="numpy") as file:
+            os.close(open_plain(path))
+            with safe_open(path, framework="numpy") as file:
                 return facts_of(file.metadata()).step
         except (OSError, SafetensorError, ValueError):
             return None
@@ -371,6 +383,8 @@ _META_CHECKS: dict[str, Callable[[object], bool]] = {
     "preset": lambda value: value is None or is_line(value, MAX_NAME),
     "parent": lambda value: value is None or _is(ID, value),
     "owner": lambda value: value is None or _is(_OWNER, value),
+    "cure_of": lambda value: value is None or _is(ID, value),
+    "cured_from": lambda value: is_whole(value, 0, MOST_STEPS),
 }
 
 

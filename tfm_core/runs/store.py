@@ -10,7 +10,7 @@ import string
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tfm_core.config import Experiment, to_json
 from tfm_core.disk import sync_file, sync_folder
@@ -58,15 +58,16 @@ class RunStore:
         group: str | None = None,
         state: State = "queued",
         run_id: str | None = None,
+        cure_of: str | None = None,
     ) -> Run:
         """Make a run's folder, whole at once. Raises ValueError, in a sentence.
 
         On a full disk the trash is emptied for it. run_id: a ``new_id`` that was noted before, so
-        that whoever is killed meanwhile finds the run again.
+        that whoever is killed meanwhile finds the run again. cure_of: the sick run that it cures.
         """
         grouped = labels.a_group(group)
         name = labels.a_name(name or experiment.task.facts.label)
-        meta = Meta(name, _now(), device, threads, preset=preset, owner=owner)
+        meta = Meta(name, _now(), device, threads, preset=preset, owner=owner, cure_of=cure_of)
         status = Status(state, total_steps=experiment.training.steps, device=device)
 
         def write(folder: Path) -> None:
@@ -119,11 +120,12 @@ class RunStore:
         self,
         run_id: str,
         *,
+        name: str | None = None,
         tags: Iterable[str] | None = None,
         note: str | None = None,
         group: str | None = None,
     ) -> Run:
-        """Give a run tags, a note or a group; None leaves one as it is, "" takes it away.
+        """Give a run a name, tags, a note or a group; None leaves one as it is, "" takes it away.
 
         Raises ValueError, in a sentence; then nothing is changed.
         """
@@ -131,7 +133,7 @@ class RunStore:
         old = run.labels
         run.write_labels(
             Labels(
-                old.name,
+                old.name if name is None else labels.a_name(name),
                 old.tags if tags is None else labels.some_tags(tags),
                 old.note if note is None else labels.a_note(note),
                 old.group if group is None else labels.a_group(group),
@@ -238,21 +240,70 @@ class RunStore:
             recorded=False,
             parent=parent.id,
             owner=owner,
+            cure_of=None,
+            cured_from=0,
         )
+        return self._branch(parent, experiment, meta, done)
+
+    @told()
+    def cure(
+        self,
+        run_id: str,
+        experiment: Experiment,
+        *,
+        begins: Literal["best", "last"],
+        name: str | None = None,
+        owner: str | None = None,
+    ) -> Run:
+        """Copy a run, sick and perhaps still training, to go on otherwise from a checkpoint of it.
+
+        experiment: with the same model, but for what has no weights. begins: at the checkpoint of
+        the lowest validation loss, or at the newest. The copy goes on through the queue's
+        ``resume``. Raises ValueError, in a sentence, where there is no such checkpoint.
+        """
+        parent = self.get(run_id)
+        done = parent.kept_step(begins)
+        if done is None:
+            raise StudentError("This run has no checkpoint to go on from.")
+        meta = dataclasses.replace(
+            parent.meta,
+            name=labels.a_name(name or parent.meta.name),
+            created=_now(),
+            preset=None,
+            device="cpu" if parent.meta.recorded else parent.meta.device,
+            recorded=False,
+            parent=parent.id,
+            owner=owner,
+            cure_of=parent.id,
+            cured_from=done,
+        )
+        return self._branch(parent, experiment, meta, done, begins)
+
+    def _branch(
+        self,
+        parent: Run,
+        experiment: Experiment,
+        meta: Meta,
+        done: int,
+        begins: Literal["best", "last"] = "last",
+    ) -> Run:
+        """Make a run that goes on from step ``done`` of another, at one of its checkpoints."""
+        status = parent.status
+        is_behind = done < status.step
         stopped = Status(
             "stopped",
             step=done,
-            total_steps=steps,
-            epoch=status.epoch,
-            device=device,
-            reason=N_("Goes on from step {done:,} of “{name}”.", done=done, name=meta.name),
+            total_steps=experiment.training.steps,
+            epoch=status.epoch * done / status.step if is_behind else status.epoch,
+            device=meta.device,
+            reason=N_("Goes on from step {done:,} of “{name}”.", done=done, name=parent.meta.name),
             seconds=status.seconds,
             parent_seconds=status.seconds,
         )
 
         def write(folder: Path) -> None:
             _write_new(folder, experiment, meta, stopped)
-            _copy(parent.folder, folder)
+            _copy(parent.folder, folder, begins)
 
         return self._add(write)
 
@@ -317,8 +368,11 @@ def _write_new(folder: Path, experiment: Experiment, meta: Meta, status: Status)
     spare.keep(folder)
 
 
-def _copy(source: Path, folder: Path) -> None:
-    """Copy what a run has learned and shown so far; what is no plain file of it stays behind."""
+def _copy(source: Path, folder: Path, begins: Literal["best", "last"] = "last") -> None:
+    """Copy what a run has learned and shown so far; what is no plain file of it stays behind.
+
+    begins: the checkpoint that becomes the copy's last.
+    """
     found = [source / name for name in ("events.jsonl", "probe.json", "probe.safetensors")]
     for name in ("snapshots", weights.FOLDER, "checkpoints/last", "checkpoints/best"):
         if os.path.isdir(source / name):
@@ -326,6 +380,8 @@ def _copy(source: Path, folder: Path) -> None:
     for path in (*found, source / "best.json"):
         if is_plain(path):
             target = folder / path.relative_to(source)
+            if begins == "best" and target.parent.name == "last":
+                path = source / "checkpoints" / "best" / path.name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
     for path in folder.rglob("*"):

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.data.captions import CaptionData, CaptionSplit
 from tfm_core.data.compose import Changes
+from tfm_core.training.losses import input_floor
 from tfm_core.training.objectives import StepMetrics, measure_tokens, token_metrics
 
 _MEASURED_AT_ONCE = 125  # what is computed of more pictures does not fit a processor's cache
@@ -19,10 +20,16 @@ class CaptionObjective:
     reads_per_epoch = 1.0
 
     def __init__(
-        self, data: CaptionData, config: CaptionTaskConfig, *, label_smoothing: float = 0.0
+        self,
+        data: CaptionData,
+        config: CaptionTaskConfig,
+        *,
+        label_smoothing: float = 0.0,
+        loss_input: str = "logits",
     ) -> None:
         """Take data that lies on the device."""
-        self.data, self.config, self.label_smoothing = data, config, label_smoothing
+        self.data, self.config = data, config
+        self.label_smoothing, self.loss_input = label_smoothing, loss_input
         self.n_train = len(data.train)
         self.n_classes = len(data.vocabulary)
 
@@ -56,11 +63,12 @@ class CaptionObjective:
         rows = indices.to(split.tgt.device)
         images = self.data.normalise(split.pictures(rows, changes))
         tgt = split.tgt[rows]
-        return token_metrics(model(images, tgt[:, :-1]), tgt[:, 1:], smoothing)
+        logits = model(images, tgt[:, :-1])
+        return token_metrics(logits, tgt[:, 1:], smoothing, loss_input=self.loss_input)
 
     def loss_lower_bound(self) -> float | None:
         """Nobody knows how ambiguous handwriting is."""
-        return None
+        return input_floor(self.label_smoothing, self.n_classes, self.loss_input)
 
     @torch.no_grad()
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:

@@ -7,7 +7,6 @@ keeps every one of them from seeing what it has to predict (Radford et al. 2018,
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.config import CorpusTaskConfig
@@ -15,6 +14,7 @@ from tfm_core.data.corpus.grammar import entropy_per_token
 from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import PAD
+from tfm_core.training.losses import cross_entropy, input_floor
 from tfm_core.training.objectives import MEASURE_BATCH, StepMetrics
 
 _TOKENS_AT_ONCE = 20_000  # of a measurement: the logits of a large vocabulary must fit in memory
@@ -24,11 +24,17 @@ class LanguageObjective:
     """Next-token prediction without a source."""
 
     def __init__(
-        self, data: TextData, config: CorpusTaskConfig, *, label_smoothing: float = 0.0
+        self,
+        data: TextData,
+        config: CorpusTaskConfig,
+        *,
+        label_smoothing: float = 0.0,
+        loss_input: str = "logits",
     ) -> None:
         """Take data of a corpus that lies on the device."""
         assert isinstance(data.task, CorpusTask)
-        self.data, self.task, self.label_smoothing = data, data.task, label_smoothing
+        self.data, self.task = data, data.task
+        self.label_smoothing, self.loss_input = label_smoothing, loss_input
         self.n_train = len(data.train) if data.windows is None else len(data.windows)
         windows = data.windows
         self.reads_per_epoch = (
@@ -51,11 +57,12 @@ class LanguageObjective:
         """rows: (B, T + 1) ids from <bos> on; every token behind it is predicted."""
         targets = rows[:, 1:]
         logits = model(rows[:, :0], rows[:, :-1])  # (B, T, vocabulary)
-        loss = F.cross_entropy(
-            logits.flatten(0, 1).float(),
+        loss = cross_entropy(
+            logits.flatten(0, 1),
             targets.flatten(),
-            ignore_index=PAD,
-            label_smoothing=smoothing,
+            loss_input=self.loss_input,
+            smoothing=smoothing,
+            ignored=PAD,
         )
         real = targets != PAD
         n_correct = ((logits.detach().argmax(-1) == targets) & real).sum()
@@ -66,8 +73,9 @@ class LanguageObjective:
 
         With label smoothing the loss has another lower bound, which we do not compute.
         """
-        if not self.task.is_grammar or self.label_smoothing:
-            return None
+        floor = input_floor(self.label_smoothing, self.n_classes, self.loss_input)
+        if floor is not None or not self.task.is_grammar or self.label_smoothing:
+            return floor
         return entropy_per_token(self.task.config.unit)
 
     @torch.no_grad()

@@ -123,7 +123,10 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
     task, kind = experiment.task, TASK_KINDS[experiment.task.kind]
     data = load(task, seed=experiment.seed, progress=progress).to(torch_device)
     objective: Objective = kind.part("objective")(
-        data, task, label_smoothing=experiment.training.label_smoothing
+        data,
+        task,
+        label_smoothing=experiment.training.label_smoothing,
+        loss_input=experiment.training.loss_input,
     )
     model = new_model(experiment).to(torch_device)
     if experiment.training.checkpointing:

@@ -9,16 +9,16 @@ and on unseen sentences, counts hidden words alone: the loss at <mask>, where th
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, partial
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.config import TextTaskConfig
 from tfm_core.data.text.masked_words import MaskedWordsTask, n_hidden, posterior
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import MASK, PAD, SPECIALS
+from tfm_core.training.losses import cross_entropy, input_floor
 from tfm_core.training.objectives import StepMetrics, TextObjective
 from tfm_core.training.spans import SpanObjective
 
@@ -27,23 +27,32 @@ HIDDEN, RANDOM = 0.8, 0.1
 
 
 def text_objective(
-    data: TextData, config: TextTaskConfig, *, label_smoothing: float = 0.0
+    data: TextData,
+    config: TextTaskConfig,
+    *,
+    label_smoothing: float = 0.0,
+    loss_input: str = "logits",
 ) -> TextObjective:
     """Return how a text task is learned: hidden words or spans where some are, else next tokens."""
     objective: type[TextObjective] = TextObjective
     if config.facts.hides:
         objective = MaskedObjective if config.facts.answer == "blanks" else SpanObjective
-    return objective(data, config, label_smoothing=label_smoothing)
+    return objective(data, config, label_smoothing=label_smoothing, loss_input=loss_input)
 
 
 class MaskedObjective(TextObjective):
     """Hidden words given the others. The splits hold sentences and, hidden in them, fixed words."""
 
     def __init__(
-        self, data: TextData, config: TextTaskConfig, *, label_smoothing: float = 0.0
+        self,
+        data: TextData,
+        config: TextTaskConfig,
+        *,
+        label_smoothing: float = 0.0,
+        loss_input: str = "logits",
     ) -> None:
         """Take data that lies on the device."""
-        super().__init__(data, config, label_smoothing=label_smoothing)
+        super().__init__(data, config, label_smoothing=label_smoothing, loss_input=loss_input)
         assert isinstance(data.task, MaskedWordsTask)
         self.task = data.task
         self.mask_id = self.task.src_vocabulary.id_of(MASK)
@@ -82,11 +91,12 @@ class MaskedObjective(TextObjective):
         positions = chosen.byte().argsort(dim=1, descending=True, stable=True)[:, :most]  # (B, R)
         chosen, targets = chosen.gather(1, positions), words.gather(1, positions)
         logits = model(src, words, positions)  # (B, R, vocabulary)
-        picked = logits[chosen].float()
-        loss = F.cross_entropy(picked, targets[chosen], label_smoothing=smoothing)
+        picked = logits[chosen]
+        measure = partial(cross_entropy, loss_input=self.loss_input)
+        loss = measure(picked, targets[chosen], smoothing=smoothing)
         hidden = (src.gather(1, positions) == self.mask_id) & chosen
         seen = hidden[chosen]
-        plain = F.cross_entropy(picked.detach(), targets[chosen], reduction="none")
+        plain = measure(picked.detach(), targets[chosen], reduction="none")
         is_correct = (logits.detach().argmax(-1) == targets) & hidden
         n_exact = (is_correct == hidden).all(1).sum()
         n_tokens = hidden.sum().clamp(min=1)
@@ -96,9 +106,13 @@ class MaskedObjective(TextObjective):
     def loss_lower_bound(self) -> float | None:
         """Return the loss of a perfect reader of the grammar on the validation set's hidden words.
 
-        None where too many words are hidden at once to work that out.
+        None where too many words are hidden at once to work that out; of probabilities taken for
+        logits, what they alone leave.
         """
-        return None if self._bounds is None else self._bounds[0]
+        floor = input_floor(self.label_smoothing, self.n_classes, self.loss_input)
+        if floor is not None or self._bounds is None:
+            return floor
+        return self._bounds[0]
 
     def accuracy_upper_bound(self) -> float | None:
         """Return the share of the hidden words that a perfect reader gets right, in the mean."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.config import ImageTaskConfig, OwnTextTaskConfig, TextTaskConfig
@@ -16,6 +14,7 @@ from tfm_core.data.augment import augment
 from tfm_core.data.image_data import ImageData, ImageSplit
 from tfm_core.data.text_data import TextData, TextSplit
 from tfm_core.data.vocabulary import PAD, SPECIALS
+from tfm_core.training.losses import cross_entropy, input_floor, lowest_loss
 
 MEASURE_BATCH = 500
 
@@ -70,9 +69,10 @@ class TextObjective:
         config: TextTaskConfig | OwnTextTaskConfig,
         *,
         label_smoothing: float = 0.0,
+        loss_input: str = "logits",
     ) -> None:
         """Take data that lies on the device."""
-        self.data, self.label_smoothing = data, label_smoothing
+        self.data, self.label_smoothing, self.loss_input = data, label_smoothing, loss_input
         self.n_train = len(data.train.src)
         is_label = config.facts.answer == "label"
         self.first_class = len(SPECIALS) if is_label else 0  # a label is never a special token
@@ -94,7 +94,9 @@ class TextObjective:
 
     def _metrics(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> StepMetrics:
         logits, targets = model(src, tgt[:, :-1]), tgt[:, 1:]
-        return token_metrics(logits, targets, smoothing, first_class=self.first_class)
+        return token_metrics(
+            logits, targets, smoothing, loss_input=self.loss_input, first_class=self.first_class
+        )
 
     def loss_and_metrics(
         self, model: nn.Module, indices: Tensor, generator: torch.Generator
@@ -104,7 +106,7 @@ class TextObjective:
 
     def loss_lower_bound(self) -> float | None:
         """Targets are functions of their sources, so only label smoothing keeps the loss up."""
-        return smoothed_lower_bound(self.label_smoothing, self.n_classes)
+        return lowest_loss(self.label_smoothing, self.n_classes, self.loss_input)
 
     def accuracy_upper_bound(self) -> float | None:
         """Return the highest accuracy that the targets allow; None where all can be right."""
@@ -124,38 +126,28 @@ class OwnObjective(TextObjective):
 
     def loss_lower_bound(self) -> float | None:
         """Nobody knows how ambiguous a person's sentences are."""
-        return None
+        return input_floor(self.label_smoothing, self.n_classes, self.loss_input)
 
 
 def token_metrics(
-    logits: Tensor, targets: Tensor, smoothing: float, *, first_class: int = 0
+    logits: Tensor, targets: Tensor, smoothing: float, *, loss_input: str, first_class: int = 0
 ) -> StepMetrics:
     """Measure predictions (B, T, vocabulary) of the tokens (B, T); padding does not count.
 
-    first_class: the tokens before it are never answers, and are left out of the loss.
+    loss_input: see ``losses.cross_entropy``. first_class: the tokens before it are never answers,
+    and are left out of the loss.
     """
-    loss = F.cross_entropy(
-        logits[..., first_class:].flatten(0, 1).float(),
+    loss = cross_entropy(
+        logits[..., first_class:].flatten(0, 1),
         targets.flatten() - first_class,
-        ignore_index=PAD - first_class,
-        label_smoothing=smoothing,
+        loss_input=loss_input,
+        smoothing=smoothing,
+        ignored=PAD - first_class,
     )
     real = targets != PAD
     is_correct = (logits.detach().argmax(-1) == targets) & real
     n_exact = (is_correct == real).all(1).sum()
     return StepMetrics(loss, is_correct.sum(), real.sum(), n_exact, len(targets))
-
-
-def smoothed_lower_bound(smoothing: float, n_classes: int) -> float:
-    """Return the lowest loss of smoothed targets.
-
-    The best prediction of a smoothed target is that target, and its loss the entropy.
-    """
-    share = smoothing / n_classes
-    top = 1.0 - smoothing + share
-    if not share:
-        return 0.0
-    return -top * math.log(top) - (n_classes - 1) * share * math.log(share)
 
 
 def measure_tokens(
@@ -179,10 +171,16 @@ class ImageObjective:
     reads_per_epoch = 1.0
 
     def __init__(
-        self, data: ImageData, config: ImageTaskConfig, *, label_smoothing: float = 0.0
+        self,
+        data: ImageData,
+        config: ImageTaskConfig,
+        *,
+        label_smoothing: float = 0.0,
+        loss_input: str = "logits",
     ) -> None:
         """Take data that lies on the device."""
-        self.data, self.config, self.label_smoothing = data, config, label_smoothing
+        self.data, self.config = data, config
+        self.label_smoothing, self.loss_input = label_smoothing, loss_input
         self.n_train = len(data.train.labels)
         self.n_classes = data.facts.n_classes
 
@@ -207,13 +205,13 @@ class ImageObjective:
         self, model: nn.Module, images: Tensor, labels: Tensor, smoothing: float
     ) -> StepMetrics:
         logits = model(images)  # (B, classes)
-        loss = F.cross_entropy(logits.float(), labels, label_smoothing=smoothing)
+        loss = cross_entropy(logits, labels, loss_input=self.loss_input, smoothing=smoothing)
         n_correct = (logits.detach().argmax(-1) == labels).sum()
         return StepMetrics(loss, n_correct, len(labels), None, len(labels))
 
     def loss_lower_bound(self) -> float | None:
         """Nobody knows how ambiguous pictures are."""
-        return None
+        return input_floor(self.label_smoothing, self.n_classes, self.loss_input)
 
     @torch.no_grad()
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:

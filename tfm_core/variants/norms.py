@@ -18,14 +18,15 @@ class Norm(Variant):
 
     n_kept: numbers that PyTorch keeps of a token for the backward pass, from d_model, beside the
     result. code: the expression that makes it in a generated file, from epsilon. spread: what it
-    takes over the numbers of a token, in words. walk_topic: its paragraph in the walk.
+    takes over the numbers of a token, in words. walk_topic: its paragraph in the walk. Where
+    nothing is normalised there is no equation, no code and no spread.
     """
 
     layer: str
-    latex: Callable[[int, str], str]
+    latex: Callable[[int, str], str] | None
     n_kept: Callable[[int], int]
-    code: Callable[[float], str]
-    spread: str
+    code: Callable[[float], str] | None
+    spread: str | None
     walk_topic: str
 
 
@@ -58,5 +59,20 @@ RMS_NORM = Norm(
     spread=N_("root mean square"),
     walk_topic="rmsnorm",
 )
+NONE = Norm(
+    name="none",
+    label=N_("No norm"),
+    help=N_(
+        "Vectors keep whatever length the sums give them, which grows with each block and each "
+        "step: a mistake worth seeing."
+    ),
+    source="Vaswani et al. 2017, section 3.1, without the norm",
+    layer="torch.nn:Identity",
+    latex=None,
+    n_kept=lambda d_model: 0,
+    code=None,
+    spread=None,
+    walk_topic="no-norm",
+)
 
-NORMS = Registry("norm", LAYER_NORM, RMS_NORM)
+NORMS = Registry("norm", LAYER_NORM, RMS_NORM, NONE)

@@ -22,7 +22,7 @@ class TaskKind(Variant):
     config: the settings, a class of ``config.task.TaskConfig``.
     load(task, *, seed, progress): the data, see ``data.load.Data``.
     shape(experiment): what a model must know of the data, see ``config.shape``.
-    objective(data, task, *, label_smoothing): see ``training.objectives.Objective``.
+    objective(data, task, *, label_smoothing, loss_input): see ``training.objectives.Objective``.
     probe(trainer): fixed examples, and snapshot(trainer): a look inside; see ``probe.types``.
     inputs(experiment, item, picture): what the model is called with for one example.
     batches(experiment, data, rows): the same for many, and their items, see ``attention.inputs``.

@@ -203,7 +203,8 @@ def test_a_position_is_counted_from_0_and_its_token_is_named():
 
 def test_every_step_shows_the_functions_of_its_code(looked_at):
     for step in walk(looked_at):
-        is_still = step.code.startswith("placed = embedded  #")  # it calls nothing
+        # these call nothing: no positions are added, or nothing to what an attention found
+        is_still = step.code.startswith(("placed = embedded  #", "joined = output"))
         assert used(step) or is_still, (step.name, step.code)
 
 

@@ -17,6 +17,7 @@ from pages.components.digit_pad import SIDE
 from pages.components.digit_reader import Drawn, valid_drawn
 from pages.home import own_digit
 from pages.home.hero import DIGITS, TRANSLATOR
+from pages.ui import digit_models
 from tests.pages.looking import part_of
 from tests.training.test_loop import experiment
 from tfm_core.data.own_picture import picture_to_input
@@ -46,7 +47,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def digits(trained: Path, store: RunStore, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The recorded run of digits, on a Home that nobody has opened before."""
     monkeypatch.setattr(store, "recorded", trained)
-    own_digit.models.clear()
+    digit_models.models.clear()
     return store.get(DIGITS)
 
 
@@ -58,7 +59,7 @@ def sent(app: AppTest) -> dict[str, Any]:
 
 def awake(app: AppTest, run: Run) -> AppTest:
     """The same page once the models are loaded."""
-    own_digit.models(str(run.folder), run).load().result()
+    digit_models.models(str(run.folder), run).load().result()
     return app.run()
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tfm_core.config import RecurrentConfig, TransformerConfig
+from tfm_core.config import RecurrentConfig, TransformerConfig, WriterConfig
 from tfm_core.facts.compute import layers
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.diagram.drawing import Drawing
 from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.residuals import RESIDUALS
+from tfm_core.variants.scales import SCALES
 
 
 def stack(drawing: Drawing, start: str, name: str, length: int, memory: str | None) -> str:
@@ -75,37 +78,61 @@ def _block(drawing: Drawing, x: str, name: str, length: int, memory: str | None)
         if part == "self_attention":
             shared = drawing.count(f"{name.partition('.')[0]}.relative")
             text += shared and f"{shared} of {config.position}, shared by all blocks"
-        node, total = f"{name}.{part}", f"{name}.{part} +"
-        norm = f"{name}.{part} norm"
-        drawing.node(node, text, kind)
-        drawing.plus(total)
-        drawing.node(norm, NORMS[config.norm].label, "norm")
-        fork = drawing.fork(f"{name}.{part} fork")
-        drawing.edge(x, fork, width, has_head=False)
-        if config.norm_first:
-            drawing.edge(fork, norm)
-            drawing.edge(norm, node)
-        else:
-            drawing.edge(fork, node)
-        drawing.edge(node, total)
-        drawing.edge(fork, total, dashed=True)
+        node = f"{name}.{part}"
+        x = _sublayer(drawing, x, node, text, kind, width)
         if part == "cross_attention" and memory is not None:
             drawing.across.append((memory, node))
-        x = total
-        if not config.norm_first:
-            drawing.edge(total, norm)
-            x = norm
     return x
+
+
+def _sublayer(drawing: Drawing, x: str, node: str, text: str, kind: str, width: str) -> str:
+    """Draw a sublayer with what stands around it; return what leaves it."""
+    config = drawing.config
+    assert not isinstance(config, RecurrentConfig)
+    residual, norm, said = RESIDUALS[config.residual], f"{node} norm", width
+    is_first = config.has_norms and config.norm_first
+    drawing.node(node, text, kind)
+
+    def fork(x: str, said: str) -> str:
+        forked = drawing.fork(f"{node} fork")
+        drawing.edge(x, forked, said, has_head=False)
+        return forked
+
+    def normed(x: str, said: str) -> str:
+        drawing.node(norm, NORMS[config.norm].label, "norm")
+        drawing.edge(x, norm, said)
+        return norm
+
+    skipped = x
+    if residual.has_sum and not residual.is_normed:
+        x = skipped = fork(x, said)
+        said = ""
+    if is_first:
+        x, said = normed(x, said), ""
+    if residual.is_normed:
+        x = skipped = fork(x, said)
+    drawing.edge(x, node, said)
+    x = node
+    if residual.has_sum:
+        x = f"{node} +"
+        drawing.plus(x)
+        drawing.edge(node, x)
+        drawing.edge(skipped, x, dashed=True)
+    return normed(x, "") if config.has_norms and not is_first else x
 
 
 def _sublayers(config: TransformerConfig, name: str, has_cross: bool) -> Iterator[tuple[str, str]]:
     heads = f"{config.n_heads} heads x {config.d_head}"
-    is_causal = name.startswith("decoder")
-    notes = ["causal"] if is_causal else []
+    notes = []
+    if name.startswith("decoder") and isinstance(config, WriterConfig):
+        notes.append(CAUSALITIES[config.causality].note)
     notes += [config.position] if POSITIONS[config.position].is_inside else []
     window = getattr(config, "window", 0)
     notes += [f"window {window}"] if window else []
     words = f" ({', '.join(notes)})" if notes else ""
+    width = SCALES[config.scale].width
+    if width != "d_head":
+        heads += f"\\nscores / sqrt({width})" if width else "\\nscores not scaled"
     yield "self_attention", f"Self-attention{words}\\n{heads}"
     if has_cross:
         yield "cross_attention", f"Cross-attention\\n{heads}"

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from tfm_core.config import DecoderOnlyConfig, ModelConfig, TransformerConfig
+from tfm_core.config import DecoderOnlyConfig, ModelConfig, TransformerConfig, WriterConfig
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.projections import PROJECTIONS
+from tfm_core.variants.residuals import RESIDUALS
+from tfm_core.variants.scales import SCALES
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +44,10 @@ def attention(config: TransformerConfig) -> Equation:
         rule = [*([kind.inside.where] if kind.inside.where else []), *rule]
     bias = " + b" if config.attention_bias else ""
     kind_of = PROJECTIONS[config.projections]
+    score = _score(config, f"{q} {k}")
     heads = rf"[\mathrm{{head}}_1; \dots; \mathrm{{head}}_{{{config.n_heads}}}]"
     rows = [
-        rf"a_{{ij}} &= \mathrm{{softmax}}_{{{keys}}}\left(\frac{{{q} {k}}}"
-        rf"{{\sqrt{{{config.d_head}}}}}{extra}\right)",
+        rf"a_{{ij}} &= \mathrm{{softmax}}_{{{keys}}}\left({score}{extra}\right)",
         rf"\mathrm{{head}}_h &= \sum_{{{keys}}} {dropped(config, 'a_{ij}')}\, v_j",
         rf"\mathrm{{out}} &= {heads}" + (rf"\,W_O{bias}" if kind_of.has_output else ""),
         *rule,
@@ -57,14 +60,24 @@ def attention(config: TransformerConfig) -> Equation:
     return Equation(N_("Multi-head attention"), latex, source)
 
 
+def _score(config: TransformerConfig, product: str) -> str:
+    """Return a dot product over what divides it."""
+    width = SCALES[config.scale].width
+    if width is None:
+        return product
+    return rf"\frac{{{product}}}{{\sqrt{{{getattr(config, width)}}}}}"
+
+
 def _keys(config: TransformerConfig) -> tuple[str, list[str]]:
     """Return which keys j query i may ask, below a sum, and rows for what holds in places only."""
     window = getattr(config, "window", 0)
-    if isinstance(config, DecoderOnlyConfig):
-        return (rf"i - {window} \le j \le i" if window else r"j \le i"), []
-    if config.family not in PAIRS:
+    if not isinstance(config, WriterConfig):
         return (rf"|i - j| \le {window}" if window else "j"), []
-    rows = [r"&\text{decoder, on itself: only } j \le i"]
+    rule = CAUSALITIES[config.causality].rule
+    if isinstance(config, DecoderOnlyConfig):
+        return rule(window) or "j", []
+    alone = rule(0)
+    rows = [rf"&\text{{decoder, on itself: only }} {alone}"] if alone else []
     rows += [rf"&\text{{in self-attention: only }} |i - j| \le {window}"] if window else []
     return "j", rows
 
@@ -85,25 +98,44 @@ def feed_forward(config: TransformerConfig) -> Equation:
 
 def block(config: TransformerConfig) -> Equation:
     """Return the sublayers in their order, with residuals and norms in their places."""
-    inside = r"\mathrm{Norm}(x)" if config.norm_first else "x"
+    residual = RESIDUALS[config.residual]
+    inside = r"\mathrm{Norm}(x)" if config.has_norms and config.norm_first else "x"
     names = [r"\mathrm{SelfAttention}"]
     names += [r"\mathrm{CrossAttention}"] if config.family in PAIRS else []
     lines = []
     for name in [*names, r"\mathrm{FFN}"]:
         memory = r", \mathrm{memory}" if "Cross" in name else ""
-        total = f"x + {dropped(config, f'{name}({inside}{memory})')}"
-        joined = total if config.norm_first else rf"\mathrm{{Norm}}({total})"
+        read = inside
+        if residual.is_normed:
+            lines.append(rf"x &\leftarrow {inside}")
+            read = "x"
+        change = dropped(config, f"{name}({read}{memory})")
+        total = f"x + {change}" if residual.has_sum else change
+        behind = config.has_norms and not config.norm_first
+        joined = rf"\mathrm{{Norm}}({total})" if behind else total
         lines.append(rf"x &\leftarrow {joined}")
     latex = r"\begin{aligned}" + r"\\ ".join(lines) + r"\end{aligned}"
-    title = "A block, pre-norm" if config.norm_first else "A block, post-norm"
+    title, source = _order(config)
+    title += "" if residual.has_sum else ", without residuals"
+    title += ", the residual from the normalised value" if residual.is_normed else ""
     title += "; cross-attention in the decoder's only" if config.family in PAIRS else ""
-    source = "Xiong et al. 2020" if config.norm_first else "Vaswani et al. 2017, section 3.1"
-    return Equation(title, latex, source)
+    return Equation(title, latex, source if config.residual == "normal" else residual.source)
 
 
-def norm(config: TransformerConfig) -> Equation:
-    """Return the norm with its epsilon."""
+def _order(config: TransformerConfig) -> tuple[str, str]:
+    """Return where the norms of a block stand, and who put them there."""
+    if not config.has_norms:
+        return "A block without norms", NORMS[config.norm].source
+    if config.norm_first:
+        return "A block, pre-norm", "Xiong et al. 2020"
+    return "A block, post-norm", "Vaswani et al. 2017, section 3.1"
+
+
+def norm(config: TransformerConfig) -> Equation | None:
+    """Return the norm with its epsilon, None without one."""
     chosen = NORMS[config.norm]
+    if chosen.latex is None:
+        return None
     latex = chosen.latex(config.d_model, _scientific(config.norm_eps))
     return Equation(chosen.label, latex, chosen.source)
 

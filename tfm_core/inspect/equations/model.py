@@ -24,7 +24,7 @@ def equations(config: ModelConfig, shape: Shape) -> dict[str, Equation]:
     """Return the equations by the sections of the generated file."""
     if isinstance(config, RecurrentConfig):
         return recurrent.equations(config, shape)
-    return {
+    found = {
         "embedding": _embedding(config, shape),
         "attention": blocks.attention(config),
         "feed-forward": blocks.feed_forward(config),
@@ -32,6 +32,7 @@ def equations(config: ModelConfig, shape: Shape) -> dict[str, Equation]:
         "norm": blocks.norm(config),
         "model": _output(config, shape),
     }
+    return {section: one for section, one in found.items() if one is not None}
 
 
 def _embedding(config: TransformerConfig, shape: Shape) -> Equation:
@@ -57,7 +58,11 @@ def _words(config: TransformerConfig, shape: TextShape) -> tuple[list[str], str]
         x, source = "E_{w_t}", "not scaled by sqrt(d_model), as in GPT-2 and BERT"
     x = _plus(x, config.position)
     if shape.n_segments:
-        x, source = rf"\mathrm{{Norm}}({x} + S_1)", "Devlin et al. 2019, Fig. 2: one segment, S_1"
+        x = f"{x} + S_1"
+        x, source = (
+            rf"\mathrm{{Norm}}({x})" if config.has_norms else x,
+            "Devlin et al. 2019, Fig. 2: one segment, S_1",
+        )
     return [f"x_t &= {dropped(config, x)}"], source
 
 

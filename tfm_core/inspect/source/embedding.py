@@ -66,18 +66,16 @@ def token_embedding(shape: TextShape) -> str:
 
 def segments(config: TransformerConfig) -> str:
     """Return the source of the class ``Segments``."""
-    head = '''
+    made, total = norm(config), "x + self.table.weight[0]"
+    head = f'''
     class Segments(nn.Module):
-        """Adds the vector of the first segment, and normalises."""
+        """Adds the vector of the first segment{", and normalises" if made else ""}."""
 
         def __init__(self):
             super().__init__()
             self.table = nn.Embedding(N_SEGMENTS, D_MODEL)
             nn.init.normal_(self.table.weight, std=D_MODEL**-0.5)
     '''
-    init = class_(head, f"self.norm = {norm(config)}")
-    return (
-        init
-        + "\n"
-        + method("def forward(self, x):", ["return self.norm(x + self.table.weight[0])"])
-    )
+    init = class_(head, f"self.norm = {made}" if made else "")
+    out = f"self.norm({total})" if made else total
+    return init.rstrip() + "\n\n" + method("def forward(self, x):", [f"return {out}"])

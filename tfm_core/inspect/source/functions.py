@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from tfm_core.config import CaptionerConfig, ModelConfig, RecurrentConfig
+from tfm_core.config import CaptionerConfig, ModelConfig, RecurrentConfig, WriterConfig
 from tfm_core.inspect.source import recurrent
-from tfm_core.inspect.source.layers import CROSS
+from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.positions import POSITIONS
 
 
@@ -20,8 +20,8 @@ def functions(config: ModelConfig) -> list[str]:
         kinds.append(POSITIONS[config.text_position])
     needed = [function.source for kind in kinds for function in kind.functions]
     parts += dict.fromkeys(needed)  # once, where both need the same
-    if config.family in {*CROSS, "decoder-only"}:
-        parts.append(CAUSAL)
+    if isinstance(config, WriterConfig):
+        parts.append(order(config))
     if getattr(config, "window", 0):
         parts.append(WINDOW)
     return parts
@@ -33,11 +33,19 @@ SPLIT = dedent('''\
         return x.unflatten(-1, (N_HEADS, D_HEAD)).transpose(1, 2)
     ''')
 
-CAUSAL = dedent('''\
-    def causal(length, device):
-        """(length, length): a query sees itself and the keys before it."""
-        return torch.ones(length, length, dtype=torch.bool, device=device).tril()
-    ''')
+
+def order(config: WriterConfig) -> str:
+    """Return the function that says which way a decoder may look along what it writes."""
+    chosen = CAUSALITIES[config.causality]
+    cut = chosen.cut or ""
+    if chosen.sees_future:
+        cut += "  # a mistake: .tril()"
+    return dedent(f'''\
+        def {chosen.function}(length, device):
+            """(length, length): {chosen.says}."""
+            return torch.ones(length, length, dtype=torch.bool, device=device){cut}
+        ''')
+
 
 WEIGHTS = dedent('''\
     def attention_weights(model):

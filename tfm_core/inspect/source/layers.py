@@ -10,11 +10,14 @@ from __future__ import annotations
 from textwrap import dedent, indent
 from typing import Literal, get_args
 
-from tfm_core.config import TransformerConfig
+from tfm_core.config import TransformerConfig, WriterConfig
 from tfm_core.inspect.source import projections
 from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.residuals import RESIDUALS
+from tfm_core.variants.scales import SCALES
 
 AttentionForm = Literal["written", "fused"]
 FORMS: tuple[AttentionForm, ...] = get_args(AttentionForm)
@@ -25,6 +28,8 @@ UNMASKED = {"vit"}
 """The families in which every token may attend to every other, so that there is no mask."""
 PARTLY_MASKED = {"captioner"}
 """The families in which some attention has a mask and some has none."""
+SAYS_WRONG = "a mistake, not"
+"""How a line says that it is one of the mistakes worth seeing."""
 
 
 def attention(config: TransformerConfig, form: AttentionForm) -> str:
@@ -94,7 +99,10 @@ def _bias(config: TransformerConfig) -> str | None:
 
 def _written(config: TransformerConfig) -> str:
     """Return softmax(q k^T / sqrt(d_head)) v in plain lines; the weights are kept to be shown."""
-    lines = ["scores = q @ k.mT / math.sqrt(D_HEAD)  # (B, H, Q, K)"]
+    width = SCALES[config.scale].width
+    over = f" / math.sqrt({width.upper()})" if width else ""
+    wrong = "" if width == "d_head" else f"; {SAYS_WRONG} / math.sqrt(D_HEAD)"
+    lines = [f"scores = q @ k.mT{over}  # (B, H, Q, K){wrong}"]
     bias = _bias(config)
     if bias is not None:
         added = f"scores = scores + {bias}"
@@ -106,6 +114,10 @@ def _written(config: TransformerConfig) -> str:
         lines.append(softmax)
     elif config.family in PARTLY_MASKED:
         lines += [f"if mask is not None:\n    {hide}", softmax]
+        if isinstance(config, WriterConfig) and not CAUSALITIES[config.causality].sees_past:
+            lines.append(
+                f"if mask is not None:  # of padding, only padding lies behind\n    {zero}"
+            )
     else:
         lines += [hide, softmax, f"{zero}  # a query that may attend to nothing gets zeros"]
     lines.append("self.weights = weights.detach()  # for who asks to see them")
@@ -113,11 +125,20 @@ def _written(config: TransformerConfig) -> str:
     return "\n".join([*lines, f"heads = {kept} @ v"])
 
 
+def _scale(config: TransformerConfig) -> str:
+    """Return what the fused kernel is told of the scale; sqrt(D_HEAD) is its own."""
+    return "" if SCALES[config.scale].width == "d_head" else ", scale=scale"
+
+
 def _fused(config: TransformerConfig) -> str:
     """Return one call of the fused kernel, which never lays the weights out in memory."""
     drop = ", dropout_p=drop" if config.dropout else ""
     first = ["drop = DROPOUT if self.training else 0.0"] if config.dropout else []
-    call = "F.scaled_dot_product_attention(q, k, v{mask}" + drop + ")"
+    width = SCALES[config.scale].width
+    if width != "d_head":
+        over = f"1 / math.sqrt({width.upper()})" if width else "1.0"
+        first.append(f"scale = {over}  # {SAYS_WRONG} 1 / math.sqrt(D_HEAD)")
+    call = "F.scaled_dot_product_attention(q, k, v{mask}" + drop + _scale(config) + ")"
     bias = _bias(config)
     if bias is None:
         mask = "" if config.family in UNMASKED else ", attn_mask=mask"
@@ -171,16 +192,18 @@ def feed_forward(config: TransformerConfig) -> str:
     )
 
 
-def norm(config: TransformerConfig) -> str:
-    """Return the expression that makes a norm; torch's own epsilon is not said."""
-    return NORMS[config.norm].code(config.norm_eps)
+def norm(config: TransformerConfig) -> str | None:
+    """Return the expression that makes a norm, None without; torch's own epsilon is not said."""
+    code = NORMS[config.norm].code
+    return None if code is None else code(config.norm_eps)
 
 
 def block(config: TransformerConfig) -> str:
     """Return the source of a block: its sublayers with residuals and norms in their order."""
     inside = POSITIONS[config.position].inside
     has_cross = config.family in CROSS
-    another = "SharedNorm(self.self_attention_norm)" if config.shared_norm else norm(config)
+    made = norm(config)
+    another = "SharedNorm(self.self_attention_norm)" if config.shared_norm else made
     arguments, passed = _mask_argument(config), []
     passed = [] if config.family in UNMASKED else ["mask=mask"]
     if has_cross:
@@ -190,19 +213,19 @@ def block(config: TransformerConfig) -> str:
         passed.append(f"{inside.argument}={inside.argument}")
     init = [
         "self.self_attention = MultiHeadAttention()",
-        f"self.self_attention_norm = {norm(config)}",
+        *([f"self.self_attention_norm = {made}"] if made else []),
         *(
             [
                 "if has_cross:",
                 "    self.cross_attention = MultiHeadAttention()",
-                f"    self.cross_attention_norm = {another}",
+                *([f"    self.cross_attention_norm = {another}"] if another else []),
                 "self.has_cross = has_cross",
             ]
             if has_cross
             else []
         ),
         "self.feed_forward = FeedForward()",
-        f"self.feed_forward_norm = {another}",
+        *([f"self.feed_forward_norm = {another}"] if another else []),
         *(["self.dropout = nn.Dropout(DROPOUT)"] if config.dropout else []),
     ]
     steps = [_sublayer(config, "self_attention", ", ".join(passed))]
@@ -210,10 +233,9 @@ def block(config: TransformerConfig) -> str:
         cross = _sublayer(config, "cross_attention", "memory, mask=memory_mask")
         steps.append("if self.has_cross:\n" + indent(cross, "    "))
     steps += [_sublayer(config, "feed_forward", ""), "return x"]
-    where = "before each sublayer" if config.norm_first else "after each sum"
     head = f'''
         class Block(nn.Module):
-            """Attention, then feed-forward, each a residual; the norm stands {where}."""
+            """{_says(config)}"""
 
             def __init__(self{", has_cross=False" if has_cross else ""}):
                 super().__init__()
@@ -235,15 +257,34 @@ _SHARED_NORM = dedent('''\
     ''')
 
 
+def _says(config: TransformerConfig) -> str:
+    """Return what stands at the head of a block, mistakes by their name."""
+    residual = RESIDUALS[config.residual]
+    if residual.is_normed:
+        return "Attention, then feed-forward; the residual is taken from norm(x): a mistake."
+    each = "each a residual" if residual.has_sum else "no residual: a mistake"
+    both = "Attention, then feed-forward" if residual.has_sum else "Attention, feed-forward"
+    if not config.has_norms:
+        return f"{both}, {each}; no norm: a mistake."
+    after = "after each sum" if residual.has_sum else "after each"
+    where = "before each sublayer" if config.norm_first else after
+    return f"{both}, {each}; the norm stands {where}."
+
+
 def _sublayer(config: TransformerConfig, name: str, arguments: str) -> str:
     rest = f", {arguments}" if arguments else ""
-    inside = f"self.{name}_norm(x)" if config.norm_first else "x"
-    out = f"self.{name}({inside}{rest})"
+    residual, lines = RESIDUALS[config.residual], []
+    read = f"self.{name}_norm(x)" if config.has_norms and config.norm_first else "x"
+    if residual.is_normed:
+        lines, read = [f"x = {read}"], "x"
+    change = f"self.{name}({read}{rest})"
     if config.dropout:
-        kept = "x + self.dropout(y)"
-        joined = f"x = {kept}" if config.norm_first else f"x = self.{name}_norm({kept})"
-        return f"y = {out}\n{joined}"
-    return f"x = x + {out}" if config.norm_first else f"x = self.{name}_norm(x + {out})"
+        lines.append(f"y = {change}")
+        change = "self.dropout(y)"
+    total = f"x + {change}" if residual.has_sum else change
+    behind = config.has_norms and not config.norm_first
+    lines.append(f"x = self.{name}_norm({total})" if behind else f"x = {total}")
+    return "\n".join(lines)
 
 
 def stack(config: TransformerConfig) -> str:

@@ -14,12 +14,14 @@ from tfm_core.config import (
     TextModelConfig,
     TransformerConfig,
     ViTConfig,
+    WriterConfig,
 )
 from tfm_core.config.shape import CaptionShape, Shape, TextShape
 from tfm_core.inspect.source import pictures
 from tfm_core.inspect.source.embedding import output_bias
 from tfm_core.inspect.source.layers import AttentionForm, method
 from tfm_core.inspect.source.parts import adds, answered, called, kept, model, placed
+from tfm_core.variants.causalities import CAUSALITIES
 
 
 def model_class(config: TransformerConfig, shape: Shape, form: AttentionForm) -> str:
@@ -62,6 +64,11 @@ def _output(config: TextModelConfig, shape: TextShape, tied: str, words: str) ->
     return lines
 
 
+def _order(config: WriterConfig) -> str:
+    """Return the name of the function that says which way a decoder may look."""
+    return CAUSALITIES[config.causality].function
+
+
 def _within(config: TextModelConfig, mask: str, length: str) -> str:
     return f"{mask} & window({length}, x.device)" if config.window else mask
 
@@ -76,7 +83,7 @@ def _encoder_decoder(config: EncoderDecoderConfig, shape: TextShape, form: Atten
         "self.decoder = Stack(N_DECODER_LAYERS, has_cross=True)",
     ]
     init += _output(config, shape, "tgt_embedding", "TGT_WORDS")
-    keep, future = kept("src", shape.pad_id), "causal(tgt_in.size(1), x.device)"
+    keep, future = kept("src", shape.pad_id), f"{_order(config)}(tgt_in.size(1), x.device)"
     if shape.pad_id is not None:
         future = f"(tgt_in != PAD)[:, None, None, :] & {future}"
     encode = [
@@ -203,7 +210,7 @@ def _decoder_only(config: DecoderOnlyConfig, shape: TextShape, form: AttentionFo
         )
     init += ["self.positions = Positions()"] if adds(config.position) else []
     init += ["self.decoder = Stack(N_LAYERS)", *_output(config, shape, tied, words)]
-    mask = "mask = causal(ids.size(1), ids.device)"
+    mask = f"mask = {_order(config)}(ids.size(1), ids.device)"
     if shape.pad_id is not None:
         mask = f"mask = (ids != PAD)[:, None, None, :] & {mask.removeprefix('mask = ')}"
     forward = [

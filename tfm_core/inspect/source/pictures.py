@@ -6,6 +6,7 @@ from tfm_core.config import CaptionerConfig, ViTConfig
 from tfm_core.config.shape import CaptionShape
 from tfm_core.inspect.source.layers import AttentionForm, class_, method
 from tfm_core.inspect.source.parts import adds, answered, called, kept, model, placed
+from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.stems import STEMS
 
@@ -69,10 +70,11 @@ def captioner(config: CaptionerConfig, shape: CaptionShape, form: AttentionForm)
         "x = self.stem(images)  # (B, patches, D_MODEL)",
         f"return self.encoder({placed(config, 'positions', 'x')})",
     ]
+    order = CAUSALITIES[config.causality].function
     words = placed(config, "word_positions", "self.word_embedding(words)", config.text_position)
     decode = [
         f"x = {words}",
-        f"mask = ({kept('words', shape.pad_id)})[:, None, None, :] & causal(x.size(1), x.device)",
+        f"mask = ({kept('words', shape.pad_id)})[:, None, None, :] & {order}(x.size(1), x.device)",
         "x = self.decoder(x, mask, memory)  # every word may look at every patch",
         "return self.output(x)  # (B, T, N_WORDS)",
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from tfm_core.config import BlockConfig
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, mask_seen
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import (
@@ -17,6 +18,7 @@ from tfm_core.inspect.walk.steps import (
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS, Norm
+from tfm_core.variants.residuals import RESIDUALS
 
 
 def blocks(subject: Subject, stack: str, axis: str) -> tuple[Seen, ...]:
@@ -56,40 +58,71 @@ def encoder_stack(view: BlockView) -> WalkStep:
 def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
     """What an attention found is added to what was there. sublayer: which attention."""
     config, axes = view.subject.block, f"B {view.axis} d_model"
-    got = view.got
+    residual, got = RESIDUALS[config.residual], view.got
     change = seen("output", N_("output of the attention"), got(f"{sublayer}_norm.change"), axes)
-    after = [seen("joined", N_("after add and norm"), got(f"{sublayer}_norm.joined"), axes)]
-    extra = []
+    joined = seen("joined", N_("what leaves the sublayer"), got(f"{sublayer}_norm.joined"), axes)
+    before, after, extra = [change], [joined], []
     topics = dropped(config)
     change_said = "dropout(output)" if topics else "output"
-    if config.norm_first:
-        code = f"joined = x + {change_said}  # the attention read norm(x)"
-        normed = got(f"{sublayer}_norm.normed")
-        extra = [seen("normed", N_("norm(x), which the attention read"), normed, axes)]
+    if residual.is_normed:
+        came = N_("norm(x), which the attention read, in the place of x")
+    elif sublayer == "self_attention":
+        came = N_("the block's input")
     else:
-        code = f"total = x + {change_said}\njoined = norm(total)"
-        after.insert(0, seen("total", N_("the sum"), got(f"{sublayer}_norm.total"), axes))
-    came = (
-        N_("the block's input")
-        if sublayer == "self_attention"
-        else N_("the residual: the input as it was")
-    )
-    norm = NORMS[config.norm]
+        came = N_("the residual: the input as it was")
+    if residual.has_sum:
+        before.insert(0, seen("x", came, got(f"{sublayer}_norm.skipped"), axes))
+    total = f"x + {change_said}" if residual.has_sum else change_said
+    if not config.has_norms:
+        code = f"joined = {total}" + ("" if residual.has_sum else "  # x is lost")
+    elif config.norm_first:
+        note = "the attention read norm(x)" if residual.has_sum else "x is lost"
+        note = "x is norm(x) from here on" if residual.is_normed else note
+        code = f"joined = {total}  # {note}"
+        if not residual.is_normed:
+            normed = got(f"{sublayer}_norm.normed")
+            extra = [seen("normed", N_("norm(x), which the attention read"), normed, axes)]
+    else:
+        code = f"total = {total}\njoined = norm(total)"
+        label = N_("the sum") if residual.has_sum else N_("what is normalised")
+        after.insert(0, seen("total", label, got(f"{sublayer}_norm.total"), axes))
     return WalkStep(
         "add-norm",
-        N_("Add and norm"),
-        ("norm-first" if config.norm_first else "norm-last", norm.walk_topic, *topics),
+        _joined_title(config),
+        (*_joined_topics(config), NORMS[config.norm].walk_topic, *topics),
         code,
-        (seen("x", came, got(f"{sublayer}_norm.skipped"), axes), change),
+        tuple(before),
         tuple(after),
-        _norm_question(norm, *view.got(f"{sublayer}_norm.joined").shape),
+        _norm_question(NORMS[config.norm], *view.got(f"{sublayer}_norm.joined").shape),
         extra=tuple(extra),
         names={"norm": view.module(f"{sublayer}_norm"), "dropout": view.module("dropout")},
         block=view.path,
     )
 
 
+def _joined_title(config: BlockConfig) -> str:
+    """Return what happens around a sublayer, as a title."""
+    if RESIDUALS[config.residual].has_sum:
+        return N_("Add and norm") if config.has_norms else N_("Add, without a norm")
+    return N_("Norm, without a residual") if config.has_norms else N_("No residual and no norm")
+
+
+def _joined_topics(config: BlockConfig) -> tuple[str, ...]:
+    """Return the topics on where the norm stands and on what is added."""
+    residual = RESIDUALS[config.residual]
+    if residual.is_normed:
+        return ("residual-from-normed",)
+    if not residual.has_sum:
+        order = "first" if config.norm_first else "last"
+        return (f"residual-none-norm-{order}" if config.has_norms else "residual-none",)
+    if not config.has_norms:
+        return ("residual-alone",)
+    return ("norm-first" if config.norm_first else "norm-last",)
+
+
 def _norm_question(norm: Norm, batch: int, length: int, d_model: int) -> Question:
+    if norm.spread is None:
+        return _no_norm_question()
     return choice_question(
         N_("Over which numbers does the norm compute each {spread}?", spread=norm.spread),
         N_("the {d_model} numbers of one token", d_model=d_model),
@@ -107,6 +140,27 @@ def _norm_question(norm: Norm, batch: int, length: int, d_model: int) -> Questio
         },
         N_("Other tokens and other examples have no say, in use as in training."),
         topics=(norm.walk_topic,),
+    )
+
+
+def _no_norm_question() -> Question:
+    return choice_question(
+        N_("Nothing is normalised here. What keeps a token's vector from growing block by block?"),
+        N_("nothing but what is learned"),
+        {
+            N_("the softmax of the attention"): N_(
+                "It keeps the weights in range; the values that they weigh may be any."
+            ),
+            N_("the square root under the scores"): N_(
+                "It keeps the scores in range, and only where queries and keys are."
+            ),
+            N_("the residual"): N_("A sum adds to what is there: it lets the vector grow."),
+        },
+        N_(
+            "What each sublayer hands on is as long as its matrices make it; a norm would bring "
+            "every token back to one length."
+        ),
+        topics=("no-norm",),
     )
 
 
@@ -133,22 +187,24 @@ def feed_forward(view: BlockView) -> WalkStep:
     """Every token alone is widened, bent and narrowed; then add and norm again."""
     config, got, axes = view.subject.block, view.got, f"B {view.axis} d_model"
     batch, length, _, _, d_model = view.sizes
-    read = "norm(x)" if config.norm_first else "x"
+    residual = RESIDUALS[config.residual]
+    read = "norm(x)" if config.has_norms and config.norm_first else "x"
     activation = ACTIVATIONS[config.activation]
     hidden_layer = seen(
         "hidden", N_("hidden layer"), got("feed_forward.hidden"), f"B {view.axis} d_ff"
     )
     hidden = activation.code.format(up="ff.up(y)", gate="ff.gate(y)")
     topics = dropped(config)
-    total = "x + dropout(ff.down(ff.dropout(hidden)))" if topics else "x + ff.down(hidden)"
-    last = total if config.norm_first else f"norm({total})"
+    total = "dropout(ff.down(ff.dropout(hidden)))" if topics else "ff.down(hidden)"
+    if residual.has_sum:
+        total = f"{'y' if residual.is_normed else 'x'} + {total}"
+    last = f"norm({total})" if config.has_norms and not config.norm_first else total
     return WalkStep(
         "feed-forward",
-        N_("Feed-forward, add and norm"),
-        ("feed-forward", activation.walk_topic,
-         "ff-norm-first" if config.norm_first else "ff-norm-last", *topics),
+        _feed_forward_title(config),
+        ("feed-forward", activation.walk_topic, _feed_forward_topic(config), *topics),
         f"y = {read}\nhidden = {hidden}\noutput = {last}",
-        (seen("x", N_("after the attention"), got("feed_forward_norm.skipped"), axes),),
+        (seen("x", N_("after the attention"), _arriving(view), axes),),
         (
             hidden_layer,
             seen("output", N_("output of the block"), got("feed_forward_norm.joined"), axes),
@@ -177,3 +233,28 @@ def feed_forward(view: BlockView) -> WalkStep:
         },
         block=view.path,
     )  # fmt: skip
+
+
+def _arriving(view: BlockView) -> Tensor:
+    """Return what comes to the feed-forward layer of a block, before any norm."""
+    last = "cross_attention" if view.has("cross_attention_norm.joined") else "self_attention"
+    return view.got(f"{last}_norm.joined")
+
+
+def _feed_forward_title(config: BlockConfig) -> str:
+    if RESIDUALS[config.residual].has_sum:
+        if config.has_norms:
+            return N_("Feed-forward, add and norm")
+        return N_("Feed-forward and add, without a norm")
+    if config.has_norms:
+        return N_("Feed-forward and norm, without a residual")
+    return N_("Feed-forward, without residual and norm")
+
+
+def _feed_forward_topic(config: BlockConfig) -> str:
+    """Return the topic on what stands around the layer."""
+    residual = RESIDUALS[config.residual]
+    if residual.is_normed:
+        return "ff-residual-from-normed"
+    order = ("first" if config.norm_first else "last") if config.has_norms else "none"
+    return f"ff-norm-{order}" if residual.has_sum else f"ff-residual-none-norm-{order}"

@@ -10,10 +10,11 @@ from tfm_core.inspect.walk import tokens as walk_tokens
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, block_view
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import WalkStep
+from tfm_core.inspect.walk.weights import scores_code
 
 _CROSS = """\
 queries, keys, values = attention.project(x, memory)
-weights = (queries @ keys.mT / math.sqrt(d_head)).softmax(-1)
+weights = ({scores}).softmax(-1)
 heads = weights @ values
 output = attention.out_projection(heads.transpose(1, 2).reshape(x.shape))"""
 
@@ -56,10 +57,10 @@ def _cross_attention(view: BlockView) -> WalkStep:
     return replace(
         step,
         topics=("cross-attention-captioner",),
-        code=_CROSS,
+        code=_CROSS.format(scores=scores_code(view.subject.block)),
         after=(*step.extra, *step.after),
         extra=(),
-        names={**MODULES, **step.names, "d_head": heads},
+        names={**MODULES, **step.names, "d_head": heads, "d_model": view.subject.block.d_model},
     )
 
 

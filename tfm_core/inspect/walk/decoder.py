@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from tfm_core.config import WriterConfig
 from tfm_core.inspect.walk.block_view import BlockView, mask_seen
+from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
 from tfm_core.sentences import N_
+from tfm_core.variants.causalities import CAUSALITIES, Causality
 
 
 def decoder_attention(view: BlockView) -> WalkStep:
@@ -18,6 +21,7 @@ def decoder_attention(view: BlockView) -> WalkStep:
         inside, names["relative"] = ", relative=relative", relative
     batch, length, n_heads, _, d_model = view.sizes
     map_of_weights = seen("weights", N_("attention weights"), weights, "B H Q:tgt K:tgt")
+    order = _order(subject)
     if weights.is_meta:
         question = shape_question(
             N_("the weights with which the target attends to itself"),
@@ -36,23 +40,24 @@ def decoder_attention(view: BlockView) -> WalkStep:
                 "must be exactly 0?",
                 length=length,
             ),
-            n, N_("{n}: everything above the diagonal, and every column of padding.", n=n),
+            n, _hidden_in_all(order, n),
             wrong={
                 length * (length - 1) // 2: N_(
                     "That is all above the diagonal; columns of padding below it are hidden too."
-                ),
+                )
+                if not order.sees_future
+                else N_("That is how many a causal mask hides of a sentence without padding."),
                 length * (length + 1) // 2: N_(
                     "The diagonal stays: each token may read itself."
                 ),
                 length**2 - n: N_("That is how many may differ from 0."),
             },
-            hint=N_("Count what the mask hides: a query reads itself and what stands before it, "
-                    "and no padding."),
+            hint=N_("Count what the mask hides, square by square: its zeros."),
             values=("weights",),
         )  # fmt: skip
     mask_axes = "B 1 Q:tgt K:tgt"
     return WalkStep(
-        "decoder-attention", N_("Decoder: masked self-attention"), ("decoder-attention",),
+        "decoder-attention", N_("Decoder: masked self-attention"), (_order_topic(subject),),
         f"output = attention(x, mask=tgt_mask{inside})",
         (
             seen("x", N_("the target so far"), x, axes),
@@ -65,6 +70,26 @@ def decoder_attention(view: BlockView) -> WalkStep:
         names=names, shown="weights",
         block=view.path,
     )  # fmt: skip
+
+
+def _order_topic(subject: Subject) -> str:
+    """Return the topic on which way the target looks."""
+    order = _order(subject)
+    return f"decoder-attention-{order.name}" if order.sees_future else "decoder-attention"
+
+
+def _order(subject: Subject) -> Causality:
+    assert isinstance(subject.config, WriterConfig)
+    return CAUSALITIES[subject.config.causality]
+
+
+def _hidden_in_all(order: Causality, n: int) -> str:
+    """Return why so many weights of a map are 0."""
+    if not order.sees_future:
+        return N_("{n}: everything above the diagonal, and every column of padding.", n=n)
+    if order.cut is None:
+        return N_("{n}: every column of padding, and nothing else.", n=n)
+    return N_("{n}: everything below the diagonal, and every column of padding.", n=n)
 
 
 def cross_attention(view: BlockView) -> WalkStep:

@@ -18,6 +18,7 @@ from tfm_core.inspect.walk.steps import (
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import window_mask
 from tfm_core.sentences import N_
+from tfm_core.variants.causalities import CAUSALITIES
 
 
 def masks(subject: Subject, view: BlockView) -> WalkStep:
@@ -30,7 +31,8 @@ def masks(subject: Subject, view: BlockView) -> WalkStep:
     names: dict[str, object] = {**MODULES, view.axis[0]: length}
     if window:
         names["near"] = window_mask(length, window)
-    causal = "torch.ones({n}, {n}, dtype=torch.bool).tril()"
+    order = CAUSALITIES[getattr(subject.config, "causality", "causal")]
+    causal = f"torch.ones({{n}}, {{n}}, dtype=torch.bool){order.cut or ''}"
     both = ids_seen(subject)
     tgt = both[-1]
     has_padding = subject.shape.pad_id is not None if isinstance(subject.shape, TextShape) else True
@@ -69,9 +71,10 @@ def masks(subject: Subject, view: BlockView) -> WalkStep:
             mask_seen(mask, "src"),
             seen("tgt_mask", N_("target mask: 1 = may attend"), tgt_mask, "B 1 Q:tgt K:tgt"),
         )
-    topics = [f"masks-{subject.reader}" if has_padding else "masks-no-padding"] + (
-        ["window"] if window else []
-    )
+    topic = f"masks-causality-{order.name}" if order.sees_future else f"masks-{subject.reader}"
+    if not has_padding:
+        topic = f"{topic}-no-padding" if order.sees_future else "masks-no-padding"
+    topics = [topic, *(["window"] if window else [])]
     question = _mask_question(subject, after[-1], view.example, has_padding=has_padding)
     return WalkStep(
         "masks", N_("Masks"), ("masks", *topics), code, before, after, question, names=names,
@@ -89,7 +92,9 @@ def _keep(subject: Subject, length: int) -> Seen:
 def _mask_question(subject: Subject, mask: Seen, example: int, *, has_padding: bool) -> Question:
     _, _, n_rows, n_keys = mask.shape
     if not mask.has_values:
-        return _mask_shape(mask) if has_padding else _triangle_shape(mask)
+        if has_padding or CAUSALITIES[getattr(subject.config, "causality", "causal")].cut is None:
+            return _mask_shape(mask)
+        return _triangle_shape(mask)
     row = min(2, n_rows - 1)
     n = int(mask.value[example, 0, row].sum())
     who: str = N_("every query")

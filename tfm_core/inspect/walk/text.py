@@ -13,6 +13,7 @@ from tfm_core.inspect.walk.block_view import BlockView, block_view
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen
 from tfm_core.sentences import N_
+from tfm_core.variants.causalities import CAUSALITIES
 
 
 def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
@@ -29,7 +30,7 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
         attention.projections(view),
         attention.split(view),
         weights.scores(view),
-        weights.masking(view, (_hidden(subject.shape, is_causal=is_causal),)),
+        weights.masking(view, (_hidden(subject, is_causal=is_causal),)),
         weights.softmax(view),
         attention.weighted_sum(view),
         attention.merge(view),
@@ -50,11 +51,13 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     return (*made, answer.logits(view), answer.whole(subject, example))
 
 
-def _hidden(shape: TextShape, *, is_causal: bool) -> str:
+def _hidden(subject: Subject, *, is_causal: bool) -> str:
     """Return the topic on what the mask hides."""
-    if shape.pad_id is None:
-        return "causal-no-padding"
-    return "causal" if is_causal else "padding"
+    padding = "" if getattr(subject.shape, "pad_id", 0) is not None else "-no-padding"
+    order = CAUSALITIES[getattr(subject.config, "causality", "causal")]
+    if is_causal and order.sees_future:
+        return f"causality-{order.name}{padding}"
+    return f"causal{padding}" if is_causal or padding else "padding"
 
 
 def _first_view(subject: Subject, layer: int, example: int) -> BlockView:

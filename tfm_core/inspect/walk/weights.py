@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from torch import Tensor
 
+from tfm_core.config import BlockConfig
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.steps import (
     Question,
@@ -14,18 +17,22 @@ from tfm_core.inspect.walk.steps import (
     shape_question,
 )
 from tfm_core.sentences import N_
+from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.scales import SCALES
 
 
 def scores(view: BlockView) -> WalkStep:
     """How well every query matches every key."""
     got, words = view.got, view.axis.partition(":")[2]
-    batch, length, n_heads, d_head, _ = view.sizes
+    batch, length, n_heads, d_head, d_model = view.sizes
     before = [
         seen("queries", N_("queries"), got("self_attention.query"), f"B H Q:{words} d_head"),
         seen("keys", N_("keys"), got("self_attention.key"), f"B H K:{words} d_head"),
     ]
-    code = "scores = queries @ keys.mT / math.sqrt(d_head)"
-    topics: tuple[str, ...] = ("scores",)
+    scale = SCALES[view.subject.block.scale]
+    code = f"scores = {scores_code(view.subject.block)}"
+    is_right = scale.width == "d_head"
+    topics: tuple[str, ...] = ("scores" if is_right else f"scores-{scale.name}",)
     inside = view.kind.inside
     if inside is not None and inside.turn is None:
         bias = got("self_attention.bias")
@@ -35,7 +42,7 @@ def scores(view: BlockView) -> WalkStep:
     made = seen("scores", N_("scores"), got("self_attention.scores"), view.pair)
     return WalkStep(
         "scores",
-        N_("Scores, scaled"),
+        N_("Scores, scaled") if scale.width else N_("Scores, not scaled"),
         topics,
         code,
         tuple(before),
@@ -60,9 +67,15 @@ def scores(view: BlockView) -> WalkStep:
                 N_("That is keys.mT @ queries: a sum over tokens, not over d_head."),
             ),
         ),
-        names={**MODULES, "d_head": d_head},
+        names={**MODULES, "d_head": d_head, "d_model": d_model},
         block=view.path,
     )
+
+
+def scores_code(config: BlockConfig) -> str:
+    """Return the expression of the scores of queries and keys."""
+    width = SCALES[config.scale].width
+    return "queries @ keys.mT" + (f" / math.sqrt({width})" if width else "")
 
 
 def masking(view: BlockView, topics: tuple[str, ...]) -> WalkStep:
@@ -70,6 +83,7 @@ def masking(view: BlockView, topics: tuple[str, ...]) -> WalkStep:
     got = view.got
     masked = got("self_attention.masked_scores")
     mask = got("self_attention.mask")
+    cut = CAUSALITIES[getattr(view.subject.config, "causality", "causal")].cut
     return WalkStep(
         "masking",
         N_("Mask"),
@@ -80,7 +94,7 @@ def masking(view: BlockView, topics: tuple[str, ...]) -> WalkStep:
             mask_seen(mask, view.axis.partition(":")[2]),
         ),
         (seen("masked", N_("masked scores"), masked, view.pair),),
-        _reach_of(mask, masked) if masked.is_meta else _hidden_by(mask, masked, view.example),
+        _reach_of(mask, masked, cut) if masked.is_meta else _hidden_by(mask, masked, view.example),
         names=MODULES,
         block=view.path,
     )
@@ -114,8 +128,8 @@ def _hidden_by(mask: Tensor, masked: Tensor, example: int) -> Question:
     )
 
 
-def _reach_of(mask: Tensor, masked: Tensor) -> Question:
-    """Ask what a mask does by its shape alone."""
+def _reach_of(mask: Tensor, masked: Tensor, cut: str | None) -> Question:
+    """Ask what a mask does by its shape alone. cut: what is cut from it, see ``Causality``."""
     _, n_heads, n_queries, n_keys = masked.shape
     if mask.size(2) == 1:
         n = n_heads * n_queries
@@ -139,6 +153,8 @@ def _reach_of(mask: Tensor, masked: Tensor) -> Question:
                 "It stands for one key: for each head and each query there is one score of it."
             ),
         )
+    if cut is None:
+        return _nothing_hidden(n_queries, n_keys)
     n = n_keys * (n_keys - 1) // 2
     return number_question(
         N_(
@@ -148,19 +164,39 @@ def _reach_of(mask: Tensor, masked: Tensor) -> Question:
             n_keys=n_keys,
         ),
         n,
-        N_("{n_keys} x ({n_keys} - 1) / 2 = {n}: all above the diagonal.", n_keys=n_keys, n=n),
+        N_("{n_keys} x ({n_keys} - 1) / 2 = {n}: all above the diagonal.", n_keys=n_keys, n=n)
+        if cut == CAUSALITIES["causal"].cut
+        else N_("{n_keys} x ({n_keys} - 1) / 2 = {n}: all below the diagonal.", n_keys=n_keys, n=n),
         wrong={
             n + n_keys: N_("The diagonal stays: a query may read itself."),
             n_keys**2 // 2: N_("Not half of them: the diagonal stays."),
         },
-        hint=N_("The query at position t may not read later keys, at t + 1, t + 2, …"),
+        hint=N_("The query at position t may not read later keys, at t + 1, t + 2, …")
+        if cut == CAUSALITIES["causal"].cut
+        else N_("The query at position t may not read earlier keys, at t - 1, t - 2, …"),
+    )
+
+
+def _nothing_hidden(n_queries: int, n_keys: int) -> Question:
+    """Ask of a decoder that lacks its causal mask."""
+    return number_question(
+        N_(
+            "Without padding, how many of the {n_queries} x {n_keys} scores of one head does this "
+            "mask hide?",
+            n_queries=n_queries,
+            n_keys=n_keys,
+        ),
+        0,
+        N_("None: there is no causal mask, so each query reads every key."),
+        wrong={n_keys * (n_keys - 1) // 2: N_("That is what a causal mask would hide.")},
+        hint=N_("Which keys does the mask of step “Masks” leave out?"),
     )
 
 
 def softmax(view: BlockView) -> WalkStep:
     """From scores to shares; the wrong scale is shown beside the right one."""
     got = view.got
-    is_masked = view.has("self_attention.mask")
+    is_masked, scale = view.has("self_attention.mask"), view.subject.block.scale
     before = [seen("masked", N_("scores"), got("self_attention.masked_scores"), view.pair)]
     code = "weights = masked.softmax(-1)"
     if is_masked:
@@ -170,11 +206,13 @@ def softmax(view: BlockView) -> WalkStep:
     return WalkStep(
         "softmax",
         N_("Softmax"),
-        ("softmax",),
+        ("softmax" if scale == "sqrt-d-head" else "softmax-scaled-wrongly",),
         code,
         tuple(before),
         (seen("weights", N_("attention weights"), got("self_attention.weights"), view.pair),),
-        _scale_question(view.subject.block.n_heads),
+        _scale_question(view.subject.block.n_heads)
+        if scale == "sqrt-d-head"
+        else _right_scale_question(view.subject.block),
         names=MODULES,
         block=view.path,
     )
@@ -207,4 +245,40 @@ def _scale_question(n_heads: int) -> Question:
         )
         if is_smaller
         else N_("With one head d_head is d_model, so nothing changes."),
+    )
+
+
+def _right_scale_question(config: BlockConfig) -> Question:
+    """Ask what the right scale would do, of a model that has another."""
+    evenly, sharply, alike = N_("more evenly"), N_("more sharply"), N_("exactly alike")
+    here, right = config.score_divisor or 1.0, math.sqrt(config.d_head)
+    answer = alike if here == right else evenly if here < right else sharply
+    because = {
+        evenly: N_(
+            "sqrt({d_head}) is more than this model divides by: scores and their differences "
+            "would shrink, and the softmax come closer to equal shares.",
+            d_head=config.d_head,
+        ),
+        sharply: N_(
+            "sqrt({d_head}) is less than sqrt({d_model}): scores and their differences would grow.",
+            d_head=config.d_head,
+            d_model=config.d_model,
+        ),
+        alike: N_("Here both divisors are the same number."),
+    }[answer]
+    wrong = {
+        evenly: N_("Only a larger divisor than this model's brings the scores closer together."),
+        sharply: N_("Only a smaller divisor than this model's draws the scores further apart."),
+        alike: N_(
+            "The softmax depends on how far the scores lie apart, which the divisor changes."
+        ),
+    }
+    return choice_question(
+        N_(
+            "If the scores had been divided by sqrt(d_head), as they should be, the weights would "
+            "be spread …",
+        ),
+        answer,
+        {said: why for said, why in wrong.items() if said != answer},
+        because,
     )

@@ -1,0 +1,1 @@
+"""The page on which a digit is drawn for a trained model."""

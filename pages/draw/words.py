@@ -1,0 +1,73 @@
+"""What a run makes of a drawing, in sentences."""
+
+from __future__ import annotations
+
+from pages.i18n import _
+from pages.ui import show
+from tfm_core.inspect.looks import Array, Looks
+from tfm_core.inspect.readings import read_from
+
+SURE = 0.5
+"""The probability below which the model is said to be unsure."""
+
+
+def answer(found: Looks, classes: tuple[str, ...], steps_per_epoch: int | None) -> str:
+    """Say what the last weights read, how surely, and from which step on."""
+    best = int(found.shares[-1].argmax())
+    share = float(found.shares[-1, best])
+    if share < SURE:
+        words = _("It is not sure: perhaps a {digit}, with {share}.")
+        return words.format(digit=classes[best], share=show.percent(share))
+    since = read_from((found.steps, found.shares), best)
+    assert since is not None
+    if since == found.steps[0] and len(found.steps) > 1:
+        words = _("It reads a {digit}, and random weights already did: luck.")
+    elif len(found.steps) == 1:
+        words = _("It reads a {digit}; no weights of earlier were kept.")
+    else:
+        words = _("It reads a {digit}, from {step} on.")
+    return words.format(digit=classes[best], step=step_words(since, steps_per_epoch))
+
+
+def meant(
+    found: Looks, index: int, classes: tuple[str, ...], steps_per_epoch: int | None
+) -> tuple[int | None, str]:
+    """Say since when a class is read that was meant, and return the index of that time or None."""
+    since = read_from((found.steps, found.shares), index)
+    digit = classes[index]
+    if since is None:
+        return None, _missed(found, index, classes, steps_per_epoch)
+    at = found.steps.index(since)
+    if len(found.steps) == 1:
+        words = _("Right: it reads a {digit}; no weights of earlier were kept.")
+    elif at == 0:
+        words = _("Right: it reads a {digit}, and random weights already did: luck.")
+    else:
+        words = _("It got this right from {step} on: a {digit}.")
+    return at, words.format(digit=digit, step=step_words(since, steps_per_epoch))
+
+
+def _missed(found: Looks, index: int, classes: tuple[str, ...], steps_per_epoch: int | None) -> str:
+    """Say that the last weights read another class, and when they came nearest."""
+    shares: Array = found.shares
+    best, at = int(shares[-1].argmax()), int(shares[:, index].argmax())
+    was_right = bool((shares.argmax(-1) == index).any())
+    words = (
+        _("It reads a {best}, not a {digit}; it did read a {digit} at {step}, with {share}.")
+        if was_right
+        else _("It reads a {best}, never a {digit}: at most {share}, at {step}.")
+    )
+    return words.format(
+        best=classes[best],
+        digit=classes[index],
+        share=show.percent(float(shares[at, index])),
+        step=step_words(found.steps[at], steps_per_epoch),
+    )
+
+
+def step_words(step: int, steps_per_epoch: int | None) -> str:
+    """Return a step as a sentence says it, with its epoch where that is known."""
+    if not steps_per_epoch:
+        return _("step {step}").format(step=f"{step:,}")
+    words = _("step {step} (epoch {epoch})")
+    return words.format(step=f"{step:,}", epoch=f"{step / steps_per_epoch:.1f}")

@@ -1,0 +1,96 @@
+"""The training doctor beside a run's curves: what is seen, and one press that begins what helps."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _, ngettext
+from pages.ui import doctor, run_actions, runs_access, starts, state
+from pages.ui.typed import escape
+from tfm_core.inspect.compare.names import change
+from tfm_core.inspect.symptoms.symptom import Cure, Symptom
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunNotFound
+
+
+def well(run: Run) -> str:
+    """Return a few words where nothing is wrong with a run, "" where something is, or may be."""
+    return _("Doctor: nothing stands out") if doctor.symptoms(run) == () else ""
+
+
+def panel(run: Run) -> None:
+    """Say the gravest symptom with the press that cures it; the others one press away."""
+    found = doctor.symptoms(run)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="doctor"):
+        if not found:
+            return
+        first, *others = found
+        icon = ":orange[:material/stethoscope:]"
+        st.markdown(f"{icon} {escape(_(first.sentence))}", width="stretch")
+        if first.cures:
+            _press(run, first.cures[0], key="doctor-cure", is_first=True)
+        _more(run, first, others)
+
+
+def _more(run: Run, first: Symptom, others: list[Symptom]) -> None:
+    """Offer what else would help, and say what else is seen."""
+    if not others and len(first.cures) < 2:
+        return
+    n = len(others)
+    label = ngettext("{n} more symptom", "{n} more symptoms", n).format(n=n)
+    with st.popover(label if n else _("Other cures"), key=state.menu_key("doctor-more")):
+        _cures(run, first.cures[1:], key="doctor-0")
+        for number, symptom in enumerate(others, 1):
+            st.markdown(f":orange[:material/stethoscope:] {escape(_(symptom.sentence))}")
+            _cures(run, symptom.cures, key=f"doctor-{number}")
+
+
+def _cures(run: Run, cures: tuple[Cure, ...], *, key: str) -> None:
+    for number, cure in enumerate(cures):
+        _press(run, cure, key=f"{key}-{number}")
+
+
+def _press(run: Run, cure: Cure, *, key: str, is_first: bool = False) -> None:
+    """Draw the button that begins a cure, and go on to the run that it makes."""
+    words = _("A new run. This one stays as it is; its curve is one press away.")
+    if run.status.is_active:
+        words = _("A new run. This one is stopped and keeps what it has; it can be resumed.")
+    pressed = st.button(
+        escape(_(cure.label)),
+        icon=":material/healing:",
+        type="primary" if is_first else "secondary",
+        key=key,
+        help=words,
+    )
+    if pressed:
+        cured = run_actions.cure(run, cure)
+        if cured is not None:
+            state.set_current_run(cured.id)
+            st.rerun()
+
+
+def origin(run: Run) -> None:
+    """Say of a cure which run it cures, with what, and offer to see both beside each other."""
+    sick_id = run.meta.cure_of
+    if sick_id is None:
+        return
+    try:
+        sick = runs_access.store().get(sick_id)
+        what = escape(_(change(sick.experiment, run.experiment)))
+        name = escape(sick.meta.name)
+    except (RunNotFound, ValueError):
+        st.caption(f":material/healing: {_('A cure of a run that is gone by now.')}")
+        return
+    words = _("A cure of “{name}”, from the beginning: {what}.")
+    if run.meta.cured_from:
+        words = _("A cure of “{name}”, from its step {step} on: {what}.")
+    said = words.format(name=name, step=f"{run.meta.cured_from:,}", what=what)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(f":material/healing: {said}", width="content")
+        if st.button(
+            _("Compare with the sick run"),
+            icon=":material/compare_arrows:",
+            type="tertiary",
+            key="doctor-compare",
+        ):
+            starts.compare([sick.id, run.id])

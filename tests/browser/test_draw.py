@@ -1,0 +1,45 @@
+"""A digit is drawn with the mouse: read at the stroke, looked at head by head, kept in the link."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenTab
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_drawing_is_read_looked_at_and_found_again_by_its_address(open_tab: OpenTab) -> None:
+    tab = open_tab("draw")
+    read = tab.main.locator(".lab .highest .digit")
+    said = tab.main.locator(".lab .said")
+    expect(read).to_have_text("3")
+    expect(said).to_have_text(re.compile("a 3"))
+    box = tab.main.locator(".lab .board canvas").bounding_box()
+    assert box is not None
+    tab.page.mouse.move(box["x"] + 0.52 * box["width"], box["y"] + 0.15 * box["height"])
+    tab.page.mouse.down()
+    for share in (0.3, 0.5, 0.7, 0.85):
+        tab.page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + share * box["height"])
+    tab.page.mouse.up()
+    expect(read).to_have_text("1")
+    expect(tab.main.locator(".lab .seen .small")).to_contain_text("as in MNIST")
+    tab.page.wait_for_url(re.compile("digit=picture-"))
+    tab.main.get_by_role("button", name="I meant a 8").click()
+    expect(said).to_have_text(re.compile("^It reads a 1, (never|not) a 8"))
+    head = tab.main.get_by_role("button", name=re.compile("^Layer 2, head 3:"))
+    head.click()
+    expect(head).to_have_attribute("aria-pressed", "true")
+    expect(tab.main.locator(".lab .large .small")).to_contain_text("Layer 2, head 3")
+    looked = head.get_attribute("aria-label")
+    tab.main.get_by_role("slider", name="Steps of training").press("Home")
+    expect(tab.main.locator(".lab .at")).to_have_text(re.compile("^At step 0 it reads"))
+    expect(head).not_to_have_attribute("aria-label", looked or "")
+    again = open_tab(tab.page.url.split("/")[-1])
+    expect(again.main.locator(".lab .highest .digit")).to_have_text("1")
+    again.main.get_by_role("button", name="Undo").click()
+    expect(again.main.locator(".lab .said")).to_have_text(re.compile("^Draw a digit"))
+    again.main.get_by_role("button", name="Show a 8").focus()
+    again.page.keyboard.press("Enter")
+    expect(again.main.locator(".lab .highest .digit")).to_have_text("8")

@@ -1,0 +1,170 @@
+"""The page of drawings: what stands on the board is read, looked at and kept in the address."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.components.digit_pad import SIDE
+from pages.draw import words
+from pages.draw.link import PICTURE
+from pages.ui import digit_models
+from tests.pages.looking import part_of, said
+from tfm_core.data import own_picture
+from tfm_core.inspect.looks import Looks, looks
+from tfm_core.runs.store import RECORDED, RunStore
+
+Open = Callable[..., AppTest]
+FILE, RUN = "draw/page.py", "recorded-digits"
+KEY = f"draw-{RUN}"
+
+
+@pytest.fixture
+def digits(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The recorded run of digits, its models loaded."""
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    run = store.get(RUN)
+    digit_models.models(str(run.folder), run).load().result()
+    return run
+
+
+def sent(app: AppTest) -> dict[str, Any]:
+    """Return what the browser gets for the board."""
+    assert not app.exception
+    shown: dict[str, Any] = json.loads(part_of(app, "digit_lab").json)
+    return shown
+
+
+def one() -> np.ndarray:
+    drawing = np.zeros((SIDE, SIDE), np.uint8)
+    drawing[15:95, 50:60] = 255
+    return drawing
+
+
+def drawn(app: AppTest, number: int, text: str, *, rests: bool = False) -> AppTest:
+    app.session_state[KEY] = {"drawn": [number, text], "kept": number if rests else 0}
+    return app.run()
+
+
+def encoded(drawing: np.ndarray) -> str:
+    return base64.b64encode(drawing.tobytes()).decode()
+
+
+def test_a_recorded_run_reads_a_sample_where_nobody_has_trained_anything(
+    digits: Any, open_page: Open
+) -> None:
+    shown = sent(open_page(FILE))
+    found = looks(digits, digits.probe().images[3])
+    assert shown["shown"][1] == "3"
+    assert shown["labels"] == list(range(10))
+    assert shown["reading"]["steps"] == list(found.steps)
+    assert np.array(shown["reading"]["shares"]) == pytest.approx(found.shares, abs=1e-3)
+    n_maps = shown["layers"] * shown["heads"] + 1
+    maps = np.frombuffer(base64.b64decode(shown["reading"]["maps"]), np.uint8)
+    maps = maps.reshape(len(found.steps), n_maps, shown["patches"])
+    assert (maps.max(-1) == 255).all()
+    assert maps[-1, -1].argmax() == found.rollout[-1].argmax()
+    assert maps[2, 1].argmax() == found.heads[2, 0, 1].argmax()
+
+
+def test_a_drawing_is_made_as_mnist_is_and_that_is_shown(digits: Any, open_page: Open) -> None:
+    app = drawn(open_page(FILE), 5, encoded(one()))
+    reading = sent(app)["reading"]
+    picture, _notes = own_picture.picture_to_input(one(), digits.experiment.task.facts)
+    assert reading["number"] == 5
+    assert base64.b64decode(reading["seen"]) == picture.tobytes()
+    assert "20 pixels long and centred, as in MNIST" in reading["how"]
+    assert np.array(reading["shares"]) == pytest.approx(looks(digits, picture).shares, abs=1e-3)
+
+
+def test_the_address_keeps_the_drawing_once_the_pen_rests(digits: Any, open_page: Open) -> None:
+    app = drawn(open_page(FILE), 5, encoded(one()))
+    assert "digit" not in app.query_params
+    app = drawn(app, 5, encoded(one()), rests=True)
+    said_there = app.query_params["digit"]
+    assert said_there.startswith(PICTURE)
+    again = open_page(FILE, digit=said_there)
+    reading = sent(again)["reading"]
+    assert base64.b64decode(reading["seen"]) == base64.b64decode(sent(app)["reading"]["seen"])
+    app = drawn(app, 6, "8", rests=True)
+    assert app.query_params["digit"] == "8"
+
+
+def test_an_empty_board_says_what_to_do(digits: Any, open_page: Open) -> None:
+    shown = sent(drawn(open_page(FILE), 2, ""))
+    assert shown["reading"] is None
+    assert shown["note"] == "Draw a digit: the bars answer at every stroke."
+
+
+@pytest.mark.parametrize("text", ["picture-eJw", "picture-%%", "12", "x"])
+def test_a_damaged_drawing_in_a_link_is_said_and_a_sample_shown(
+    digits: Any, open_page: Open, text: str
+) -> None:
+    app = open_page(FILE, digit=text)
+    assert sent(app)["shown"][1] == "3"
+    assert len(app.warning) == 1
+    assert sent(app)["reading"] is not None
+
+
+@pytest.mark.parametrize(
+    ("run", "sentence"),
+    [
+        ("recorded-korean", "which no strokes can show"),
+        ("recorded-captions", "describes pictures of several digits"),
+    ],
+)
+def test_a_run_that_reads_no_drawings_is_named_and_another_one_reads(
+    digits: Any, open_page: Open, run: str, sentence: str
+) -> None:
+    app = open_page(FILE, run=run)
+    assert sent(app)["reading"] is not None
+    assert sentence in said(app)
+
+
+def test_without_any_run_one_can_be_trained(store: RunStore, open_page: Open) -> None:
+    app = open_page(FILE)
+    assert not app.exception
+    assert app.button(key="draw-train-vit-digits")
+
+
+def of(*answers: int) -> Looks:
+    """Looks of a model of three classes, which read these."""
+    shares = np.full((len(answers), 3), 0.1, np.float32)
+    shares[np.arange(len(answers)), answers] = 0.8
+    maps = np.zeros((len(answers), 1, 1, 2, 2))
+    return Looks(tuple(range(0, 10 * len(answers), 10)), shares, maps, maps[:, 0, 0])
+
+
+NAMES = ("0", "1", "2")
+
+
+@pytest.mark.parametrize(
+    ("answers", "index", "at", "sentence"),
+    [
+        ((1, 2, 2), 2, 1, "It got this right from step 10 (epoch 2.5) on: a 2."),
+        ((2, 2, 2), 2, 0, "Right: it reads a 2, and random weights already did: luck."),
+        ((2,), 2, 0, "Right: it reads a 2; no weights of earlier were kept."),
+        (
+            (1, 0, 2), 0, None,
+            "It reads a 2, not a 0; it did read a 0 at step 10 (epoch 2.5), with 80.0 %.",
+        ),
+        ((1, 1, 2), 0, None, "It reads a 2, never a 0: at most 10.0 %, at step 0 (epoch 0.0)."),
+    ],
+)  # fmt: skip
+def test_since_when_a_digit_that_was_meant_is_read(
+    answers: tuple[int, ...], index: int, at: int | None, sentence: str
+) -> None:
+    assert words.meant(of(*answers), index, NAMES, 4) == (at, sentence)
+
+
+def test_what_is_read_is_said_as_surely_as_it_is() -> None:
+    assert words.answer(of(1, 2, 2), NAMES, None) == "It reads a 2, from step 10 on."
+    assert "luck" in words.answer(of(2, 2), NAMES, None)
+    unsure = Looks((0, 9), np.full((2, 3), 1 / 3), np.zeros(0), np.zeros(0))
+    assert words.answer(unsure, NAMES, None) == "It is not sure: perhaps a 0, with 33.3 %."

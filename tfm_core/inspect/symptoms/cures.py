@@ -1,0 +1,165 @@
+"""What would help against a symptom: other settings, and the checkpoint to go on with them from.
+
+A cure changes little, so that the new run shows what did it. It goes on from the last checkpoint
+that was well where there is one; weights that are spoilt are not taken along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tfm_core.config import ConfigError, Experiment
+from tfm_core.config.base import Config
+from tfm_core.config.training import TrainingConfig, own_decay
+from tfm_core.facts.learning_rate import calmer_rate, usual_rate
+from tfm_core.inspect.compare.names import change
+from tfm_core.inspect.symptoms.in_curves import TIMES
+from tfm_core.inspect.symptoms.symptom import Begins, Cure, SymptomKind
+from tfm_core.sentences import N_
+from tfm_core.variants.optimisers import OPTIMISERS
+
+_MORE = 10  # times the examples
+_DROPOUT = 0.2
+_CLIP = 1.0
+_WARM = 0.2
+_PATIENCE = 3
+
+_AS_USUAL: Mapping[str, tuple[str, ...]] = {
+    "model": ("residual", "scale", "norm", "causality"),
+    "training": ("loss_input",),
+}
+"""Settings one of whose values is a mistake: what they are by default learns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """The steps of what a run has kept: the lowest validation loss, and the newest; None for none.
+
+    total: steps of the run.
+    """
+
+    best: int | None
+    last: int | None
+    total: int
+
+
+Changes = Mapping[str, Mapping[str, Any]]
+
+
+def cures(
+    kind: SymptomKind, experiment: Experiment, since: int, kept: Checkpoints
+) -> tuple[Cure, ...]:
+    """Return what would help a run, the likeliest first. since: when the symptom began."""
+    begins: Begins = "beginning"
+    if kind in ("diverged", "exploding", "stuck") and kept.best is not None and kept.best < since:
+        begins = "best"
+    if kind == "slow" and kept.last is not None:
+        begins = "last"
+    found: list[Cure] = []
+    for where, changes in _changes(kind, experiment, begins):
+        made = _cure(experiment, changes, where, kept)
+        if made is not None and all(one.label != made.label for one in found):
+            found.append(made)
+    return tuple(found)
+
+
+def _changes(
+    kind: SymptomKind, experiment: Experiment, begins: Begins
+) -> Iterator[tuple[Begins, Changes]]:
+    training, usual = experiment.training, usual_rate(experiment)
+    mistakes = _mistakes(experiment)
+    if kind == "overfits":
+        n_train = getattr(experiment.task, "n_train", None)
+        if isinstance(n_train, int):
+            yield "beginning", {"task": {"n_train": _MORE * n_train}}
+        dropout = min(0.5, experiment.model.dropout + _DROPOUT)
+        yield "best", {"model": {"dropout": dropout}}
+        if not training.patience:
+            yield "beginning", {"training": {"patience": _PATIENCE}}
+        return
+    if kind == "slow":
+        yield begins, {"training": {"learning_rate": usual}}
+        return
+    if mistakes:
+        yield "beginning", mistakes
+    if kind in ("diverged", "exploding", "stuck"):
+        if training.learning_rate > 2 * usual or kind != "exploding":
+            calm = {"learning_rate": calmer_rate(experiment)}
+            yield begins, {"training": calm | ({} if training.clip_norm else {"clip_norm": _CLIP})}
+        if not training.clip_norm:
+            yield begins, {"training": {"clip_norm": _CLIP}}
+        yield from _warmer(training, usual)
+        return
+    if _is_coupled(training):
+        yield "beginning", {"training": {"weight_decay": own_decay(training.optimizer)}}
+    if not usual / TIMES < training.learning_rate < usual * TIMES:
+        yield "beginning", {"training": {"learning_rate": usual}}
+    if getattr(experiment.model, "norm_first", True) is False:
+        yield "beginning", {"model": {"norm_first": True}}
+    yield from _warmer(training, usual)
+
+
+def _warmer(training: TrainingConfig, usual: float) -> Iterator[tuple[Begins, Changes]]:
+    """Yield a slower rise to a lower learning rate, where that is not far too high anyway."""
+    if training.warmup < _WARM and training.learning_rate < TIMES * usual:
+        calm = {"learning_rate": training.learning_rate / 4, "warmup": _WARM}
+        yield "beginning", {"training": calm}
+
+
+def _is_coupled(training: TrainingConfig) -> bool:
+    optimiser = OPTIMISERS[training.optimizer]
+    return optimiser.decay_is_coupled and training.weight_decay > optimiser.decay
+
+
+def _mistakes(experiment: Experiment) -> dict[str, dict[str, Any]]:
+    """Return what is known to be a mistake, as it would be right."""
+    right: dict[str, dict[str, Any]] = {}
+    for section, names in _AS_USUAL.items():
+        config: Config = getattr(experiment, section)
+        fields = type(config).model_fields
+        wrong = {
+            name: fields[name].default
+            for name in names
+            if name in fields and _is_mistake(name, getattr(config, name), fields[name].default)
+        }
+        if wrong:
+            right[section] = wrong
+    return right
+
+
+def _is_mistake(name: str, value: object, default: object) -> bool:
+    """Say whether a value is wrong, and not only another one that works: norms have several."""
+    return value == "none" if name == "norm" else value != default
+
+
+def _cure(
+    experiment: Experiment, changes: Changes, begins: Begins, kept: Checkpoints
+) -> Cure | None:
+    """Return a cure; None where its settings cannot be, or change nothing."""
+    step = {"beginning": 0, "best": kept.best, "last": kept.last}[begins]
+    if not step:
+        begins, step = "beginning", 0
+    values = {name: dict(changed) for name, changed in changes.items()}
+    try:
+        cured = _changed(experiment, values)
+        if begins == "last":  # its own steps may be over: as many again
+            steps = {"steps": step + kept.total}
+            cured = _changed(cured, {"training": steps})
+    except ConfigError:
+        return None
+    what = change(experiment, _changed(cured, {"training": {"steps": experiment.training.steps}}))
+    if not what:
+        return None
+    if begins == "beginning":
+        return Cure(N_("Start again: {what}", what=what), cured)
+    return Cure(N_("Go on from step {step:,}: {what}", step=step, what=what), cured, begins, step)
+
+
+def _changed(experiment: Experiment, changes: Changes) -> Experiment:
+    sections = {
+        name: getattr(experiment, name).replace(**changed).model_dump()
+        for name, changed in changes.items()
+    }
+    return experiment.replace(**sections)

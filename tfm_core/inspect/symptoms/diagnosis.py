@@ -1,0 +1,241 @@
+"""The doctor's word on a run as it is now: every symptom that is seen, the gravest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tfm_core.config import Experiment
+from tfm_core.facts.learning_rate import usual_rate
+from tfm_core.inspect.symptoms import in_curves, in_gradients
+from tfm_core.inspect.symptoms.cures import Checkpoints, cures
+from tfm_core.inspect.symptoms.in_curves import Rise
+from tfm_core.inspect.symptoms.in_heads import dead_modules
+from tfm_core.inspect.symptoms.symptom import Symptom, SymptomKind
+from tfm_core.probe.labels import KINDS, kind_of, layer_of
+from tfm_core.runs.curves import Curves
+from tfm_core.runs.outcome import OutcomeKind, outcome_of
+from tfm_core.runs.run import Run
+from tfm_core.runs.status import Status
+from tfm_core.runs.way import Way, way_of
+from tfm_core.sentences import N_, Sentence
+from tfm_core.training.divergence import is_of_divergence
+
+DeadHeads = tuple[int, tuple[str, ...]]
+"""Since which step, and which modules; see ``in_heads.dead_modules``."""
+
+
+def symptoms(
+    experiment: Experiment,
+    status: Status,
+    curves: Curves,
+    kept: Checkpoints,
+    dead: DeadHeads | None = None,
+) -> tuple[Symptom, ...] | None:
+    """Return what is wrong with a training; None where it does not say enough to be judged.
+
+    It is judged by what it wrote down until now, so that it can be asked at any step.
+    """
+    way = way_of(curves)
+    if way is None:
+        return None
+    found = tuple(_seen(experiment, status, curves, way, dead))
+    if not found and (outcome := outcome_of(status, curves)) is not None:
+        since = int(way.steps[-1]) if len(way.steps) else 0
+        found = ((_OF_OUTCOME[outcome.kind], since, outcome.sentence),)
+    return tuple(
+        Symptom(kind, step, sentence, cures(kind, experiment, step, kept))
+        for kind, step, sentence in found
+    )
+
+
+def waits_until(experiment: Experiment) -> int:
+    """Return the step from which on a training is asked to have left guessing."""
+    training = experiment.training
+    return in_curves.wait(round(training.warmup * training.steps))
+
+
+Seen = tuple[SymptomKind, int, str]
+_OF_OUTCOME: dict[OutcomeKind, SymptomKind] = {
+    "diverged": "diverged",
+    "never-learned": "at-chance",
+    "by-heart": "overfits",
+}
+
+
+def _seen(
+    experiment: Experiment, status: Status, curves: Curves, way: Way, dead: DeadHeads | None
+) -> Iterator[Seen]:
+    diverged = _diverged(status, curves, way)
+    if diverged is not None:
+        yield diverged
+        return
+    step = int(way.steps[-1]) if len(way.steps) else 0
+    is_over = status.state == "finished"
+    is_late = step >= waits_until(experiment) or is_over
+    at_chance = is_late and in_curves.is_at_chance(way, curves)
+    if is_late and (rated := _of_rate(experiment, way, step)) is not None:
+        yield rated
+    elif at_chance:
+        yield _at_chance(way, step)
+    if (long := in_gradients.exploding(curves)) is not None:
+        yield "exploding", long.step, _exploding(long)
+    if (faint := in_gradients.vanishing(curves)) is not None:
+        yield "vanishing", faint.step, _vanishing(faint)
+    if dead is not None and is_late and not at_chance:
+        yield "dead-heads", dead[0], _dead(experiment, dead[1])
+    if (rise := in_curves.overfit(way, curves)) is not None:
+        yield "overfits", rise.step, _overfits(rise)
+
+
+def _diverged(status: Status, curves: Curves, way: Way) -> Seen | None:
+    if status.state == "failed" and is_of_divergence(status.reason):
+        assert isinstance(status.reason, Sentence)
+        step = int(status.reason.values["step"])
+        return (
+            "diverged",
+            step,
+            N_(
+                "At step {step:,} the loss became {loss}: no number any more, and nothing can be "
+                "learned from it.",
+                step=step,
+                loss=status.reason.values["loss"],
+            ),
+        )
+    step_of_it = in_curves.diverged_at(way)
+    if step_of_it is None:
+        return None
+    return (
+        "diverged",
+        step_of_it,
+        N_(
+            "It diverged at step {step:,}: the loss is {loss:,.2f} now, had been {lowest:.2f}, and "
+            "guessing alone has {guessing:.2f}.",
+            step=step_of_it,
+            loss=float(way.running[-1]),
+            lowest=float(way.running.min()),
+            guessing=way.guessing,
+        ),
+    )
+
+
+def _of_rate(experiment: Experiment, way: Way, step: int) -> Seen | None:
+    """Return what a learning rate does that is far from the usual one."""
+    rate, usual = experiment.training.learning_rate, usual_rate(experiment)
+    share, fall = float(way.shares[-1]) if len(way.shares) else 0.0, in_curves.fall_per_100(way)
+    if rate <= usual / in_curves.TIMES and share < in_curves.HALF:
+        return (
+            "slow",
+            step,
+            N_(
+                "It learns too slowly: the loss falls by {fall:.3f} in 100 steps and has come "
+                "{share} of its way. The learning rate is {rate:g}; {usual:g} is usual.",
+                fall=max(0.0, fall),
+                share=_percent(share),
+                rate=rate,
+                usual=usual,
+            ),
+        )
+    is_still = fall < in_curves.STILL * way.length
+    if rate >= usual * in_curves.TIMES and share < in_curves.MOST and is_still:
+        return (
+            "stuck",
+            step,
+            N_(
+                "It is stuck: after {share} of its way the loss stays at {loss:.2f}. The learning "
+                "rate is {rate:g}; {usual:g} is usual.",
+                share=_percent(share),
+                loss=float(way.running[-1]),
+                rate=rate,
+                usual=usual,
+            ),
+        )
+    return None
+
+
+def _at_chance(way: Way, step: int) -> Seen:
+    return (
+        "at-chance",
+        0,
+        N_(
+            "It has learned nothing in {step:,} steps: the loss is {loss:.2f}, and guessing alone "
+            "has {guessing:.2f}. Either its settings keep it from learning, or the answers do not "
+            "follow from what it reads.",
+            step=step,
+            loss=float(way.running[-1]) if len(way.running) else way.guessing,
+            guessing=way.guessing,
+        ),
+    )
+
+
+def _exploding(long: in_gradients.Long) -> Sentence:
+    if long.part is None:
+        return N_(
+            "Its gradients explode since step {step:,}: they are {length:,.0f} long, and about 1 "
+            "is usual.",
+            step=long.step,
+            length=long.length,
+        )
+    return N_(
+        "Its gradients explode since step {step:,}: they are {length:,.0f} long, and about 1 is "
+        "usual; {part} has most of it, {own:,.0f}.",
+        step=long.step,
+        length=long.length,
+        part=_part(long.part),
+        own=long.part_length,
+    )
+
+
+def _vanishing(faint: in_gradients.Faint) -> Sentence:
+    return N_(
+        "Its gradients vanish since step {step:,}: what reaches {parts} is {share:.1e} of the "
+        "longest, that of {longest}. There it learns next to nothing.",
+        step=faint.step,
+        parts=", ".join(_part(part) for part in faint.parts),
+        share=faint.share,
+        longest=_part(faint.longest),
+    )
+
+
+def _dead(experiment: Experiment, modules: Sequence[str]) -> Sentence:
+    named = [
+        f"{KINDS[kind_of(experiment, module).name].label} {layer_of(module) + 1}"
+        for module in modules
+    ]
+    return N_(
+        "Its heads look at nothing in particular: those of {modules} give every word of every "
+        "example the same weights.",
+        modules=", ".join(named),
+    )
+
+
+def _part(name: str) -> str:
+    """Return a part of a model in words: ``decoder.layers.0`` is decoder layer 1."""
+    stack, _dot, layer = name.partition(".layers.")
+    if layer.isdecimal():
+        return N_("{stack} layer {n}", stack=stack, n=int(layer) + 1)
+    return name.replace("_", " ").replace(".", " ")
+
+
+def _overfits(rise: Rise) -> Sentence:
+    return N_(
+        "It learns its examples by heart since step {step:,}: on unseen ones the loss rose from "
+        "{lowest:.2f} to {newest:.2f}, while its own fell from {before:.2f} to {now:.2f}.",
+        step=rise.step,
+        lowest=rise.lowest,
+        newest=rise.newest,
+        before=rise.own[0],
+        now=rise.own[1],
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{max(0, int(100 * share + 1e-6))} %"
+
+
+def of_run(run: Run, curves: Curves, steps: Sequence[int]) -> tuple[Symptom, ...] | None:
+    """Return what is wrong with a run as it is now, see ``symptoms``. steps: of its snapshots."""
+    experiment, status = run.experiment, run.status
+    since = waits_until(experiment)
+    dead = dead_modules(run, [step for step in steps if step >= since])
+    kept = Checkpoints(run.kept_step("best"), run.kept_step("last"), experiment.training.steps)
+    return symptoms(experiment, status, curves, kept, dead)

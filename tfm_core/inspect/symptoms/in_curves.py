@@ -1,0 +1,130 @@
+"""What the loss says of a training, at any step of it: torch-free, from numbers written down.
+
+The thresholds stand between two kinds of recorded curves, which lie below the tests: those of
+trainings that learned, replayed step by step, and those of trainings made ill on purpose, with
+several seeds each. A comment at each threshold says what was measured on either side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tfm_core.runs.curves import Curves
+from tfm_core.runs.way import LEAST, Way
+
+ABOVE = 1.5
+"""Times the loss of guessing, or of the first batch where that is more, that is out of hand.
+
+Healthy: 1.01 at most, the median of ten batches. Ill: 9 and more."""
+
+LOST = 0.4
+"""Share of the way that a training falls back from its best when it loses what it had learned.
+
+Healthy: 0.08 at most."""
+
+PATIENCE = 150
+"""Steps after which a training that learns has left guessing; and AFTER_WARMUP behind the warm-up.
+
+Healthy: a share of LEAST at step 18 to 105. Ill: never."""
+AFTER_WARMUP = 50
+
+TIMES = 5.0
+"""Times that a learning rate lies above or below the usual one, from which on it is to blame."""
+HALF = 0.5
+"""Share of the way below which a training with too low a rate is called slow."""
+MOST = 0.9
+"""Share of the way below which one that stands still with too high a rate is called stuck."""
+STILL = 0.03
+"""Share of the way in 100 steps that is no progress."""
+
+RISE = 0.04
+"""Share of the way by which the loss on unseen examples has risen above its lowest for good.
+
+Healthy: 0.012 at most. Ill: 0.06 and more."""
+_LATER = 2  # measurements in a row above it
+
+_FEWEST = 5  # batches before their median is looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Rise:
+    """The loss on unseen examples rose: from its lowest, at a step, to the newest.
+
+    own: what the batches of training had at that step, and have now.
+    """
+
+    step: int
+    lowest: float
+    newest: float
+    own: tuple[float, float]
+
+
+def diverged_at(way: Way) -> int | None:
+    """Return the step at which the loss went out of hand; None where it did not, or came back.
+
+    Either it rose far above guessing, or far above the lowest that it had reached; a training that
+    learns all the same, later, has only had a fright.
+    """
+    if len(way.steps) < _FEWEST:
+        return None
+    limit = ABOVE * max(way.guessing, float(way.losses[0]))
+    high = np.flatnonzero(way.running[_FEWEST - 1 :] > limit)
+    if len(high) and way.shares[-1] < LEAST:
+        at = int(high[0]) + _FEWEST - 1
+        return _first_above(way, at, limit)
+    best = np.maximum.accumulate(way.shares)
+    if best[-1] >= LEAST and way.shares[-1] <= best[-1] - LOST:
+        row = int(np.flatnonzero(way.shares >= best[-1])[0])
+        fallen = row + int(np.flatnonzero(way.shares[row:] <= best[-1] - LOST)[0])
+        return _first_above(way, fallen, way.guessing - (best[-1] - LOST) * way.length)
+    return None
+
+
+def _first_above(way: Way, row: int, limit: float) -> int:
+    """Return the step of the first batch above a limit among those that a median is made of."""
+    begin = max(0, row - 9)
+    above = np.flatnonzero(way.losses[begin : row + 1] > limit)
+    return int(way.steps[begin + int(above[0])]) if len(above) else int(way.steps[row])
+
+
+def wait(n_warmup: int) -> int:
+    """Return the step from which on a training should have left guessing."""
+    return max(PATIENCE, n_warmup + AFTER_WARMUP)
+
+
+def is_at_chance(way: Way, curves: Curves) -> bool:
+    """Say whether a training never came LEAST of the way, on its batches or on unseen examples."""
+    if not len(way.shares) or float(way.shares.max()) >= LEAST:
+        return False
+    unseen = np.asarray(curves.validation["loss"], np.float64)
+    known = unseen[np.isfinite(unseen)]
+    return not len(known) or way.share(float(known.min())) < LEAST
+
+
+def fall_per_100(way: Way) -> float:
+    """Return by how much the loss falls in 100 steps, as a line through the newest half says."""
+    half = len(way.steps) // 2
+    steps, losses = way.steps[half:].astype(np.float64), way.losses[half:]
+    if len(steps) < _FEWEST or steps[-1] == steps[0]:
+        return 0.0
+    return -100 * float(np.polyfit(steps - steps[0], losses, 1)[0])
+
+
+def overfit(way: Way, curves: Curves) -> Rise | None:
+    """Return how the loss on unseen examples rises while that of training falls, or None."""
+    best = curves.best_validation()
+    if best is None or not len(way.steps):
+        return None
+    steps = curves.validation["step"][best:]
+    losses = np.asarray(curves.validation["loss"][best:], np.float64)
+    is_known = np.isfinite(losses)
+    steps, losses = steps[is_known], losses[is_known]
+    if len(losses) <= _LATER or losses[-_LATER:].min() - losses[0] < RISE * way.length:
+        return None
+    row = max(0, int(np.searchsorted(way.steps, steps[0], side="right")) - 1)
+    own = float(way.running[row]), float(way.running[-1])
+    if own[1] >= own[0] or own[1] >= losses[0]:
+        return None
+    return Rise(int(steps[0]), float(losses[0]), float(losses[-1]), own)

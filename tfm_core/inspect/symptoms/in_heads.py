@@ -1,0 +1,118 @@
+"""Heads that do nothing: alike for every word, of every example that the snapshots look at.
+
+A head may spread its attention evenly, so that it adds the mean of all values to each word, or give
+the same keys the same weights whoever asks. One such head is no illness: models have more heads
+than they need (Michel et al. 2019). A whole layer of them is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import Experiment
+from tfm_core.inspect.attention.head_roles import relations_of
+from tfm_core.probe.labels import modules_by_kind
+from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.runs.run import Run
+from tfm_core.runs.snapshots import snapshot_path
+
+Floats = npt.NDArray[np.floating[Any]]
+
+ALIKE = 0.02
+"""Share of the attention that would have to move for a head to be even, or the same for all.
+
+Healthy: 0.1 and more, once the model has left guessing. Ill: 0.005 and less."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alikeness:
+    """The heads of a module, (H,) each: the share of their attention that would have to move.
+
+    even: to spread evenly over the keys that each query may see; constant: to be the same for each.
+    """
+
+    even: Floats
+    constant: Floats
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether all heads do nothing."""
+        return bool((np.minimum(self.even, self.constant) < ALIKE).all())
+
+
+def of_snapshot(
+    experiment: Experiment, probe: Probe, snapshot: Snapshot
+) -> Mapping[str, Alikeness]:
+    """Return how alike the attention of each module is, over all examples that were kept."""
+    found = {}
+    for kind, modules in modules_by_kind(experiment).items():
+        for module in modules:
+            if module in snapshot.attention:
+                weights = np.asarray(snapshot.attention[module], np.float32)
+                items = probe.items[: len(weights)]
+                allowed = relations_of(experiment, items, kind, weights.shape[2:]).may_attend
+                found[module] = alikeness(weights, allowed)
+    return found
+
+
+def alikeness(weights: Floats, may_attend: npt.NDArray[np.bool_]) -> Alikeness:
+    """Return how alike heads are. weights: (P, H, Q, K); may_attend: (P, Q, K).
+
+    A query that may see a single key has no choice and is left out; without another, nothing is
+    alike.
+    """
+    n_keys = may_attend.sum(-1)  # (P, Q)
+    chooses = n_keys > 1
+    n = int(chooses.sum())
+    n_heads = weights.shape[1]
+    if not n:
+        return Alikeness(np.ones(n_heads), np.ones(n_heads))
+    rows = np.asarray(weights.transpose(0, 2, 1, 3)[chooses], np.float64)  # (n, H, K)
+    allowed = may_attend[chooses][:, None]  # (n, 1, K)
+    even = allowed / allowed.sum(-1, keepdims=True)
+    mean = rows.sum(0) / np.maximum(allowed.sum(0), 1)  # (H, K), of those that may see the key
+    own = mean * allowed
+    own /= np.maximum(own.sum(-1, keepdims=True), 1e-12)
+    return Alikeness(_moved(rows, even), _moved(rows, own))
+
+
+def _moved(rows: Floats, other: Floats) -> Floats:
+    """Return the total variation between rows (n, H, K) and others, the mean for each head."""
+    return np.asarray(0.5 * np.abs(rows - other).sum(-1).mean(0))
+
+
+def dead_modules(run: Run, steps: list[int]) -> tuple[int, tuple[str, ...]] | None:
+    """Return the modules all of whose heads do nothing now, and the first step of which that is so.
+
+    steps: of snapshots, ascending; those that are damaged are left out.
+    """
+    since, dead = 0, set[str]()
+    for step in steps[::-1]:
+        try:
+            changed = snapshot_path(run.folder, step).stat().st_mtime_ns
+            found = _dead(run.folder, step, changed)
+        except (OSError, ValueError):
+            continue
+        if not dead:
+            dead, since = set(found), step
+        elif dead <= found:
+            since = step
+        else:
+            break
+        if not dead:
+            return None
+    return (since, tuple(sorted(dead))) if dead else None
+
+
+@lru_cache(maxsize=1024)
+def _dead(folder: Path, step: int, _changed: int) -> frozenset[str]:
+    run = Run(folder)
+    found = of_snapshot(run.experiment, run.probe(), run.snapshot(step))
+    return frozenset(module for module, one in found.items() if one.is_dead)

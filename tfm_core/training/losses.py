@@ -1,0 +1,71 @@
+"""Cross-entropy, and the lowest that it can be."""
+
+from __future__ import annotations
+
+import math
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from tfm_core.variants.loss_inputs import LOSS_INPUTS
+
+NO_TARGET = -100
+"""What PyTorch leaves out where nothing else is said."""
+
+
+def cross_entropy(
+    logits: Tensor,
+    targets: Tensor,
+    *,
+    loss_input: str,
+    smoothing: float = 0.0,
+    ignored: int = NO_TARGET,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the cross-entropy of logits (N, classes) and targets (N,), in nats.
+
+    loss_input: a name of LOSS_INPUTS; "probabilities" is the mistake of a softmax before the loss's
+    own. ignored: the target that does not count.
+    """
+    given = logits.float()
+    if LOSS_INPUTS[loss_input].is_softmaxed:
+        given = given.softmax(-1)
+    return F.cross_entropy(
+        given, targets, ignore_index=ignored, label_smoothing=smoothing, reduction=reduction
+    )
+
+
+def lowest_loss(smoothing: float, n_classes: int, loss_input: str) -> float:
+    """Return the lowest loss where targets are certain, but for their smoothing.
+
+    The best prediction of a smoothed target is that target, and its loss the entropy.
+    """
+    floor = input_floor(smoothing, n_classes, loss_input)
+    if floor is not None:
+        return floor
+    share = smoothing / n_classes
+    top = 1.0 - smoothing + share
+    if not share:
+        return 0.0
+    return -top * math.log(top) - (n_classes - 1) * share * math.log(share)
+
+
+def input_floor(smoothing: float, n_classes: int, loss_input: str) -> float | None:
+    """Return what the input of the loss alone keeps it above; None for logits, which may be any.
+
+    Probabilities that are taken for logits reach from 0 to 1, so that even a certain and right
+    prediction leaves ln(e + classes - 1) - 1. With smoothing the loss is minimised over the
+    probability of the target, the others sharing the rest evenly: it is convex in it, and its
+    slope is 0 where the softmax of the two differs by 1 - smoothing.
+    """
+    if not LOSS_INPUTS[loss_input].is_softmaxed:
+        return None
+    others = n_classes - 1
+    most = 1.0
+    if smoothing and others:
+        apart = math.log((1 + others * (1 - smoothing)) / smoothing)
+        most = min(1.0, (1 + others * apart) / n_classes)
+    rest = (1 - most) / others if others else 0.0
+    share = smoothing / n_classes
+    log_sum = math.log(math.exp(most) + others * math.exp(rest))
+    return log_sum - (1 - smoothing + share) * most - others * share * rest

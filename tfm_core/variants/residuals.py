@@ -1,0 +1,53 @@
+"""The residual connections of a block: what a sublayer's output is added to, if to anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tfm_core.sentences import N_
+from tfm_core.variants.record import Registry, Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Residual(Variant):
+    """has_sum: whether a sublayer's output is added to anything at all.
+
+    is_normed: what it is added to is the normalised value that the sublayer read, not the input.
+    """
+
+    has_sum: bool
+    is_normed: bool
+
+
+NORMAL = Residual(
+    name="normal",
+    label=N_("Around each sublayer"),
+    help=N_("What goes into a sublayer is added to what comes out of it, as in the paper."),
+    source="He et al. 2016; Vaswani et al. 2017, section 3.1",
+    has_sum=True,
+    is_normed=False,
+)
+NONE = Residual(
+    name="none",
+    label=N_("No residuals"),
+    help=N_(
+        "A sublayer's output replaces its input, so a token keeps nothing of itself that attention "
+        "or the feed-forward layer does not pass on: a mistake worth seeing."
+    ),
+    source="Vaswani et al. 2017, section 3.1, without the sum",
+    has_sum=False,
+    is_normed=False,
+)
+FROM_NORMED = Residual(
+    name="from-normed",
+    label=N_("From the normalised value"),
+    help=N_(
+        "x = norm(x) and then x + sublayer(x): the sum begins anew at each sublayer, and no path "
+        "runs through the stack untouched: a mistake worth seeing, of pre-norm blocks."
+    ),
+    source="Xiong et al. 2020, with x overwritten by norm(x)",
+    has_sum=True,
+    is_normed=True,
+)
+
+RESIDUALS = Registry("residuals", NORMAL, NONE, FROM_NORMED)
