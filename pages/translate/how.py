@@ -57,7 +57,7 @@ def sampling(source: Source, method: str) -> tuple[SamplingConfig, int, int]:
     from tfm_core.decoding import SamplingConfig
 
     is_prompt = bool(source.context)
-    gone = [] if method == SAMPLE else [TEMPERATURE, TOP_K, TOP_P, SEED]
+    gone: list[Any] = [] if method == SAMPLE else [TEMPERATURE, TOP_K, TOP_P, SEED]
     view_link.forget([*gone, WIDTH, PENALTY, *([] if is_prompt else [LENGTH])])
     if method != SAMPLE:
         n = choice.length(source.longest) if is_prompt else source.longest

@@ -87,7 +87,7 @@ def write_head(head: Head) -> str:
     return f"{layer + 1}" if number < 0 else f"{layer + 1}.{number + 1}"
 
 
-FORCED = Written(
+FORCED: Written[Forced] = Written(
     "forced", first=(), key="translate-forced", reader=read_forced, writer=write_forced
 )
 HEAD: Written[Head] = Written(

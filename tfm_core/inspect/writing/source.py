@@ -98,7 +98,7 @@ def writes(experiment: Experiment) -> bool:
     task = experiment.task
     if isinstance(task, CaptionTaskConfig):
         return True
-    return isinstance(task, SequenceTaskConfig) and task.facts.answer != "label"  # type: ignore[attr-defined]
+    return isinstance(task, SequenceTaskConfig) and task.facts.answer != "label"
 
 
 def is_at_once(experiment: Experiment) -> bool:
