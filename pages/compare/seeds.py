@@ -15,7 +15,15 @@ from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import METRICS, AxisName, figures, track
 from tfm_core.inspect.compare.names import names
 from tfm_core.inspect.compare.seeds import configurations
-from tfm_core.inspect.compare.spread import ACCURACY, Measure, band, paired, sentence, spread
+from tfm_core.inspect.compare.spread import (
+    ACCURACY,
+    Measure,
+    band,
+    corrected,
+    paired,
+    sentence,
+    spread,
+)
 from tfm_core.plots.comparison import Band, slots
 from tfm_core.plots.thinning import smooth
 from tfm_core.sentences import N_
@@ -107,8 +115,9 @@ def part(found: Sequence[Group]) -> None:
             said = _(spread(by_seed, measure).sentence)
             st.markdown(f"**{escape(group.name)}**, {_(measure.name)}: {escape(said)}")
     (first, *others), (seeds, *rest) = found, values
-    for other, by_seed in list(zip(others, rest, strict=True))[:_MOST_PAIRS]:
-        words = sentence(paired(seeds, by_seed), measure, first.name, other.name)
+    tested = corrected([paired(seeds, by_seed) for by_seed in rest[:_MOST_PAIRS]])
+    for other, result in zip(others, tested, strict=False):
+        words = sentence(result, measure, first.name, other.name)
         st.markdown(f":material/balance: {escape(_(words))}")
 
 

@@ -51,6 +51,7 @@ WAY = (
             "encoders": N_("Judge a sentence, fill in blanks: models that read."),
             "gpt": N_("One token after the other: models that write."),
             "captions": N_("A picture goes in, a sentence comes out."),
+            "knockouts": N_("A head, a layer, the mask switched off: what is lost?"),
         },
     ),
     Stretch(
@@ -58,6 +59,8 @@ WAY = (
         {
             "translate": N_("A model at work: step back, put a word in, watch a beam."),
             "draw": N_("Your digit, read at every stroke and at every time of a training."),
+            "mistakes": N_("Which errors, where, and how sure it was of them."),
+            "find-the-bug": N_("One of two runs hides a mistake: measure it, name it, read it."),
         },
     ),
     Stretch(

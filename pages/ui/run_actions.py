@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import BinaryIO
 
 import streamlit as st
@@ -16,8 +17,10 @@ from pages.i18n import _, ngettext
 from pages.ui import page_table, runs_access, show, state, visitors, way_back
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
+from tfm_core.data.own import sets
 from tfm_core.inspect.symptoms.symptom import Cure
 from tfm_core.presets import PRESETS
+from tfm_core.runs import own_sets, settings
 from tfm_core.runs.labels import MAX_NAME
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.run import Run
@@ -93,18 +96,22 @@ def bring(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
     """
     from tfm_core.export.take_in import take_in
 
-    queue, store = runs_access.queue(), runs_access.store()
+    queue, store, visitor = runs_access.queue(), runs_access.store(), visitors.visitor()
+    known = {own.id for own in own_sets.listed(store, visitor)}
     run = take_in(
         file,
         store,
-        owner=visitors.visitor().owner,
+        owner=visitor.owner,
         limits=queue.limits,
         most=MOST_UNPACKED,
         progress=progress,
+        keep=partial(own_sets.keep, store=store, visitor=visitor, settings=settings.read()),
     )
     try:
         _say_what_went(queue.admit(run))
     except ValueError:
+        if (set_id := sets.set_of(run.experiment.task)) not in known:
+            own_sets.discard(set_id, store=store, visitor=visitor)
         store.discard(run)
         raise
     return run

@@ -90,7 +90,12 @@ _RACERS = racers("english-korean", steps=600)
 RECORDINGS = {
     "recorded-digits": _of_preset("vit-digits", "Digits, recorded", 34, attended=2, weight_sets=9),
     "recorded-korean": Recording(
-        "English to Korean, recorded", _translator(), "translate", 34, attended=2
+        "English to Korean, recorded",
+        _translator(),
+        "translate",
+        34,
+        attended=2,
+        weight_sets=8,
     ),
     "recorded-sentiment": _of_preset("sentiment", "Sentiment, recorded"),
     "recorded-masked-words": _of_preset("masked-words", "Masked words, recorded"),
