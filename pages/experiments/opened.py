@@ -90,7 +90,7 @@ def _links(chosen: Demonstration, found: Found) -> None:
             label = _("One training step of “{arm}”").format(arm=_(odd.label))
             _link("training-step", label, query)
             return
-        label = _("Diagram, equations and code of “{arm}”").format(arm=_(odd.label))
+        label = _("Diagram and code of “{arm}”").format(arm=_(odd.label))
         _link("build", label, query)
         label = _("Walk through “{arm}”").format(arm=_(odd.label))
         _link("walk", label, {**query, **walk})
