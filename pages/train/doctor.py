@@ -25,8 +25,10 @@ def panel(run: Run) -> None:
         if not found:
             return
         first, *others = found
-        icon = ":orange[:material/stethoscope:]"
-        st.markdown(f"{icon} {escape(_(first.sentence))}", width="stretch")
+        words = escape(_(first.sentence))
+        if run.status.state == "failed":  # why is said already
+            words = _("What would help:")
+        st.caption(f":orange[:material/stethoscope: {words}]", width="stretch")
         if first.cures:
             _press(run, first.cures[0], key="doctor-cure", is_first=True)
         _more(run, first, others)
@@ -41,7 +43,7 @@ def _more(run: Run, first: Symptom, others: list[Symptom]) -> None:
     with st.popover(label if n else _("Other cures"), key=state.menu_key("doctor-more")):
         _cures(run, first.cures[1:], key="doctor-0")
         for number, symptom in enumerate(others, 1):
-            st.markdown(f":orange[:material/stethoscope:] {escape(_(symptom.sentence))}")
+            st.caption(f":orange[:material/stethoscope: {escape(_(symptom.sentence))}]")
             _cures(run, symptom.cures, key=f"doctor-{number}")
 
 
@@ -85,7 +87,9 @@ def origin(run: Run) -> None:
     if run.meta.cured_from:
         words = _("A cure of “{name}”, from its step {step} on: {what}.")
     said = words.format(name=name, step=f"{run.meta.cured_from:,}", what=what)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="doctor-origin"
+    ):
         st.caption(f":material/healing: {said}", width="content")
         if st.button(
             _("Compare with the sick run"),
