@@ -13,6 +13,9 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
 
+_BEGUN = "doctor-begun"
+
+
 def well(run: Run) -> str:
     """Return a few words where nothing is wrong with a run, "" where something is, or may be."""
     return _("Doctor: nothing stands out") if doctor.symptoms(run) == () else ""
@@ -57,18 +60,30 @@ def _press(run: Run, cure: Cure, *, key: str, is_first: bool = False) -> None:
     words = _("A new run. This one stays as it is; its curve is one press away.")
     if run.status.is_active:
         words = _("A new run. This one is stopped and keeps what it has; it can be resumed.")
-    pressed = st.button(
+    st.button(
         escape(_(cure.label)),
         icon=":material/healing:",
         type="primary" if is_first else "secondary",
         key=key,
         help=words,
+        on_click=_begin,
+        args=(run, cure),
     )
-    if pressed:
-        cured = run_actions.cure(run, cure)
-        if cured is not None:
-            state.set_current_run(cured.id)
-            st.rerun()
+
+
+def _begin(run: Run, cure: Cure) -> None:
+    """Begin a cure; at once, for the drawing that a press asks for may be overtaken by a look."""
+    cured = run_actions.cure(run, cure)
+    st.session_state[_BEGUN] = None if cured is None else cured.id
+
+
+def go_on() -> None:
+    """Go on to the run that a press has begun, or draw what it is that keeps it from that."""
+    if _BEGUN in st.session_state:
+        begun = st.session_state.pop(_BEGUN)
+        if begun is not None:
+            state.set_current_run(begun)
+        st.rerun()
 
 
 def origin(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""A sick rate is warned about, trained all the same, told while it trains, and cured by one press."""
+"""A sick rate is warned about and trained all the same; it is told while it trains, and cured."""
 
 from __future__ import annotations
 
