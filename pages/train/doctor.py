@@ -12,7 +12,6 @@ from tfm_core.inspect.symptoms.symptom import Cure, Symptom
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
-
 _BEGUN = "doctor-begun"
 
 
