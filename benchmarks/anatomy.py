@@ -44,9 +44,8 @@ window.plot = (key) => document.querySelector(`[class*='st-key-${key}'] .live-fi
 MEASURE = """
 import resource, sys, time
 import torch
-from tfm_core.architectures import ARCHITECTURES
-from tfm_core.inspect.parameter_table import parameter_table
-from tfm_core.models import build
+from tfm_core.facts.architectures import ARCHITECTURES
+from tfm_core.facts.parameter_table import parameter_table
 known = ARCHITECTURES[sys.argv[1]]
 before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
 parameter_table(known.model, known.shape).folded

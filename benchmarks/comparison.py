@@ -37,8 +37,7 @@ ANSWERS = Target(500, " ms", at_least=False)
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 TITLE = f"{N_RUNS} runs of {N_POINTS:,} points compared"
 _DRAWN = """() => [...document.querySelectorAll('.live-figure')].some(
-    figure => figure.querySelectorAll('.scatterlayer .trace').length >= %d
-        && figure.layout?.xaxis?.title?.text === '%s')"""
+    figure => Number(figure.dataset.lines) >= %d && figure.dataset.along === '%s')"""
 
 
 def tables(*, quick: bool) -> Iterator[Table | Skipped]:

@@ -14,14 +14,16 @@ from starlette.types import Scope
 
 from pages.i18n import PAGES_DIR
 
+_OURS = PAGES_DIR / "components" / "vendor"
 VENDORS = {
     "plotly": (Path(plotly.__file__).parent / "package_data", {"plotly.min.js"}),
-    "viz": (PAGES_DIR / "components" / "vendor" / "viz", {"viz.js"}),
+    "uplot": (_OURS / "uplot", {"uplot.js"}),
+    "viz": (_OURS / "viz", {"viz.js"}),
 }
 
 
 def routes(prefixes: Collection[str]) -> list[Mount]:
-    """Serve the scripts of plotly and Graphviz at /vendor/... below each of these paths."""
+    """Serve the scripts of plotly, uPlot and Graphviz at /vendor/... below each of these paths."""
     return [
         Mount(f"{prefix}/vendor/{name}", _Only(folder, files))
         for prefix in prefixes

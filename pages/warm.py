@@ -1,8 +1,9 @@
-"""What the first visitor would wait for, done while the server starts: Home and what it plays."""
+"""What first visitors would wait for, done while the server starts: Home, its stage, the runs."""
 
 from __future__ import annotations
 
 import logging
+import time
 from importlib import import_module
 
 from tfm_core.machine import slowness
@@ -16,6 +17,10 @@ MODULES = (
     "pages.ui.run_list",
 )
 """What the frame and Home import; pandas and plotly alone take half a second."""
+LATER = ("pages.compare.beside", "pages.compare.choice", "pages.compare.curves")
+"""What the next pages import on top."""
+_PAUSE = 0.002
+"""Seconds behind each run that is read: who opens a page meanwhile comes first."""
 
 logger = logging.getLogger(__name__)
 
@@ -29,3 +34,10 @@ def warm() -> None:
     except Exception:
         logger.exception("Home could not be prepared; its first visitor will wait a little longer.")
     slowness()
+    try:
+        for name in LATER:
+            import_module(name)
+        for _run in import_module("pages.runs.filter").reading():
+            time.sleep(_PAUSE)
+    except Exception:
+        logger.exception("The runs could not be read ahead; who lists them will wait for them.")

@@ -14,7 +14,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     kinds.add_argument(
         "--onnx", action="store_true", help="the model's forward pass as ONNX in place of the zip"
+    )
+    kinds.add_argument(
+        "--data", action="store_true", help="the set of your own that it learned from goes along"
     )
     take.set_defaults(command=_export)
 
@@ -251,7 +255,8 @@ def _export(options: argparse.Namespace) -> int:
     from tfm_core.runs.atomic import write_bytes
 
     run = RunStore().get(options.id)
-    make, name = bundle.bundle, bundle.file_name(run)
+    make: Callable[[Run], bytes] = partial(bundle.bundle, with_set=options.data)
+    name = bundle.file_name(run)
     if options.tensorboard:
         make, name = tensorboard.bundle, tensorboard.file_name(run)
     elif options.onnx:

@@ -150,14 +150,24 @@ def _product(cell: AttentionCell) -> None:
 
 
 def _score(cell: AttentionCell, position: str) -> None:
+    under_root, width = round(cell.scale**2), len(cell.query)
+    kind = _(POSITIONS[position].label)
+    bias = rf" {cell.bias:+.4f}\ (\text{{{kind}}})" if cell.bias else ""
     if cell.scale == 1:
         st.markdown(_("**2. The mask**: this attention does not scale its scores"))
+        if bias:
+            show.formula(f"{cell.dot:.4f}{bias} = {cell.score:.4f}")
     else:
-        st.markdown(_("**2. Scaled** by the square root of the head’s width, then the mask"))
-        kind = _(POSITIONS[position].label)
-        bias = rf" {cell.bias:+.4f}\ (\text{{{kind}}})" if cell.bias else ""
+        st.markdown(
+            _("**2. Scaled** by the square root of the head’s width, then the mask")
+            if under_root == width
+            else _(
+                "**2. Scaled** by the square root of d_model, {d_model}, where it should be the "
+                "head’s width, {width}: a mistake worth seeing; then the mask"
+            ).format(d_model=under_root, width=width)
+        )
         show.formula(
-            rf"\frac{{{cell.dot:.4f}}}{{\sqrt{{{len(cell.query)}}}}}"
+            rf"\frac{{{cell.dot:.4f}}}{{\sqrt{{{under_root}}}}}"
             rf"= \frac{{{cell.dot:.4f}}}{{{cell.scale:.4f}}}{bias}"
         )
         show.formula(f"= {cell.score:.4f}")

@@ -15,6 +15,7 @@ from pages.attention.selection_link import Offer, Selection, nearest_step
 from pages.i18n import _
 from pages.ui import runs_access, show, state, visitors
 from pages.ui.typed import escape
+from tfm_core.data.own.sets import set_of
 from tfm_core.inspect.attention.compare import check_same_tokens, compare
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.inspect.compare.beside import same_example
@@ -143,13 +144,13 @@ def _from_one(i: int) -> str:
 
 
 def _runs(run: Run, chosen: Run) -> dict[str, str]:
-    """Return the runs of the same task and the one that is chosen: id -> name, this one first."""
+    """Return the runs of the same task and data: id -> name, this one first."""
     names = {_SAME_RUN: _("This run")}
     for other in [*visitors.at_hand(), chosen]:
         if other.problem or other.id == run.id:
             continue
-        task = other.experiment.task
-        if (task.kind, task.name) == (run.experiment.task.kind, run.experiment.task.name):
+        task, own = other.experiment.task, run.experiment.task
+        if (task.kind, task.name, set_of(task)) == (own.kind, own.name, set_of(own)):
             names[other.id] = other.meta.name
     return names
 

@@ -16,6 +16,7 @@ from pages.i18n import _
 from pages.ui import show
 from tfm_core.inspect.attention import own_example, trained
 from tfm_core.inspect.attention.example import Example
+from tfm_core.inspect.attention.mistakes import read_one
 from tfm_core.inspect.text import caption_look
 from tfm_core.runs.run import Run
 
@@ -36,13 +37,14 @@ def pick(run: Run, selection: Selection) -> Example | None:
         return None
     known = {reading.index: reading for reading in readings.found}
     wanted = int(selection.own_of("validation") or next(iter(known)) + 1) - 1
-    if wanted not in known:
-        show.problem(
-            _("Validation example {n} is not among those listed here any more.").format(
-                n=wanted + 1
-            )
-        )
-        wanted = next(iter(known))
+    if wanted not in known:  # a link may name any of them
+        try:
+            asked = read_one(run, wanted)
+            known = {wanted: asked, **known}
+            readings = dataclasses.replace(readings, found=tuple(known.values()))
+        except ValueError as error:
+            show.problem(error)
+            wanted = next(iter(known))
     st.session_state[_KEY] = wanted
     if readings.found[0].picture is not None:
         _pictures(run, readings, wanted)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from pages.compare.link import MOST_RUNS, RUNS
-from pages.i18n import _
+from pages.i18n import _, ngettext
 from pages.ui import runs_access, view_link, visitors
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
@@ -17,6 +18,7 @@ RECORDED = ("recorded-one-head", "recorded-many-heads")
 """Shown where nothing was chosen: they differ in their heads alone."""
 _FIRST_OWN = 3
 _OFFERED = 4
+_MOST_GROUPS = 12
 _WRAPPED = 8  # so many names break into lines; more stand in one that scrolls
 _SHORT = 5  # letters of an id
 
@@ -32,17 +34,20 @@ def chosen() -> list[Run]:
         st.session_state[RUNS.key] = ids = [one for one in ids if one not in missing]
     if is_cold and not ids:
         st.session_state[RUNS.key] = _first(list(there.values()))
-    picked = st.multiselect(
-        _("Runs to compare"),
-        list(there),
-        format_func=lambda run_id: _called(there[run_id]),
-        key=RUNS.key,
-        max_selections=MOST_RUNS,
-        placeholder=_("Choose runs by name"),
-        label_visibility="collapsed",
-        persist_state="session",
-        wrap=len(st.session_state[RUNS.key]) <= _WRAPPED,
-    )
+    called = _called(list(there.values()))
+    with st.container(horizontal=True, vertical_alignment="top", gap="small"):
+        picked = st.multiselect(
+            _("Runs to compare"),
+            list(there),
+            format_func=lambda run_id: called[run_id],
+            key=RUNS.key,
+            max_selections=MOST_RUNS,
+            placeholder=_("Choose runs by name"),
+            label_visibility="collapsed",
+            persist_state="session",
+            wrap=len(st.session_state[RUNS.key]) <= _WRAPPED,
+        )
+        _groups(list(there.values()), picked)
     with st.container():
         for sentence in (problem, *missing.values()):
             if sentence:
@@ -88,9 +93,51 @@ def _learns(run: Run) -> tuple[str, str]:
     return run.experiment.task.name, run.experiment.model.family
 
 
-def _called(run: Run) -> str:
-    """Return a name that no other run has, and that stays: the browser knows runs by it."""
-    return run.meta.name if run.meta.recorded else f"{run.meta.name} · {run.id[:_SHORT]}"
+def _called(runs: Sequence[Run]) -> dict[str, str]:
+    """Return a name for each run that no other has: the browser knows runs by it.
+
+    It stays whatever is begun later: the oldest run of a name and a seed is called by these alone.
+    """
+    names: dict[str, str] = {}
+    for run in sorted(runs, key=lambda run: run.meta.created):
+        name = run.meta.name
+        if not run.meta.recorded and run.problem is None:
+            name = _("{name} · seed {seed}").format(name=name, seed=run.experiment.seed)
+        names[run.id] = f"{name} · {run.id[:_SHORT]}" if name in names.values() else name
+    return names
+
+
+def _groups(runs: Sequence[Run], picked: Sequence[str]) -> None:
+    """Offer each group of runs that is not shown whole, to be added at one press."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for run in runs:
+        if run.problem is None and run.labels.group:
+            groups[run.labels.group].append(run.id)
+    offered = {name: ids for name, ids in groups.items() if not set(ids) <= set(picked)}
+    if not offered:
+        return
+    with st.popover(_("Add a group"), icon=":material/folder:", key="compare-groups"):
+        for number, (name, ids) in enumerate(list(offered.items())[:_MOST_GROUPS]):
+            words = ngettext("{name}: {n} run", "{name}: {n} runs", len(ids))
+            together = list(dict.fromkeys([*picked, *ids]))
+            st.button(
+                words.format(name=escape(name), n=len(ids)),
+                key=f"compare-group-{number}",
+                icon=":material/add:",
+                type="tertiary",
+                disabled=len(together) > MOST_RUNS,
+                help=_("At most {most} runs are compared at once.").format(most=MOST_RUNS)
+                if len(together) > MOST_RUNS
+                else None,
+                on_click=_choose,
+                args=(together,),
+            )
+        if len(offered) > _MOST_GROUPS:
+            st.caption(
+                _("And {n} groups more: Runs shows a group, and compares it.").format(
+                    n=len(offered) - _MOST_GROUPS
+                )
+            )
 
 
 def _help(runs: Sequence[Run], there: Sequence[Run]) -> None:

@@ -13,7 +13,7 @@ from pages.compare.link import AXIS, BANDS, LOG_X, LOG_Y, METRIC, WINDOW
 from pages.compare.names import Drawn
 from pages.components.live_figure import live_figure
 from pages.i18n import _, language
-from pages.ui import runs_access, view_link
+from pages.ui import runs_access, state, view_link
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import AXES, METRICS, AxisName, caveats, track
 from tfm_core.plots import comparison as plots
@@ -25,11 +25,17 @@ _MOST_METRICS = 3
 _MOST_LISTED = 3
 
 
-def part(shown: Sequence[Drawn], found: Sequence[seeds.Group]) -> None:
-    """Draw the chosen quantities of all runs, with what to know when they are compared."""
+def part(shown: Sequence[Drawn], found: Sequence[seeds.Group], had_bands: bool) -> None:
+    """Draw the chosen quantities of all runs, with what to know when they are compared.
+
+    had_bands: whether the rest of the page shows the seeds of a configuration as one. A press here
+    draws nothing else anew.
+    """
     metrics, axis, window, is_log_x, is_log_y, has_bands = _controls(
         has_seeds=seeds.has_seeds(found)
     )
+    if seeds.has_bands(found) != had_bands:
+        state.draw_anew()  # for the table shows the looks of the lines
     if not metrics:
         st.info(_("Choose what to draw above."), icon=":material/info:")
         return

@@ -29,7 +29,7 @@ def _draw(runs: Sequence[Run], was_live: bool) -> None:
     looks = seeds.looks(shown, found)
     if was_live:
         comparison.progress(runs)
-    curves.part(looks, found)
+    st.fragment(curves.part)(looks, found, seeds.has_bands(found))
     table.part(looks)
     seeds.part(found)
     beside.part(shown)

@@ -15,7 +15,15 @@ from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import METRICS, AxisName, figures, track
 from tfm_core.inspect.compare.names import names
 from tfm_core.inspect.compare.seeds import configurations
-from tfm_core.inspect.compare.spread import ACCURACY, Measure, band, paired, sentence, spread
+from tfm_core.inspect.compare.spread import (
+    ACCURACY,
+    Measure,
+    band,
+    corrected,
+    paired,
+    sentence,
+    spread,
+)
 from tfm_core.plots.comparison import Band, slots
 from tfm_core.plots.thinning import smooth
 from tfm_core.sentences import N_
@@ -57,7 +65,7 @@ def looks(shown: Sequence[Drawn], found: Sequence[Group]) -> list[Drawn]:
     A run that has another's seed, too, is drawn by itself.
     """
     view_link.receive(BANDS)
-    if not (has_seeds(found) and st.session_state[BANDS.key]):
+    if not has_bands(found):
         return list(shown)
     places = {one.run.id: group.slot for group in found for one in group.members}
     n = len(found)
@@ -67,6 +75,11 @@ def looks(shown: Sequence[Drawn], found: Sequence[Group]) -> list[Drawn]:
 def has_seeds(found: Sequence[Group]) -> bool:
     """Return whether there is anything to take a mean of."""
     return any(len(group.members) > 1 for group in found)
+
+
+def has_bands(found: Sequence[Group]) -> bool:
+    """Return whether there is something to take a mean of, and the visitor wants it drawn."""
+    return has_seeds(found) and bool(st.session_state[BANDS.key])
 
 
 def bands(found: Sequence[Group], metric: str, axis: AxisName, window: int) -> list[Band]:
@@ -102,8 +115,9 @@ def part(found: Sequence[Group]) -> None:
             said = _(spread(by_seed, measure).sentence)
             st.markdown(f"**{escape(group.name)}**, {_(measure.name)}: {escape(said)}")
     (first, *others), (seeds, *rest) = found, values
-    for other, by_seed in list(zip(others, rest, strict=True))[:_MOST_PAIRS]:
-        words = sentence(paired(seeds, by_seed), measure, first.name, other.name)
+    tested = corrected([paired(seeds, by_seed) for by_seed in rest[:_MOST_PAIRS]])
+    for other, result in zip(others, tested, strict=False):
+        words = sentence(result, measure, first.name, other.name)
         st.markdown(f":material/balance: {escape(_(words))}")
 
 

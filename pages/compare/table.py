@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
 import streamlit as st
@@ -18,6 +19,7 @@ from tfm_core.plots.comparison import look
 MOST_COLUMNS = 5
 """Settings that stand in the table of figures; more have a table of their own."""
 _WIDTH, _HEIGHT = 46, 10
+_FEWEST_SORTED = 3
 
 
 def part(shown: Sequence[Drawn]) -> None:
@@ -26,7 +28,7 @@ def part(shown: Sequence[Drawn]) -> None:
     found = [figures(runs_access.curves(one.run)) for one in shown]
     is_wide = len(rows) > MOST_COLUMNS
     settings = [] if is_wide else list(rows)
-    st.html(_table(shown, settings, found))
+    st.html(_table(shown, settings, found, _order(settings, found)))
     if not rows and len(shown) > 1:
         st.caption(_("These runs have the same settings, all of them."))
     if is_wide:
@@ -35,24 +37,87 @@ def part(shown: Sequence[Drawn]) -> None:
             st.html(_settings(shown, rows))
 
 
-def _table(shown: Sequence[Drawn], settings: Sequence[Difference], found: Sequence[Figures]) -> str:
-    columns = [column for column in _COLUMNS if any(column[1](one) for one in found)]
-    heads = [_("Run"), *(_(row.label) for row in settings), *(_(head) for head, _said in columns)]
-    heads += [_("Trained")]
+@dataclass(frozen=True, slots=True)
+class Order:
+    """By which column the rows stand, "" as they were chosen, and in which order of the runs."""
+
+    column: str
+    is_falling: bool
+    numbers: tuple[int, ...]
+
+
+def _order(settings: Sequence[Difference], found: Sequence[Figures]) -> Order:
+    """Ask by which column the rows stand, where there are enough of them to ask."""
+    everything = tuple(range(len(found)))
+    if len(found) < _FEWEST_SORTED:
+        return Order("", False, everything)
+    values: dict[str, Sequence[object]] = {row.field: row.values for row in settings}
+    labels = {row.field: _(row.label) for row in settings}
+    for column in _shown_columns(found):
+        values[column.field] = [getattr(one, column.field) for one in found]
+        labels[column.field] = _(column.head)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        wanted = st.selectbox(
+            _("Order of the runs"),
+            ["", *values],
+            format_func=lambda field: (
+                _("sorted by: {column}").format(column=labels[field])
+                if field
+                else _("in the order of the choice")
+            ),
+            key="compare-sort",
+            label_visibility="collapsed",
+            persist_state="session",
+            width=340,
+        )
+        if not wanted:
+            return Order("", False, everything)
+        is_falling = st.toggle(_("largest first"), key="compare-falling", persist_state="session")
+    return Order(wanted, is_falling, ordered(values[wanted], is_falling=is_falling))
+
+
+def ordered(values: Sequence[object], *, is_falling: bool) -> tuple[int, ...]:
+    """Return the places of values in their order, numbers as numbers; None stands last."""
+    known = [number for number, value in enumerate(values) if value is not None]
+
+    def key(number: int) -> tuple[int, float, str]:
+        value = values[number]
+        if isinstance(value, int | float):
+            return 0, float(value), ""
+        return 1, 0.0, str(value).casefold()
+
+    known.sort(key=key, reverse=is_falling)
+    return (*known, *(number for number, value in enumerate(values) if value is None))
+
+
+def _shown_columns(found: Sequence[Figures]) -> list[Column]:
+    return [column for column in _COLUMNS if any(column.said(one) for one in found)]
+
+
+def _table(
+    shown: Sequence[Drawn],
+    settings: Sequence[Difference],
+    found: Sequence[Figures],
+    order: Order,
+) -> str:
+    columns = _shown_columns(found)
+    heads = {"": _("Run")} | {row.field: _(row.label) for row in settings}
+    heads |= {column.field: _(column.head) for column in columns} | {"trained": _("Trained")}
     lines = []
-    for number, one in enumerate(shown):
+    for number in order.numbers:
+        one = shown[number]
         cells = [_(row.said[number]) for row in settings]
-        cells += [said(found[number]) or "–" for _head, said in columns]
+        cells += [column.said(found[number]) or "–" for column in columns]
         cells.append(_trained(one))
         lines.append(
             f"<tr>{_name(one)}{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
         )
-    return _framed(heads, lines)
+    return _framed(heads, lines, order)
 
 
 def _settings(shown: Sequence[Drawn], rows: Sequence[Difference]) -> str:
     """Return all settings that differ, a row each; a column a run."""
-    heads = [_("Setting"), *(one.name for one in shown)]
+    heads = {"": _("Setting"), **{one.run.id: one.name for one in shown}}
     lines = [
         f'<tr><th scope="row">{escape(_(row.label))}</th>'
         + "".join(f"<td>{escape(_(said))}</td>" for said in row.said)
@@ -62,12 +127,20 @@ def _settings(shown: Sequence[Drawn], rows: Sequence[Difference]) -> str:
     return _framed(heads, lines)
 
 
-def _framed(heads: Sequence[str], lines: Sequence[str]) -> str:
-    top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
+def _framed(heads: Mapping[str, str], lines: Sequence[str], order: Order | None = None) -> str:
+    """Return a table. heads: by the field of their column, the order's among them."""
+    top = "".join(_head(field, head, order) for field, head in heads.items())
     return (
         f'<div class="compared" tabindex="0" role="region" aria-label="{escape(_("Figures"))}">'
         f"<table><thead><tr>{top}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )
+
+
+def _head(field: str, head: str, order: Order | None) -> str:
+    if order is None or not field or field != order.column:
+        return f'<th scope="col">{escape(head)}</th>'
+    way, mark = ("descending", "▼") if order.is_falling else ("ascending", "▲")
+    return f'<th scope="col" aria-sort="{way}">{escape(head)} {mark}</th>'
 
 
 def _name(one: Drawn) -> str:
@@ -112,13 +185,34 @@ def _at(said: str, step: int | None) -> str:
     return f"{said} ({step:,})" if said and step is not None else said
 
 
-_COLUMNS: tuple[tuple[str, Callable[[Figures], str]], ...] = (
-    (N_("Parameters"), lambda one: "" if not one.n_parameters else f"{one.n_parameters:,}"),
-    (N_("Validation loss"), lambda one: _number(one.loss)),
-    (N_("Lowest (step)"), lambda one: _at(_number(one.best_loss), one.best_loss_step)),
-    (N_("Validation accuracy"), lambda one: _share(one.accuracy)),
-    (N_("Highest (step)"), lambda one: _at(_share(one.best_accuracy), one.best_accuracy_step)),
-    (N_("Whole sequences"), lambda one: _share(one.sequences)),
-    (N_("Test accuracy"), lambda one: _share(one.test_accuracy)),
-    (N_("Test, whole"), lambda one: _share(one.test_sequences)),
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A figure: the field of ``Figures`` by which it is sorted, its head, and how it is said."""
+
+    field: str
+    head: str
+    said: Callable[[Figures], str]
+
+
+_COLUMNS = (
+    Column(
+        "n_parameters",
+        N_("Parameters"),
+        lambda one: "" if not one.n_parameters else f"{one.n_parameters:,}",
+    ),
+    Column("loss", N_("Validation loss"), lambda one: _number(one.loss)),
+    Column(
+        "best_loss",
+        N_("Lowest (step)"),
+        lambda one: _at(_number(one.best_loss), one.best_loss_step),
+    ),
+    Column("accuracy", N_("Validation accuracy"), lambda one: _share(one.accuracy)),
+    Column(
+        "best_accuracy",
+        N_("Highest (step)"),
+        lambda one: _at(_share(one.best_accuracy), one.best_accuracy_step),
+    ),
+    Column("sequences", N_("Whole sequences"), lambda one: _share(one.sequences)),
+    Column("test_accuracy", N_("Test accuracy"), lambda one: _share(one.test_accuracy)),
+    Column("test_sequences", N_("Test, whole"), lambda one: _share(one.test_sequences)),
 )

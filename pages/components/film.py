@@ -235,6 +235,10 @@ def _words() -> dict[str, str]:
         "go_on": _("Write on"),
         "examples": _("Ask one of the examples it never trained on:"),
         "or_examples": _("Or ask one of the examples it never trained on:"),
+        "no_pad": _(
+            "There is no drawing pad here: grey strokes are none of the pictures that this model "
+            "learned. A picture of your own is read on the app’s page Attention."
+        ),
         "picture": _("Picture"),
         "ready": _("Its answer stands here; the first one takes a few seconds, while it loads."),
         "loading": _("Loading the model …"),

@@ -185,6 +185,7 @@ function showClasses(state, shares) {
 function chips(state) {
   const { told, words, examples } = state;
   const box = element("div", "chips");
+  if (!told.cut && !told.is_drawn) box.append(element("p", "note", words.no_pad));
   box.append(element("p", "note", told.cut || told.is_drawn ? words.or_examples : words.examples));
   examples.forEach((example, n) => {
     const chip = element("button", "small chip");

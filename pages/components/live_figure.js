@@ -4,8 +4,9 @@ import { attempt } from "./attempts.js";
 import { fill } from "./dom.js";
 import { followFrames, lastFrame } from "./events.js";
 import { barButtons, drawnLayout, heatmap, pointWords, share } from "./insides.js";
+import { clearManyLines, drawManyLines, isOfManyLines, resizeManyLines } from "./many_lines.js";
 import { isDark } from "./theme.js";
-import { loadPlotly } from "./vendors.js";
+import { loadPlotly, loadUplot } from "./vendors.js";
 
 const nodes = new WeakMap();
 const MOST_TRIMS = 5; // of a figure's height, before it is left as it is
@@ -18,8 +19,14 @@ function draw(state) {
   const figure = JSON.parse(data.figure);
   const templates = JSON.parse(data.templates);
   state.dark = isDark(node);
+  const template = templates[state.dark ? "dark" : "light"];
   name(node, data.name || titles(figure.layout), data.picks ? "application" : "figure"); // of its own arrow keys
-  figure.layout.template = templates[state.dark ? "dark" : "light"];
+  if (isOfManyLines(figure)) {
+    stand(state, figure.layout.height);
+    return drawManyLines(state, figure, template);
+  }
+  clearManyLines(state);
+  figure.layout.template = template;
   figure.layout.uirevision ??= "kept";
   figure.layout.autosize = true;
   delete figure.layout.width;
@@ -197,19 +204,22 @@ function mount(parentElement) {
   const node = parentElement.querySelector(".live-figure");
   const state = { node, parent: parentElement, data: null, dark: null, busy: false, again: false, spare: 0, trims: 0 };
   state.resize = new ResizeObserver(() => {
-    if (!node.isConnected || !node.data || !node.clientWidth) return;
+    if (!node.isConnected || !isDrawn(state) || !node.clientWidth) return;
     if (state.width !== node.clientWidth) stand(state, state.full);
+    if (state.many) { resizeManyLines(state); return; }
     window.Plotly.Plots.resize(node).then(() => { if (node.isConnected) { trim(state); part(state); } });
   });
   state.resize.observe(node);
   node.addEventListener("keydown", rove);
   state.theme = setInterval(() => {
-    if (node.isConnected && node.data && isDark(node) !== state.dark) refresh(state);
+    if (node.isConnected && isDrawn(state) && isDark(node) !== state.dark) refresh(state);
   }, 500);
   state.unfollow = followFrames((frame) => follow(state, frame));
   nodes.set(parentElement, state);
   return state;
 }
+
+const isDrawn = ({ node, many }) => Boolean(node.data || many);
 
 async function refresh(state) {
   if (state.busy) {
@@ -237,19 +247,20 @@ async function drawAnew(state) {
   try {
     await draw(state);
   } catch (error) {
-    clear(state.node);
+    clear(state);
     throw error;
   }
 }
 
-function clear(node) {
-  window.Plotly.purge(node);
-  node.textContent = "";
+function clear(state) {
+  clearManyLines(state);
+  if (window.Plotly) window.Plotly.purge(state.node);
+  state.node.textContent = "";
 }
 
 function say(state, sentence) {
   if (nodes.get(state.parent) !== state) return; // it has left the page
-  if (window.Plotly) clear(state.node);
+  clear(state);
   state.node.textContent = sentence;
 }
 
@@ -258,16 +269,19 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const state = nodes.get(parentElement) ?? mount(parentElement);
   const call = {};
   Object.assign(state, { data, call, send: setTriggerValue });
+  const { layout } = JSON.parse(data.figure);
   if (isNew) { // plotly is large: its room does not wait for it
-    stand(state, JSON.parse(data.figure).layout.height ?? 360);
+    stand(state, layout.height ?? 360);
     fill(state.node);
   }
-  loadPlotly(data.root).then(() => refresh(state), () => say(state, data.sorry.notLoaded));
+  const load = isOfManyLines({ layout }) ? loadUplot : loadPlotly;
+  load(data.root).then(() => refresh(state), () => say(state, data.sorry.notLoaded));
   return () => {
     if (state.call !== call) return; // a newer one came while this one was on its way
     clearInterval(state.theme);
     state.resize.disconnect();
     state.unfollow();
+    clearManyLines(state);
     if (window.Plotly && state.node.data) window.Plotly.purge(state.node);
     nodes.delete(parentElement);
   };

@@ -1,5 +1,6 @@
 """A plotly figure whose data moves: ``Plotly.react`` on one node keeps zoom, hover, hidden lines.
 
+A figure whose ``layout.meta`` says ``manyLines`` is drawn by uPlot, which is quicker a line.
 ``st.plotly_chart`` mounts a new node whenever its data changes. This component keeps its node,
 sets ``uirevision``, follows the theme in the browser, and fills its container.
 """
@@ -18,7 +19,7 @@ import plotly.io as pio
 import streamlit as st
 
 from pages.components import served
-from pages.components.files import bundled
+from pages.components.files import bundled, joined
 from pages.components.packing import is_index
 from pages.i18n import _
 from tfm_core.plots.template import template
@@ -36,7 +37,7 @@ _CSS = """
 _mount = st.components.v2.component(
     "live_figure",
     html='<div class="live-figure"></div>\n',
-    css=_CSS,
+    css=_CSS + joined("vendor/uplot/uplot.css", "many_lines.css"),
     js=bundled("live_figure.js"),
     isolate_styles=False,
 )
@@ -80,6 +81,11 @@ def live_figure(
             "follows": follows,
             "name": re.sub(r"[*`]", "", name),
             "save": _("Save as SVG"),
+            "words": {
+                "savePng": _("Save as PNG"),
+                "saveSvg": _("Save as SVG"),
+                "whole": _("Show everything again"),
+            },
             "root": served.root(),
             "sorry": {
                 "notLoaded": _(

@@ -7,6 +7,11 @@ export function loadPlotly(root) {
   return once("__plotlyLoading", () => fetched(`${root}/vendor/plotly/plotly.min.js`).then(() => window.Plotly));
 }
 
+export function loadUplot(root) {
+  if (window.uPlot) return Promise.resolve(window.uPlot);
+  return once("__uplotLoading", () => fetched(`${root}/vendor/uplot/uplot.js`).then(() => window.uPlot));
+}
+
 export function loadViz(root) {
   const url = new URL(`${root}/vendor/viz/viz.js`, document.baseURI).href;
   return once("__vizLoading", () => import(url).then((module) => module.instance()));

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import run_actions, show, state
+from pages.ui import own_choice, run_actions, show, state
 from tfm_core.config import Experiment
 from tfm_core.config.corpus_tasks import cut_text, text_problem
 from tfm_core.data.corpus.book import read_text
@@ -62,12 +62,22 @@ def part() -> None:
         key="gpt-own-train",
     ):
         _train(text, str(unit))
-    st.caption(_("The text is saved with the run; anyone who can open the run can read it."))
+    st.caption(
+        _(
+            "Your text becomes a set on this machine, on the page Own data: it can be learned "
+            "again, looked at and removed. Its runs name it and do not hold it."
+        )
+    )
 
 
 def _train(text: str, unit: str) -> None:
     values = PRESETS["gpt-text"].experiment.model_dump()
-    values["task"] |= {"text": text, "unit": unit}
+    try:
+        data = own_choice.keep_text(text, unit).id if text else ""
+    except (ValueError, OSError) as error:
+        show.problem(error)
+        return
+    values["task"] |= {"data": data, "unit": unit}
     name = _("My text, by {unit}") if text else _("Alice, by {unit}")
     run = run_actions.begin(Experiment.parse(values), name=name.format(unit=unit))
     if run is not None:

@@ -51,12 +51,16 @@ WAY = (
             "encoders": N_("Judge a sentence, fill in blanks: models that read."),
             "gpt": N_("One token after the other: models that write."),
             "captions": N_("A picture goes in, a sentence comes out."),
+            "knockouts": N_("A head, a layer, the mask switched off: what is lost?"),
         },
     ),
     Stretch(
         N_("Use it, and break it"),
         {
+            "translate": N_("A model at work: step back, put a word in, watch a beam."),
             "draw": N_("Your digit, read at every stroke and at every time of a training."),
+            "mistakes": N_("Which errors, where, and how sure it was of them."),
+            "find-the-bug": N_("One of two runs hides a mistake: measure it, name it, read it."),
         },
     ),
     Stretch(
@@ -65,6 +69,7 @@ WAY = (
             "training-step": N_("Batch, loss, gradient, update: one step taken apart."),
             "speed": N_("Each trick measured here, equal results first."),
             "practice": N_("From pictures to a number that you can defend."),
+            "experiments": N_("One thing changed, both trained: what came of it."),
             "compare": N_("Runs side by side: what differs, and what comes of it."),
             "sweeps": N_("Many settings tried, the best found, what mattered shown."),
             "own-data": N_("Pictures and texts of your own, learned like the rest."),

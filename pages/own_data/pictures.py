@@ -178,8 +178,7 @@ def _keep(pictures: Pictures, split: Split, file: str, *, can_keep: bool) -> Non
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         name = st.text_input(
             _("Name of the set"),
-            first[:MOST_NAME],
-            key=state.upload_key("name"),
+            key=state.name_key("pictures", first[:MOST_NAME]),
             max_chars=MOST_NAME,
             width=320,
         )

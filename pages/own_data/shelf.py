@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, ngettext
 from pages.own_data import state
 from pages.ui import runs_access, show, visitors
 from pages.ui import state as session
@@ -58,12 +58,22 @@ def keep(prepare: Callable[[], Prepared]) -> None:
             store=runs_access.store(),
             visitor=visitors.visitor(),
             settings=settings.read(),
+            told_of=_went,
         )
     except (ValueError, OSError) as error:
         session.notify(_(error))
         return
     state.begin_anew()
     state.pick(own.id)
+
+
+def _went(n: int) -> None:
+    words = ngettext(
+        "To make room for this set, the oldest run that was over was deleted.",
+        "To make room for this set, the {n} oldest runs that were over were deleted.",
+        n,
+    )
+    session.notify(words.format(n=n))
 
 
 def _row(own: OwnSet, *, is_shown: bool) -> None:

@@ -13,6 +13,7 @@ from tfm_core.data.own.sets import OwnSet
 
 _READ = "own-data-read"
 _LOOKED = "own-data-looked"
+_NAMED = "own-data-named"  # the field with the name, and what the data call themselves
 _UPLOADS = "own-data-uploads"  # how many sets were kept: the next upload begins empty
 
 T = TypeVar("T")
@@ -40,6 +41,18 @@ def pick(set_id: str) -> None:
 def upload_key(name: str) -> str:
     """Return the key of a field that takes data, which is a new one after a set was kept."""
     return f"own-data-{name}-{st.session_state.get(_UPLOADS, 0)}"
+
+
+def name_key(kind: str, proposed: str) -> str:
+    """Return the key of the field with a set's name, which follows when other data are read.
+
+    What was typed into it stays for as long as the data have the same name of their own.
+    """
+    key = upload_key(f"name-{kind}")
+    if st.session_state.get(_NAMED) != (key, proposed):
+        st.session_state[_NAMED] = key, proposed
+        st.session_state[key] = proposed
+    return key
 
 
 def begin_anew() -> None:

@@ -8,19 +8,25 @@ from typing import Any
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import controls, run_actions, state
+from pages.ui import controls, page_table, run_actions, runs_access, state
+from pages.ui.typed import escape
 
 MOST_MEGABYTES = 20
 """Of a zip that is dropped here; the command line takes larger ones."""
 
-_ROUND, _SAID = "bring-round", "bring-said"
+_ROUND, _SAID, _CAME = "bring-round", "bring-said", "bring-run"
 
 
 def part() -> None:
     """Draw where a zip is dropped, folded, and say what became of the last one."""
     refused = st.session_state.get(_SAID)
-    with st.expander(_("Bring a run"), icon=":material/upload_file:", expanded=bool(refused)):
-        number = st.session_state.get(_ROUND, 0)
+    number = st.session_state.get(_ROUND, 0)
+    with st.expander(
+        _("Bring a run"),
+        icon=":material/upload_file:",
+        expanded=bool(refused),
+        key=f"bring-{number}",  # a new one after each zip: closed, unless it was refused
+    ):
         file = st.file_uploader(
             _("A zip from “Take along”: drop it here, or choose it"),
             type="zip",
@@ -37,6 +43,34 @@ def part() -> None:
             _take(file)
             st.session_state[_ROUND] = number + 1  # an empty place for the next one
             st.rerun()
+    _came()
+
+
+def _came() -> None:
+    """Lead to the run that was brought last, until it is opened or deleted."""
+    run_id = st.session_state.get(_CAME)
+    if run_id is None:
+        return
+    try:
+        run = runs_access.store().get(run_id)
+    except ValueError:
+        run = None
+    if run is None or run.id == state.current_run_id():
+        st.session_state.pop(_CAME, None)
+        return
+    words = _("“{name}” was brought: its files were checked, and it is one of your runs now.")
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", border=True, key="bring-came"
+    ):
+        said = words.format(name=escape(run.meta.name))
+        st.markdown(f":material/move_to_inbox: {said}", width="stretch")
+        st.page_link(
+            page_table.path_of("train"),
+            label=_("Watch {name}").format(name=escape(run.meta.name)),
+            icon=":material/play_arrow:",
+            query_params={"run": run.id},
+            width="content",
+        )
 
 
 def _take(file: Any) -> None:
@@ -55,5 +89,4 @@ def _take(file: Any) -> None:
         return
     finally:
         bar.empty()
-    words = _("“{name}” was brought: its files were checked, and it is one of your runs now.")
-    state.notify(words.format(name=run.meta.name))
+    st.session_state[_CAME] = run.id

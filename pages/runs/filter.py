@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import run_words
+from pages.ui import run_words, runs_access
 from tfm_core.inspect.compare.found import is_found
+from tfm_core.runs import room
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import STATES, Status
 
@@ -132,6 +133,14 @@ def _paged(matching: list[Run]) -> Page:
         del st.session_state["runs-page"]  # fewer match than did before
     first = ((st.session_state.get("runs-page") or 1) - 1) * PER_PAGE
     return Page(matching[first : first + PER_PAGE], first, len(matching))
+
+
+def reading() -> Iterator[None]:
+    """Read the runs one by one, so that the first who opens their list does not wait for them."""
+    for run in runs_access.store().list():
+        Known.of(run)
+        room.size(run.folder)
+        yield
 
 
 def turn(page: Page) -> None:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.runs import bring, filter, host, room, selection, undo
-from pages.ui import run_list, run_names, show, twins, visitors
+from pages.ui import run_labels, run_list, run_names, show, twins, visitors
 
 show.header("runs")
 room.hindrance()
@@ -36,3 +36,4 @@ undo.line()
 room.line()
 host.part()
 twins.dialog()
+run_labels.dialog()

@@ -13,7 +13,9 @@ from pages.ui import runs_access, show, state, visitors
 from tfm_core.runs import settings
 from tfm_core.runs.owners import NotYours
 from tfm_core.sentences import StudentError
+from tfm_core.sweeps import ready
 from tfm_core.sweeps.driver import go_on, stop
+from tfm_core.sweeps.foreign import Brought, clean
 from tfm_core.sweeps.plan import Plan, State, SweepDamaged
 from tfm_core.sweeps.store import Sweep, SweepStore
 
@@ -23,6 +25,9 @@ STATES: dict[State, str] = {
     "stopped": N_("stopped"),
     "finished": N_("finished"),
 }
+
+MOST_BROUGHT = 10
+"""Studies from elsewhere that one visitor may keep, where strangers reach the server."""
 
 MOST_OF_A_VISITOR = 24
 """Runs of one sweep, where strangers reach the server; each visitor has one that goes on."""
@@ -85,10 +90,27 @@ def change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> bool:
 
 
 def delete(sweep: Sweep) -> bool:
-    """Remove a sweep; its runs stay. Say whether that could be."""
+    """Put a sweep into the trash; its runs stay. Say whether that could be."""
     try:
         _check_owner(sweep)
         there().delete(sweep.id)
+    except (ValueError, OSError) as error:
+        state.notify(_(error))
+        return False
+    return True
+
+
+def deleted() -> list[Sweep]:
+    """Return the sweeps that this visitor may bring back, that first which went last."""
+    who = visitors.visitor()
+    return [one for one in there().deleted() if who.may_all or _is_ones_own(one)]
+
+
+def bring_back(sweep: Sweep) -> bool:
+    """Take a sweep back out of the trash. Say whether that could be."""
+    try:
+        _check_owner(sweep)
+        there().undelete(sweep.id)
     except (ValueError, OSError) as error:
         state.notify(_(error))
         return False
@@ -108,6 +130,8 @@ def _change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> bool:
 
 def _check_owner(sweep: Sweep) -> None:
     """Raise NotYours where the sweep is another visitor's."""
+    if sweep.brought() is not None and may_delete(sweep):
+        return
     try:
         plan = sweep.plan()
     except SweepDamaged:
@@ -141,7 +165,29 @@ def _goes_on(sweep: Sweep) -> bool:
         return False
 
 
+def bring(content: bytes, name: str) -> Sweep:
+    """Keep an Optuna study from elsewhere. Raises ValueError and OSError; nothing is left then."""
+    who = visitors.visitor()
+    if settings.read().only_shows:
+        raise StudentError("This server only shows what was trained; nothing is brought to it.")
+    n_own = sum(one.brought() is not None and _is_ones_own(one) for one in there().list())
+    if not who.may_all and n_own >= MOST_BROUGHT:
+        raise StudentError(
+            "You keep {n} of the studies from elsewhere that one may keep here; delete one first.",
+            n=n_own,
+        )
+    return there().bring(content, Brought(clean(name), ready.now(), who.owner))
+
+
+def may_delete(sweep: Sweep) -> bool:
+    """Return whether this visitor may delete a sweep, or a study from elsewhere."""
+    return visitors.visitor().may_all or _is_ones_own(sweep)
+
+
 def _is_ones_own(sweep: Sweep) -> bool:
+    brought = sweep.brought()
+    if brought is not None:
+        return brought.owner == visitors.visitor().owner
     try:
         return sweep.plan().owner == visitors.visitor().owner
     except SweepDamaged:

@@ -8,6 +8,7 @@ from pages.i18n import _
 from pages.sweeps import actions
 from pages.sweeps.link import SWEEP
 from pages.ui import view_link
+from pages.ui.typed import escape
 from tfm_core.sweeps.plan import SweepDamaged
 from tfm_core.sweeps.store import Sweep, SweepNotFound
 
@@ -49,11 +50,52 @@ def open_sweep(sweep_id: str) -> None:
     view_link.say(SWEEP, sweep_id)
 
 
+def undo() -> None:
+    """Offer to bring back the sweep that was deleted last."""
+    gone = actions.deleted()[:1]
+    for sweep in gone:
+        name = escape(_called(sweep))
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(_("Deleted the sweep *{name}*.").format(name=name), width="content")
+            if st.button(
+                _("Undo: {name}").format(name=name),
+                key=f"sweeps-undo-{sweep.id}",
+                icon=":material/undo:",
+                type="tertiary",
+            ) and actions.bring_back(sweep):
+                open_sweep(sweep.id)
+                st.rerun()
+
+
+def deletion(sweep: Sweep) -> None:
+    """Offer to delete a sweep, which can be taken back."""
+    with st.popover(_("Delete this sweep"), icon=":material/delete:"):
+        st.caption(
+            _("Its runs stay in the list of runs, and the sweep can be brought back for a day.")
+        )
+        if st.button(_("Delete the sweep"), key="sweeps-delete") and actions.delete(sweep):
+            open_sweep(NEW)
+            st.rerun()
+
+
+def _called(sweep: Sweep) -> str:
+    brought = sweep.brought()
+    if brought is not None:
+        return brought.name
+    try:
+        return sweep.plan().name
+    except SweepDamaged:
+        return sweep.id[:20]
+
+
 def _take() -> None:
     open_sweep(str(st.session_state[_PICK]))
 
 
 def _name(sweep: Sweep) -> str:
+    brought = sweep.brought()
+    if brought is not None:
+        return _("{name} · a study from elsewhere").format(name=brought.name)
     try:
         plan = sweep.plan()
     except SweepDamaged:

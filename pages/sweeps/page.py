@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.sweeps import choice, running, setup
+from pages.sweeps import choice, foreign, running, setup
 from pages.ui import show
 
 
@@ -11,7 +11,11 @@ def page() -> None:
     show.header("sweeps")
     sweep = choice.shown()
     if sweep is None:
+        choice.undo()
         setup.part()
+        foreign.place()
+    elif sweep.brought() is not None:
+        foreign.part(sweep)
     else:
         running.part(sweep)
 

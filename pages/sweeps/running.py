@@ -21,7 +21,6 @@ from tfm_core.sweeps.store import Sweep
 from tfm_core.sweeps.study import Study, Trial
 
 TICK = 2.0
-_ASKS_DELETE = "sweeps-asks-delete"
 
 
 def part(sweep: Sweep) -> None:
@@ -31,14 +30,14 @@ def part(sweep: Sweep) -> None:
         trials = _trials(sweep, plan)
     except (SweepDamaged, OSError) as error:
         show.problem(error)
-        _delete(sweep)
+        choice.deletion(sweep)
         return
     ticks = plan.state in ("active", "stopping")
     st.fragment(_live, run_every=TICK if ticks else None)(sweep, plan.state)
     if actions.may_change(plan):
         with st.expander(_("Change what it tries, or let it try more"), icon=":material/tune:"):
             _change(sweep, plan, trials)
-        _delete(sweep)
+        choice.deletion(sweep)
 
 
 def _live(sweep: Sweep, drawn_as: str) -> None:
@@ -103,9 +102,9 @@ def _head(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
         st.markdown(
             _BADGES[plan.state].format(words=_(actions.STATES[plan.state])), width="content"
         )
-        st.caption(_far(plan, spent), width="stretch")
         if actions.may_change(plan):
-            _buttons(sweep, plan)
+            _buttons(sweep, plan)  # not at the right edge, where the table below has its tools
+        st.caption(_far(plan, spent), width="stretch")
     trouble = runs_access.sweeps().trouble(sweep.id)
     with st.container():
         if trouble is not None and plan.state in ("active", "stopping"):
@@ -176,14 +175,6 @@ def _change(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
         new["name"] = " ".join(name.split())
         actions.change(sweep, lambda now: now.replace(**new))
         st.rerun()
-
-
-def _delete(sweep: Sweep) -> None:
-    with st.popover(_("Delete this sweep"), icon=":material/delete:"):
-        st.caption(_("What Optuna knows of it goes for good; its runs stay in the list of runs."))
-        if st.button(_("Delete the sweep for good"), key="sweeps-delete") and actions.delete(sweep):
-            choice.open_sweep(choice.NEW)
-            st.rerun()
 
 
 def _draw(figures: dict[str, go.Figure], name: str, words: str, otherwise: str) -> None:

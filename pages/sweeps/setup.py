@@ -146,8 +146,8 @@ def _takes(plan: Plan) -> str:
     if high is None:
         time = _("time not known yet on {device}").format(device=show.device(state.device()))
     else:
-        time = _("about {range} of training, {way}").format(
-            range=f"**{show.duration_range(n * low, n * high)}**",
+        time = _("{time} of training, {way}").format(
+            time=f"**{show.about(n * low, n * high)}**",
             way=_("one after the other")
             if plan.at_once == 1
             else _("{n} at once").format(n=plan.at_once),

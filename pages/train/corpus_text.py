@@ -1,13 +1,17 @@
-"""The user's own text of a language model: pasted, counted, and kept with the configuration."""
+"""A text of one's own for a language model: pasted, counted, and kept as a set to learn from.
+
+Files of settings and runs of older releases hold the text itself; such a draft is learned as it is,
+or its text is made a set.
+"""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import controls, drafts, state
+from pages.ui import controls, drafts, own_choice, state
 from pages.ui.drafts import Checked
-from tfm_core.config.corpus_tasks import MOST_CHARACTERS, cut_text
+from tfm_core.config.corpus_tasks import cut_text, text_problem
 from tfm_core.data.corpus.book import read_text
 
 _PATH = "task.text"
@@ -15,34 +19,66 @@ _KEY = "corpus-text"
 
 
 def area(checked: Checked) -> None:
-    """Draw the text of the draft, folded, where its task reads one."""
+    """Draw the text of the draft, and where another one is pasted, where its task reads one."""
     values = checked.draft.values
     if drafts.task_of(values) != "own-text" or drafts.get(values, "task.data"):
         return
-    pasted, unit = drafts.get(values, _PATH), drafts.get(values, "task.unit")
+    held, unit = drafts.get(values, _PATH), drafts.get(values, "task.unit")
     wrong = checked.at(_PATH)
     with st.container(border=True):
         st.header(_("Text"), anchor=False)
-        st.caption(_counts(pasted or read_text(), unit, is_own=bool(pasted)))
+        st.caption(_counts(held or read_text(), unit, is_own=bool(held)))
         for sentence in wrong:
             controls.complaint(sentence)
-        with st.expander(_("Paste your own"), expanded=bool(wrong), icon=":material/edit_note:"):
-            st.session_state[_KEY] = pasted
-            st.text_area(
-                _("Text to learn from"),
-                key=_KEY,
-                height=220,
-                placeholder=read_text()[:400] + " …",
-                on_change=_take,
-                help=_("Leave it empty to learn the text that comes with the app."),
-            )
-            st.caption(
-                _(
-                    "The text is saved with the run, so that it can be repeated, and anyone who "
-                    "can open the run can read it. It is too long for a link: whoever follows one "
-                    "gets the text that comes with the app."
-                )
-            )
+        if held:
+            _held()
+        with st.expander(_("Paste your own"), expanded=bool(held), icon=":material/edit_note:"):
+            _paste(unit, held)
+
+
+def _held() -> None:
+    """Say that the text stands in the configuration, and offer the one that comes along."""
+    st.caption(
+        _(
+            "This text stands in the configuration itself, and in each run of it. Keep it as a set "
+            "below, and links can name it."
+        )
+    )
+    st.button(
+        _("Learn the text that comes along"),
+        key="corpus-text-forget",
+        icon=":material/undo:",
+        on_click=_forget,
+    )
+
+
+def _paste(unit: str, held: str) -> None:
+    """Ask for a text, and offer to keep it as a set."""
+    st.session_state.setdefault(_KEY, held or state.own_text())
+    text = st.text_area(
+        _("Text to learn from"),
+        key=_KEY,
+        height=220,
+        placeholder=read_text()[:400] + " …",
+        on_change=lambda: state.set_own_text(st.session_state[_KEY]),
+        persist_state="session",
+    )
+    problem = text_problem(text, unit) if text else None
+    if problem is not None:
+        controls.complaint(_(problem))
+    elif text:
+        st.caption(_counts(text, unit, is_own=True))
+    st.button(
+        _("Keep it as a set, and learn it"),
+        key="corpus-text-keep",
+        icon=":material/save:",
+        disabled=not text or problem is not None,
+        help=_(
+            "It is written beside the runs of this machine, where the page Own data shows it and "
+            "removes it. Runs and links name it and do not hold it."
+        ),
+        on_click=_keep,
+    )
 
 
 def _counts(text: str, unit: str, *, is_own: bool) -> str:
@@ -54,9 +90,19 @@ def _counts(text: str, unit: str, *, is_own: bool) -> str:
     )
 
 
-def _take() -> None:
-    text, values = st.session_state[_KEY], state.draft()
-    if len(text) > MOST_CHARACTERS or drafts.task_of(values) != "own-text":
-        return  # too long: the page says so, and forgets it
-    state.set_own_text(text)
-    state.set_draft(drafts.put(values, _PATH, text), by=_PATH)
+def _forget() -> None:
+    values = state.draft()
+    if drafts.task_of(values) == "own-text":
+        state.set_draft(drafts.put(values, _PATH, ""), by=_PATH)
+
+
+def _keep() -> None:
+    values = state.draft()
+    if drafts.task_of(values) != "own-text":
+        return
+    text = str(st.session_state.get(_KEY, ""))
+    try:
+        own = own_choice.keep_text(text, str(drafts.get(values, "task.unit")))
+        state.set_draft(own_choice.with_set(values, own), by="task.data")
+    except (ValueError, OSError) as error:
+        state.notify(_(error))

@@ -117,15 +117,22 @@ def loss(model_at: ModelAtStep) -> None:
 def _arithmetic(answer: Answer) -> None:
     index = answer.names.index(answer.target)
     logit, p = float(answer.logits[index]), float(answer.probabilities[index])
-    st.markdown(
-        _("1. **Logits** come out of the model; that of “{target}” is {logit:.4f}.\n2. "
-          "**log-softmax** subtracts the logarithm of the sum of all exponentials, "
-          "{log_sum:.4f}: {logit:.4f} - {log_sum:.4f} = {log_p:.4f}, so p = {p:.4f}.\n3. "
-          "**The loss** is what is missing from certainty: -log p = **{loss:.4f} nats**.").format(
-            target=answer.target.replace("`", ""), logit=logit, log_sum=answer.log_sum,
-            log_p=-answer.loss, p=p, loss=answer.loss,
-        )
+    came = (
+        _("**Logits** come out of the model, and a softmax makes probabilities of them, which is a "
+          "mistake: the loss takes them for logits; that of “{target}” is {logit:.4f}.")
+        if answer.is_softmaxed
+        else _("**Logits** come out of the model; that of “{target}” is {logit:.4f}.")
     )  # fmt: skip
+    rest = _(
+        "2. **log-softmax** subtracts the logarithm of the sum of all exponentials, "
+        "{log_sum:.4f}: {logit:.4f} - {log_sum:.4f} = {log_p:.4f}, so p = {p:.4f}.\n3. "
+        "**The loss** is what is missing from certainty: -log p = **{loss:.4f} nats**."
+    )
+    said = came.format(target=answer.target.replace("`", ""), logit=logit)
+    computed = rest.format(
+        log_sum=answer.log_sum, logit=logit, log_p=-answer.loss, p=p, loss=answer.loss
+    )
+    st.markdown(f"1. {said}\n{computed}")
     frame = pd.DataFrame({
         _("class"): answer.names,
         _("logit"): answer.logits,

@@ -146,7 +146,7 @@ def _reset(path: str, edition: tuple[int, int, int]) -> None:
     checked = drafts.check(draft)
     if path in drafts.changed(checked):
         values = drafts.with_reset(checked, path)
-        state.set_draft(_with_own_text(values), base=draft.begun)
+        state.set_draft(values, base=draft.begun)
 
 
 def _begin(key: str, value: Any) -> None:
@@ -275,7 +275,7 @@ def _take_family(key: str) -> None:
     if key != key_of("model.family", draft) or chosen not in FAMILIES:
         return
     values, note = drafts.with_family(draft.values, str(chosen))
-    state.set_draft(_with_own_text(values), by="model.family")
+    state.set_draft(values, by="model.family")
     if note is not None:
         st.toast(note, icon=":material/info:")
 
@@ -286,11 +286,4 @@ def _take_task(key: str) -> None:
         return
     if chosen not in tasks_for(drafts.family_of(draft.values)):
         return  # a label, or a task of the family that was there before
-    state.set_draft(_with_own_text(drafts.with_task(draft.values, str(chosen))), by="task.name")
-
-
-def _with_own_text(values: drafts.Values) -> drafts.Values:
-    """Return the draft with the text that was pasted before, where its task reads one."""
-    if drafts.task_of(values) != "own-text" or not state.own_text():
-        return values
-    return drafts.put(values, "task.text", state.own_text())
+    state.set_draft(drafts.with_task(draft.values, str(chosen)), by="task.name")

@@ -13,12 +13,15 @@ from tfm_core.data.own import kinds, pictures_task
 from tfm_core.data.own import sets as own_data
 from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.sets import OwnSet
-from tfm_core.runs import own_sets
+from tfm_core.data.own.texts import inspect_text, prepare
+from tfm_core.runs import own_sets, settings
 
 TASKS = {kind.task: kind.name for kind in SET_KINDS.values()}
 """The kind of sets that each task learns."""
 
 _KEY = "own-set"
+_OF_THE_DRAFT = ("shift", "rotation", "scale", "context")
+"""Settings of a task that say nothing of its data: they stay when another set is chosen."""
 
 
 def area(checked: Checked) -> None:
@@ -65,11 +68,22 @@ def sets(kind: str) -> dict[str, OwnSet]:
     return {own.id: own for own in found if own.problem is None}
 
 
+def keep_text(text: str, unit: str) -> OwnSet:
+    """Make a set of a text that was pasted. Raises ValueError and OSError, in a sentence."""
+    prepared = prepare(inspect_text("text", text, unit=unit))
+    return own_sets.keep(
+        prepared,
+        store=runs_access.store(),
+        visitor=visitors.visitor(),
+        settings=settings.read(),
+    )
+
+
 def with_set(values: Values, own: OwnSet) -> Values:
     """Return a draft that learns another set; patches that would not divide it are resized."""
     task = kinds.task_of(own)
     fresh = task.model_dump()
-    moved = {name: values["task"][name] for name in ("shift", "rotation", "scale") if name in fresh}
+    moved = {name: values["task"][name] for name in _OF_THE_DRAFT if name in fresh}
     values = {**values, "task": fresh | moved}
     if not isinstance(task, OwnPicturesTaskConfig):
         return values

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import offers, run_actions, show
+from tfm_core.data.own import sets
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
+
+WITH_DATA = N_("With the data of your own that it learned from")
+"""What is ticked to take a set along with its run."""
 
 
 def badge(run: Run) -> str:
@@ -26,9 +30,23 @@ def origin_words(run: Run) -> str:
         return ""
     words = _("Trained elsewhere on {device}, {when}, by {versions}.")
     made_by = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
-    return words.format(
+    said = words.format(
         device=show.device(origin.device), when=show.ago(origin.created), versions=made_by
     )
+    return f"{said} {_without_data(run, origin.data)}".strip()
+
+
+def _without_data(run: Run, name: str) -> str:
+    """Say which set did not come along with a run, and how it is brought; else nothing."""
+    set_id = "" if run.problem is not None else sets.added_of(run.experiment.task)
+    if not set_id or sets.folder_of(set_id) is not None:
+        return ""
+    words = _(
+        "The data that it learned from did not come along: the set {name}. To train it further, "
+        "take it along once more where it was trained, with “{tick}” ticked, and bring that zip; "
+        "or add the same data under the same name."
+    )
+    return words.format(name=f"“{name}” ({set_id})" if name else set_id, tick=_(WITH_DATA))
 
 
 def note(run: Run, *, key: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import BinaryIO
 
 import streamlit as st
@@ -16,8 +17,10 @@ from pages.i18n import _, ngettext
 from pages.ui import page_table, runs_access, show, state, visitors, way_back
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
+from tfm_core.data.own import sets
 from tfm_core.inspect.symptoms.symptom import Cure
 from tfm_core.presets import PRESETS
+from tfm_core.runs import own_sets, settings
 from tfm_core.runs.labels import MAX_NAME
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.run import Run
@@ -93,18 +96,22 @@ def bring(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
     """
     from tfm_core.export.take_in import take_in
 
-    queue, store = runs_access.queue(), runs_access.store()
+    queue, store, visitor = runs_access.queue(), runs_access.store(), visitors.visitor()
+    known = {own.id for own in own_sets.listed(store, visitor)}
     run = take_in(
         file,
         store,
-        owner=visitors.visitor().owner,
+        owner=visitor.owner,
         limits=queue.limits,
         most=MOST_UNPACKED,
         progress=progress,
+        keep=partial(own_sets.keep, store=store, visitor=visitor, settings=settings.read()),
     )
     try:
         _say_what_went(queue.admit(run))
     except ValueError:
+        if (set_id := sets.set_of(run.experiment.task)) not in known:
+            own_sets.discard(set_id, store=store, visitor=visitor)
         store.discard(run)
         raise
     return run
@@ -177,6 +184,16 @@ def train_further(run: Run, steps: int, *, stays_low: bool = False) -> Run | Non
     return copy
 
 
+def name_and_label(run_id: str, *, name: str, group: str, tags: str, note: str) -> None:
+    """Give a run its name and all its labels. Raises ValueError and OSError; then it has the old.
+
+    name: as it is shown; one that stays is not taken for the run's own.
+    """
+    run = _owned(run_id)
+    given = None if name == run.meta.name else name
+    runs_access.store().label(run.id, name=given, tags=[tags], note=note, group=group)
+
+
 def cure(run: Run, chosen: Cure) -> Run | None:
     """Begin what would help a run, as a run of its own; None, said in a sentence, if refused.
 
@@ -208,14 +225,6 @@ def _cured(run: Run, chosen: Cure, owner: str) -> Run:
         store.discard(copy)
         raise
     return copy
-
-
-def rename(run_id: str, name: str) -> None:
-    """Give a run another name."""
-    try:
-        runs_access.store().rename(_owned(run_id).id, name)
-    except (ValueError, OSError) as error:
-        state.notify(_(error))
 
 
 def label(

@@ -14,6 +14,7 @@ from pages.ui import (
     recorded,
     run_actions,
     run_asks,
+    run_labels,
     run_words,
     runs_access,
     show,
@@ -25,7 +26,6 @@ from pages.ui import (
 )
 from pages.ui.sparkline import sparkline
 from pages.ui.typed import escape
-from tfm_core.runs.labels import MAX_GROUP, MAX_NAME, MAX_NOTE, MAX_TAG, MAX_TAGS
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 
@@ -208,8 +208,7 @@ def _menu(run: Run) -> None:
             _beside(run)
         if can_change:
             if is_whole:
-                _name(run)
-                _tags_and_note(run)
+                _labels_button(run)
             _delete(run)
 
 
@@ -261,55 +260,16 @@ def _further(run: Run) -> None:
             run_actions.watch(copy)
 
 
-def _name(run: Run) -> None:
-    key = f"name-{run.id}"
-    st.text_input(_("Name"), value=run.meta.name, max_chars=MAX_NAME, key=key)
+def _labels_button(run: Run) -> None:
     st.button(
-        _named(_("Rename"), run),
-        key=f"rename-{run.id}",
-        icon=":material/edit:",
-        width="stretch",
-        on_click=lambda: run_actions.rename(run.id, st.session_state[key]),
-    )
-
-
-def _tags_and_note(run: Run) -> None:
-    labels, number = run.labels, _edition(run)
-    of = {what: f"{what}-{run.id}{number}" for what in ("group", "tags", "note")}
-    st.text_input(_("Group"), value=labels.group or "", max_chars=MAX_GROUP, key=of["group"])
-    st.text_input(
-        _("Tags"),
-        value=", ".join(labels.tags),
-        max_chars=MAX_TAGS * (MAX_TAG + 2),
-        key=of["tags"],
-        placeholder=_("baseline, to repeat"),
-        help=_("A few words each, parted by commas."),
-    )
-    st.text_area(_("Note"), value=labels.note, max_chars=MAX_NOTE, key=of["note"], height=80)
-    st.button(
-        _named(_("Keep group, tags and note"), run),
-        key=f"label-{run.id}",
+        _named(_("Name, tags and note"), run),
+        key=f"labels-{run.id}",
         icon=":material/sell:",
+        help=_("What it is called, its group, its tags, and what you want to remember of it."),
         width="stretch",
-        on_click=lambda: run_actions.label(
-            [run.id],
-            group=st.session_state[of["group"]],
-            tags=[st.session_state[of["tags"]]],
-            note=st.session_state[of["note"]],
-        ),
+        on_click=run_labels.ask,
+        args=(run.id,),
     )
-
-
-def _edition(run: Run) -> str:
-    """Return how often the labels of a run changed in this session, for the keys of their fields.
-
-    A field of a closed menu is not in the browser yet: it takes its first value, and no later one.
-    """
-    key = f"labels-{run.id}"
-    seen, number = st.session_state.get(key, (run.labels, 0))
-    number += seen != run.labels
-    st.session_state[key] = (run.labels, number)
-    return f"-{number}" if number else ""
 
 
 def _delete(run: Run) -> None:

@@ -31,7 +31,7 @@ def takes(
     found = time_range(experiment, device=device, threads=threads, measured=measured)
     if found is None:
         return _("time not known yet on {device}").format(device=show.device(device))
-    return _("about {range}").format(range=show.duration_range(found.low, found.high))
+    return show.about(found.low, found.high)
 
 
 def time_range(

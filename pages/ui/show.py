@@ -122,6 +122,13 @@ def duration_range(low: float, high: float) -> str:
     return _("{first} to {last}").format(first=first, last=f"{b:g} {last}")
 
 
+def about(low: float, high: float) -> str:
+    """Return a reckoned range of seconds: ``about 40 to 60 s``, ``up to 3 s``."""
+    said = duration_range(low, high)
+    is_from_nothing = not _rounded(low, math.floor)[0]
+    return said if is_from_nothing else _("about {range}").format(range=said)
+
+
 _ROUND = (  # up to so many seconds, said in a unit of so many, in steps of so many units
     (10, "s", 1, 1),
     (30, "s", 1, 2),

@@ -47,7 +47,7 @@ def begin(starts: Sequence[Start], *, group: str | None = None) -> list[Run]:
                 raise
             state.notify(f"{_n_of(len(begun), len(starts))} {_(error)}")
             return begun
-    state.notify(_said(len(begun), len(starts)))
+    state.notify(_said(len(begun), len(starts)), passes=len(begun) == len(starts))
     return begun
 
 

@@ -33,6 +33,7 @@ _DEVICE = "device"
 _PAGE = "page"
 _NOTICES = "notices"
 _SHOWN_NOTICES = "shown_notices"
+_PASSING = "passing_notices"  # those of them that go when the page draws itself anew
 _OWN_TEXT = "own_text"
 _GONE = "gone_runs"
 _MENUS = "menus_closed"
@@ -261,9 +262,14 @@ def address(url_path: str, query: Mapping[str, str]) -> str:
     return urlunsplit((here.scheme, here.netloc, path, urlencode(query), ""))
 
 
-def notify(sentence: str) -> None:
-    """Show a sentence at the top of the next page that is drawn."""
+def notify(sentence: str, *, passes: bool = False) -> None:
+    """Show a sentence at the top of the next page that is drawn.
+
+    passes: it is true for now only, and goes when the page draws itself anew.
+    """
     st.session_state.setdefault(_NOTICES, []).append(sentence)
+    if passes:
+        st.session_state.setdefault(_PASSING, set()).add(sentence)
 
 
 def take_notices() -> list[str]:
@@ -278,7 +284,8 @@ def draw_anew() -> NoReturn:
 
     What the page says stays: a page that grew shorter under an open list would close it.
     """
-    shown = st.session_state.get(_SHOWN_NOTICES, [])
+    passed = st.session_state.pop(_PASSING, set())
+    shown = [said for said in st.session_state.get(_SHOWN_NOTICES, []) if said not in passed]
     unique = dict.fromkeys([*shown, *st.session_state.get(_NOTICES, [])])
     st.session_state[_NOTICES] = list(unique)
     st.rerun()

@@ -10,9 +10,11 @@ import streamlit as st
 
 from pages.components.press import press
 from pages.i18n import N_, _
-from pages.ui import film, show, state
+from pages.ui import film, recorded, runs_access, show, state, visitors
 from pages.ui.typed import escape
+from tfm_core.data.own.sets import OwnSet
 from tfm_core.inspect.attention.trained import no_checkpoint
+from tfm_core.runs import own_sets
 from tfm_core.runs.run import Run
 
 Progress = Callable[[float, str], None]
@@ -70,7 +72,27 @@ class _Made:
 def _zip(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
     from tfm_core.export.bundle import bundle
 
-    return bundle(run, progress)
+    return bundle(run, progress, with_set="set" in ticked and _has_set(run))
+
+
+def _set(run: Run) -> OwnSet | None:
+    """Return the set of a run that the visitor may take along: one's own, and nobody else's."""
+    from tfm_core.export.bundle import own_set
+
+    own = own_set(run)
+    if own is None:
+        return None
+    mine = own_sets.listed(runs_access.store(), visitors.visitor())
+    return own if own.id in {one.id for one in mine} else None
+
+
+def _has_set(run: Run) -> bool:
+    return _set(run) is not None
+
+
+def _set_bytes(run: Run) -> int | None:
+    own = _set(run)
+    return None if own is None else own.n_bytes
 
 
 def _zip_name(run: Run) -> str:
@@ -130,6 +152,18 @@ OFFERS: tuple[Offer, ...] = (
         _zip_name,
         _zip,
         _zip_bytes,
+        ticks=(
+            Tick(
+                "set",
+                recorded.WITH_DATA,
+                N_(
+                    "Whoever gets the zip gets all of it, and can train on with it. Without it "
+                    "the set stays here; the examples that the run was watched by go along."
+                ),
+                offered=_has_set,
+                more=_set_bytes,
+            ),
+        ),
     ),
     Offer(
         "page",
@@ -168,7 +202,7 @@ OFFERS: tuple[Offer, ...] = (
     ),
     Offer(
         "tensorboard",
-        N_("Event files for TensorBoard"),
+        N_("TensorBoard events"),
         N_("Curves, settings and heads: unpack it and say `tensorboard --logdir .`"),
         ":material/query_stats:",
         "application/zip",

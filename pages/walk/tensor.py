@@ -11,6 +11,7 @@ from pages.i18n import _
 from pages.ui import show, state, view_link
 from pages.walk.link import BLOCK
 from tfm_core.plots import walk as plots
+from tfm_core.variants.scales import SCALES
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject
@@ -159,15 +160,16 @@ def chosen_head(subject: Subject) -> int:
 
 
 def mistake(subject: Subject, step: WalkStep, example: int) -> None:
-    """Show what dividing by sqrt(d_model) would do to a head's weights."""
+    """Show what dividing by the wrong number would do to a head's weights, or does here."""
     subject = subject.looked_at
     if not subject.is_real:
         return
     from tfm_core.inspect.walk.scale import scales
 
-    st.subheader(_("A mistake worth seeing: dividing by sqrt(d_model)"), anchor=False)
     head = chosen_head(subject)
     both = scales(subject, f"{step.block}.self_attention", example, head)
+    heading, words = _of_mistake(both.mistake)
+    st.subheader(heading, anchor=False)
     weights = next(one for one in step.after if one.name == "weights")
     names = subject.tokens(weights.words[-2], example) or map(str, range(weights.shape[-2]))
     figure = plots.entropies(
@@ -175,12 +177,11 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
         both.wrong_bits.numpy(),
         both.most.numpy(),
         list(names),
+        both.mistake,
     )
-    words = _(
-        "Head {head}: {right:.3f} bits on average with sqrt(d_head) = {small:.2f}, "
-        "{wrong:.3f} with sqrt(d_model) = {large:.2f}. More bits mean flatter weights, "
-        "spread over more keys."
-    ).format(
+    if subject.block.score_divisor is not None:
+        words = f"{words} {_('This model makes the mistake.')}"
+    words = words.format(
         head=head + 1,
         right=float(both.right_bits.mean()),
         wrong=float(both.wrong_bits.mean()),
@@ -188,6 +189,26 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
         large=subject.config.d_model**0.5,
     )
     show.live_figure(figure, words, key="walk-mistake")
+
+
+def _of_mistake(scale: str) -> tuple[str, str]:
+    """Return the heading and the sentence of a wrong scale, a name of SCALES."""
+    if SCALES[scale].width is None:
+        return (
+            _("A mistake worth seeing: not dividing the scores"),
+            _(
+                "Head {head}: {right:.3f} bits on average with sqrt(d_head) = {small:.2f}, "
+                "{wrong:.3f} without it. Fewer bits mean sharper weights, on fewer keys."
+            ),
+        )
+    return (
+        _("A mistake worth seeing: dividing by sqrt(d_model)"),
+        _(
+            "Head {head}: {right:.3f} bits on average with sqrt(d_head) = {small:.2f}, "
+            "{wrong:.3f} with sqrt(d_model) = {large:.2f}. More bits mean flatter weights, "
+            "spread over more keys."
+        ),
+    )
 
 
 def _example_name(subject: Subject, index: int) -> str:

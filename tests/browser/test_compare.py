@@ -1,14 +1,19 @@
 """A comparison of runs while one of them trains: read together, zoomed together, moving on."""
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenTab
-from tests.browser.experiments import LONG
+from tests.browser.experiments import LONG, SHORT
+from tests.browser.server import AppServer
 from tests.browser.tab import LAST_STEP, link_of
+from tests.pages.made_runs import made_run
+from tfm_core.plots.comparison import MOST_HOVERED
 
 pytestmark = pytest.mark.browser
 
 FIGURE = "compare-curves"
+MANY = MOST_HOVERED + 1
 RANGE = "[...node._fullLayout.xaxis.range]"
 
 
@@ -38,3 +43,24 @@ def test_zoom_and_node_stay_while_a_compared_run_trains(open_tab: OpenTab) -> No
         tab.await_plotly(FIGURE, f"{longest} > arg", tab.plotly(FIGURE, longest))
     assert tab.plotly(FIGURE, RANGE) == [0, 50]
     assert tab.plotly(FIGURE, "node.mark") == "the same node"
+
+
+def test_of_many_runs_the_nearest_is_read_and_the_figure_is_saved_as_any_other(
+    open_tab: OpenTab, server: AppServer
+) -> None:
+    made = [made_run(server.store, experiment=SHORT.replace(seed=n)) for n in range(MANY)]
+    ids = ",".join(run.id for run in made)
+    tab = open_tab(f"compare?runs={ids}&metrics=loss&bands=false")
+    figure = tab.figure(FIGURE)
+    expect(figure).to_have_attribute("data-lines", str(MANY))
+    figure.scroll_into_view_if_needed()
+    over = figure.locator(".u-over")
+    box = over.bounding_box()
+    assert box is not None
+    over.hover(position={"x": 0.5 * box["width"], "y": 0.8 * box["height"]})
+    expect(figure.locator(".reads")).to_contain_text("training loss")
+    tab.main.get_by_text("Log across").click()
+    expect(figure).to_have_attribute("data-along", "step (log)")
+    with tab.page.expect_download() as saved:
+        figure.get_by_role("button", name="Save as SVG").click()
+    assert saved.value.path().read_text(encoding="utf-8").count("js-line") >= MANY

@@ -126,6 +126,12 @@ def test_the_model_in_the_page_answers_as_the_run_does(open_file, name) -> None:
         drawn_digit(tab)
 
 
+def test_where_nothing_can_be_drawn_the_page_says_so(open_file) -> None:
+    tab = open_file(film(recorded("recorded-captions"), with_model=True))
+    expect(tab.locator("#asking")).to_contain_text("There is no drawing pad here")
+    expect(tab.get_by_role("img", name="Drawing pad")).to_have_count(0)
+
+
 def typed_words(tab, run):
     field = tab.get_by_label("Type in the words that it knows")
     field.fill("the CAT slept")

@@ -1,13 +1,17 @@
 """The Runs page: rename, delete, undo; a damaged run stands beside sound ones."""
 
+from pathlib import Path
+
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import FilePayload, Locator, expect
 
 from tests.browser.conftest import OpenTab
 from tests.browser.experiments import SHORT
 from tests.browser.server import AppServer
 from tests.browser.tab import Tab
+from tfm_core.export.bundle import bundle
 from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunStore
 
 pytestmark = pytest.mark.browser
 
@@ -29,14 +33,22 @@ def menu(tab: Tab, run: Run) -> Locator:
     return body
 
 
+def rename(tab: Tab, run: Run, name: str) -> None:
+    """Give a run another name in the dialog of its menu."""
+    menu(tab, run).get_by_role("button", name="Name, tags and note").click()
+    dialog = tab.page.get_by_role("dialog")
+    field = dialog.get_by_role("textbox", name="Name", exact=True)
+    field.fill(name)
+    field.press("Tab")
+    tab.settle()
+    dialog.get_by_role("button", name="Keep").click()
+    expect(dialog).to_have_count(0)
+
+
 def test_a_run_is_renamed_deleted_and_brought_back(open_tab: OpenTab, server: AppServer) -> None:
     run = server.store.create(SHORT, name="Before", state="stopped")
     tab = open_tab("runs")
-    name = menu(tab, run).get_by_role("textbox", name="Name")
-    name.fill("*After*")
-    name.press("Enter")
-    tab.settle()
-    tab.page.get_by_role("button", name="Rename", exact=False).click()
+    rename(tab, run, "*After*")
     expect(row(tab, run)).to_contain_text("*After*")
     tab.reload()
     expect(row(tab, run)).to_contain_text("*After*")
@@ -47,6 +59,25 @@ def test_a_run_is_renamed_deleted_and_brought_back(open_tab: OpenTab, server: Ap
     undo.click()
     expect(row(tab, run)).to_be_visible()
     expect(undo).to_have_count(0)
+
+
+def test_a_zip_is_brought_and_its_place_closes_and_leads_to_the_run(
+    open_tab: OpenTab, server: AppServer, tmp_path: Path
+) -> None:
+    run = RunStore(tmp_path, recorded=None).create(SHORT, name="Far away", state="stopped")
+    tab = open_tab("runs")
+    tab.main.get_by_text("Bring a run", exact=True).click()
+    place = tab.main.locator("details", has_text="Bring a run")
+    expect(place).to_have_attribute("open", "")
+    file: FilePayload = {"name": "a.zip", "mimeType": "application/zip", "buffer": bundle(run)}
+    place.locator("input[type=file]").set_input_files(file)
+    watch = tab.main.get_by_role("link", name="Watch Far away")
+    expect(watch).to_be_visible()
+    expect(place).not_to_have_attribute("open", "")
+    watch.click()
+    expect(tab.main.get_by_role("heading", name="Far away")).to_be_visible()
+    tab.goto("runs")
+    expect(watch).to_have_count(0)
 
 
 MARKS = r"1. *a* _b_ `c` [d](e) $f$ ~~g~~ <b>h</b> # :red[i] &lt; | {j} \k (v1.2-x)!"
@@ -69,11 +100,7 @@ def test_a_name_is_shown_on_every_page_as_it_was_typed_and_asks_for_nothing(
     tab = open_tab("runs")
     asked: list[str] = []
     tab.page.on("request", lambda request: asked.append(request.url))
-    name = menu(tab, run).get_by_role("textbox", name="Name")
-    name.fill(NAME)
-    name.press("Enter")
-    tab.settle()
-    tab.page.get_by_role("button", name="Rename", exact=False).click()
+    rename(tab, run, NAME)
     expect(row(tab, run)).to_contain_text(NAME)
     compared = f"parameters?show=run&run={run.id}&versus=run:{run.id}"
     for path in ("", f"train?run={run.id}", f"attention?run={run.id}", compared):

@@ -70,6 +70,10 @@ TEXT_CASES = [
         strict=False,
     )
 ]
+TEXT_CASES += [
+    ("encoder-decoder", {"residual": "none", "scale": "none", "causality": "none"}),
+    ("decoder-only", {"residual": "from-normed", "scale": "sqrt-d-model", "causality": "none"}),
+]
 RECURRENT_CASES = [
     ("recurrent", settings) for settings in together(attention=ALIGNMENT_SCORES, cell=CELLS)
 ]

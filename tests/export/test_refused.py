@@ -124,6 +124,11 @@ CONTENTS = {
     "steps beyond the end": (lambda p: with_facts(p, step=8), "value of “step” that cannot be"),
     "a name of two lines": (lambda p: with_facts(p, name="a\nb"), "value of “name”"),
     "infinite seconds": (lambda p: with_facts(p, seconds=float("inf")), "value of “seconds”"),
+    "too many tags": (lambda p: with_facts(p, tags=["x"] * 99), "value of “tags”"),
+    "a tag of two lines": (lambda p: with_facts(p, tags=["a\nb"]), "value of “tags”"),
+    "an endless note": (lambda p: with_facts(p, note="x" * 10_000), "value of “note”"),
+    "a group that is a list": (lambda p: with_facts(p, group=[1]), "value of “group”"),
+    "a set of two lines": (lambda p: with_facts(p, data="a\nb"), "value of “data”"),
     "weights are a pickle": (
         lambda p: p | {layout.WEIGHTS: pickle.dumps({"a": 1})},
         r"weights\.safetensors in this zip is no safetensors file",

@@ -141,3 +141,12 @@ def test_of_many_large_snapshots_some_are_taken_the_first_and_the_last_among_the
     kept = again.snapshot_steps()
     assert set(kept) < set(steps)
     assert (kept[0], kept[-1]) == (steps[0], steps[-1])
+
+
+def test_tags_note_and_group_go_along(store, elsewhere):
+    run = untrained(store, tiny())
+    store.label(run.id, tags=["wide", "für später"], note="Two\nlines.", group="Widths")
+    again = brought(run, elsewhere)
+    assert again.labels.tags == ("wide", "für später")
+    assert (again.labels.note, again.labels.group) == ("Two\nlines.", "Widths")
+    assert brought(untrained(store, tiny()), elsewhere).labels.tags == ()

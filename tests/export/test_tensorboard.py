@@ -1,6 +1,7 @@
 """TensorBoard's own reader finds the curves, the settings and the heads of a run."""
 
 import io
+import json
 from datetime import datetime
 
 import numpy as np
@@ -82,6 +83,34 @@ def test_a_weight_of_one_is_black_and_of_none_is_white():
 
 def test_a_run_of_no_steps_has_event_files_all_the_same(tmp_path):
     run = untrained(RunStore(tmp_path / "runs", recorded=None), tiny())
-    (name,) = members(tensorboard.bundle(run))
+    name, readme = members(tensorboard.bundle(run))
     assert "events.out.tfevents" in name
+    assert name.split("/")[0] == readme.split("/")[0]
     assert name.split("/")[0] in tensorboard.file_name(run)
+
+
+def test_wall_times_are_what_the_run_wrote_down_and_it_is_said_where_they_are_reckoned(tmp_path):
+    run = untrained(RunStore(tmp_path / "runs", recorded=None), tiny())
+    steps = ((1, 3.0), (2, 11.0), (3, 12.0))
+    began = datetime.fromisoformat(run.meta.created).timestamp()
+
+    def written(with_seconds):
+        lines = [{"event": "started", "step": 0}]
+        for step, seconds in steps:
+            line = {"event": "step", "step": step, "loss": 1.0, "examples_per_second": 50.0}
+            lines.append(line | ({"seconds": seconds} if with_seconds else {}))
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (run.folder / "events.jsonl").write_text(text)
+        folder = unpacked(tensorboard.bundle(run), tmp_path / str(with_seconds))
+        (one,) = folder.iterdir()
+        read = EventAccumulator(str(one), {"tensors": 0}).Reload()
+        (said,) = read.Tensors("wall times/text_summary")[0].tensor_proto.string_val
+        assert said.decode() == (one / "README.txt").read_text().strip()
+        return [event.wall_time - began for event in read.Scalars("loss/train")], said.decode()
+
+    times, said = written(True)
+    assert times == pytest.approx([3.0, 11.0, 12.0], abs=0.01)
+    assert "as it wrote them down" in said
+    times, said = written(False)
+    assert np.diff(times).tolist() == pytest.approx([tiny().training.batch_size / 50] * 2, abs=0.01)
+    assert said.startswith("Wall times are reckoned, not measured")

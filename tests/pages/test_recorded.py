@@ -16,6 +16,7 @@ COLD = [  # the page's link, what of the recorded run is in sight, its own butto
     ("encoders", {"view": "blanks"}, "Masked words, recorded", "encoders-masked-words-own"),
     ("gpt", {}, "A GPT of sentences, recorded", "gpt-language-own"),
     ("captions", {}, "Pictures to words, recorded", "captions-own"),
+    ("knockouts", {}, "English to Korean, recorded", "knockouts-own"),
     ("positions", {"view": "t5-bias"}, "Hidden spans (T5), recorded", "positions-own"),
     ("speed", {}, "The same numbers?", "speed-start"),
 ]

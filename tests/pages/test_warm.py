@@ -1,20 +1,37 @@
 """What is prepared while the server starts."""
 
 from pages.home import hero
+from pages.runs.filter import Known
 from pages.ui import runs_access, stage_view
 from pages.warm import warm
+from tests.pages.made_runs import made_run
+from tfm_core.runs import remembered, run, status
+from tfm_core.runs.store import RunStore
 
 
 def test_the_first_visitor_finds_the_stage_read(monkeypatch) -> None:
     warm()
-    run = runs_access.store().get(hero.TRANSLATOR)
+    recorded = runs_access.store().get(hero.TRANSLATOR)
 
     def fail(*_given: object) -> None:
         raise AssertionError("the snapshots are read again")
 
     monkeypatch.setattr(stage_view.stages, "read", fail)
     monkeypatch.setattr(stage_view.moments, "moments", fail)
-    stage_view.prepare(run)
+    stage_view.prepare(recorded)
+
+
+def test_the_first_who_lists_the_runs_finds_them_read(store: RunStore, monkeypatch) -> None:
+    made = made_run(store)
+    monkeypatch.setattr(remembered, "_SETTLED_NS", -(10**12))
+    warm()
+
+    def fail(_path: object) -> None:
+        raise AssertionError("a run is read again")
+
+    for kept in (run._EXPERIMENTS, run._METAS, status._STATUSES):
+        monkeypatch.setattr(kept, "_read", fail)
+    assert Known.of(store.get(made.id)).problem is None
 
 
 def test_what_cannot_be_prepared_stops_nothing(monkeypatch, caplog) -> None:

@@ -94,6 +94,10 @@ def test_panels_share_one_x_axis_and_the_pointer_reads_them_together() -> None:
     assert [trace.hovertemplate for trace in figure.data] == ["%{y:.4~g} loss", "%{y:.1%} right"]
     many = comparison([Panel("loss", [line(n) for n in range(MOST_HOVERED + 1)])], "step")
     assert many.layout.hovermode == "closest"
+    assert many.layout.meta == {"manyLines": True}
+    assert figure.layout.meta is None
+    assert many.layout.meta == {"manyLines": True}
+    assert figure.layout.meta is None
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-3])

@@ -22,7 +22,8 @@ from safetensors.numpy import save
 
 import tfm_core
 from tfm_core.config import Experiment
-from tfm_core.data.own import place
+from tfm_core.data.own import place, sets
+from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.shape import data_shape
 from tfm_core.export import figures, layout, metrics, notebook, readme
 from tfm_core.inspect.source.carried import Carried, carried
@@ -46,8 +47,11 @@ Progress = Callable[[float, str], None]
 """Hears the share that is done, 0 to 1, and what is being done, in words."""
 
 
-def bundle(run: Run, progress: Progress | None = None) -> bytes:
-    """Return the zip of a run. Raises ValueError, in a sentence, for a run that is damaged."""
+def bundle(run: Run, progress: Progress | None = None, *, with_set: bool = False) -> bytes:
+    """Return the zip of a run. Raises ValueError, in a sentence, for a run that is damaged.
+
+    with_set: the set of one's own that it learned from goes along; else it stays here.
+    """
     if run.problem is not None:
         raise StudentError(run.problem)
     say = progress or (lambda share, words: None)
@@ -56,7 +60,7 @@ def bundle(run: Run, progress: Progress | None = None) -> bytes:
         place.below(run.folder.parent),
         zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file,
     ):
-        for share, words, name, content in _members(run):
+        for share, words, name, content in _members(run, with_set=with_set):
             say(share, words)
             file.writestr(_entry(name, run), content)
     say(1.0, N_("Done."))
@@ -68,6 +72,19 @@ def file_name(run: Run) -> str:
     plain = "".join(c if c.isalnum() and c.isascii() else "-" for c in run.meta.name.lower())
     words = "-".join(filter(None, plain.split("-")))[:40]
     return f"{words or 'run'}-{run.id[:8]}.zip"
+
+
+def own_set(run: Run) -> OwnSet | None:
+    """Return the set that can be taken along with a run, None where none is here. Never raises.
+
+    A set that comes with the app is everywhere.
+    """
+    if run.problem is not None:
+        return None
+    with place.below(run.folder.parent):
+        folder = sets.folder_of(sets.added_of(run.experiment.task))
+    own = None if folder is None else sets.opened(folder)
+    return None if own is None or own.problem is not None else own
 
 
 def versions() -> dict[str, str]:
@@ -115,11 +132,12 @@ def _entry(name: str, run: Run) -> zipfile.ZipInfo:
     moment = datetime.fromisoformat(run.meta.created).timetuple()[:6]
     info = zipfile.ZipInfo(name, date_time=max(moment, (1980, 1, 1, 0, 0, 0)))
     info.external_attr = 0o644 << 16
-    info.compress_type = zipfile.ZIP_STORED if name.endswith(_STORED) else zipfile.ZIP_DEFLATED
+    is_stored = name.endswith(_STORED) or name.startswith(layout.SET)
+    info.compress_type = zipfile.ZIP_STORED if is_stored else zipfile.ZIP_DEFLATED
     return info
 
 
-def _members(run: Run) -> Iterator[tuple[float, str, str, bytes]]:
+def _members(run: Run, *, with_set: bool) -> Iterator[tuple[float, str, str, bytes]]:
     """Yield share, what is done, name and content of each member."""
     experiment = run.experiment
     curves = run.curves()
@@ -148,12 +166,15 @@ def _members(run: Run) -> Iterator[tuple[float, str, str, bytes]]:
         folder = layout.SNAPSHOTS if path.parent.name == "snapshots" else layout.KEPT_WEIGHTS
         if (content := _content(path)) is not None:
             yield 0.6 + 0.2 * number / len(looks), _LOOKS, folder + path.name, content
+    if with_set and (set_id := sets.added_of(experiment.task)):
+        for name, content in sets.files_of(sets.taken(sets.find(set_id))).items():
+            yield 0.82, N_("Writing the data"), layout.SET + name, content
     for name, content in figures.of(run, curves):
         yield 0.85, N_("Drawing the figures"), name, content
     has_weights = bool(tensors)
     text = notebook.of(run, data if has_weights else None)
     yield 0.95, N_("Writing the notebook"), layout.NOTEBOOK, text.encode()
-    words = readme.of(run, data, has_weights=has_weights, n_left_out=n_left_out)
+    words = readme.of(run, data, has_weights=has_weights, n_left_out=n_left_out, has_set=with_set)
     yield 0.98, N_("Writing the notebook"), layout.README, words.encode()
 
 
@@ -175,6 +196,10 @@ def _facts(run: Run) -> dict[str, Any]:
         "device": status.device,
         "threads": meta.threads,
         "preset": meta.preset,
+        "tags": list(run.labels.tags),
+        "note": run.labels.note,
+        "group": run.labels.group,
+        "data": _called(run),
         "state": status.state,
         "reason": None if status.reason is None else str(status.reason),
         "step": status.step,
@@ -182,6 +207,13 @@ def _facts(run: Run) -> dict[str, Any]:
         "epoch": status.epoch,
         "seconds": status.seconds,
     }
+
+
+def _called(run: Run) -> str:
+    """Return what the set is called that a run learned from, "" where nobody knows."""
+    if (own := own_set(run)) is not None:
+        return own.name
+    return "" if run.origin is None else run.origin.data
 
 
 def _carried(run: Run) -> Carried | None:

@@ -25,6 +25,8 @@ EVENTS = "run/events.jsonl"
 PROBE, PICTURES = "run/probe.json", "run/probe.safetensors"
 BEST, BEST_WEIGHTS = "run/best.json", "run/best.safetensors"
 OPTIMISER = "run/optimiser.safetensors"
+SET = "set/"
+"""The set of one's own that the run learned from, where it was taken along too."""
 SNAPSHOTS, KEPT_WEIGHTS = "run/snapshots/", "run/weights/"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 import tfm_core
+from tfm_core.data.own.sets import added_of
 from tfm_core.export import layout
 from tfm_core.inspect.source.carried import Carried
 from tfm_core.runs.figures import figures
@@ -13,7 +14,7 @@ from tfm_core.runs.run import Run
 _WIDTH = 88
 
 
-def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int) -> str:
+def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int, has_set: bool) -> str:
     """Return the text. n_left_out: how many snapshots and weights over training are not inside."""
     experiment = run.experiment
     files = {
@@ -58,6 +59,15 @@ def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int) ->
         notes.append(
             f"{n_left_out} of the run's snapshots are left out, to keep the zip small; the first "
             "and the last are here."
+        )
+    if added_of(experiment.task):
+        notes.append(
+            "set/ holds all the data that the model learned from, as it was added to the app: pass "
+            "this zip on to those alone who may have them."
+            if has_set
+            else "The data that the model learned from are not here, but the examples are that "
+            "the run was watched by. Without the data the run can be looked at and asked, but not "
+            "trained on."
         )
     if getattr(experiment.task, "text", ""):
         notes.append("experiment.json holds the text that the model learned from.")

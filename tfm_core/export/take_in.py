@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,11 +21,13 @@ from safetensors.numpy import load, save
 
 import tfm_core
 from tfm_core.config import ConfigError, Experiment, from_json
-from tfm_core.data.own import place
+from tfm_core.data.own import place, sets
+from tfm_core.data.own.sets import Prepared
 from tfm_core.data.shape import data_shape
 from tfm_core.export import layout
 from tfm_core.export.bundle import Progress
 from tfm_core.export.parcel import MOST_UNPACKED, Parcel, Refused
+from tfm_core.export.set_in import set_in
 from tfm_core.probe.types import Array
 from tfm_core.reading import (
     MOST_STEPS,
@@ -37,10 +39,10 @@ from tfm_core.reading import (
     is_text,
     is_whole,
 )
-from tfm_core.runs import origin, weights
+from tfm_core.runs import labels, origin, weights
 from tfm_core.runs.atomic import write_bytes, write_json
 from tfm_core.runs.curves import EventReader
-from tfm_core.runs.labels import MAX_NAME
+from tfm_core.runs.labels import MAX_NAME, Labels
 from tfm_core.runs.limits import Limits
 from tfm_core.runs.origin import Origin
 from tfm_core.runs.run import Run
@@ -69,6 +71,7 @@ class _Said:
     threads: int
     preset: str | None
     origin: Origin
+    labels: Labels
 
 
 def take_in(
@@ -79,14 +82,25 @@ def take_in(
     limits: Limits | None = None,
     most: int = MOST_UNPACKED,
     progress: Progress | None = None,
+    keep: Callable[[Prepared], object] | None = None,
 ) -> Run:
     """Make a run of a zip; it is ``owner``'s. most: bytes that it may unpack to.
 
-    Raises ValueError, in a sentence: Refused for a zip that is none of a run or not whole,
-    LimitReached for a run that this server would not train.
+    keep: writes the set that came along for whoever brings it; the host's own, unless told. Raises
+    ValueError, in a sentence: Refused for a zip that is none of a run or not whole, LimitReached
+    for a run that this server would not train or a set that it has no room for.
     """
     with place.below(store.root):
-        return _taken_in(file, store, owner, limits, most, progress)
+        run, prepared = _taken_in(file, store, owner, limits, most, progress)
+        if prepared is not None:
+            try:
+                (keep or sets.write)(prepared)
+            except (ValueError, OSError):
+                store.discard(run)
+                raise
+    if progress is not None:
+        progress(1.0, N_("Done."))
+    return run
 
 
 def _taken_in(
@@ -96,7 +110,8 @@ def _taken_in(
     limits: Limits | None,
     most: int,
     progress: Progress | None,
-) -> Run:
+) -> tuple[Run, Prepared | None]:
+    """Return the run that was made, and the set that is to be kept with it."""
     say = progress or (lambda share, words: None)
     say(0.0, N_("Looking into the zip"))
     parcel = Parcel(file, most=most, marked_by=layout.EXPERIMENT)
@@ -105,11 +120,15 @@ def _taken_in(
     if limits is not None:
         limits.check(experiment, n_queued=0)
     said = _said(facts, experiment)
+    say(0.1, N_("Checking the data"))
+    prepared = set_in(parcel, experiment)
     say(0.2, N_("Checking the weights"))
     checkpoints = _checkpoints(parcel, experiment, said.status)
 
     def fill(folder: Path) -> None:
         origin.write(folder, said.origin)
+        if said.labels != Labels():
+            labels.write(folder, said.labels)
         for name, content in checkpoints.items():
             path = folder / "checkpoints" / name / "checkpoint.safetensors"
             path.parent.mkdir(parents=True)
@@ -128,8 +147,7 @@ def _taken_in(
         preset=said.preset,
         owner=owner,
     )
-    say(1.0, N_("Done."))
-    return run
+    return run, prepared
 
 
 def _object(parcel: Parcel, name: str, *, most: int = _MOST_TEXT) -> dict[str, Any]:
@@ -214,7 +232,10 @@ def _said(facts: Mapping[str, Any], experiment: Experiment) -> _Said:
         "epoch": is_number(facts.get("epoch"), 0, 1e9),
         "seconds": is_number(facts.get("seconds"), 0, _LATEST),
         "versions": origin.are_versions(facts.get("versions")),
+        "data": origin.is_data(facts.get("data", "")),
     }
+    called = {name: facts[name] for name in ("tags", "note", "group") if name in facts}
+    checks |= {name: labels.fits(name, value) for name, value in called.items()}
     for name, is_right in checks.items():
         if not is_right:
             raise Refused("run.json in this zip has a value of “{name}” that cannot be.", name=name)
@@ -231,9 +252,19 @@ def _said(facts: Mapping[str, Any], experiment: Experiment) -> _Said:
         seconds=float(facts["seconds"]),
     )
     came = datetime.now(UTC).isoformat(timespec="microseconds")
-    source = Origin(facts["id"], facts["created"], came, facts["device"], dict(facts["versions"]))
+    source = Origin(
+        facts["id"],
+        facts["created"],
+        came,
+        facts["device"],
+        dict(facts["versions"]),
+        facts.get("data", ""),
+    )
     threads = min(facts["threads"], usable_cores())
-    return _Said(facts["name"], status, threads, facts["preset"], source)
+    tagged = Labels(
+        None, tuple(called.get("tags", ())), called.get("note", ""), called.get("group")
+    )
+    return _Said(facts["name"], status, threads, facts["preset"], source, tagged)
 
 
 def _checkpoints(parcel: Parcel, experiment: Experiment, status: Status) -> dict[str, bytes]:

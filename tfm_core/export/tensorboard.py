@@ -1,7 +1,8 @@
 """A run as event files that ``tensorboard --logdir`` reads: curves, settings and heads by step.
 
-A zip with one folder a run, so that many, unpacked side by side, are compared there. The events of
-a run keep no clock, so wall times are counted from its start by the speed that each step reports.
+A zip with one folder a run, so that many, unpacked side by side, are compared there. Wall times
+are the run's start and how long it had trained, pauses left out: as it wrote down with each step,
+or reckoned by its speed where an older release did not. README.txt and the Text tab say which.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ def bundle(run: Run, progress: Progress | None = None) -> bytes:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr(f"{name}/events.out.tfevents.{int(_began(run))}.{run.id[:8]}", content)
+        file.writestr(f"{name}/README.txt", about_times(run.curves()) + "\n")
     say(1.0, N_("Done."))
     return target.getvalue()
 
@@ -67,13 +69,17 @@ def file_name(run: Run) -> str:
 def wall_times(run: Run, curves: Curves, steps: Floats) -> Floats:
     """Return when each of some steps was done, Unix time, (n,): ascending, as the steps are.
 
-    Between two recorded steps the speed is taken as constant; all is scaled so that the last step
-    ends when the run had trained for as long as it says.
+    Where the run did not write down how long it had trained, its speed is taken as constant between
+    two recorded steps, and all is scaled so that the last one ends when it had trained for as long
+    as it says.
     """
     began, series = _began(run), curves.steps
     known = series["step"].astype(np.float64)
     if not len(known):
         return np.full(len(steps), began, np.float64)
+    if not are_reckoned(curves):
+        trained_for = np.maximum.accumulate(series["seconds"].astype(np.float64))
+        return began + _between(steps, known, trained_for)
     speed = series["examples_per_second"].astype(np.float64)
     usual = np.nanmedian(speed) if np.isfinite(speed).any() else np.nan
     speed = np.where(np.isfinite(speed) & (speed > 0), speed, usual)
@@ -83,8 +89,31 @@ def wall_times(run: Run, curves: Curves, steps: Floats) -> Floats:
     trained = run.status.seconds
     if seconds[-1] > 0 and trained > 0:
         seconds *= trained / seconds[-1]
-    after = np.interp(steps, np.concatenate([[0.0], known]), np.concatenate([[0.0], seconds]))
-    return np.asarray(began + after, np.float64)
+    return began + _between(steps, known, seconds)
+
+
+def are_reckoned(curves: Curves) -> bool:
+    """Return whether a run did not write down how long it had trained, with each step."""
+    return not np.isfinite(curves.steps["seconds"]).all()
+
+
+def about_times(curves: Curves) -> str:
+    """Return what the wall times of an event file are, in a sentence."""
+    if are_reckoned(curves):
+        return (
+            "Wall times are reckoned, not measured: the start of the run, and from there on the "
+            "examples per second that it reported, pauses left out."
+        )
+    return (
+        "Wall times are the start of the run and the seconds that it had trained at each step, as "
+        "it wrote them down; pauses and waiting are left out."
+    )
+
+
+def _between(steps: Floats, known: Floats, seconds: Floats) -> Floats:
+    """Return the seconds at some steps, counted from the beginning before the first known one."""
+    from_zero = np.concatenate([[0.0], known]), np.concatenate([[0.0], seconds])
+    return np.asarray(np.interp(steps, *from_zero), np.float64)
 
 
 def _began(run: Run) -> float:
@@ -102,7 +131,7 @@ def _write(run: Run, path: Path, say: Progress) -> None:
     try:
         began = _began(run)
         file.write(Event(wall_time=began, file_version="brain.Event:2").SerializeToString())
-        for summary in _settings(run, curves):
+        for summary in (*_settings(run, curves), _said(curves)):
             file.write(Event(wall_time=began, summary=summary).SerializeToString())
         events = [*_scalars(run, curves), *_heads(run, curves, say)]
         for wall_time, step, summary in sorted(events, key=lambda one: one[:2]):
@@ -147,6 +176,13 @@ def _settings(run: Run, curves: Curves) -> tuple[Any, ...]:
     }
     made: tuple[Any, ...] = hparams(flat, metrics)
     return made
+
+
+def _said(curves: Curves) -> Any:
+    """Return the summary of the Text tab that says what the wall times are."""
+    from tensorboardX.summary import text
+
+    return text("wall times", about_times(curves))
 
 
 def _plain(value: Any) -> Any:

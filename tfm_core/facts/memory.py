@@ -35,6 +35,7 @@ from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.projections import PROJECTIONS
+from tfm_core.variants.residuals import RESIDUALS
 from tfm_core.variants.stems import STEMS
 
 BYTES = 4  # of one number in fp32
@@ -285,7 +286,11 @@ def _norm(config: TransformerConfig, length: int, read: int | None = None) -> Ke
     """
     d = config.d_model
     products = (length if read is None else read) * d
-    return Kept(full=length * NORMS[config.norm].n_kept(d), products=products)
+    kept = length * NORMS[config.norm].n_kept(d)
+    if config.norm == "layernorm" and not RESIDUALS[config.residual].has_sum:
+        # what a sublayer makes is no sum in fp32: the norm reads it, and keeps it, as it is
+        return Kept(full=kept - length * d, products=products + length * d)
+    return Kept(full=kept, products=products)
 
 
 def _feed_forward(config: TransformerConfig, length: int) -> Kept:
@@ -314,6 +319,8 @@ def _last_block(config: TransformerConfig, length: int, asking: int) -> Kept:
     attention = _attention(config, asking, length, 0, self_attention=True)
     # all are read by keys and values, and once more in full where those that ask are taken out
     read = Kept(full=length * d, products=asking * d, copies=length * d)
+    if not RESIDUALS[config.residual].has_sum:  # what comes from the block before is no sum in fp32
+        read = Kept(products=(length + asking) * d, copies=length * d)
     if config.norm_first:
         read += _norm(config, length, read=0)
     kept = _projected(config, projected, self_attention=True)

@@ -54,14 +54,25 @@ def read_from(found: Readings, answer: int) -> int | None:
     return since
 
 
+def model_at(run: Run, step: int) -> Model:
+    """Return the model with the weights of a step that were kept; built once.
+
+    Raises ValueError, in a sentence, where there are none or they are damaged.
+    """
+    try:
+        changed = weights_path(run.folder, step).stat().st_mtime_ns
+    except OSError:
+        raise StudentError("No weights of step {step:,} were kept.", step=step) from None
+    return _model(str(run.folder), step, changed)
+
+
 def kept_models(run: Run) -> list[tuple[int, Model]]:
     """Return the models of the kept steps, ascending, each built once; none of damaged weights."""
     found = []
     for step in run.weight_steps():
         try:
-            changed = weights_path(run.folder, step).stat().st_mtime_ns
-            found.append((step, _model(str(run.folder), step, changed)))
-        except (OSError, ValueError):  # gone meanwhile, or damaged
+            found.append((step, model_at(run, step)))
+        except ValueError:  # gone meanwhile, or damaged
             continue
     return found
 

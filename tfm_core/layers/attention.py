@@ -42,14 +42,19 @@ def attention_scores(
 
 
 def attention_weights(
-    q: Tensor, k: Tensor, mask: Tensor | None = None, bias: Tensor | None = None
+    q: Tensor,
+    k: Tensor,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    divisor: float | None = None,
 ) -> Tensor:
     """Softmax of scaled dot products, Eq. 1 of Vaswani et al. 2017.
 
     Arguments as in ``attention_scores``. Returns (B, H, Q, K), rows sum to 1; a query that may
     attend to nothing gets all zeros, and a masked weight is exactly 0.
     """
-    return masked_softmax(attention_scores(q, k, mask, bias)[1], mask)
+    return masked_softmax(attention_scores(q, k, mask, bias, divisor=divisor)[1], mask)
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:

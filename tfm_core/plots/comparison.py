@@ -263,6 +263,8 @@ def _lay_out(
     )
     lowest = "y" if n == 1 else f"y{n}"
     log = Sentence("{title} (log)", {"title": x_title})
+    if not is_read_at_once and not any(panel.bands for panel in panels):
+        figure.update_layout(meta={"manyLines": True})  # see pages/components/live_figure
     figure.update_layout(
         xaxis={
             "anchor": lowest,

@@ -10,16 +10,13 @@ import plotly.graph_objects as go
 from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.intervals import wilson
 from tfm_core.inspect.practice.lesson import SPLITS, Splits
+from tfm_core.plots import errors
 from tfm_core.plots.attention import Theme
-from tfm_core.plots.palette import CARDS, COLOURS, INKS
+from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.positions import MARGIN, axes
 from tfm_core.sentences import N_
 
 _PATTERNS = {"train": "", "validation": "/", "test": "x"}
-_ERRORS: dict[Theme, tuple[str, str]] = {
-    "light": ("#fbe3d0", "#d55e00"),
-    "dark": ("#4a2a12", "#e8762a"),
-}
 
 
 def shares(splits: Splits) -> go.Figure:
@@ -43,39 +40,7 @@ def shares(splits: Splits) -> go.Figure:
 
 def confusion(evaluation: Evaluation, theme: Theme = "light") -> go.Figure:
     """Draw the true class down and the said class across; only errors have colour."""
-    counts = evaluation.confusion()
-    names = list(evaluation.class_names)
-    errors = counts.astype(np.float32)
-    np.fill_diagonal(errors, np.nan)
-    errors[errors == 0] = np.nan
-    pale, strong = _ERRORS[theme]
-    figure = go.Figure(
-        go.Heatmap(
-            z=errors,
-            x=names,
-            y=names,
-            zmin=0,
-            zmax=max(3.0, float(np.nanmax(errors)) if np.isfinite(errors).any() else 3.0),
-            colorscale=[[0, pale], [1, strong]],
-            showscale=False,
-            xgap=1,
-            ygap=1,
-            text=[[str(n) if n else "" for n in row] for row in counts.tolist()],
-            texttemplate="%{text}",
-            textfont={"color": INKS[theme]},
-            hovertext=[
-                [f"truly {a}, said {b}: {n:,}" for b, n in zip(names, row, strict=True)]
-                for a, row in zip(names, counts.tolist(), strict=True)
-            ],
-            hoverinfo="text",
-            hoverongaps=True,
-        )
-    )
-    figure.update_xaxes(title={"text": N_("said (across)")}, type="category", showgrid=False)
-    figure.update_yaxes(
-        title={"text": N_("truth (down)")}, type="category", autorange="reversed", showgrid=False
-    )
-    return figure.update_layout(height=400, margin=MARGIN, plot_bgcolor=CARDS[theme])
+    return errors.confusion(evaluation.confusion(), evaluation.class_names, theme)
 
 
 def by_class(evaluation: Evaluation) -> go.Figure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,8 @@ import plotly.graph_objects as go
 from tfm_core.plots.palette import BLUE, GREY, VERMILION
 from tfm_core.sentences import N_
 from tfm_core.sweeps import space as spaces
-from tfm_core.sweeps.objectives import RUNGS
+from tfm_core.sweeps.foreign import Look, as_study
+from tfm_core.sweeps.objectives import RUNGS, Objective
 from tfm_core.sweeps.plan import Plan
 from tfm_core.sweeps.space import Range, Value
 from tfm_core.sweeps.study import Trial, distributions
@@ -69,7 +71,7 @@ def figures(plan: Plan, trials: Sequence[Trial]) -> dict[str, go.Figure]:
             found["history"] = history(plan, trials)
         if any(one.intermediate_values for one in study.get_trials(deepcopy=False)):
             found["on-the-way"] = _by_figure(
-                visualization.plot_intermediate_values(study), study, plan
+                visualization.plot_intermediate_values(study), study, plan.looks_for
             )
         if n_over >= 2:
             found["slice"] = visualization.plot_slice(study, target_name=plan.looks_for.label)
@@ -83,7 +85,32 @@ def figures(plan: Plan, trials: Sequence[Trial]) -> dict[str, go.Figure]:
                     study, params=_foremost(study), target_name=plan.looks_for.label
                 )
     for name, figure in found.items():
-        _dress(name, figure, plan)
+        _dress(name, figure, plan.looks_for)
+    return found
+
+
+def of_foreign(look: Look) -> dict[str, go.Figure]:
+    """Return Optuna's figures of a study from elsewhere: history, parallel, importance.
+
+    Those that its trials are too few for, or too alike, are left out.
+    """
+    from optuna import visualization
+
+    study, found = as_study(look), {}
+    label = look.looks_for.label
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        figure = visualization.plot_optimization_history(study)
+        for trace in figure.data:
+            trace.x = [number + 1 for number in trace.x]
+        found["history"] = figure
+        if len(look.complete) > 1 and look.settings:
+            found["parallel"] = visualization.plot_parallel_coordinate(study, target_name=label)
+        if len(look.complete) >= ENOUGH and look.settings:
+            with contextlib.suppress(ValueError, RuntimeError):  # its trials are all alike
+                found["importance"] = visualization.plot_param_importances(study)
+    for name, figure in found.items():
+        _dress(name, figure, look.looks_for)
     return found
 
 
@@ -175,10 +202,10 @@ def _foremost(study: optuna.Study) -> list[str]:
     return list(optuna.importance.get_param_importances(study))[:2]
 
 
-def _dress(name: str, figure: go.Figure, plan: Plan) -> None:
+def _dress(name: str, figure: go.Figure, looks_for: Objective) -> None:
     """Give a figure of Optuna's the look and the words of the app."""
     figure.update_layout(title=None, template=None, height=300, margin=_MARGIN)
-    label = plan.looks_for.label
+    label = looks_for.label
     if name == "history":
         figure.update_layout(height=300, legend={"orientation": "h", "x": 0, "y": 1.1})
         figure.update_xaxes(title=N_("trial"), tickformat="d")
@@ -191,19 +218,19 @@ def _dress(name: str, figure: go.Figure, plan: Plan) -> None:
         )
         for trace, look in zip(figure.data, looks, strict=False):
             trace.update(look)
-        _log(figure, [figure.data[0].y], plan)
+        _log(figure, [figure.data[0].y], looks_for)
     elif name == "on-the-way":
         figure.update_layout(showlegend=False)
         figure.update_xaxes(title=N_("per cent of its training"))
         figure.update_yaxes(title=label)
-        _log(figure, [trace.y for trace in figure.data], plan)
+        _log(figure, [trace.y for trace in figure.data], looks_for)
     elif name == "importance":
         figure.update_layout(showlegend=False, margin={**_MARGIN, "r": 40})
         figure.update_xaxes(title=N_("share of what made the difference"))
         figure.update_yaxes(title=None)
         figure.update_traces(marker={"color": BLUE})
     elif name == "parallel":
-        _dress_lines(figure, plan)
+        _dress_lines(figure, looks_for)
     elif name == "contour":
         bar = {"title": {"text": None}, "thickness": 12, "outlinewidth": 0}
         figure.update_traces(colorscale=_SCALE, colorbar=bar, selector={"type": "contour"})
@@ -213,25 +240,25 @@ def _dress(name: str, figure: go.Figure, plan: Plan) -> None:
         for axis in figure.select_yaxes():
             if axis.title.text:
                 axis.title.text = label
-        _log(figure, [trace.y for trace in figure.data], plan)
+        _log(figure, [trace.y for trace in figure.data], looks_for)
 
 
-def _dress_lines(figure: go.Figure, plan: Plan) -> None:
+def _dress_lines(figure: go.Figure, looks_for: Objective) -> None:
     """Colour each line of the parallel coordinates by its figure; the best stand out."""
     *lines, key = figure.data
     for line in lines:
-        share = float(line.y[0]) if plan.looks_for.is_maximized else 1 - float(line.y[0])
+        share = float(line.y[0]) if looks_for.is_maximized else 1 - float(line.y[0])
         line.update(line={"color": _colour(share), "width": 1.2 + 2 * share**4}, opacity=0.9)
     key.update(marker={"showscale": False})
     figure.update_annotations(font={"color": GREY})
     figure.update_layout(plot_bgcolor=None, margin={"l": 56, "r": 16, "t": 28, "b": 48})
 
 
-def _by_figure(figure: go.Figure, study: optuna.Study, plan: Plan) -> go.Figure:
+def _by_figure(figure: go.Figure, study: optuna.Study, looks_for: Objective) -> go.Figure:
     """Colour the way of each run by how good the figure is that it came to, beside the others."""
     reported = [one for one in study.get_trials(deepcopy=False) if one.intermediate_values]
     last = [one.intermediate_values[max(one.intermediate_values)] for one in reported]
-    order = sorted(last, reverse=not plan.looks_for.is_maximized)  # the worst first
+    order = sorted(last, reverse=not looks_for.is_maximized)  # the worst first
     for trace, one, value in zip(figure.data, reported, last, strict=True):
         share = order.index(value) / max(1, len(order) - 1)
         trace.update(
@@ -250,10 +277,10 @@ def _colour(share: float) -> str:
     return str(found[0])
 
 
-def _log(figure: go.Figure, figures: Sequence[Sequence[float]], plan: Plan) -> None:
+def _log(figure: go.Figure, figures: Sequence[Sequence[float]], looks_for: Objective) -> None:
     """Draw losses of several orders of magnitude on a logarithmic axis."""
     values = [float(value) for part in figures for value in part if value is not None]
-    is_loss = not plan.looks_for.is_maximized and bool(values) and min(values) > 0
+    is_loss = not looks_for.is_maximized and bool(values) and min(values) > 0
     if is_loss and max(values) > _FAR * min(values):
         figure.update_yaxes(type="log")
 

@@ -14,6 +14,7 @@ from tfm_core.config.shape import patches_per_side
 from tfm_core.plots.attention import LEGEND, MASKED, SCALES, Theme, short
 from tfm_core.plots.palette import BLUE, GREY, VERMILION
 from tfm_core.sentences import N_
+from tfm_core.variants import scales
 
 Floats = npt.NDArray[np.floating[Any]]
 # Two hues that every kind of colour vision tells apart, with the paper between them.
@@ -129,13 +130,24 @@ def cut_picture(
     return figure
 
 
-def entropies(right: Floats, wrong: Floats, most: Floats, queries: Sequence[str]) -> go.Figure:
-    """Draw the entropy (Q,) of each query's weights in bits, with the right and the wrong scale."""
+def entropies(
+    right: Floats,
+    wrong: Floats,
+    most: Floats,
+    queries: Sequence[str],
+    mistake: str = "sqrt-d-model",
+) -> go.Figure:
+    """Draw the entropy (Q,) of each query's weights in bits, with the right and the wrong scale.
+
+    mistake: the wrong scale, a name of SCALES.
+    """
+    width = scales.SCALES[mistake].width
+    said = f"/ sqrt({width})" if width else "not scaled"
     figure = go.Figure()
     positions = list(range(len(queries)))
     lines: tuple[tuple[str, Floats, dict[str, Any]], ...] = (
         ("equal shares, log2 of the keys", most, {"color": GREY, "dash": "dot"}),
-        ("/ sqrt(d_model), the mistake", wrong, {"color": VERMILION, "dash": "dash"}),
+        (f"{said}, the mistake", wrong, {"color": VERMILION, "dash": "dash"}),
         ("/ sqrt(d_head)", right, {"color": BLUE}),
     )
     for name, values, line in lines:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfm_core.sentences import N_
+from tfm_core.variants.causalities import Causality
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,3 +182,39 @@ KINDS: dict[str, AttentionKind] = {
         ),
     )
 }
+
+
+def seen_through(kind: AttentionKind, order: Causality) -> AttentionKind:
+    """Return a kind of causal attention as it is with another mask, or with none."""
+    if not order.sees_future:
+        return kind
+    is_decoder = kind.name == "decoder"
+    if order.sees_past:
+        return replace(
+            kind,
+            label=N_("Decoder self-attention (no causal mask)")
+            if is_decoder
+            else N_("Self-attention (no causal mask)"),
+            help=N_(
+                "A mistake worth seeing: every token attends to all others, those behind it too, "
+                "which it has to answer with."
+            ),
+            look_for=N_(
+                "No triangle is grey: a row may read the cell right of the diagonal, the token "
+                "that it has to answer with. When the model writes by itself, that is not there."
+            ),
+        )
+    return replace(
+        kind,
+        label=N_("Decoder self-attention (mask on the wrong axis)")
+        if is_decoder
+        else N_("Self-attention (mask on the wrong axis)"),
+        help=N_(
+            "A mistake worth seeing: every token attends to itself and to those behind it, and to "
+            "none before it."
+        ),
+        look_for=N_(
+            "The grey triangle, exactly 0, lies on the wrong side: it hides the past. The cell "
+            "right of the diagonal is the token that the row has to answer with."
+        ),
+    )

@@ -22,10 +22,12 @@ from tfm_core.config import (
     PictureTaskConfig,
     RecurrentConfig,
     ViTConfig,
+    WriterConfig,
     shape,
 )
-from tfm_core.probe.attention_kinds import KINDS, AttentionKind
+from tfm_core.probe.attention_kinds import KINDS, AttentionKind, seen_through
 from tfm_core.sentences import N_, StudentError
+from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.poolings import POOLINGS
 
 __all__ = [
@@ -85,14 +87,23 @@ def kind_of(experiment: Experiment, module_name: str) -> AttentionKind:
         is_pictured = isinstance(experiment.model, CaptionerConfig)
         return KINDS["picture" if is_pictured else "cross"]
     if isinstance(experiment.model, CaptionerConfig):
-        return KINDS["patches" if stack == "encoder" else "decoder"]
+        return _of_stack(experiment.model, KINDS["patches"], stack)
     if isinstance(experiment.model, ViTConfig):
         return KINDS["patches"]
     if isinstance(experiment.model, EncoderOnlyConfig):
         return KINDS[_READERS[experiment.task.facts.answer]]
     if isinstance(experiment.model, EncoderDecoderConfig):
-        return KINDS["encoder" if stack == "encoder" else "decoder"]
-    return KINDS["text" if experiment.task.facts.answer == "text" else "sequence"]
+        return _of_stack(experiment.model, KINDS["encoder"], stack)
+    kind = KINDS["text" if experiment.task.facts.answer == "text" else "sequence"]
+    assert isinstance(experiment.model, WriterConfig)
+    return seen_through(kind, CAUSALITIES[experiment.model.causality])
+
+
+def _of_stack(model: WriterConfig, reading: AttentionKind, stack: str) -> AttentionKind:
+    """Return the self-attention of an encoder, which is ``reading``, or of the decoder."""
+    if stack == "encoder":
+        return reading
+    return seen_through(KINDS["decoder"], CAUSALITIES[model.causality])
 
 
 def layer_of(module_name: str) -> int:

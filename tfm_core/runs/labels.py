@@ -57,6 +57,11 @@ def write(folder: Path, labels: Labels) -> None:
     write_json(folder / FILE, dataclasses.asdict(labels), lasting=True)
 
 
+def fits(name: str, value: object) -> bool:
+    """Say whether a value may be a run's label of this name: "tags", "note" or "group"."""
+    return _CHECKS[name](value)
+
+
 def a_name(text: str) -> str:
     """Return a name in one line. Raises StudentError where nothing is left of it."""
     words = _in_a_line(text)

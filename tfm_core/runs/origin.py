@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
+from tfm_core.data.own.sets import MOST_NAME
 from tfm_core.reading import Unreadable, is_device, is_line, is_moment, object_of
 from tfm_core.runs.atomic import write_json
 
@@ -17,7 +19,8 @@ _MOST_BYTES, _MOST_VERSIONS, _MOST_WORD = 2**14, 20, 80
 class Origin:
     """What a run was where it was trained; ``created`` and ``brought`` are ISO 8601, UTC.
 
-    versions: of the app, Python and the packages that decide about numbers, by name.
+    versions: of the app, Python and the packages that decide about numbers, by name. data: what
+    the set of one's own is called that it learned from, "" where it learned from none.
     """
 
     id: str
@@ -25,6 +28,7 @@ class Origin:
     brought: str
     device: str
     versions: dict[str, str]
+    data: str = ""
 
 
 def write(folder: Path, origin: Origin) -> None:
@@ -50,7 +54,13 @@ def read(folder: Path) -> Origin | None:
     ):
         return None
     assert isinstance(versions, dict)
-    return Origin(run_id, created, brought, device, versions)
+    data = values.get("data")
+    return Origin(run_id, created, brought, device, versions, data if is_data(data) else "")
+
+
+def is_data(value: object) -> TypeGuard[str]:
+    """Say whether a value may be what a set is called, or ""."""
+    return value == "" or is_line(value, MOST_NAME)
 
 
 def are_versions(value: object) -> bool:

@@ -6,6 +6,7 @@ with those who did before, and it goes into the trash when nobody keeps it any m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tfm_core.data.own import place, sets
@@ -14,6 +15,7 @@ from tfm_core.runs import room, trash
 from tfm_core.runs.failures import told
 from tfm_core.runs.limits import LimitReached
 from tfm_core.runs.owners import NotYours, Visitor
+from tfm_core.runs.room import Bounds
 from tfm_core.runs.run import Run
 from tfm_core.runs.settings import Settings
 from tfm_core.runs.store import RunStore
@@ -25,12 +27,24 @@ MOST_OF_A_STRANGER = 20
 
 @told()
 def keep(
-    prepared: Prepared, *, store: RunStore, visitor: Visitor | None, settings: Settings
+    prepared: Prepared,
+    *,
+    store: RunStore,
+    visitor: Visitor | None,
+    settings: Settings,
+    told_of: Callable[[int], None] | None = None,
 ) -> OwnSet:
-    """Write a set for a visitor, None on the command line. Raises ValueError, in a sentence."""
+    """Write a set for a visitor, None on the command line. Raises ValueError, in a sentence.
+
+    told_of: hears how many old runs were deleted to keep within what the host lets all take.
+    """
     root = store.root / place.FOLDER
     if visitor is not None and not (root / sets.id_of(prepared)).is_dir():
         _check_room(root, prepared.n_bytes, visitor, settings)
+        bounds = Bounds(disk=settings.max_disk)
+        gone = room.make_way(store.root, store.kept(), bounds, keeps="", more=prepared.n_bytes)
+        if gone and told_of is not None:
+            told_of(gone)
     owner = None if visitor is None else visitor.owner
     return room.with_room(store.root, lambda: sets.write(prepared, owner=owner, root=root))
 
@@ -52,6 +66,16 @@ def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
             name=own.name,
         )
     trash.put(root, set_id)
+
+
+def discard(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
+    """Take back at once what ``keep`` did a moment before; nothing is left. Raises OSError."""
+    folder = store.root / place.FOLDER / set_id
+    if not ID.fullmatch(set_id) or not folder.is_dir():
+        return
+    own = sets.opened(folder)
+    if visitor.owner in own.owners and not sets.give_up(own, visitor.owner):
+        trash.remove(folder)
 
 
 @told()

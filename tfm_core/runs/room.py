@@ -6,6 +6,7 @@ over. Never a recorded run, never one that trains or waits, never one that the c
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
+from tfm_core.data.own import place
 from tfm_core.runs import spare, trash, weights
 from tfm_core.runs.failures import is_disk_full
 from tfm_core.runs.limits import LimitReached
@@ -29,18 +31,22 @@ Written = TypeVar("Written")
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Bytes: what the runs take, what the trash takes beside them, what is free for more."""
+    """Bytes: what the runs take, what the trash takes beside them, what is free for more.
+
+    sets: what the sets of one's own take, the removed ones too.
+    """
 
     n_runs: int
     runs: int
     n_deleted: int
     deleted: int
     free: int
+    sets: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a host lets the runs take; None: no bound. disk: bytes, with the trash."""
+    """What a host lets the runs take; None: no bound. disk: bytes, with the trash and the sets."""
 
     disk: int | None = None
     runs: int | None = None
@@ -80,16 +86,26 @@ def look(root: Path, runs: Sequence[Run], bounds: Bounds | None = None) -> Room:
     waiting = trash.deleted(root)
     taken = sum(size(run.folder) for run in runs)
     deleted = sum(size(one.folder) for one in waiting)
-    free = _free(root)
+    free, own = _free(root), of_sets(root)
     if bounds is not None and bounds.disk is not None:
-        free = min(free, max(0, bounds.disk - taken - deleted))
-    return Room(len(runs), taken, len(waiting), deleted, free)
+        free = min(free, max(0, bounds.disk - taken - deleted - own))
+    return Room(len(runs), taken, len(waiting), deleted, free, own)
 
 
-def make_way(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str) -> int:
+def of_sets(root: Path) -> int:
+    """Return the bytes that sets of one's own take, those in their trash too. Never raises."""
+    taken, sets = 0, root / place.FOLDER
+    for folder in (sets, sets / trash.FOLDER):
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            taken += sum(size(Path(one.path)) for one in entries if one.name != trash.FOLDER)
+    return taken
+
+
+def make_way(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str, more: int = 0) -> int:
     """Keep the runs within what the host lets them take; return how many went.
 
     runs: those that lie in ``root``. keeps: the id of the run that way is made for, which counts.
+    more: bytes of a set that is about to be written.
     What goes for the number of runs goes into the trash, what goes for its room is gone for good.
     Raises LimitReached, in a sentence, where nothing is left that may go; then nothing went.
     """
@@ -99,12 +115,12 @@ def make_way(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str) -> 
         (run for run in runs if run.id != keeps and _may_go(run)), key=lambda run: run.meta.created
     )
     n_too_many = _n_too_many(len(runs), len(oldest), bounds)
-    n_gone, n_emptied = _n_too_large(root, runs, oldest, bounds)
+    n_gone, n_emptied = _n_too_large(root, runs, oldest, bounds, more + of_sets(root))
     for one in trash.deleted(root)[:n_emptied]:
         trash.remove(one.folder)
     going = oldest[: max(n_too_many, n_gone)]
-    for place, run in enumerate(going):
-        if place < n_gone:
+    for number, run in enumerate(going):
+        if number < n_gone:
             trash.remove(run.folder)
         else:
             trash.put(root, run.id)
@@ -124,17 +140,17 @@ def _n_too_many(n_runs: int, n_may_go: int, bounds: Bounds) -> int:
 
 
 def _n_too_large(
-    root: Path, runs: Sequence[Run], oldest: Sequence[Run], bounds: Bounds
+    root: Path, runs: Sequence[Run], oldest: Sequence[Run], bounds: Bounds, beside: int
 ) -> tuple[int, int]:
     """Return how many runs must go for their room, and how many of the trash before them.
 
-    Raises LimitReached.
+    beside: bytes that sets take. Raises LimitReached.
     """
     if bounds.disk is None:
         return 0, 0
     in_trash = [size(one.folder) for one in trash.deleted(root)]
     taken = sum(size(run.folder) for run in runs)
-    over = taken + sum(in_trash) - bounds.disk
+    over = taken + sum(in_trash) + beside - bounds.disk
     n_emptied = n_gone = 0
     while over > 0 and n_emptied < len(in_trash):
         over -= in_trash[n_emptied]
@@ -144,11 +160,11 @@ def _n_too_large(
         n_gone += 1
     if over > 0:
         raise LimitReached(
-            "The runs may take {most} of this server's disk and take {taken}, and none may go for "
-            "a new one: they train, wait, or belong to its host. Delete one of yours, or try again "
-            "when one is over.",
+            "Runs and data of one's own may take {most} of this server's disk and take {taken}, "
+            "and no run may go for more: they train, wait, or belong to its host. Delete one of "
+            "yours, or try again when one is over.",
             most=in_bytes(bounds.disk),
-            taken=in_bytes(taken),
+            taken=in_bytes(taken + beside),
         )
     return n_gone, n_emptied
 
@@ -161,7 +177,7 @@ def size(folder: Path) -> int:
     times = []
     for part in _PARTS:
         try:
-            times.append((folder / part).stat().st_mtime_ns)
+            times.append(os.stat(f"{folder}{os.sep}{part}").st_mtime_ns)  # a Path takes longer
         except OSError:
             times.append(0)
     return _size(str(folder), tuple(times))
@@ -189,9 +205,9 @@ def _may_go(run: Run) -> bool:
 
 def _free(root: Path) -> int:
     """Return the bytes that are free on the disk of a folder that need not be there yet."""
-    for place in (root, *root.parents):
+    for folder in (root, *root.parents):
         try:
-            return shutil.disk_usage(place).free
+            return shutil.disk_usage(folder).free
         except OSError:
             continue
     return 0

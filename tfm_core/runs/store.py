@@ -120,11 +120,12 @@ class RunStore:
         self,
         run_id: str,
         *,
+        name: str | None = None,
         tags: Iterable[str] | None = None,
         note: str | None = None,
         group: str | None = None,
     ) -> Run:
-        """Give a run tags, a note or a group; None leaves one as it is, "" takes it away.
+        """Give a run a name, tags, a note or a group; None leaves one as it is, "" takes it away.
 
         Raises ValueError, in a sentence; then nothing is changed.
         """
@@ -132,7 +133,7 @@ class RunStore:
         old = run.labels
         run.write_labels(
             Labels(
-                old.name,
+                old.name if name is None else labels.a_name(name),
                 old.tags if tags is None else labels.some_tags(tags),
                 old.note if note is None else labels.a_note(note),
                 old.group if group is None else labels.a_group(group),

@@ -29,6 +29,10 @@ DRAFT = ".new-"
 BESIDE = re.compile(r"\..+\.[0-9a-f]{8}|\.tmp\w{6}|.+\.new")
 """A file that is written beside its place: by ``atomic``, by safetensors, as a checkpoint."""
 
+SWEEPS = "sweeps"
+"""The folder of the sweeps among the runs; no run is called that (see ``runs.run.ID``)."""
+
+_BESIDE_RUNS = (place.FOLDER, SWEEPS)
 _PARTS = (
     "",
     "requests",
@@ -43,7 +47,8 @@ _PARTS = (
 def sweep(root: Path) -> int:
     """Remove what is left over in a folder of runs; return how many things went. Never raises."""
     n_swept = sum(
-        trash.empty(folder, older_than=trash.KEPT_SECONDS) for folder in (root, root / place.FOLDER)
+        trash.empty(folder, older_than=trash.KEPT_SECONDS)
+        for folder in (root, *(root / name for name in _BESIDE_RUNS))
     )
     for path in left_over(root):
         is_folder = path.is_dir() and not path.is_symlink()
@@ -53,15 +58,20 @@ def sweep(root: Path) -> int:
 
 def left_over(root: Path) -> Iterator[Path]:
     """Yield folders and files that nobody will finish, each looked at just before. Never raises."""
-    own = root / place.FOLDER
-    for folder in (root, root / trash.FOLDER, own, own / trash.FOLDER):
-        for entry in _entries(folder):
-            is_left = entry.name.startswith((DRAFT, trash.GOING))
-            if is_left and _is_quiet(entry.path):
-                yield Path(entry.path)
+    for folder in (root, *(root / name for name in _BESIDE_RUNS)):
+        yield from _gone_or_new(folder)
+        yield from _gone_or_new(folder / trash.FOLDER)
     for entry in _entries(root):
         if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
             yield from _half_files(Path(entry.path))
+
+
+def _gone_or_new(folder: Path) -> Iterator[Path]:
+    """Yield what was being removed, or made, in a folder."""
+    for entry in _entries(folder):
+        is_left = entry.name.startswith((DRAFT, trash.GOING))
+        if is_left and _is_quiet(entry.path):
+            yield Path(entry.path)
 
 
 def _half_files(folder: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 sweeps/<id>/sweep.json     the plan, changed by the app at any time
 sweeps/<id>/journal.log    the study: Optuna's journal, which optuna-dashboard opens
 sweeps/<id>/lock           locked by whoever changes either
+sweeps/<id>/foreign.json   in place of a plan: the study is from elsewhere, and looked at only
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from tfm_core.runs.atomic import write_json
 from tfm_core.runs.failures import told
 from tfm_core.runs.run import ID
 from tfm_core.runs.store import new_id
+from tfm_core.runs.sweep import SWEEPS
 from tfm_core.sentences import StudentError
+from tfm_core.sweeps import foreign
 from tfm_core.sweeps import plan as plans
+from tfm_core.sweeps.foreign import JOURNAL, Brought
 from tfm_core.sweeps.plan import Plan, SweepDamaged
 
-FOLDER = "sweeps"
-JOURNAL = "journal.log"
+FOLDER = SWEEPS
 
 MOST = 500
 """Sweeps that a folder of runs may hold; each is looked at every second while it is active."""
@@ -59,6 +62,10 @@ class Sweep:
     def plan(self) -> Plan:
         """Return the plan as it is now. Raises SweepDamaged, in a sentence."""
         return plans.read(self.folder)
+
+    def brought(self) -> Brought | None:
+        """Return what is noted of a study from elsewhere; None for a sweep of this app."""
+        return foreign.read(self.folder)
 
     @contextlib.contextmanager
     def held(self, patience: float = PATIENCE) -> Iterator[None]:
@@ -102,6 +109,14 @@ class SweepStore:
     def create(self, plan: Plan) -> Sweep:
         """Make a sweep's folder, whole at once. Raises ValueError, in a sentence."""
         plan.check()
+        return self._made(lambda folder: Sweep(folder).write(plan))
+
+    @told()
+    def bring(self, content: bytes, brought: Brought) -> Sweep:
+        """Keep an Optuna study from elsewhere, to look at. Raises ValueError, in a sentence."""
+        return self._made(lambda folder: foreign.write(folder, content, brought))
+
+    def _made(self, fill: Callable[[Path], None]) -> Sweep:
         if len(self.list()) >= MOST:
             raise StudentError(
                 "There are {most} sweeps already; delete one that is over first.", most=MOST
@@ -111,8 +126,8 @@ class SweepStore:
         draft = self.root / f"{_DRAFT}{name}"
         try:
             draft.mkdir()
-            Sweep(draft).write(plan)
-        except OSError:
+            fill(draft)
+        except (OSError, ValueError):
             shutil.rmtree(draft, ignore_errors=True)
             raise
         os.rename(draft, self.root / name)
@@ -143,15 +158,34 @@ class SweepStore:
 
     @told()
     def delete(self, sweep_id: str) -> None:
-        """Remove a sweep for good; its runs stay. Raises ValueError, in a sentence."""
+        """Put a sweep into the trash, from where ``undelete`` takes it back; its runs stay.
+
+        Raises ValueError, in a sentence.
+        """
         sweep = self.get(sweep_id)
         with contextlib.suppress(SweepDamaged):
             if sweep.plan().state in ("active", "stopping"):
                 raise StudentError("This sweep is still going on; stop it before you delete it.")
-        trash.remove(sweep.folder)
+        trash.put(self.root, sweep.id)
+
+    def deleted(self) -> tuple[Sweep, ...]:
+        """Return the sweeps that can be brought back, that first which went last. Never raises."""
+        return tuple(Sweep(one.folder) for one in reversed(trash.deleted(self.root)))
+
+    @told()
+    def undelete(self, sweep_id: str) -> Sweep:
+        """Take a sweep back out of the trash. Raises ValueError, in a sentence."""
+        if not ID.fullmatch(sweep_id) or not trash.take_back(self.root, sweep_id):
+            raise SweepNotFound(
+                "There is no deleted sweep {sweep_id} to take back.", sweep_id=sweep_id[:64]
+            )
+        return self.get(sweep_id)
 
 
 def _age(sweep: Sweep) -> str:
+    brought = sweep.brought()
+    if brought is not None:
+        return brought.created
     try:
         return sweep.plan().created
     except SweepDamaged:

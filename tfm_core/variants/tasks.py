@@ -26,8 +26,8 @@ class TaskKind(Variant):
     probe(trainer): fixed examples, and snapshot(trainer): a look inside; see ``probe.types``.
     inputs(experiment, item, picture): what the model is called with for one example.
     batches(experiment, data, rows): the same for many, and their items, see ``attention.inputs``.
-    mistakes(experiment, model, data, n): what it makes of unseen examples, None where no answer is
-    simply wrong; see ``attention.mistakes``.
+    mistakes(experiment, model, data, rows): what it makes of unseen examples, None where no answer
+    is simply wrong; see ``attention.mistakes``.
     own_text(run, text): read a reader's own text, None where pictures are read.
     batch_rows(trainer, indices): a batch in words, and class_name(trainer, number): an output's
     class in words; see ``training_step.batch``.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.inspect.constructed import constructed_run, small, text_experiment, vit_experiment
-from tfm_core.inspect.attention.mistakes import what_went_wrong
+from tfm_core.inspect.attention.mistakes import read_one, what_went_wrong
 from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text
 from tfm_core.runs.execute import execute
 from tfm_core.runs.store import RunStore
@@ -38,6 +38,19 @@ def test_what_it_said_is_what_it_says_when_asked_again(run):
         else:
             again = look_at_picture(run, reading.picture)
             assert float(np.max(again.probabilities)) == pytest.approx(reading.confidence, abs=1e-5)
+
+
+def test_one_is_read_as_it_is_among_the_others(run):
+    for reading in what_went_wrong(run, limit=11).found[:3]:
+        alone = read_one(run, reading.index)
+        assert (alone.index, alone.said, alone.tokens) == (
+            reading.index,
+            reading.said,
+            reading.tokens,
+        )
+        assert alone.confidence == pytest.approx(reading.confidence, abs=1e-5)
+    with pytest.raises(ValueError, match="no validation example 10,001; the last one is"):
+        read_one(run, 10_000)
 
 
 def test_without_weights_there_is_nothing_to_go_wrong(tmp_path):

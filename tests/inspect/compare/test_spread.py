@@ -11,7 +11,9 @@ from tfm_core.inspect.compare.spread import (
     ACCURACY,
     FEW,
     LOSS,
+    Paired,
     band,
+    corrected,
     paired,
     sentence,
     spread,
@@ -181,3 +183,38 @@ def test_a_band_does_not_depend_on_the_order_of_its_curves():
     for other in itertools.permutations(curves):
         np.testing.assert_allclose(band(other).mean, first.mean)
         assert band(other).n.tolist() == first.n.tolist()
+
+
+def test_p_values_of_comparisons_that_are_shown_together_are_holms():
+    ps = [0.03, 0.01, 0.04, 0.005]
+    found = corrected([*(Paired("tested", p=p) for p in ps), Paired("one"), Paired("same")])
+    expected = by_definition(ps)
+    assert [one.p for one in found[:4]] == pytest.approx(expected)
+    assert [one.stands_out for one in found[:4]] == [False, True, False, True]
+    assert [one.n_tests for one in found] == [4, 4, 4, 4, 1, 1]
+    assert corrected([Paired("tested", p=0.03)])[0] == Paired("tested", p=0.03)
+
+
+def by_definition(ps):
+    """Holm's step-down by its definition: the largest of all smaller ones, times those left."""
+    ordered = sorted(ps)
+    adjusted = [min(1.0, (len(ps) - k) * p) for k, p in enumerate(ordered)]
+    return [max(adjusted[: ordered.index(p) + 1]) for p in ps]
+
+
+def test_no_more_false_alarms_of_three_comparisons_than_of_one():
+    draw = np.random.default_rng(6)
+    n_alarms = 0
+    for _trial in range(300):
+        one, *others = draw.normal(0.8, 0.01, (4, 5))
+        first = dict(enumerate(one))
+        found = corrected([paired(first, dict(enumerate(other))) for other in others])
+        n_alarms += any(each.stands_out for each in found)
+    assert n_alarms <= stats.binom.ppf(0.9999, 300, 0.05)
+
+
+def test_a_corrected_comparison_says_so():
+    one = paired(FIRST, BETTER)
+    words = sentence(corrected([one, one])[0], ACCURACY, "4 heads", "8 heads")
+    assert "with Holm’s correction for 2 comparisons" in words
+    assert "Holm" not in sentence(one, ACCURACY, "4 heads", "8 heads")

@@ -16,9 +16,13 @@ from pages.components.animation import Frame, SnapshotAnimation
 from pages.components.head_grid import pack
 from pages.components.head_lines import pack_lines
 from pages.components.standalone import standalone
+from tests.data.own.test_texts import PAIRS
 from tests.inspect.constructed import constructed_run, text_experiment, vit_experiment
 from tests.pages.attention.test_own import trained
 from tests.pages.looking import grid, opened, part_of, said, unpacked
+from tests.pages.made_runs import made_run
+from tfm_core.data.own import kinds, place, sets
+from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.inspect.attention.example import example_of
 
 
@@ -170,3 +174,16 @@ def test_a_map_is_told_in_words_too(store):
     assert "reads “" in said(opened(constructed_run(store, text_experiment())))
     many = np.eye(512, dtype=np.float16)
     assert len(figures.lines(many, ["q"] * 512, ["k"] * 512)) == figures.MOST_ROWS
+
+
+def test_runs_on_two_sets_of_ones_own_are_not_held_against_each_other(store):
+    with place.below(store.root):
+        sets_of = [
+            sets.write(prepare(inspect_text("pairs", PAIRS), name=name)) for name in ("One", "Two")
+        ]
+        one, other, again = (
+            made_run(store, experiment=kinds.proposal(own).experiment)
+            for own in (*sets_of, sets_of[0])
+        )
+    assert set(compare._runs(one, one)) == {"", again.id}
+    assert set(compare._runs(other, other)) == {""}

@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.compare.link import MOST_RUNS, RUNS
+from pages.compare.table import ordered
 from tests.pages.made_runs import damaged_run, made_run
 from tests.pages.opening import opened_at
 from tfm_core.config import Experiment
@@ -218,3 +219,64 @@ def test_a_quantity_must_be_chosen(recorded: None) -> None:
     app = opened_at(PAGE)
     app.multiselect(key="compare-metrics").set_value([]).run()
     assert "Choose what to draw" in shown(app)
+
+
+def test_runs_are_chosen_by_name_and_seed(store: RunStore) -> None:
+    one = made_run(store, name="Copy", experiment=changed(seed=3))
+    other = made_run(store, name="Copy", experiment=changed(seed=4))
+    twice = made_run(store, name="Copy", experiment=changed(seed=3, n_heads=1))
+    chosen = open_with(one, other, twice).multiselect(key=RUNS.key)
+    called = set(chosen.options)
+    assert {"Copy · seed 3", "Copy · seed 4", f"Copy · seed 3 · {twice.id[:5]}"} <= called
+    later = made_run(store, name="Copy", experiment=changed(seed=4, n_heads=2))
+    assert called < set(open_with(one, other, later).multiselect(key=RUNS.key).options)
+
+
+def test_a_group_is_added_at_one_press(store: RunStore) -> None:
+    first, *members = (made_run(store, experiment=changed(seed=seed)) for seed in range(4))
+    for run in members:
+        store.label(run.id, group="*Seeds*")
+    app = open_with(first, members[0])
+    (button,) = [one for one in app.button if one.key.startswith("compare-group-")]
+    assert button.label == r"\*Seeds\*: 3 runs"
+    button.click().run()
+    assert not app.exception
+    assert set(app.multiselect(key=RUNS.key).value) == {first.id, *(run.id for run in members)}
+    assert not [one for one in app.button if one.key.startswith("compare-group-")]
+
+
+def test_the_table_is_sorted_by_a_column(store: RunStore) -> None:
+    runs = [made_run(store, experiment=changed(n_heads=n)) for n in (2, 4, 1)]
+    app = open_with(*runs)
+
+    def rows() -> list[str]:
+        return re.findall(r"target=\"_blank\"[^>]*>([^<]+)</a>", shown(app))
+
+    assert rows() == ["2 heads", "4 heads", "1 head"]
+    app.selectbox(key="compare-sort").set_value("model.n_heads").run()
+    assert rows() == ["1 head", "2 heads", "4 heads"]
+    assert 'aria-sort="ascending"' in shown(app)
+    app.toggle(key="compare-falling").set_value(True).run()
+    assert rows() == ["4 heads", "2 heads", "1 head"]
+    assert 'aria-sort="descending"' in shown(app)
+    assert "compare-sort" not in {one.key for one in open_with(*runs[:2]).selectbox}
+
+
+def test_what_has_no_value_stands_last_and_numbers_are_no_words() -> None:
+    assert ordered([None, 10, 9.5], is_falling=False) == (2, 1, 0)
+    assert ordered([None, 10, 9.5], is_falling=True) == (1, 2, 0)
+    assert ordered(["b", None, "A"], is_falling=False) == (2, 0, 1)
+
+
+def test_three_configurations_are_tested_with_holms_correction(store: RunStore) -> None:
+    runs = []
+    for heads, shares in ((1, (0.4, 0.52, 0.47)), (2, (0.9, 0.97, 0.91)), (4, (0.6, 0.51, 0.66))):
+        for seed, share in enumerate(shares):
+            run = made_run(store, experiment=changed(seed=seed, n_heads=heads))
+            last = {"event": "measured", "step": 97, "split": "validation", "accuracy": share}
+            with open(run.folder / "events.jsonl", "a") as file:
+                file.write(json.dumps(last) + "\n")
+            runs.append(run)
+    said = shown(open_with(*runs))
+    tested = len(re.findall(r"paired t-test, n = 3 pairs", said))
+    assert said.count("Holm’s correction for 2 comparisons") == tested == 2

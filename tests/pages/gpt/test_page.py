@@ -2,11 +2,16 @@
 
 import pytest
 
+from pages.ui import run_actions
+from pages.ui.drafts import Draft
 from tests.inspect.attention.test_own_example import trained
 from tests.pages.looking import part_of, said
 from tests.training.test_language import language
 from tests.training.test_loop import experiment
+from tfm_core.config import Experiment
 from tfm_core.data.corpus.book import read_text
+from tfm_core.data.own import sets
+from tfm_core.presets import PRESETS
 
 PAGE = "gpt/page.py"
 
@@ -120,22 +125,70 @@ def test_a_text_of_ones_own_is_counted_and_refused_with_a_sentence(open_page):
     assert app.button(key="gpt-own-train").disabled
 
 
-def test_a_pasted_text_is_kept_over_another_task_and_is_not_in_the_link(open_page):
+def test_a_pasted_text_becomes_a_set_that_a_link_can_name(open_page, store):
     app = open_page("train/page.py", **{"model.family": "decoder-only", "task.name": "own-text"})
     text = "to be or not to be, that is the question. " * 9
+    app.text_area(key="corpus-text").set_value("too short").run()
+    assert "must have from 20 to 200,000" in said(app)
+    assert app.button(key="corpus-text-keep").disabled
     app.text_area(key="corpus-text").set_value(text).run()
     assert not app.exception
     assert "Your text:" in said(app)
-    assert "task.text" not in app.query_params
-    assert "not in this link" in part_of(app, "copy_link").json
     (task,) = [box.key for box in app.selectbox if str(box.key).startswith("setting:task.name")]
     app.selectbox(key=task).set_value("grammar").run()
-    assert "Your text:" not in said(app)
     app.selectbox(key=task).set_value("own-text").run()
     assert app.text_area(key="corpus-text").value == text
-    app.text_area(key="corpus-text").set_value("too short").run()
-    assert "must have from 20 to 200,000" in said(app)
-    assert app.text_area(key="corpus-text").value == "too short"
+    app.button(key="corpus-text-keep").click().run()
+    assert not app.exception
+    (own,) = sets.listed(store.root / "own-data")
+    draft = Experiment.parse(app.session_state["draft"].values)
+    assert (draft.task.data, draft.task.text) == (own.id, "")
+    assert "not in this link" not in part_of(app, "copy_link").json
+    assert own.id in part_of(app, "copy_link").json
+    assert own.content("text.txt").decode() == text.strip("\n")
+
+
+def test_a_configuration_of_before_that_holds_its_text_opens_and_can_be_made_a_set(
+    open_page, store
+):
+    text = "to be or not to be, that is the question. " * 9
+    values = PRESETS["gpt-text"].experiment.model_dump()
+    values["task"] |= {"text": text}
+    app = open_page("train/page.py")
+    app.session_state["draft"] = Draft(values)
+    app.run()
+    assert not app.exception
+    assert "stands in the configuration itself" in said(app)
+    assert "not in this link" in part_of(app, "copy_link").json
+    assert app.text_area(key="corpus-text").value == text
+    app.button(key="corpus-text-keep").click().run()
+    task = Experiment.parse(app.session_state["draft"].values).task
+    assert (task.data, task.text) == (sets.listed(store.root / "own-data")[0].id, "")
+    app.session_state["draft"] = Draft(values)
+    app.run()
+    app.button(key="corpus-text-forget").click().run()
+    assert Experiment.parse(app.session_state["draft"].values).task.text == ""
+
+
+def test_a_text_of_ones_own_is_trained_on_as_a_set(open_page, store, monkeypatch):
+    begun = []
+    monkeypatch.setattr(
+        run_actions, "begin", lambda experiment, *, name: begun.append((experiment, name))
+    )
+    app = open_page(PAGE, part="train")
+    app.text_area(key="gpt-own-text").set_value("to be or not to be. " * 30).run()
+    app.button(key="gpt-own-train").click().run()
+    ((experiment, name),) = begun
+    (own,) = sets.listed(store.root / "own-data")
+    assert (experiment.task.data, experiment.task.text) == (own.id, "")
+    assert name == "My text, by characters"
+    monkeypatch.setenv("TFM_MAX_OWN_DATA", "0")
+    monkeypatch.setenv("TFM_PUBLIC", "1")
+    app = open_page(PAGE, part="train")
+    app.text_area(key="gpt-own-text").set_value("to be or not to be! " * 30).run()
+    app.button(key="gpt-own-train").click().run()
+    assert "takes no data of one's own" in app.error[0].value
+    assert len(begun) == 1
 
 
 @pytest.mark.parametrize(

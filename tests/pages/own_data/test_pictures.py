@@ -115,7 +115,7 @@ def test_size_colour_and_split_change_what_is_kept(store: RunStore) -> None:
     app.selectbox(key="own-data-size").set_value(40).run()
     app.button_group(key="own-data-grey").set_value(False).run()
     app.slider(key="own-data-share").set_value(40).run()
-    app.text_input(key="own-data-name-0").set_value("Many *bars*").run()
+    app.text_input(key="own-data-name-pictures-0").set_value("Many *bars*").run()
     app.button(key="own-data-keep").click().run()
     (own,) = own_of(store)
     assert own.name == "Many *bars*"

@@ -164,3 +164,28 @@ def test_a_kept_text_takes_the_place_of_the_pasted_one_in_the_form(store: RunSto
     assert "corpus-text" not in {area.key for area in app.text_area}
     app.selectbox(key=f"own-set-{own.id}").set_value("").run()
     assert "corpus-text" in {area.key for area in app.text_area}
+
+
+def test_the_proposed_name_follows_the_file_and_a_typed_one_stays(store: RunStore) -> None:
+    app = opened_at(PAGE, token=TOKEN, kind="pairs")
+    app.file_uploader(key="own-data-file-pairs-0").upload("german.csv", PAIRS.encode()).run()
+    name = "own-data-name-pairs-0"
+    assert app.text_input(key=name).value == "german"
+    app.text_input(key=name).set_value("Mine").run()
+    app.segmented_control(key="own-data-unit-pairs").set_value("characters").run()
+    assert app.text_input(key=name).value == "Mine"
+    app.file_uploader(key="own-data-file-pairs-0").upload("dutch.csv", PAIRS.encode()).run()
+    assert app.text_input(key=name).value == "dutch"
+
+
+def test_a_text_is_kept_with_a_test_file_of_ones_own(store: RunStore) -> None:
+    app = opened_at(PAGE, token=TOKEN, kind="text")
+    app.text_area(key="own-data-paste-text-0").set_value(TEXT).run()
+    test = "the cat sees a bird and the bird sees the cat\n" * 9
+    app.file_uploader(key="own-data-test-text-0").upload("test.txt", test.encode()).run()
+    assert not app.exception
+    assert "tokens of the test file never stand in the text" in words(app)
+    app.button(key="own-data-keep").click().run()
+    assert not app.exception
+    (own,) = own_of(store)
+    assert (own.split["by"], own.counts["test"]) == ("file", 107)

@@ -7,9 +7,16 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import take_away
+from pages.ui import take_away, visitors
+from tests.data.own.test_texts import PAIRS
+from tests.export.taken import members
 from tests.pages.made_runs import made_run
-from tfm_core.runs.owners import hashed
+from tfm_core.data.own import kinds, place, sets
+from tfm_core.data.own.texts import inspect_text, prepare
+from tfm_core.export.bundle import bundle
+from tfm_core.runs import own_sets
+from tfm_core.runs.owners import Visitor, hashed
+from tfm_core.runs.settings import Settings
 from tfm_core.runs.store import RunStore
 
 Open = Callable[..., AppTest]
@@ -73,3 +80,82 @@ def test_every_offer_makes_a_file_with_a_name_and_a_size(offer) -> None:
     assert offer.name(run).endswith(".zip")
     about = offer.about(run)
     assert about is None or 0.4 < about / len(content) < 2.5
+
+
+def run_on_a_set(store: RunStore, owner: str):
+    """A run on pairs that a visitor of this name keeps."""
+    prepared = prepare(inspect_text("pairs", PAIRS), name="My pairs")
+    own = own_sets.keep(prepared, store=store, visitor=Visitor(owner), settings=Settings())
+    return made_run(store, experiment=kinds.proposal(own).experiment, owner=owner)
+
+
+@pytest.fixture
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
+    return RunStore(tmp_path_factory.mktemp("elsewhere"), recorded=None)
+
+
+def zip_offer() -> take_away.Offer:
+    return next(offer for offer in take_away.OFFERS if offer.key == "zip")
+
+
+def test_a_set_is_taken_along_by_those_alone_who_keep_it(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, (tick,) = run_on_a_set(store, hashed(TOKEN)), zip_offer().ticks
+    keeper = Visitor(hashed(TOKEN), is_public=True)
+    monkeypatch.setattr(visitors, "visitor", lambda: keeper)
+    assert tick.offered(run)
+    assert tick.more(run) == own_sets.listed(store, keeper)[0].n_bytes
+    with_it = zip_offer().make(run, lambda share, words: None, frozenset({"set"}))
+    assert "set/train.jsonl" in members(with_it)
+    stranger = Visitor(hashed("b" * 43), is_public=True)
+    monkeypatch.setattr(visitors, "visitor", lambda: stranger)
+    assert not tick.offered(run)
+    forced = zip_offer().make(run, lambda share, words: None, frozenset({"set"}))
+    assert "set/train.jsonl" not in members(forced)
+    assert not tick.offered(made_run(store))
+
+
+def test_a_set_that_comes_along_is_the_visitors_and_one_that_does_not_is_named(
+    store: RunStore, open_page: Open, elsewhere: RunStore
+) -> None:
+    with place.below(elsewhere.root):
+        run = run_on_a_set(elsewhere, hashed("b" * 43))
+    app = dropped(open_page(PAGE, token=TOKEN), bundle(run))
+    assert not app.exception
+    (brought,) = store.list()
+    said = "\n".join(element.value for element in app.main.caption).replace("\\", "")
+    assert f"the set “My pairs” ({sets.set_of(run.experiment.task)})" in said
+    assert "With the data of your own that it learned from" in said
+    store.discard(brought)
+    app = dropped(open_page(PAGE, token=TOKEN), bundle(run, with_set=True))
+    assert not app.exception
+    (own,) = own_sets.listed(store, Visitor(hashed(TOKEN), is_public=True))
+    assert own.name == "My pairs"
+    said = "\n".join(element.value for element in app.main.caption)
+    assert "did not come along" not in said
+
+
+def test_a_set_that_the_server_has_no_room_for_leaves_no_run(
+    store: RunStore, open_page: Open, elsewhere: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with place.below(elsewhere.root):
+        content = bundle(run_on_a_set(elsewhere, hashed(TOKEN)), with_set=True)
+    monkeypatch.setenv("TFM_MAX_OWN_DATA", "100")
+    app = dropped(open_page(PAGE, token=TOKEN), content)
+    said = "\n".join(element.value for element in app.main.caption)
+    assert "may take 100 B of this server's disk" in said.replace("\\", "")
+    assert store.list() == []
+
+
+def test_what_was_brought_is_led_to_until_it_is_gone(store: RunStore, open_page: Open) -> None:
+    run = made_run(store, name="Far away")
+    app = open_page(PAGE, token=TOKEN)
+    app = dropped(app, zip_of(run))
+    (brought,) = [one for one in store.list() if one.id != run.id]
+    words = "\n".join(element.value for element in app.main.markdown)
+    assert "“Far away” was brought" in words
+    store.delete(brought.id)
+    app.run()
+    words = "\n".join(element.value for element in app.main.markdown)
+    assert "was brought" not in words

@@ -40,6 +40,11 @@ def captions(app: AppTest) -> str:
     return "\n".join(element.value for element in app.main.caption)
 
 
+def in_dialog(app: AppTest) -> str:
+    """What is said small anywhere, a dialog included."""
+    return "\n".join(element.value for element in app.caption)
+
+
 def test_without_runs_a_button_leads_to_home(open_page: Open) -> None:
     app = open_page(PAGE)
     app.button(key="empty-home").click().run()
@@ -234,10 +239,11 @@ def test_a_disk_that_can_only_be_read_is_said_beside_its_runs(
 def test_a_disk_that_refuses_is_said_without_its_path(store: RunStore, open_page: Open) -> None:
     run = made_run(store, name="Backwards")
     app = open_page(PAGE)
+    app.button(key=f"labels-{run.id}").click().run()
     app.text_input(key=f"name-{run.id}").set_value("Another").run()
     with refusing(store.root, errno.EROFS):
-        app.button(key=f"rename-{run.id}").click().run()
-        assert app.info[0].value == REFUSALS[errno.EROFS]
+        app.button(key=f"label-{run.id}").click().run()
+        assert escape(str(REFUSALS[errno.EROFS])) in in_dialog(app)
         app.button(key=f"delete-{run.id}").click().run()
         assert app.info[0].value == REFUSALS[errno.EROFS]
     assert store.get(run.id).meta.name == "Backwards"
@@ -270,8 +276,9 @@ def test_opening_a_run_makes_it_the_current_one(store: RunStore, open_page: Open
 def test_a_run_gets_another_name(store: RunStore, open_page: Open) -> None:
     run = made_run(store)
     app = open_page(PAGE)
+    app.button(key=f"labels-{run.id}").click().run()
     app.text_input(key=f"name-{run.id}").set_value("한국어").run()
-    app.button(key=f"rename-{run.id}").click().run()
+    app.button(key=f"label-{run.id}").click().run()
     assert store.get(run.id).meta.name == "한국어"
     assert "한국어" in names(app)
 
@@ -279,9 +286,10 @@ def test_a_run_gets_another_name(store: RunStore, open_page: Open) -> None:
 def test_a_run_without_a_name_is_refused_in_a_sentence(store: RunStore, open_page: Open) -> None:
     run = made_run(store, name="Backwards")
     app = open_page(PAGE)
+    app.button(key=f"labels-{run.id}").click().run()
     app.text_input(key=f"name-{run.id}").set_value("  ").run()
-    app.button(key=f"rename-{run.id}").click().run()
-    assert "needs a name" in app.info[0].value
+    app.button(key=f"label-{run.id}").click().run()
+    assert "needs a name" in in_dialog(app)
     assert store.get(run.id).meta.name == "Backwards"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -14,6 +15,7 @@ from tests.pages.looking import n_drawn, said
 from tests.pages.opening import links
 from tests.sweeps.made import HEADS, RATES, a_plan, driven, ended, waiting
 from tests.sweeps.test_driver import valley
+from tests.sweeps.test_foreign import journal
 from tfm_core.runs.limits import Limits
 from tfm_core.runs.owners import hashed
 from tfm_core.runs.queue import RunQueue
@@ -56,7 +58,7 @@ def test_a_sweep_is_ready_to_start_and_says_how_long_it_takes(
     assert not app.exception
     assert not app.error
     words = said(app)
-    assert "**8 runs** of 300 steps: about **" in words
+    assert "**8 runs** of 300 steps: **about " in words
     assert "a ring is a run" in words
     assert n_drawn(app) == 1
     assert not app.button(key="sweeps-start").disabled
@@ -127,13 +129,30 @@ def test_a_sweep_stops_and_goes_on(driver: Driver, store: RunStore, open_page: O
     assert len(store.list()) == 1
 
 
-def test_a_sweep_is_deleted_and_its_runs_stay(
-    over: Sweep, store: RunStore, open_page: Open
+def test_a_sweep_is_deleted_and_brought_back_and_its_runs_stay(
+    over: Sweep, store: RunStore, open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = press(open_page(PAGE, sweep=over.id, token=TOKEN), "sweeps-delete")
     assert "sweep" not in app.query_params
     assert SweepStore(store.root).list() == []
     assert len(store.list()) == 8
+    assert "Deleted the sweep *Rates and heads*." in said(app)
+    with monkeypatch.context() as public:
+        public.setenv("TFM_PUBLIC", "1")
+        assert "Deleted the sweep" not in said(open_page(PAGE, token=OTHER))
+    press(app, f"sweeps-undo-{over.id}")
+    assert over.id in app.query_params["sweep"]
+    assert "Its budget of 8 runs is spent." in said(app)
+    assert [one.id for one in SweepStore(store.root).list()] == [over.id]
+
+
+def test_fields_of_two_ranges_have_names_of_their_own(driver: Driver, open_page: Open) -> None:
+    app = open_page(PAGE)
+    app.selectbox(key="sweeps-base").set_value("preset:vit-digits").run()
+    fields = [*app.text_input, *app.number_input, *app.toggle]
+    labels = [one.label for one in fields]
+    assert "Learning rate: from" in labels
+    assert len(set(labels)) == len(labels)
 
 
 @pytest.mark.parametrize(
@@ -247,3 +266,56 @@ def test_a_run_ended_by_hand_shows_why_in_the_list(
     app = open_page(PAGE, sweep=sweep.id, token=TOKEN)
     board = app.dataframe[0].value
     assert "Stopped by hand." in set(board["Why"])
+
+
+def test_a_study_from_elsewhere_is_dropped_looked_at_and_deleted(
+    driver: Driver, store: RunStore, open_page: Open, tmp_path: Path
+) -> None:
+    app = open_page(PAGE, token=TOKEN)
+    app.file_uploader(key="sweeps-bring-0").upload("theirs.log", journal(tmp_path)).run()
+    assert not app.exception
+    (sweep,) = SweepStore(store.root).list()
+    assert sweep.id in app.query_params["sweep"]
+    board = app.dataframe[0].value
+    assert len(board) == 12
+    assert {"x", "y", "kind"} <= set(board.columns)
+    assert n_drawn(app) == 3
+    assert "12 of 12 trials came to a figure" in said(app)
+    press(app, "sweeps-delete")
+    press(app, f"sweeps-undo-{sweep.id}")
+    assert "12 of 12 trials" in said(app)
+
+
+def test_a_file_that_is_no_study_says_why_beside_its_place(
+    driver: Driver, store: RunStore, open_page: Open
+) -> None:
+    app = open_page(PAGE, token=TOKEN)
+    app.file_uploader(key="sweeps-bring-0").upload("hello.txt", b"hello\n").run()
+    assert not app.exception
+    assert "hello.txt was not brought: Line 1 of this file" in said(app).replace("\\", "")
+    assert SweepStore(store.root).list() == []
+
+
+def test_on_a_public_server_a_study_from_elsewhere_is_its_visitors(
+    driver: Driver,
+    store: RunStore,
+    open_page: Open,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TFM_PUBLIC", "1")
+    monkeypatch.setattr("pages.sweeps.actions.MOST_BROUGHT", 1)
+    app = open_page(PAGE, token=TOKEN)
+    content = journal(tmp_path)
+    app.file_uploader(key="sweeps-bring-0").upload("theirs.log", content).run()
+    (sweep,) = SweepStore(store.root).list()
+    other = open_page(PAGE, token=OTHER, sweep=sweep.id)
+    assert "12 of 12 trials" in said(other)
+    assert "sweeps-delete" not in {one.key for one in other.button}
+    app = open_page(PAGE, token=TOKEN)
+    app.file_uploader(key="sweeps-bring-0").upload("more.log", content).run()
+    assert "You keep 1 of the studies from elsewhere" in said(app)
+    monkeypatch.setenv("TFM_MAX_QUEUED", "0")
+    app = open_page(PAGE, token=OTHER)
+    app.file_uploader(key="sweeps-bring-0").upload("more.log", content).run()
+    assert "only shows what was trained" in said(app)

@@ -204,3 +204,24 @@ def test_home_is_drawn_without_torch(tmp_path: Path) -> None:
         check=False,
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_what_is_true_for_now_only_goes_when_the_page_draws_itself_anew() -> None:
+    def script() -> None:
+        import streamlit as st
+
+        from pages.ui import frame, state
+
+        if st.button("Anew", key="anew"):  # as in a part of the page: what is above stays drawn
+            state.draw_anew()
+        frame.notices()
+        if st.button("Say", key="say"):
+            state.notify("It stays.")
+            state.notify("It goes.", passes=True)
+            st.rerun()
+
+    app = AppTest.from_function(script).run()
+    app.button(key="say").click().run()
+    assert [one.value for one in app.info] == ["It stays.", "It goes."]
+    app.button(key="anew").click().run()
+    assert [one.value for one in app.info] == ["It stays."]

@@ -49,6 +49,16 @@ def test_a_range_of_time(low: float, high: float, words: str) -> None:
     assert show.duration_range(low, high) == words
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [(0.3, 2.5, "up to 3 s"), (2.4, 2.9, "about 2 to 3 s"), (41, 58, "about 40 to 60 s")],
+)
+def test_a_time_is_reckoned_or_bounded_but_never_about_up_to(
+    low: float, high: float, words: str
+) -> None:
+    assert show.about(low, high) == words
+
+
 def test_a_longer_time_never_sounds_shorter() -> None:
     units = {"s": 1, "min": 60, "h": 3600}
     times = [0.3 * 1.07**n for n in range(200)]

@@ -15,7 +15,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,14 +30,20 @@ MOST_BYTES = 64 * 2**20
 """Of one set on the disk."""
 MOST_NAME = 60
 """Characters of a set's name."""
-ID = re.compile(r"[0-9a-f]{20}|example-[a-z]{3,20}")
+EXAMPLE = "example-"
+"""How the ids of those begin that come with the app."""
+ID = re.compile(rf"[0-9a-f]{{20}}|{EXAMPLE}[a-z]{{3,20}}")
 OWNER = re.compile(r"[0-9a-f]{64}")
 DRAFT = ".new-"
 """How a set's folder is called until it is whole; what is left of one is swept with the runs'."""
 
-_SET, _KEPT = "set.json", "kept.json"
+SET = "set.json"
+"""What a set is, in its folder."""
+
+_KEPT = "kept.json"
 _FILE = re.compile(r"[a-z][a-z0-9-]{0,30}\.[a-z0-9]{2,12}")
 _MOST_SET, _MOST_KEPT, _MOST_NUMBER = 2**20, 2**16, 10**9
+_MOST_FILES = 12
 
 
 class SetMissing(StudentError):
@@ -102,7 +108,7 @@ class OwnSet:
     def n_bytes(self) -> int:
         """Bytes on the disk. Never raises."""
         sizes = 0
-        for name in (*self.files, _SET):
+        for name in (*self.files, SET):
             with contextlib.suppress(OSError):
                 sizes += (self.folder / name).stat().st_size
         return sizes
@@ -171,15 +177,50 @@ def give_up(own: OwnSet, owner: str) -> bool:
     return bool(left)
 
 
+def files_of(prepared: Prepared) -> dict[str, bytes]:
+    """Return every file of a set, ``set.json`` among them."""
+    return {**prepared.files, SET: _manifest(prepared)}
+
+
+def taken(own: OwnSet) -> Prepared:
+    """Return a set as it can be written elsewhere. Raises SetDamaged, in a sentence."""
+    files = {name: own.content(name) for name in own.files}
+    return Prepared(own.kind, own.name, own.counts, own.split, own.details, files)
+
+
+def read_from(read: Callable[[str, int], bytes]) -> Prepared:
+    """Return the set whose files ``read`` returns, by name and the bytes that one may have.
+
+    What it is called follows from its content (``id_of``). Raises Unreadable, with a clause on
+    what is wrong, and whatever ``read`` raises.
+    """
+    try:
+        values = json.loads(read(SET, _MOST_SET))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, StudentError):
+            raise
+        raise Unreadable(_NO_JSON, file=SET) from None
+    if not _is_set(values) or len(values["files"]) > _MOST_FILES:
+        raise Unreadable("{file} says nothing that a set is", file=SET)
+    room, files = MOST_BYTES, {}
+    for name, digest in values["files"].items():
+        files[name] = read(name, room)
+        room -= len(files[name])
+        if _digest(files[name]) != digest:
+            raise Unreadable(_CHANGED, file=name)
+    parts = {key: values[key] for key in ("kind", "name", "counts", "split", "details")}
+    return Prepared(**parts, files=files)
+
+
 def find(set_id: str) -> OwnSet:
     """Return a set by its id. Raises SetMissing and SetDamaged, in a sentence."""
     folder = folder_of(set_id)
     if folder is None:
         raise SetMissing(
             "This learns from the set {set_id} of someone's own data, which is not on this "
-            "machine: it was removed, or it lies where it was made, for no set ever leaves its "
-            "machine. Add the same data under the same name, or choose another task; runs that "
-            "learned from it still open.",
+            "machine: it was removed, or it lies where it was made. Take the run along there once "
+            "more with its data and bring that, add the same data under the same name, or choose "
+            "another task; runs that learned from it still open.",
             set_id=set_id[:40],
         )
     own = opened(folder)
@@ -208,11 +249,17 @@ def set_of(task: object) -> str:
     return str(getattr(task, "data", ""))
 
 
+def added_of(task: object) -> str:
+    """Return the id of the set of ``set_of`` where it was added by somebody, else ""."""
+    set_id = set_of(task)
+    return "" if set_id.startswith(EXAMPLE) else set_id
+
+
 def folder_of(set_id: str) -> Path | None:
     """Return where a set lies, None where there is none. Never raises."""
     if not ID.fullmatch(set_id):
         return None
-    parent = place.EXAMPLES if set_id.startswith("example-") else place.root()
+    parent = place.EXAMPLES if set_id.startswith(EXAMPLE) else place.root()
     return parent / set_id if os.path.isdir(parent / set_id) else None
 
 
@@ -236,17 +283,17 @@ def opened(folder: Path) -> OwnSet:
     """Return the set in a folder, with what is wrong with it. Never raises."""
     name = folder.name
     try:
-        content = content_of(folder / _SET, most=_MOST_SET)
+        content = content_of(folder / SET, most=_MOST_SET)
         values = json.loads(content)
     except FileNotFoundError:
-        return OwnSet(name, folder, name=name, problem=N_(_GONE, file=_SET))
+        return OwnSet(name, folder, name=name, problem=N_(_GONE, file=SET))
     except Unreadable as error:
         return OwnSet(name, folder, name=name, problem=error.sentence)
     except (ValueError, RecursionError):
-        return OwnSet(name, folder, name=name, problem=N_(_NO_JSON, file=_SET))
+        return OwnSet(name, folder, name=name, problem=N_(_NO_JSON, file=SET))
     is_example = folder.parent == place.EXAMPLES
     if not _is_set(values) or (not is_example and _digest(content)[:20] != name):
-        return OwnSet(name, folder, name=name, problem=N_(_CHANGED, file=_SET))
+        return OwnSet(name, folder, name=name, problem=N_(_CHANGED, file=SET))
     owners, kept = _keepers(folder)
     parts = {key: values[key] for key in ("kind", "name", "counts", "split", "details", "files")}
     return OwnSet(name, folder, **parts, owners=owners, kept=kept)
@@ -257,7 +304,7 @@ def _write(prepared: Prepared, target: Path) -> None:
     draft = target.with_name(f"{DRAFT}{secrets.token_hex(6)}")
     try:
         draft.mkdir()
-        for name, content in {**prepared.files, _SET: _manifest(prepared)}.items():
+        for name, content in files_of(prepared).items():
             (draft / name).write_bytes(content)
             sync_file(draft / name)
         sync_folder(draft)

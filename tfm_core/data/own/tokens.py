@@ -158,7 +158,7 @@ CUTS = Registry(
     ),
     Cut(
         name="bpe",
-        label=N_("Byte-pair encoding"),
+        label=N_("Byte pairs"),
         help=N_("Frequent words whole, rare ones in pieces, learned from the training part."),
         source="Sennrich et al. 2016",
         cut=_merged,

@@ -1,8 +1,8 @@
 """The arithmetic of one cell of an attention map, step by step, with the model's own numbers.
 
-Query times key, summed, over sqrt(d_head), masked, softmax over the row, times value: Eq. 1 of
-Vaswani et al. 2017 for a single query and key. The numbers come from one pass of the example
-through the last checkpoint. torch is imported where it is needed.
+Query times key, summed, over sqrt(d_head) or what the model divides by instead, masked, softmax
+over the row, times value: Eq. 1 of Vaswani et al. 2017 for a single query and key. The numbers come
+from one pass of the example through the last checkpoint. torch is imported where it is needed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class AttentionCell:
     key), elementwise, ``is_tanh``; no score of a recurrent model is scaled: scale = 1.
 
     query and key: (D,), after rotation where positions are rotary. products: (D,), elementwise;
-    dot: their sum. scaled = dot / scale, scale = sqrt(d_head). bias: what ALiBi or T5 adds, or 0.
+    dot: their sum. scaled = dot / scale, scale = sqrt(d_head) unless the model divides by another
+    number. bias: what ALiBi or T5 adds, or 0.
     score = scaled + bias, the number before the mask; ``may_attend`` is the mask. row: (K,) scores
     of the whole row; may_attend_row: bool (K,); exponentials: (K,) e^(score - largest), 0 where
     masked; weight = exponential / their sum; weights: (K,) the row.
@@ -123,7 +124,7 @@ def cell(experiment: Experiment, trace: Trace, head: int, query: int, key: int) 
     q, k = tensors["query"][head, query], tensors["key"][head, key]
     v = tensors.get(_TANH)
     products = q * k if v is None else v * np.tanh(q + k)
-    scale = 1.0 if isinstance(experiment.model, RecurrentConfig) else math.sqrt(len(q))
+    scale = _divisor(experiment, len(q))
     dot = float(products.sum())
     row = tensors["scores"][head, query, :n_keys]
     allowed = tensors["masked_scores"][head, query, :n_keys] == row
@@ -204,6 +205,14 @@ def _check(what: str, index: int, count: int) -> None:
             index=index + 1,
             count=count,
         )
+
+
+def _divisor(experiment: Experiment, width: int) -> float:
+    """Return what the model divides its scores by, from the width of a head."""
+    model = experiment.model
+    if isinstance(model, RecurrentConfig):
+        return 1.0
+    return math.sqrt(width) if model.score_divisor is None else model.score_divisor
 
 
 def _bias(score: float, scaled: float) -> float:

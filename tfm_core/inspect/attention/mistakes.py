@@ -5,7 +5,7 @@ torch is imported where it is needed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ class Reading:
 
     item: as in the probe. said, truth: as a person reads them. confidence: the probability of the
     answer, for a sentence of its least sure token. picture: uint8 (C, height, width) or None.
+    tokens: of what was written, without <eos>; of the class of a picture none.
     """
 
     index: int
@@ -42,6 +43,7 @@ class Reading:
     confidence: float
     is_right: bool
     picture: npt.NDArray[np.uint8] | None = None
+    tokens: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +65,50 @@ def what_went_wrong(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Reading
     Raises ValueError, in a sentence, where there is no checkpoint or no data, and for a language
     model, which is never simply wrong.
     """
+    read = _reader(run)
+    model, step = model_of(run)
+    data = data_of(run.experiment)
+    n = min(limit, len(data.validation))
+    readings = read(run.experiment, model, data, range(n))
+    wrong = sorted((r for r in readings if not r.is_right), key=lambda r: -r.confidence)
+    right = sorted((r for r in readings if r.is_right), key=lambda r: r.confidence)
+    return Readings(step, n, len(wrong), tuple((*wrong, *right)[:shown]))
+
+
+def read_one(run: Run, index: int) -> Reading:
+    """Read one validation example, from 0, with the last checkpoint.
+
+    Raises ValueError, in a sentence, as ``what_went_wrong`` does and where there is no such one.
+    """
+    read = _reader(run)
+    model, _step = model_of(run)
+    data = data_of(run.experiment)
+    if not 0 <= index < len(data.validation):
+        raise StudentError(
+            "There is no validation example {n:,}; the last one is {most:,}.",
+            n=index + 1,
+            most=len(data.validation),
+        )
+    (reading,) = read(run.experiment, model, data, range(index, index + 1))
+    return reading
+
+
+_Reader = Callable[[Experiment, "Model", "Data", range], list[Reading]]
+
+
+def _reader(run: Run) -> _Reader:
     kind = TASK_KINDS[run.experiment.task.kind]
     if kind.mistakes is None:
         raise StudentError(
             "A language model has no one right answer to be wrong about; the page “Writing: GPT” "
             "shows which tokens of a text surprise it most."
         )
-    model, step = model_of(run)
-    data = data_of(run.experiment)
-    n = min(limit, len(data.validation))
-    readings: list[Reading] = kind.part("mistakes")(run.experiment, model, data, n)
-    wrong = sorted((r for r in readings if not r.is_right), key=lambda r: -r.confidence)
-    right = sorted((r for r in readings if r.is_right), key=lambda r: r.confidence)
-    return Readings(step, n, len(wrong), tuple((*wrong, *right)[:shown]))
+    found: _Reader = kind.part("mistakes")
+    return found
 
 
-def of_texts(experiment: Experiment, model: Model, data: Data, n: int) -> list[Reading]:
-    """Return the first n unseen texts as the model answers them."""
+def of_texts(experiment: Experiment, model: Model, data: Data, rows: range) -> list[Reading]:
+    """Return some unseen texts as the model answers them."""
     from tfm_core.data.load import data_as
     from tfm_core.data.text_data import TextData
     from tfm_core.decoding import greedy
@@ -87,12 +116,13 @@ def of_texts(experiment: Experiment, model: Model, data: Data, n: int) -> list[R
 
     assert not isinstance(model, VisionTransformer)
     config, data = experiment.task_as(SequenceTaskConfig), data_as(data, TextData)
-    src = data.validation.src[:n]
+    src = data.validation.src[rows.start : rows.stop]
     written = greedy(model, src, max_len=config.max_tgt_len + 1)
     task, readings = data.task, []
-    for index, pair in enumerate(data.validation.pairs[:n]):
-        said = tuple(task.tgt_vocabulary.decode(written.ids[index].tolist()))[: config.max_tgt_len]
-        sure = written.confidence[index, : len(said) + 1]
+    for place, index in enumerate(rows):
+        pair = data.validation.pairs[index]
+        said = tuple(task.tgt_vocabulary.decode(written.ids[place].tolist()))[: config.max_tgt_len]
+        sure = written.confidence[place, : len(said) + 1]
         item = {"src": pair.src, "tgt": pair.tgt, "src_text": task.join_src(pair.src)}
         readings.append(
             Reading(
@@ -102,13 +132,14 @@ def of_texts(experiment: Experiment, model: Model, data: Data, n: int) -> list[R
                 task.join_tgt(pair.tgt),
                 float(sure.min()) if len(sure) else 0.0,
                 said == tuple(pair.tgt),
+                tokens=said,
             )
         )
     return readings
 
 
-def of_captions(experiment: Experiment, model: Model, data: Data, n: int) -> list[Reading]:
-    """Return the first n unseen pictures as the model describes them."""
+def of_captions(experiment: Experiment, model: Model, data: Data, rows: range) -> list[Reading]:
+    """Return some unseen pictures as the model describes them."""
     import torch
 
     from tfm_core.data.caption_words import join
@@ -120,14 +151,14 @@ def of_captions(experiment: Experiment, model: Model, data: Data, n: int) -> lis
 
     assert isinstance(model, Captioner)
     data = data_as(data, CaptionData)
-    pictures = data.validation.pictures(torch.arange(n))
+    pictures = data.validation.pictures(torch.tensor(rows))
     written = greedy(model, data.normalise(pictures), max_len=data.validation.tgt.size(1) - 1)
     patch_size = experiment.model_as(CaptionerConfig).patch_size
-    items = items_of(data.config, data.validation, range(n), patch_size)
+    items = items_of(data.config, data.validation, rows, patch_size)
     readings = []
-    for index, item in enumerate(items):
-        said = tuple(data.vocabulary.decode(written.ids[index].tolist()))
-        sure = written.confidence[index, : len(said) + 1]
+    for place, (index, item) in enumerate(zip(rows, items, strict=True)):
+        said = tuple(data.vocabulary.decode(written.ids[place].tolist()))
+        sure = written.confidence[place, : len(said) + 1]
         readings.append(
             Reading(
                 index,
@@ -136,14 +167,15 @@ def of_captions(experiment: Experiment, model: Model, data: Data, n: int) -> lis
                 item["tgt_text"],
                 float(sure.min()),
                 said == tuple(item["tgt"]),
-                pictures[index].numpy(),
+                pictures[place].numpy(),
+                said,
             )
         )
     return readings
 
 
-def of_pictures(experiment: Experiment, model: Model, data: Data, n: int) -> list[Reading]:
-    """Return the first n unseen pictures as the model classifies them."""
+def of_pictures(experiment: Experiment, model: Model, data: Data, rows: range) -> list[Reading]:
+    """Return some unseen pictures as the model classifies them."""
     import torch
 
     from tfm_core.data.image_data import ImageData
@@ -153,23 +185,25 @@ def of_pictures(experiment: Experiment, model: Model, data: Data, n: int) -> lis
     assert isinstance(model, VisionTransformer)
     data = data_as(data, ImageData)
     names = data.facts.class_names
-    images = data.validation.images[:n]
+    images = data.validation.images[rows.start : rows.stop]
     with torch.inference_mode():
         parts = [
             model(data.normalise(images[first : first + _BATCH])).float().softmax(-1)
-            for first in range(0, n, _BATCH)
+            for first in range(0, len(images), _BATCH)
         ]
     best = torch.cat(parts).max(-1)
-    labels = data.validation.labels[:n].tolist()
+    labels = data.validation.labels[rows.start : rows.stop].tolist()
     return [
         Reading(
             index,
             {"label": label},
             names[said],
             names[label],
-            float(best.values[index]),
+            float(best.values[place]),
             said == label,
-            images[index].numpy(),
+            images[place].numpy(),
         )
-        for index, (label, said) in enumerate(zip(labels, best.indices.tolist(), strict=True))
+        for place, (index, label, said) in enumerate(
+            zip(rows, labels, best.indices.tolist(), strict=True)
+        )
     ]

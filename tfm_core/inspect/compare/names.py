@@ -105,6 +105,8 @@ def phrase(row: Difference, number: int) -> str:
         template = none if none and not value else one if one and value == 1 else many
         shown = f"{100 * value:.4g}" if field in _SHARES else plain(value)
         return Sentence(template, {"n": shown})
+    if field in _BY_NAME:
+        return _BY_NAME[field][str(value)]
     if field in _VARIANTS:
         return _VARIANTS[field](row.said[number])
     return N_("{label} {value}", label=row.label, value=row.said[number])
@@ -148,10 +150,41 @@ _COUNTED: Mapping[str, tuple[str, str, str]] = {  # of 0, of 1, of another numbe
     "training.patience": (N_("no patience"), "", N_("patience {n}")),
     "seed": ("", "", N_("seed {n}")),
 }
+_BY_NAME: Mapping[str, Mapping[str, str]] = {
+    "model.norm": {
+        "layernorm": N_("LayerNorm"),
+        "rmsnorm": N_("RMSNorm"),
+        "none": N_("no norm"),
+    },
+    "model.residual": {
+        "normal": N_("residuals"),
+        "none": N_("no residuals"),
+        "from-normed": N_("residuals from the normalised value"),
+    },
+    "model.scale": {
+        "sqrt-d-head": N_("scores over √d_head"),
+        "none": N_("scores not scaled"),
+        "sqrt-d-model": N_("scores over √d_model"),
+    },
+    "model.causality": {
+        "causal": N_("causal mask"),
+        "none": N_("no causal mask"),
+        "transposed": N_("mask on the wrong axis"),
+    },
+    "model.projections": {
+        "full": N_("full matrices"),
+        "unbiased": N_("matrices without biases"),
+        "no-output": N_("no output matrix"),
+        "sliced": N_("heads on slices"),
+    },
+    "training.loss_input": {
+        "logits": N_("loss of logits"),
+        "probabilities": N_("softmax before the loss"),
+    },
+}
 _VARIANTS: Mapping[str, Callable[[str], str]] = {
     "model.family": lambda label: label,
     "task.name": lambda label: label,
-    "model.norm": lambda label: label,
     "model.activation": lambda label: label,
     "model.cell": lambda label: label,
     "model.position": lambda label: N_("positions: {label}", label=label),

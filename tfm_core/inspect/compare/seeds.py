@@ -105,12 +105,16 @@ def _wanted(known: Iterable[Iterable[int]], first: int, n: int) -> list[int]:
 def _there(experiment: Experiment, runs: Iterable[Run]) -> dict[int, Run]:
     found: dict[int, Run] = {}
     for run in runs:
-        if run.problem is None and is_same_but_seed(run.experiment, experiment) and _counts(run):
+        if run.problem is None and is_same_but_seed(run.experiment, experiment) and counts(run):
             found.setdefault(run.experiment.seed, run)
     return dict(sorted(found.items()))
 
 
-def _counts(run: Run) -> bool:
+def counts(run: Run) -> bool:
+    """Return whether a run is one seed of its configuration: it trains, waits, or came to its end.
+
+    One that diverged counts, since it would again.
+    """
     if run.meta.parent is not None:
         return False
     status = run.status

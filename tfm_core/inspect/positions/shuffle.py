@@ -166,10 +166,9 @@ def _change(model: TextModel, ids: Tensor, order: Sequence[int], *, is_causal: b
 
 def _hidden(model: TextModel, ids: Tensor, is_causal: bool) -> Tensor:
     """Return (1, T, d_model): what the stack that reads the source makes of each token."""
-    import torch
     import torch.nn.functional as F
 
-    from tfm_core.layers.masks import causal_mask
+    from tfm_core.layers.masks import causal_mask, unmasked
     from tfm_core.models.recurrent import RecurrentTranslator
     from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly, within
 
@@ -178,11 +177,13 @@ def _hidden(model: TextModel, ids: Tensor, is_causal: bool) -> Tensor:
     has_cls = isinstance(model, EncoderOnly) and model.has_cls
     if isinstance(model, EncoderOnly) and has_cls:
         ids = F.pad(ids, (1, 0), value=model.cls_id)
-    is_gpt = isinstance(model, DecoderOnly)
     positions = model.positions if isinstance(model, DecoderOnly) else model.src_positions
     stack = model.decoder if isinstance(model, DecoderOnly) else model.encoder
     length = ids.size(1)
-    sees_all = torch.ones(length, length, dtype=torch.bool)
-    mask = within(causal_mask(length) if is_causal or is_gpt else sees_all, length, model.window)
+    if isinstance(model, DecoderOnly):
+        order = model.order_mask(length, ids.device)
+    else:
+        order = (causal_mask if is_causal else unmasked)(length, ids.device)
+    mask = within(order, length, model.window)
     hidden: Tensor = stack(positions(model.src_embedding(ids)), mask=mask)
     return hidden[:, int(has_cls) :]

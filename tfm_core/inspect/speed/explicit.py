@@ -33,21 +33,34 @@ Seen = tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]
 
 
 def explicit_attention(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, bias: Tensor | None = None
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    divisor: float | None = None,
 ) -> Tensor:
     """Weights first, all (B, H, Q, K) of them in memory, then the weighted sum of values."""
-    return attention_weights(q, k, mask, bias) @ v
+    return attention_weights(q, k, mask, bias, divisor=divisor) @ v
 
 
 def einsum_attention(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, bias: Tensor | None = None
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    divisor: float | None = None,
 ) -> Tensor:
     """The same by two einsums; their axes are written batch, token, head, width: n, q or k, h, d.
 
     q: (B, H, Q, D), k and v: (B, H, K, D), seen here as (B, Q, H, D) and (B, K, H, D).
     """
     q, k, v = (part.transpose(1, 2) for part in (q, k, v))
-    scores = torch.einsum("nqhd,nkhd->nhqk", q, k) / math.sqrt(q.size(-1))
+    scores = torch.einsum("nqhd,nkhd->nhqk", q, k)
+    scores = scores / (math.sqrt(q.size(-1)) if divisor is None else divisor)
     if bias is not None:
         scores = scores + bias
     if mask is not None:
@@ -75,11 +88,13 @@ class _Calls:
 
     def __init__(self) -> None:
         self.found: list[dict[str, Tensor]] = []
+        self.divisors: list[float | None] = []
 
     def record(self, module: nn.Module, tensors: dict[str, Tensor]) -> None:
         """Keep query, key, value and what decides who may look where."""
         if isinstance(module, MultiHeadAttention):
             if "weights" in tensors:
+                self.divisors.append(module.divisor)
                 self.found.append(
                     {name: tensors[name].detach() for name in ("query", "key", "value")}
                 )
@@ -100,11 +115,11 @@ def cases(bench: Bench) -> Iterator[BenchmarkCase]:
         bench.loss()
     if not calls.found:
         raise NotHere("This model has no attention of heads, so there is nothing to fuse.")
-    yield _alone(calls.found[0])
+    yield _alone(calls.found[0], calls.divisors[0])
     yield _whole(bench)
 
 
-def _alone(seen: dict[str, Tensor]) -> BenchmarkCase:
+def _alone(seen: dict[str, Tensor], divisor: float | None) -> BenchmarkCase:
     q, k, v = (seen[name].clone().requires_grad_() for name in ("query", "key", "value"))
     mask, bias = seen.get("mask"), seen.get("bias")
 
@@ -112,14 +127,14 @@ def _alone(seen: dict[str, Tensor]) -> BenchmarkCase:
         for tensor in (q, k, v):
             tensor.grad = None
         if side == "explicit":
-            out = explicit_attention(q, k, v, mask, bias)
+            out = explicit_attention(q, k, v, mask, bias, divisor=divisor)
         elif side == "einsum":
-            out = einsum_attention(q, k, v, mask, bias)
+            out = einsum_attention(q, k, v, mask, bias, divisor=divisor)
         elif side == "math":
             with sdpa_kernel([SDPBackend.MATH]):
-                out = fused_attention(q, k, v, mask, bias)
+                out = fused_attention(q, k, v, mask, bias, divisor=divisor)
         else:
-            out = fused_attention(q, k, v, mask, bias)
+            out = fused_attention(q, k, v, mask, bias, divisor=divisor)
         out.square().sum().backward()  # type: ignore[no-untyped-call]
         return out
 

@@ -41,6 +41,7 @@ class Answer:
     """One answer from logits to its loss, the best classes first and the right one among them.
 
     names, logits, probabilities, losses: one entry a class shown; losses are -log p in nats.
+    is_softmaxed: the logits are probabilities, which the loss takes for logits, by mistake.
     """
 
     names: list[str]
@@ -52,6 +53,7 @@ class Answer:
     log_sum: float
     n_classes: int
     smoothing: float
+    is_softmaxed: bool
 
 
 def batch_rows(trainer: Trainer) -> Rows:
@@ -152,7 +154,7 @@ def answers(trainer: Trainer) -> BatchAnswers | None:
     if passed.call is None or not outputs:
         return None
     losses = F.cross_entropy(
-        passed.call.logits.detach(),
+        passed.call.given.detach(),
         passed.call.targets,
         reduction="none",
         ignore_index=passed.call.ignore_index,
@@ -189,7 +191,7 @@ def example_losses(answers: BatchAnswers, n_examples: int) -> Floats:
 def one_answer(trainer: Trainer, answers: BatchAnswers, number: int, shown: int = 8) -> Answer:
     """Return the numbers of one answer, by its row."""
     call = answers.call
-    row = call.logits.detach()[number].double()
+    row = call.given.detach()[number].double()
     target = int(call.targets[number])
     log_sum = float(row.logsumexp(0))
     best = row.argsort(descending=True)[:shown].tolist()
@@ -206,4 +208,5 @@ def one_answer(trainer: Trainer, answers: BatchAnswers, number: int, shown: int 
         log_sum,
         row.numel(),
         call.smoothing,
+        call.given is not call.logits,
     )

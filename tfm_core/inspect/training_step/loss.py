@@ -13,9 +13,13 @@ from torch.overrides import TorchFunctionMode
 
 @dataclass(frozen=True, slots=True)
 class LossCall:
-    """What a cross-entropy was called with: logits (N, classes), targets (N,)."""
+    """What a cross-entropy was called with: logits (N, classes), targets (N,).
+
+    given: what it was called with in their place, where a softmax stands between, by mistake.
+    """
 
     logits: Tensor
+    given: Tensor
     targets: Tensor
     ignore_index: int
     smoothing: float
@@ -28,6 +32,7 @@ class Listening(TorchFunctionMode):
         """Start with none."""
         super().__init__()
         self.calls: list[tuple[LossCall, Tensor]] = []
+        self._softmaxes: list[tuple[Tensor, Tensor]] = []
 
     def __torch_function__(
         self,
@@ -39,10 +44,13 @@ class Listening(TorchFunctionMode):
         """Note the arguments, and call."""
         named = dict(kwargs or {})
         out = func(*args, **named)
+        if func is Tensor.softmax:
+            self._softmaxes.append((args[0], out))
         if func is F.cross_entropy:
-            logits, targets = args[:2]
+            given, targets = args[:2]
+            logits = next((x for x, made in self._softmaxes if made is given), given)
             ignored, smoothing = named.get("ignore_index", -100), named.get("label_smoothing", 0.0)
-            self.calls.append((LossCall(logits, targets, ignored, smoothing), out))
+            self.calls.append((LossCall(logits, given, targets, ignored, smoothing), out))
         return out
 
     def call_of(self, loss: Tensor) -> LossCall | None:

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.inspect.training_step.step import forward, gradients
-from tfm_core.layers.blocks import Block
+from tfm_core.layers.blocks import Block, SharedNorm
 from tfm_core.sentences import N_, StudentError
 from tfm_core.training.loop import Trainer
 
@@ -77,6 +77,9 @@ class _Held:
 def shared_norm(trainer: Trainer) -> WrongBlock:
     """Use one LayerNorm behind or before every sublayer."""
     held = _first_block(trainer)
+    _check_norms(held.block)
+    if isinstance(held.block.feed_forward_norm, SharedNorm):
+        raise StudentError("This model already has one norm for all sublayers.")
     twin = held.twin()
     twin.feed_forward_norm = twin.self_attention_norm
     _loss, by_name = gradients(trainer)
@@ -103,6 +106,8 @@ def shared_norm(trainer: Trainer) -> WrongBlock:
 def no_output_projection(trainer: Trainer) -> WrongBlock:
     """Leave out W_O: the heads lie side by side as they are."""
     held = _first_block(trainer)
+    if isinstance(held.block.self_attention.out_projection, nn.Identity):
+        raise StudentError("This model already has no output projection.")
     twin = held.twin()
     n_heads, d_model = twin.self_attention.n_heads, twin.self_attention.d_model
     twin.self_attention.out_projection = nn.Identity()
@@ -120,6 +125,12 @@ def no_output_projection(trainer: Trainer) -> WrongBlock:
 def residual_from_norm(trainer: Trainer) -> WrongBlock:
     """Add the sublayer to what the norm made of x, not to x: in the pre-norm arrangement."""
     held = _first_block(trainer)
+    _check_norms(held.block)
+    if not held.block.has_residual or held.block.is_residual_normed:
+        raise StudentError(
+            "This model’s residuals are not as they should be already, so there is nothing to "
+            "compare: choose “Around each sublayer” for them."
+        )
     right, wrong = (_pre_norm(held, is_wrong=is_wrong) for is_wrong in (False, True))
     x = held.x
     arranged = N_("This model is pre-norm, as here.")
@@ -246,6 +257,12 @@ def _first_block(trainer: Trainer) -> _Held:
         raise StudentError("This model's only block answers for one token; take two layers.")
     x, others = seen[0]
     return _Held(name, copy.deepcopy(block).eval(), x, others)
+
+
+def _check_norms(block: Block) -> None:
+    """Raise StudentError where a mistake with norms cannot be made."""
+    if isinstance(block.self_attention_norm, nn.Identity):
+        raise StudentError("This model has no norms, so it cannot make a mistake with them.")
 
 
 def _pre_norm(held: _Held, *, is_wrong: bool) -> Tensor:

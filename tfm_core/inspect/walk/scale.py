@@ -1,7 +1,8 @@
-"""A mistake worth showing: scores divided by sqrt(d_model) instead of sqrt(d_head).
+"""A mistake worth showing: scores divided by sqrt(d_model), or by nothing, not by sqrt(d_head).
 
-It runs and it trains, only every softmax is flatter than it was meant to be. How flat is measured
-by the entropy of a row in bits: 0 when one key gets everything, log2(K) when all get the same.
+It runs and it trains, only every softmax is flatter, or sharper, than it was meant to be. How flat
+is measured by the entropy of a row in bits: 0 when one key gets everything, log2(K) when all get
+the same.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tfm_core.inspect.walk.forward import Subject
+from tfm_core.variants.scales import SQRT_D_MODEL
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scales:
     """Weights (Q, K) of one head with both scales, and the entropy (Q,) of their rows in bits.
 
+    mistake: the wrong scale, a name of SCALES; the model's own where that is wrong.
     most: the largest entropy that each row could have, (Q,), with the keys that it may attend to.
     """
 
+    mistake: str
     right: Tensor
     wrong: Tensor
     right_bits: Tensor
@@ -30,17 +34,24 @@ class Scales:
 
 def scales(subject: Subject, module: str, example: int, head: int) -> Scales:
     """Return one head's weights with the right and with the wrong scale. module: an attention."""
-    scores = subject.cache[f"{module}.scores"]  # (B, H, Q, K), already divided by sqrt(d_head)
+    scores = subject.cache[f"{module}.scores"]  # (B, H, Q, K), divided as the model does it
     mask = subject.cache.get(f"{module}.mask")
     config = subject.block
     rows = scores[example, head]
     bias = subject.cache.get(f"{module}.bias")
     penalty = 0.0 if bias is None else bias[head]
-    wrong = (rows - penalty) * math.sqrt(config.d_head / config.d_model) + penalty
+    own, root = config.score_divisor, math.sqrt(config.d_head)
+    if own is None:
+        mistake, right = SQRT_D_MODEL.name, rows
+        wrong = (rows - penalty) * (root / math.sqrt(config.d_model)) + penalty
+    else:
+        mistake, wrong = config.scale, rows
+        right = (rows - penalty) * (own / root) + penalty
     allowed = None if mask is None else mask.expand_as(scores)[example, head]
-    right_weights, wrong_weights = _softmax(rows, allowed), _softmax(wrong, allowed)
+    right_weights, wrong_weights = _softmax(right, allowed), _softmax(wrong, allowed)
     n_keys = rows.new_full((rows.size(0),), rows.size(1)) if allowed is None else allowed.sum(-1)
     return Scales(
+        mistake,
         right_weights,
         wrong_weights,
         entropy(right_weights),

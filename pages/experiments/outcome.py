@@ -1,0 +1,163 @@
+"""What the runs of an experiment showed: in a sentence, as curves, and in their own answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import streamlit as st
+
+from pages.components.live_figure import live_figure
+from pages.i18n import _
+from pages.ui import runs_access, show
+from pages.ui.typed import escape
+from tfm_core.inspect.compare.curves import METRICS, caveats, track
+from tfm_core.inspect.compare.spread import band
+from tfm_core.inspect.experiments.conclusion import Conclusion, conclude
+from tfm_core.inspect.experiments.demonstration import Arm, Demonstration
+from tfm_core.inspect.experiments.found import Found
+from tfm_core.inspect.experiments.result import Result, read
+from tfm_core.plots import comparison as plots
+from tfm_core.plots.comparison import Band, Line, Panel
+from tfm_core.runs.run import Run
+
+_HEIGHT, _PER_PANEL = 70, 150  # pixels
+_MOST_ANSWERS = 5
+
+
+def said(chosen: Demonstration, found: Found) -> None:
+    """Say what the runs showed, as far as they are over."""
+    if chosen.writes_freely and found.runs:
+        with st.spinner(_("The models write unseen sentences by themselves …"), show_time=False):
+            results = _results(chosen, found)
+    else:
+        results = _results(chosen, found)
+    n_over = sum(len(by_seed) > 0 for by_seed in results.values())
+    conclusion = conclude(chosen, results)
+    if not conclusion.findings:
+        if n_over:
+            st.caption(_("What it showed is said here when the other run has ended."))
+        return
+    with st.container(border=True, key="experiment-conclusion"):
+        _say(conclusion)
+
+
+def _say(conclusion: Conclusion) -> None:
+    icon = ":material/check_circle:" if conclusion.is_expected else ":material/help:"
+    for finding in conclusion.findings:
+        st.markdown(_("**This run showed:** {words}").format(words=_(finding.sentence)))
+    for sentence in conclusion.seeds:
+        st.markdown(f":material/balance: {_(sentence)}")
+    if conclusion.verdict is not None:
+        st.markdown(f"{icon} {_(conclusion.verdict)}")
+
+
+def _results(chosen: Demonstration, found: Found) -> dict[str, dict[int, Result]]:
+    return {
+        arm.name: {
+            seed: _result(chosen, arm, run)
+            for seed, run in found.by_arm[arm.name].items()
+            if not run.status.is_active
+        }
+        for arm in chosen.arms
+    }
+
+
+def _result(chosen: Demonstration, arm: Arm, run: Run) -> Result:
+    status = run.status
+    mark = (run.id, status.state, status.step)
+    found = _read(mark, chosen.writes_freely, chosen.looks_sharply, run)
+    return replace(found, label=arm.label)
+
+
+@st.cache_data(show_spinner=False, max_entries=256)
+def _read(mark: tuple[object, ...], writes_freely: bool, looks_sharply: bool, _run: Run) -> Result:
+    return read(_run, "", writes_freely=writes_freely, looks_sharply=looks_sharply)
+
+
+def curves(chosen: Demonstration, found: Found) -> None:
+    """Draw all runs together: a line each, or of several seeds a band."""
+    made = [chosen.experiment(arm) for arm in chosen.arms]
+    for sentence in caveats(made, chosen.metrics):
+        st.caption(f":material/warning: {_(sentence)}")
+    panels = [_panel(chosen, found, metric) for metric in chosen.metrics]
+    if not any(panel.lines for panel in panels):
+        if found.runs:
+            st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
+        return
+    figure = plots.comparison(panels, _("step"), height=_HEIGHT + _PER_PANEL * len(panels))
+    figure.update_layout(uirevision=chosen.name)
+    drawn = ", ".join(_(METRICS[metric].label) for metric in chosen.metrics)
+    words = _("Curves of “{title}”: {drawn}").format(title=_(chosen.title), drawn=drawn)
+    live_figure(figure, key="experiment-curves", name=words)
+
+
+def _panel(chosen: Demonstration, found: Found, metric: str) -> Panel:
+    facts, lines, bands = METRICS[metric], [], []
+    is_noisy = facts.series == "steps"
+    for slot, arm in enumerate(chosen.arms):
+        label, runs = _(arm.label), found.by_arm[arm.name]
+        kept = [
+            one
+            for run in runs.values()
+            if (one := track(runs_access.curves(run), run.experiment, metric, "step")) is not None
+            and len(one.values)
+        ]
+        lines += [Line(label, slot, one.x, one.values, is_faint=len(kept) > 1) for one in kept]
+        if len(kept) > 1:
+            found_band = band([(one.x, one.values) for one in kept])
+            if len(found_band.steps):
+                words = _("{name}: mean ± sd of {n} seeds").format(name=label, n=len(kept))
+                bands.append(
+                    Band(
+                        words, slot, found_band.steps, found_band.mean, found_band.low,
+                        found_band.high,
+                    )
+                )  # fmt: skip
+    return Panel(_(facts.label), lines, bands, is_share=facts.is_share, is_noisy=is_noisy)
+
+
+def answers(chosen: Demonstration, found: Found) -> None:
+    """Show what each run writes by itself on the same unseen examples."""
+    there = found.of_seed(found.seed)
+    kept = {
+        _(arm.label): answered
+        for arm in chosen.arms
+        if arm.name in there and (answered := _answered(there[arm.name]))
+    }
+    if not kept:
+        return
+    st.subheader(_("What they write by themselves"), anchor=False)
+    columns = [_("Source"), _("Truth"), *kept]
+    shared = list(dict.fromkeys(key for answered in kept.values() for key in answered))
+    rows = [
+        [
+            escape(src),
+            escape(tgt),
+            *(_marked(answered.get((src, tgt)), tgt) for answered in kept.values()),
+        ]
+        for src, tgt in shared[:_MOST_ANSWERS]
+    ]
+    show.facts(rows, columns)
+
+
+def _marked(answer: str | None, truth: str) -> str:
+    if answer is None:
+        return "–"
+    return f"{'✓' if answer == truth else '✗'} {escape(answer)}"
+
+
+def _answered(run: Run) -> Mapping[tuple[str, str], str]:
+    """Return source and truth of each example that a run keeps -> its last answer to it."""
+    try:
+        probe, steps = run.probe(), run.snapshot_steps()
+        texts = run.snapshot(steps[-1]).texts if steps else None
+    except ValueError:
+        return {}
+    if texts is None:
+        return {}
+    return {
+        (str(item["src_text"]), str(item["tgt_text"])): text
+        for item, text in zip(probe.items, texts, strict=False)
+        if "src_text" in item and "tgt_text" in item
+    }

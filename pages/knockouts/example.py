@@ -1,0 +1,187 @@
+"""One example before and after: what the model answers, and what its tokens attend to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from pages.components.moving import Tree, moving
+from pages.i18n import _
+from pages.knockouts import outcome
+from pages.knockouts.outcome import Asked
+from pages.ui import answer, show, state
+from tfm_core.config import ImageTaskConfig
+from tfm_core.inspect.attention.example import Example
+from tfm_core.inspect.knockouts.example import example_without
+from tfm_core.inspect.knockouts.parts import Part, kind_of_attention
+from tfm_core.plots import attention as plots
+from tfm_core.probe.continuation import is_language
+from tfm_core.probe.labels import KINDS, axes, modules_by_kind
+from tfm_core.runs.run import Run
+
+MEAN = -1
+
+
+def answers(run: Run, off: Sequence[Part], asked: Asked) -> None:
+    """Show what the model answers with everything on, and without what is off."""
+    before, after = _both(run, off, asked)
+    item = before.item
+    lines: list[Tree] = []
+    if "src_text" in item:
+        title = _("Prompt") if is_language(item) else _("Source")
+        lines.append(_line(title, str(item["src_text"])))
+    truth = _truth(run, before)
+    if truth:
+        lines.append(_line(_("Truth"), truth))
+    lines.append(_said(run, _("Everything on"), before))
+    if off:
+        lines.append(_said(run, _("Without it") if len(off) == 1 else _("Without them"), after))
+    if before.probabilities is not None:
+        lines.append(answer.classes(run.experiment, after if off else before))
+    moving({0: ["div", "", *lines]}, 0, animation="", key="knockouts-answers")
+    outcome.last_in_words(run, off, asked)
+
+
+def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
+    """Show one head, or the mean of a layer's, before and after."""
+    before, after = _both(run, off, asked)
+    kinds = modules_by_kind(run.experiment)
+    kind, layer, head = _chosen(run, off, kinds, len(next(iter(before.attention.values()))))
+    module = kinds[kind][layer]
+    named = axes(run.experiment, before.item, module)
+    columns = st.columns(2, gap="medium")
+    titles = (_("Everything on"), _("Without it") if len(off) == 1 else _("Without them"))
+    pairs = zip(columns, (before, after), titles, ("before", "after"), strict=True)
+    for column, example, title, name in pairs:
+        maps = example.attention[module]
+        weights = maps.mean(0) if head == MEAN else maps[head]
+        with column:
+            show.figure(
+                plots.head_map(
+                    weights,
+                    named.query,
+                    named.key,
+                    title,
+                    state.theme(),
+                    may_attend=None if _is_unmasked(off) else named.may_attend,
+                    query_title=_(KINDS[kind].query),
+                    key_title=_(KINDS[kind].key),
+                ),
+                _moved(before, after, module, head) if name == "after" else "",
+                key=f"knockouts-map-{name}",
+            )
+    gone = [part for part in off if part.module == module and part.kind in ("head", "sublayer")]
+    if gone and (head == MEAN or any(part.head in (None, head) for part in gone)):
+        st.caption(
+            _(
+                "What is off here still attends: its weights are worked out, and what it gathers "
+                "by them is thrown away. Look for what changed in the layers behind it."
+            )
+        )
+
+
+def _both(run: Run, off: Sequence[Part], asked: Asked) -> tuple[Example, Example]:
+    before = example_without(run, asked.example, (), asked.how, asked.n)
+    return before, example_without(run, asked.example, off, asked.how, asked.n)
+
+
+def _chosen(
+    run: Run, off: Sequence[Part], kinds: dict[str, list[str]], n_heads: int
+) -> tuple[str, int, int]:
+    """Choose the attention that is shown, at first of the layer behind what went off last.
+
+    What is off still attends as before; what lies behind it reads something else.
+    """
+    newest = next((p for p in reversed(off) if kind_of_attention(run.experiment, p)), None)
+    first_kind = list(kinds)[-1]
+    first_layer = len(kinds[first_kind]) - 1
+    if newest is not None:
+        first_kind = kind_of_attention(run.experiment, newest)
+        first_layer = 0 if newest.layer is None else newest.layer + 1
+    mark = f"{run.id}-{'' if newest is None else newest.code}"
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        kind = first_kind
+        if len(kinds) > 1:
+            kind = st.segmented_control(
+                _("Attention"),
+                list(kinds),
+                default=first_kind,
+                format_func=lambda name: _(KINDS[name].label),
+                required=True,
+                key=f"knockouts-kind-{mark}",
+            )
+        layers = range(len(kinds[kind]))
+        layer = min(first_layer, layers[-1])
+        if len(layers) > 1:
+            layer = st.segmented_control(
+                _("Layer"),
+                list(layers),
+                default=layer,
+                format_func=lambda i: str(i + 1),
+                required=True,
+                key=f"knockouts-layer-{mark}-{kind}",
+            )
+        head = MEAN
+        if n_heads > 1:
+            head = st.segmented_control(
+                _("Head"),
+                [MEAN, *range(n_heads)],
+                default=MEAN,
+                format_func=lambda i: _("Mean") if i == MEAN else str(i + 1),
+                required=True,
+                key=f"knockouts-head-{mark}",
+            )
+    return kind, int(layer), int(head)
+
+
+def _moved(before: Example, after: Example, module: str, head: int) -> str:
+    """Say how much of the attention moved to other keys: half of what changed, in the mean."""
+    first, second = (
+        maps.mean(0) if head == MEAN else maps[head]
+        for maps in (before.attention[module], after.attention[module])
+    )
+    share = float(np.abs(second.astype(np.float64) - first).sum(-1).mean() / 2)
+    return _("{share} of the attention moved to other keys, in the mean of the rows.").format(
+        share=show.percent(share)
+    )
+
+
+def _is_unmasked(off: Sequence[Part]) -> bool:
+    return any(part.kind == "mask" for part in off)
+
+
+def _truth(run: Run, example: Example) -> str:
+    label = example.item.get("label")
+    if label is not None:
+        return str(run.experiment.task_as(ImageTaskConfig).facts.class_names[label])
+    return str(example.item.get("tgt_text", ""))
+
+
+def _line(who: str, what: str) -> Tree:
+    return ["p", "", ["span", "who", f"{who} "], ["strong", "", what]]
+
+
+def _said(run: Run, who: str, example: Example) -> Tree:
+    said, is_right = _answer(run, example)
+    line = _line(who, said)
+    if is_right is None:
+        return line
+    mark = f" ✓ {_('right')}" if is_right else f" ✗ {_('wrong')}"
+    return [*line, ["span", "good" if is_right else "bad", mark]]
+
+
+def _answer(run: Run, example: Example) -> tuple[str, bool | None]:
+    """Return what the model says, and whether that is right; None where nobody can say."""
+    item = example.item
+    if example.probabilities is not None:
+        names = run.experiment.task_as(ImageTaskConfig).facts.class_names
+        best = int(example.probabilities.argmax())
+        share = show.percent(float(example.probabilities[best]))
+        words = _("{name}, with {share}").format(name=names[best], share=share)
+        return words, None if item.get("label") is None else best == item["label"]
+    told = tuple(example.answer or ())
+    if is_language(item):
+        return example.answer_text or "–", None
+    return example.answer_text or "–", told == tuple(item.get("truth", item["tgt"]))

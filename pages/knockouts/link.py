@@ -1,0 +1,70 @@
+"""What the page of knock-outs shows, in its address."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pages.i18n import N_, _
+from pages.ui import view_link
+from pages.ui.view_link import Flag, Number, Unfit, Written
+
+MOST_OFF = 400
+NOTHING = "none"
+_CODE = re.compile(r"(?:encoder|decoder)(?:\.[a-z0-9]{1,9}){1,3}")
+Codes = tuple[str, ...]
+
+
+def _codes_of(text: str) -> Codes | None:
+    if text == NOTHING:
+        return ()
+    codes = tuple(dict.fromkeys(text.split(",")))
+    if len(codes) > MOST_OFF or not all(_CODE.fullmatch(code) for code in codes):
+        raise Unfit(_("parts such as decoder.1.cross.2, parted by commas, or none"))
+    return codes
+
+
+def _text_of(codes: Codes | None) -> str:
+    if codes is None:
+        return _("what the page begins with")
+    return ",".join(codes) or NOTHING
+
+
+OFF: Written[Codes | None] = Written(
+    "off", reader=_codes_of, writer=_text_of, first=None, key="knockouts-off"
+)
+HOW = view_link.named(
+    "how", {"zero": N_("Zero"), "mean": N_("Mean")}, first="zero", key="knockouts-how"
+)
+ALL = Flag("all", first=False, key="knockouts-all")
+EXAMPLE = Number("example", low=0, high=98, first=0, offset=1, key="knockouts-example")
+VIEW = view_link.named(
+    "view",
+    {
+        "attention": N_("Attention before and after"),
+        "heads": N_("Every head"),
+        "pruning": N_("Taking heads away"),
+    },
+    key="knockouts-view",
+)
+
+DRAWN = view_link.named(
+    "drawn", {"accuracy": N_("Accuracy"), "loss": N_("Loss")}, key="knockouts-drawn"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KnockoutsView:
+    """What is shown.
+
+    off: the codes of what is switched off, see ``parts.Part``; None for what the page begins with.
+    how: what stands in the place of it. all: whether all validation examples are measured on.
+    example: of the run's, from 0. view: what is shown below. drawn: over the heads taken away.
+    """
+
+    off: tuple[str, ...] | None = view_link.linked(OFF)
+    how: str = view_link.linked(HOW)
+    all: bool = view_link.linked(ALL)
+    example: int = view_link.linked(EXAMPLE)
+    view: str = view_link.linked(VIEW)
+    drawn: str = view_link.linked(DRAWN)

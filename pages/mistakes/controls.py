@@ -1,0 +1,73 @@
+"""The step of the weights, and the cell of the matrix whose errors alone are listed."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.mistakes.link import CELL, LAST, STEP, Cell
+from pages.ui import view_link
+from tfm_core.runs.run import Run
+
+_RUN = "mistakes-run"
+
+
+def begin(run: Run) -> None:
+    """Forget what was chosen of another run, unless the link that was opened says it."""
+    before = st.session_state.get(_RUN)
+    st.session_state[_RUN] = run.id
+    if before in (None, run.id):
+        return
+    if view_link.opened(STEP) is None:
+        st.session_state.pop(STEP.key, None)
+        view_link.say(STEP, STEP.first)
+    if view_link.opened(CELL) is None:
+        st.session_state.pop(CELL.key, None)
+        view_link.say(CELL, CELL.first)
+
+
+def step(run: Run, steps: tuple[int, ...]) -> int:
+    """Choose the step whose weights answer; the link says it unless it is the newest."""
+    problem = view_link.receive(STEP)
+    asked = int(st.session_state[STEP.key])
+    chosen = steps[-1] if asked == LAST else min(steps, key=lambda known: abs(known - asked))
+    if asked not in (LAST, chosen):
+        words = _("There are no weights of step {asked}; those of step {step} are shown.")
+        problem = problem or words.format(asked=f"{asked:,}", step=f"{chosen:,}")
+    view_link.warn(problem)
+    st.session_state[STEP.key] = chosen
+    if len(steps) > 1:
+        st.select_slider(
+            _("Weights of step"),
+            steps,
+            format_func=lambda one: f"{one:,}",
+            key=STEP.key,
+            persist_state="session",
+            help=_(
+                "Every step whose weights were kept answers the validation set anew. On the page "
+                "Attention examples are read with the last ones."
+            ),
+        )
+    else:
+        st.caption(
+            _("Weights of step **{step}**, the only ones that were kept.").format(
+                step=f"{chosen:,}"
+            )
+        )
+    view_link.say(STEP, LAST if chosen == steps[-1] else chosen)
+    return chosen
+
+
+def cell() -> Cell | None:
+    """Return the cell that is chosen, truth and said by number."""
+    view_link.warn(view_link.receive(CELL))
+    found: Cell | None = st.session_state.get(CELL.key)
+    view_link.say(CELL, found)
+    return found
+
+
+def choose_cell(cell: Cell | None) -> None:
+    """Choose a cell, or none; the one that is chosen already is let go."""
+    is_same = st.session_state.get(CELL.key) == cell
+    st.session_state[CELL.key] = None if is_same else cell
+    view_link.say(CELL, st.session_state[CELL.key])

@@ -1,0 +1,199 @@
+"""The worst errors first; each card leads to the example on the page Attention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape as html
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.mistakes import controls
+from pages.mistakes.link import ORDER, Cell
+from pages.ui import page_table, show, view_link
+from pages.ui.typed import escape
+from tfm_core.inspect.errors import examples
+from tfm_core.inspect.errors.answers import Answers
+from tfm_core.inspect.errors.confusion import OTHERS, Confusion, in_cell
+from tfm_core.inspect.errors.groups import of_examples
+from tfm_core.inspect.errors.worst import least_sure, worst_answers, worst_texts
+from tfm_core.plots.png import picture_url
+from tfm_core.runs.run import Run
+
+_MOST_PICTURES, _MOST_TEXTS = 24, 20
+_WIDTH = 114  # pixels of a card with a picture
+_HEIGHT = 372
+
+
+def order() -> str:
+    """Choose what comes first."""
+    return view_link.choice(_("Order"), ORDER, is_labelled=False)
+
+
+def gallery(run: Run, found: Answers, counted: Confusion, cell: Cell | None, order: str) -> None:
+    """Show the worst errors, or those of one cell of the matrix."""
+    chosen = None if cell is None else in_cell(found, counted, cell)
+    is_text = found.written is not None
+    worst = worst_texts if is_text else worst_answers
+    places = worst(found, "sure" if order == "sure" else "loss", chosen)
+    if cell is not None:
+        _only(found, cell, 0 if chosen is None else len(chosen))
+    is_picture = examples.picture_of(run, 0) is not None
+    most = _MOST_PICTURES if is_picture and not is_text else _MOST_TEXTS
+    all_right = cell is None and not len(places)
+    if all_right:
+        places = least_sure(found, most)
+    st.caption(_how_many(found, len(places), most, cell, order, all_right=all_right))
+    shown = places[:most].tolist()
+    with st.container(height=_HEIGHT, border=False, key="mistakes-gallery"):
+        if found.is_language:
+            _surprises(run, found, shown)
+        elif is_text:
+            _texts(run, found, shown)
+        elif found.unit == "label":
+            _labels(run, found, shown)
+        else:
+            _pictures(run, found, shown)
+
+
+def _how_many(
+    found: Answers, n: int, most: int, cell: Cell | None, order: str, *, all_right: bool
+) -> str:
+    if all_right:
+        words = _("Nothing went wrong with these weights; these {n} were the least sure.")
+        return words.format(n=f"{min(n, most):,}")
+    if cell is None and found.is_language:
+        words = _("The {n} of {all} tokens that surprise it most.")
+        if order == "sure":
+            words = _("The {n} of {all} wrongly expected tokens that it was surest of.")
+        return words.format(n=min(n, most), all=f"{n:,}")
+    if n > most:
+        return _("The worst {n} of {all}.").format(n=most, all=f"{n:,}")
+    return _("All {n} of them.").format(n=f"{n:,}") if n else ""
+
+
+def _only(found: Answers, cell: Cell, n: int) -> None:
+    """Say which cell is chosen, and let go of it at a press."""
+    truth, said = (_("others") if one == OTHERS else _name(found, one) for one in cell)
+    words = _("**{truth}** taken for **{said}**: {n}")
+    if cell[0] == cell[1] != OTHERS:
+        words = _("**{truth}**, right: {n}")
+    if found.written is not None:
+        words += " " + _("tokens, in these texts")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(words.format(truth=truth, said=said, n=f"{n:,}"), width="content")
+        st.button(
+            _("All errors"),
+            icon=":material/filter_alt_off:",
+            key="mistakes-all",
+            on_click=controls.choose_cell,
+            args=(None,),
+        )
+
+
+def _name(found: Answers, number: int) -> str:
+    if not 0 <= number < len(found.names):
+        return f"{number}"
+    shown = {"\n": "↵", " ": "␣"}.get(found.names[number], found.names[number])
+    return escape(shown)
+
+
+def _pictures(run: Run, found: Answers, places: Sequence[int]) -> None:
+    with st.container(horizontal=True, gap="small"):
+        for place in places:
+            example = int(found.example[place])
+            with st.container(width=_WIDTH, gap=None, key=f"mistake-card-{example}"):
+                _picture(run, example)
+                words = _("{truth}, not {said} · {sure}")
+                if found.truth[place] == found.said[place]:
+                    words = _("{truth}, right · {sure}")
+                _link(
+                    run,
+                    example,
+                    words.format(
+                        truth=f"**{_name(found, int(found.truth[place]))}**",
+                        said=_name(found, int(found.said[place])),
+                        sure=show.percent(float(found.confidence[place])),
+                    ),
+                )
+
+
+def _picture(run: Run, example: int) -> None:
+    picture = examples.picture_of(run, example)
+    if picture is not None:
+        name = html(_("Validation picture {n}").format(n=example + 1))
+        st.html(f'<img class="mistake" alt="{name}" src="{picture_url(picture)}">')
+
+
+def _labels(run: Run, found: Answers, places: Sequence[int]) -> None:
+    for place in places:
+        example = int(found.example[place])
+        with st.container(border=True, gap=None, key=f"mistake-card-{example}"):
+            st.markdown(escape(examples.source_of(run, found, example)))
+            is_right = found.truth[place] == found.said[place]
+            words = _("{truth}, right with {sure}")
+            if not is_right:
+                words = _("**{truth}**, not {said}, which it is sure of with {sure}")
+            said = words.format(
+                truth=_name(found, int(found.truth[place])),
+                said=_name(found, int(found.said[place])),
+                sure=show.percent(float(found.confidence[place])),
+            )
+            _link(run, example, said)
+
+
+def _texts(run: Run, found: Answers, places: Sequence[int]) -> None:
+    assert found.written is not None
+    _is_right, losses = of_examples(found)
+    for example in places:
+        shown = examples.text_of(run, found, example)
+        with st.container(border=True, gap=None, key=f"mistake-card-{example}"):
+            if shown.source:
+                st.markdown(escape(shown.source))
+            else:
+                _picture(run, example)
+            if shown.differs_at is not None:
+                st.markdown(f":orange[✗ {escape(shown.said) or '–'}]")
+            st.markdown(f":green[✓ {escape(shown.truth)}]")
+            words = _("Right, its least sure token with {sure}")
+            if shown.differs_at is not None:
+                words = _("Token {at}: {said}, not {meant} · {loss} nats a token")
+            _link(
+                run,
+                example,
+                words.format(
+                    at=(shown.differs_at or 0) + 1,
+                    said=escape(shown.said_token) or _("the end"),
+                    meant=escape(shown.meant_token) or _("the end"),
+                    loss=f"{losses[example]:.2f}",
+                    sure=show.percent(found.written[example].confidence),
+                ),
+            )
+
+
+def _surprises(run: Run, found: Answers, places: Sequence[int]) -> None:
+    for place in places:
+        one = examples.surprise_of(run, found, place)
+        with st.container(border=True, gap=None, key=f"mistake-card-{place}"):
+            token = _name(found, int(found.truth[place]))
+            st.markdown(f"{escape(one.before)} **:orange[{token}]**")
+            words = _("{loss} nats; it expected {said} with {sure}")
+            said = words.format(
+                loss=f"{float(found.loss[place]):.2f}",
+                said=_name(found, int(found.said[place])),
+                sure=show.percent(float(found.confidence[place])),
+            )
+            _to_attention(run, said, {"text": one.text})
+
+
+def _link(run: Run, example: int, label: str) -> None:
+    _to_attention(run, label, {"own": f"validation-{example + 1}"})
+
+
+def _to_attention(run: Run, label: str, query: dict[str, str]) -> None:
+    st.page_link(
+        page_table.path_of("attention"),
+        label=label,
+        query_params={"run": run.id, "example": "own", **query},
+        help=_("Look inside: every head on this example, with the last weights of the run."),
+    )

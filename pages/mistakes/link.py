@@ -1,0 +1,69 @@
+"""What the page of mistakes shows, in its address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pages.i18n import N_, _
+from pages.ui import view_link
+from pages.ui.view_link import Number, Unfit, Written, whole
+
+LAST = -1
+_MOST = 1_000_000  # the largest number of a class or token that a link may name
+Cell = tuple[int, int]
+
+
+def _cell_of(text: str) -> Cell | None:
+    """Return truth and said of "4,9"; -1 stands for all that are not told apart."""
+    numbers = [whole(part) for part in text.split(",")]
+    found = tuple(n for n in numbers if n is not None and -1 <= n <= _MOST)
+    if len(numbers) != 2 or len(found) != 2:
+        raise Unfit(_("the numbers of two classes, such as 4,9"))
+    return found[0], found[1]
+
+
+def _cell_text(cell: Cell | None) -> str:
+    return _("nothing") if cell is None else f"{cell[0]},{cell[1]}"
+
+
+STEP = Number("step", first=LAST, key="mistakes-step", low=LAST, high=100_000_000)
+"""The step of the weights; LAST for the newest."""
+SHOW = view_link.named(
+    "show",
+    {
+        "worst": N_("Worst first"),
+        "groups": N_("By group"),
+        "tokens": N_("Hardest tokens"),
+        "calibration": N_("Calibration"),
+        "scores": N_("BLEU and chrF"),
+    },
+    key="mistakes-show",
+)
+BY = view_link.named(
+    "by",
+    {
+        "class": N_("Class"),
+        "length": N_("Length"),
+        "pattern": N_("Pattern"),
+        "kind": N_("Kind of token"),
+        "frequency": N_("Frequency"),
+        "position": N_("Position"),
+    },
+    first="",
+    key="mistakes-by",
+)
+ORDER = view_link.named(
+    "order", {"loss": N_("Highest loss"), "sure": N_("Most confident")}, key="mistakes-order"
+)
+CELL = Written("cell", first=None, key="mistakes-cell", reader=_cell_of, writer=_cell_text)
+
+
+@dataclass(frozen=True, slots=True)
+class MistakesView:
+    """What the page shows. cell: the classes, truth and said, whose errors alone are listed."""
+
+    step: int = view_link.linked(STEP)
+    show: str = view_link.linked(SHOW)
+    by: str = view_link.linked(BY)
+    order: str = view_link.linked(ORDER)
+    cell: tuple[int, int] | None = view_link.linked(CELL)

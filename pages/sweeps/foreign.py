@@ -1,0 +1,143 @@
+"""An Optuna study from elsewhere: where its journal is dropped, and what it looks like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.i18n import _
+from pages.sweeps import actions, choice, leaderboard
+from pages.ui import controls, show
+from pages.ui.typed import escape
+from tfm_core.plots import sweeps as plots
+from tfm_core.sweeps import foreign, space
+from tfm_core.sweeps.foreign import Look, Tried
+from tfm_core.sweeps.plan import SweepDamaged
+from tfm_core.sweeps.store import Sweep
+
+_ROUND, _SAID = "sweeps-bring-round", "sweeps-bring-said"
+_HEIGHT = 300
+_MEGABYTES = foreign.MOST_BYTES // 2**20
+
+
+def place() -> None:
+    """Draw where a journal is dropped, folded, and say why the last one was not taken."""
+    refused = st.session_state.get(_SAID)
+    with st.expander(
+        _("Look at an Optuna study from elsewhere"),
+        icon=":material/upload_file:",
+        expanded=bool(refused),
+    ):
+        number = st.session_state.get(_ROUND, 0)
+        file = st.file_uploader(
+            _("The file of a JournalStorage: drop it here, or choose it"),
+            key=f"sweeps-bring-{number}",
+            max_upload_size=_MEGABYTES,
+            help=_(
+                "It is copied, read line by line, and shown: its leaderboard, what mattered, and "
+                "parallel coordinates. Nothing in it is run, and it is not gone on with."
+            ),
+        )
+        if refused:
+            controls.complaint(refused)
+        if file is not None:
+            _take(file)
+            st.session_state[_ROUND] = number + 1  # an empty place for the next one
+            st.rerun()
+
+
+def _take(file: Any) -> None:
+    st.session_state.pop(_SAID, None)
+    try:
+        sweep = actions.bring(file.getvalue(), file.name)
+    except (ValueError, OSError) as error:
+        why = _("{name} was not brought: {why}")
+        st.session_state[_SAID] = why.format(name=file.name, why=_(error))
+        return
+    choice.open_sweep(sweep.id)
+
+
+def part(sweep: Sweep) -> None:
+    """Draw a study from elsewhere, or what is wrong with it."""
+    try:
+        looks = _looks(str(sweep.folder), sweep.journal.stat().st_mtime_ns)
+    except (foreign.NotAStudy, SweepDamaged, OSError) as error:
+        show.problem(error)
+        if actions.may_delete(sweep):
+            choice.deletion(sweep)
+        return
+    index = 0
+    if len(looks) > 1:
+        names = [look.name for look in looks]
+        index = st.selectbox(
+            _("Study"), range(len(looks)), format_func=names.__getitem__,
+            key=f"sweeps-study-{sweep.id}",
+        ) or 0  # fmt: skip
+    _draw(looks[index])
+    if actions.may_delete(sweep):
+        choice.deletion(sweep)
+
+
+def _draw(look: Look) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.header(escape(look.name), anchor=False, width="content")
+        badge = _("from elsewhere")
+        st.markdown(f":blue-badge[:material/move_to_inbox: {badge}]", width="content")
+        words = _("{n} of {all} trials came to a figure. It can be looked at, not gone on with.")
+        st.caption(words.format(n=len(look.complete), all=len(look.trials)), width="stretch")
+    figures = plots.of_foreign(look)
+    left, right = st.columns([11, 9], gap="medium")
+    with left:
+        rest = [one for one in look.trials if one.value is None]
+        st.dataframe(
+            pd.DataFrame([_row(look, one) for one in [*look.complete, *rest]]),
+            hide_index=True,
+            height=_HEIGHT,
+            key="sweeps-foreign-board",
+        )
+        best = look.complete[0]
+        st.markdown(f"**{_('Best: trial {n}').format(n=best.number)}** · {escape(_words(best))}")
+    with right:
+        show.live_figure(
+            figures["history"], _("Each trial’s figure, and the best so far."),
+            key="sweeps-foreign-history",
+        )  # fmt: skip
+    captions = {
+        "parallel": _("A line is a trial: follow the thick ones, which did best."),
+        "importance": _(
+            "Which setting made the difference (PED-ANOVA), as far as these trials tell."
+        ),
+    }
+    there = [name for name in captions if name in figures]
+    for column, name in zip(st.columns(len(there) or 1), there, strict=False):
+        with column:
+            show.live_figure(figures[name], captions[name], key=f"sweeps-foreign-{name}")
+    if len(there) < len(captions):
+        st.caption(
+            _(
+                "What mattered is drawn from {n} trials on that came to a figure and have settings "
+                "in common which are not all alike."
+            ).format(n=plots.ENOUGH)
+        )
+
+
+def _row(look: Look, one: Tried) -> dict[str, object]:
+    figure = "–" if one.value is None else f"{one.value:.4g}"
+    return {
+        _("Trial"): one.number,
+        _(look.looks_for.label): figure,
+        **{name: _(space.shown(value)) for name, value in one.values.items()},
+        _("State"): _(leaderboard.STATES[one.state]),
+    }
+
+
+def _words(one: Tried) -> str:
+    return ", ".join(f"{name} {_(space.shown(value))}" for name, value in one.values.items())
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _looks(folder: str, when: int) -> list[Look]:
+    return foreign.looks(Path(folder))

@@ -1,0 +1,72 @@
+"""What a run is called and filed under: its name, group, tags and note, in one dialog."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import controls, run_actions, runs_access, state
+from tfm_core.runs.labels import MAX_GROUP, MAX_NAME, MAX_NOTE, MAX_TAG, MAX_TAGS
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunNotFound
+
+_OF, _REFUSED = "labels-of", "labels-refused"
+
+
+def ask(run_id: str) -> None:
+    """Open the dialog on a run, from the next run of the page on, until it is left."""
+    st.session_state[_OF] = run_id
+    state.close_menus()
+
+
+def dialog() -> None:
+    """Draw the dialog where it was asked for; once in a page, outside of what ticks."""
+    run_id = st.session_state.get(_OF)
+    if run_id is None:
+        return
+    try:
+        run = runs_access.store().get(run_id)
+    except RunNotFound:
+        _leave()
+        return
+    if run.problem is None:
+        opened = st.dialog(_("Name and labels"), icon=":material/sell:", on_dismiss=_leave)
+        opened(_body)(run)
+
+
+def _leave() -> None:
+    st.session_state.pop(_OF, None)
+    st.session_state.pop(_REFUSED, None)
+
+
+def _body(run: Run) -> None:
+    labels = run.labels
+    name = st.text_input(_("Name"), value=run.meta.name, max_chars=MAX_NAME, key=f"name-{run.id}")
+    group = st.text_input(
+        _("Group"), value=labels.group or "", max_chars=MAX_GROUP, key=f"group-{run.id}"
+    )
+    tags = st.text_input(
+        _("Tags"),
+        value=", ".join(labels.tags),
+        max_chars=MAX_TAGS * (MAX_TAG + 2),
+        key=f"tags-{run.id}",
+        placeholder=_("baseline, to repeat"),
+        help=_("A few words each, parted by commas."),
+    )
+    note = st.text_area(
+        _("Note"), value=labels.note, max_chars=MAX_NOTE, key=f"note-{run.id}", height=110
+    )
+    if st.button(
+        _("Keep"), key=f"label-{run.id}", type="primary", icon=":material/check:", width="stretch"
+    ):
+        st.session_state.pop(_REFUSED, None)
+        try:
+            run_actions.name_and_label(run.id, name=name, group=group, tags=tags, note=note)
+        except (ValueError, OSError) as error:
+            st.session_state[_REFUSED] = _(error)
+        else:
+            _leave()
+            st.rerun()
+    refused = st.session_state.get(_REFUSED)
+    if refused:
+        controls.complaint(refused)

@@ -1,0 +1,56 @@
+"""One whole sweep in the browser: begun, watched, stopped, gone on with, and given more trials."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.server import AppServer
+from tests.browser.tab import Tab
+
+pytestmark = pytest.mark.browser
+
+
+def number(tab: Tab, label: str, value: int, within: Locator | None = None) -> None:
+    field = (within or tab.main).get_by_role("spinbutton", name=label, exact=True)
+    field.fill(str(value))
+    field.press("Enter")
+    tab.settle()
+
+
+def test_a_sweep_is_begun_stopped_gone_on_with_and_given_more_trials(
+    open_tab: OpenTab, server: AppServer
+) -> None:
+    tab = open_tab("sweeps")
+    tab.main.get_by_role("radio", name="Random").click()
+    tab.settle()
+    number(tab, "Steps of each run", 200)
+    number(tab, "Runs at most", 3)
+    start = tab.main.get_by_role("button", name="Start the sweep")
+    expect(start).to_be_enabled()
+    start.click()
+    head = tab.main.get_by_text(re.compile(r"\d of at most \d runs"))
+    badge = tab.main.locator(".stMarkdownBadge")
+    expect(badge).to_contain_text("going on")
+    expect(head).to_have_text("1 of at most 3 runs")
+    expect(tab.main.get_by_test_id("stDataFrame")).to_be_visible()
+    tab.main.get_by_role("button", name="Stop the sweep").click()
+    expect(badge).to_contain_text("stopped")
+    go_on = tab.main.get_by_role("button", name="Go on")
+    expect(go_on).to_be_visible()
+    tab.reload()
+    go_on.click()
+    expect(badge).to_contain_text("finished")
+    expect(head).to_have_text("3 of at most 3 runs")
+    expect(tab.main.get_by_text(re.compile(r"Best: trial \d"))).to_be_visible()
+    expect(tab.main.get_by_text("A line is a trial")).to_be_visible()
+    tab.main.get_by_text("Change what it tries, or let it try more").click()
+    change = tab.main.get_by_test_id("stExpander")
+    number(tab, "Runs at most", 4, change)
+    change.get_by_role("button", name="Apply to the sweep").click()
+    expect(head).to_have_text("4 of at most 4 runs")
+    expect(badge).to_contain_text("finished")
+    runs = server.store.list()
+    mine = [run for run in runs if not run.meta.recorded]
+    assert [run.status.state for run in mine] == ["finished"] * 4

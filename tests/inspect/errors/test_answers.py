@@ -1,0 +1,134 @@
+"""Answers over the validation set are those that were measured while the run trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.inspect.constructed import constructed_run, text_experiment
+from tfm_core.data.vocabulary import BOS
+from tfm_core.inspect.attention.trained import data_of, model_of
+from tfm_core.inspect.errors import examples
+from tfm_core.inspect.errors.answers import Answers, answers, steps_of, weights_mark
+from tfm_core.inspect.errors.groups import groupings, of_examples
+from tfm_core.inspect.errors.worst import worst_texts
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RECORDED, RunStore
+
+KINDS = ["digits", "korean", "sentiment", "masked-words", "grammar", "captions"]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def asked(request: pytest.FixtureRequest) -> tuple[Run, Answers]:
+    run = Run(RECORDED / f"recorded-{request.param}", recorded=True)
+    return run, answers(run, steps_of(run)[-1])
+
+
+def test_the_mean_loss_and_the_share_right_are_those_of_the_training(
+    asked: tuple[Run, Answers],
+) -> None:
+    run, found = asked
+    measured = run.curves().validation
+    assert found.n_examples == found.n_all
+    assert found.loss.mean() == pytest.approx(measured.last("loss"), rel=0.01, abs=1e-5)
+    share = found.n_right / len(found.truth)
+    assert share == pytest.approx(measured.last("accuracy"), abs=0.003)
+
+
+def test_every_grouping_holds_answers_and_whole_texts_once(asked: tuple[Run, Answers]) -> None:
+    run, found = asked
+    for name, way in groupings(found, run.experiment).items():
+        n = sum(group.n for group in way.groups(found, run.experiment))
+        whole = len(found.items) if way.is_of_texts else len(found.truth)
+        assert n == whole or name == "pattern"
+        assert all(0 <= group.n_right <= group.n for group in way.groups(found, run.experiment))
+
+
+def test_only_the_validation_set_is_read(asked: tuple[Run, Answers]) -> None:
+    run, found = asked
+    data = data_of(run.experiment)
+    assert len(found.items) == len(data.validation)
+    if found.unit == "picture":
+        assert found.truth.tolist() == data.validation.labels.tolist()
+
+
+def test_tokens_are_asked_after_the_true_beginning() -> None:
+    """The third token of the third text, asked alone, behind the two that are true."""
+    run = Run(RECORDED / "recorded-korean", recorded=True)
+    found = answers(run, 78, limit=17)
+    model, data = answers_model(run, 78), data_of(run.experiment).validation
+    for example, position in ((2, 2), (11, 4)):
+        tgt = data.tgt[example]
+        assert tgt[0] == BOS
+        with torch.inference_mode():
+            logits = model(data.src[example, None], tgt[None, : position + 1])[0, -1]
+        (place,) = np.flatnonzero((found.example == example) & (found.position == position))
+        assert found.truth[place] == tgt[position + 1]
+        assert found.said[place] == logits.argmax()
+        assert found.confidence[place] == pytest.approx(float(logits.softmax(-1).max()), abs=1e-5)
+        wanted = -float(logits.log_softmax(-1)[tgt[position + 1]])
+        assert found.loss[place] == pytest.approx(wanted, abs=1e-4)
+
+
+def answers_model(run: Run, step: int) -> torch.nn.Module:
+    from tfm_core.inspect.readings import model_at
+
+    return model_at(run, step)
+
+
+def test_earlier_weights_err_more_and_their_errors_are_shown() -> None:
+    run = Run(RECORDED / "recorded-korean", recorded=True)
+    steps = steps_of(run)
+    assert steps[0] == 0
+    assert steps[-1] == model_of(run)[1]
+    early, late = (answers(run, step, limit=37) for step in (steps[-3], steps[-1]))
+    assert early.n_right < late.n_right
+    assert (early.n_examples, early.n_all) == (37, 500)
+    is_right, _loss = of_examples(early)
+    worst = worst_texts(early, "loss").tolist()
+    assert sorted(worst) == np.flatnonzero(~is_right).tolist()
+    shown = examples.text_of(run, early, worst[0])
+    assert shown.said != shown.truth
+    assert shown.said_token != shown.meant_token
+    assert weights_mark(run, steps[-3]) != weights_mark(run, steps[-1])
+
+
+def test_how_far_it_is_is_reported_and_ends_at_all() -> None:
+    run = Run(RECORDED / "recorded-digits", recorded=True)
+    heard: list[float] = []
+    answers(run, steps_of(run)[1], heard.append, limit=270)
+    assert heard == sorted(heard)
+    assert heard[-1] == 1
+    assert len(heard) > 1
+
+
+def test_a_surprise_is_read_again_up_to_its_token() -> None:
+    run = Run(RECORDED / "recorded-grammar", recorded=True)
+    found = answers(run, steps_of(run)[-1], limit=31)
+    assert found.is_language
+    (place,) = np.flatnonzero((found.example == 5) & (found.position == 2))
+    shown = examples.surprise_of(run, found, int(place))
+    words = found.items[5]["tgt"]
+    assert shown.token == words[2]
+    assert shown.text.split() == list(words[:3])
+    assert shown.before.split() == list(words[:2])
+
+
+def test_pictures_are_those_of_the_validation_set() -> None:
+    for name in ("digits", "captions"):
+        picture = examples.picture_of(Run(RECORDED / f"recorded-{name}", recorded=True), 7)
+        assert picture is not None
+        assert picture.dtype == np.uint8
+        assert picture.ndim == 3
+    assert examples.picture_of(Run(RECORDED / "recorded-korean", recorded=True), 7) is None
+
+
+def test_a_run_without_weights_says_so(tmp_path: Path) -> None:
+    run = constructed_run(RunStore(tmp_path, recorded=None), text_experiment())
+    with pytest.raises(ValueError, match="no checkpoint"):
+        steps_of(run)
+    with pytest.raises(ValueError, match="No weights of step 2"):
+        weights_mark(run, 2)

@@ -1,0 +1,204 @@
+"""What is counted of answers is what counting by hand gives."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from tests.inspect.constructed import text_experiment, vit_experiment
+from tests.inspect.errors.made import made
+from tfm_core.inspect.errors.calibration import calibration
+from tfm_core.inspect.errors.confusion import OTHERS, confusion, in_cell
+from tfm_core.inspect.errors.groups import GROUPINGS, bands, groupings
+from tfm_core.inspect.errors.patterns import _PATTERNS, patterns_of
+from tfm_core.inspect.errors.token_classes import token_class
+from tfm_core.inspect.errors.worst import hard_tokens, least_sure, worst_answers
+from tfm_core.inspect.practice.intervals import wilson
+from tfm_core.plots import errors as plots
+
+TRUTH = [0, 0, 1, 1, 1, 2, 2, 2, 2, 0, 1]
+SAID = [0, 2, 1, 0, 0, 2, 2, 1, 2, 0, 2]
+
+
+def test_the_matrix_is_the_count_of_a_hand() -> None:
+    counted = confusion(made(TRUTH, SAID, 3))
+    assert counted.counts.tolist() == [[2, 0, 1], [2, 1, 1], [0, 1, 3]]
+    assert counted.n_wrong.tolist() == [[0, 0, 1], [2, 0, 1], [0, 1, 0]]
+    assert counted.names == ("class 0", "class 1", "class 2")
+    assert counted.cell(1, 0) == (1, 0)
+
+
+def test_a_class_that_never_occurs_has_its_row_where_classes_are_few() -> None:
+    counted = confusion(made([0, 0], [0, 1], 3))
+    assert counted.counts.tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("seed", [3, 5])
+def test_many_classes_are_told_apart_by_their_errors_and_no_answer_is_lost(seed: int) -> None:
+    chance = random.Random(seed)
+    truth = [chance.randrange(29) for _ in range(701)]
+    said = [n if chance.random() < 0.6 else chance.randrange(29) for n in truth]
+    answers = made(truth, said, 29)
+    counted = confusion(answers, most=7)
+    assert counted.numbers[-1] == OTHERS
+    assert len(counted.numbers) == 7
+    assert counted.counts.sum() == 701
+    pairs = list(zip(truth, said, strict=True))
+    for row, a in enumerate(counted.numbers):
+        for column, b in enumerate(counted.numbers):
+            named = counted.numbers[:-1]
+            cell = [
+                (t, s)
+                for t, s in pairs
+                if (t == a if a != OTHERS else t not in named)
+                and (s == b if b != OTHERS else s not in named)
+            ]
+            assert counted.counts[row, column] == len(cell)
+            assert counted.n_wrong[row, column] == sum(t != s for t, s in cell)
+            assert len(in_cell(answers, counted, (a, b))) == len(cell)
+    errors = {n: sum((t == n) + (s == n) for t, s in pairs if t != s) for n in range(29)}
+    left = max(errors[n] for n in range(29) if n not in counted.numbers)
+    assert min(errors[n] for n in counted.numbers[:-1]) >= left
+    assert len(in_cell(answers, counted, (400, 3))) == 0
+
+
+@pytest.mark.parametrize("n_bins", [10, 7])
+def test_the_calibration_error_is_the_sum_over_every_answer_of_its_bin(n_bins: int) -> None:
+    rng = np.random.default_rng(11)
+    confidence = rng.random(613).astype(np.float32)
+    confidence[:2] = 1.0, 0.0
+    is_right = rng.random(613) < confidence**2
+    total, bins = 0.0, {}
+    for share, right in zip(confidence.tolist(), is_right.tolist(), strict=True):
+        place = next(k for k in range(n_bins) if share <= (k + 1) / n_bins)
+        bins.setdefault(place, []).append((share, right))
+    for members in bins.values():
+        shares, rights = zip(*members, strict=True)
+        total += len(members) / 613 * abs(sum(rights) / len(rights) - sum(shares) / len(shares))
+    found = calibration(confidence, is_right, n_bins)
+    assert found.error == pytest.approx(total, abs=1e-9)
+    assert [one.n for one in found.bins] == [len(bins[place]) for place in sorted(bins)]
+    assert found.accuracy == pytest.approx(is_right.mean())
+    assert found.confidence == pytest.approx(confidence.mean(dtype=float))
+    for one in found.bins:
+        assert one.interval == wilson(one.n_right, one.n)
+    assert plots.reliability(found).data[0].text == tuple(f"{one.n:,}" for one in found.bins)
+
+
+def test_one_who_is_always_sure_and_half_right_is_off_by_half() -> None:
+    found = calibration(np.ones(8, np.float32), np.arange(8) % 2 == 0)
+    assert found.error == pytest.approx(0.5)
+    assert [(one.n, one.n_right, one.high) for one in found.bins] == [(8, 4, 1.0)]
+
+
+def test_groups_of_classes_have_their_counts_and_intervals() -> None:
+    answers, experiment = made(TRUTH, SAID, 3), vit_experiment()
+    assert list(groupings(answers, experiment)) == ["class"]
+    groups = GROUPINGS["class"].groups(answers, experiment)
+    assert [(one.label, one.n, one.n_right) for one in groups] == [
+        ("class 0", 3, 2),
+        ("class 1", 4, 1),
+        ("class 2", 4, 3),
+    ]
+    assert groups[1].interval == wilson(1, 4)
+    assert groups[0].loss == pytest.approx(answers.loss[[0, 1, 9]].mean())
+    drawn = plots.accuracies(groups, "class").data[0]
+    assert list(drawn.x) == pytest.approx([2 / 3, 1 / 4, 3 / 4])
+
+
+def test_bands_hold_every_value_once() -> None:
+    values = np.random.default_rng(2).integers(1, 60, 997)
+    found = bands(values)
+    assert len(found) <= 10
+    assert [sum(low <= v <= high for low, high in found) for v in np.unique(values)] == [1] * 59
+    assert bands(np.array([3, 3, 5])) == [(3, 3), (5, 5)]
+
+
+def test_the_worst_come_first_by_loss_and_by_confidence() -> None:
+    answers = made(TRUTH, SAID, 3)
+    wrong = [1, 3, 4, 7, 10]
+    assert worst_answers(answers, "loss").tolist() == wrong  # losses fall
+    assert worst_answers(answers, "sure").tolist() == wrong[::-1]  # confidences rise
+    chosen = in_cell(answers, confusion(answers), (1, 0))
+    assert worst_answers(answers, "sure", chosen).tolist() == [4, 3]
+    right = in_cell(answers, confusion(answers), (2, 2))
+    assert worst_answers(answers, "loss", right).tolist() == [5, 6, 8]
+    assert least_sure(made([0, 1], [0, 1], 2), 5).tolist() == [0, 1]
+    assert worst_answers(made([0, 1], [0, 1], 2), "loss").tolist() == []
+
+
+def test_hard_tokens_cost_what_their_losses_add_up_to() -> None:
+    answers = made(TRUTH, SAID, 3, unit="token")
+    first = hard_tokens(answers)
+    assert [one.number for one in first] == [0, 1, 2]
+    by_hand = {n: answers.loss[np.array(TRUTH) == n] for n in range(3)}
+    for one in first:
+        assert one.loss == pytest.approx(by_hand[one.number].mean())
+        assert one.n == len(by_hand[one.number])
+    assert sum(one.share for one in first) == pytest.approx(1)
+    assert {one.number: one.instead for one in first} == {0: 2, 1: 0, 2: 1}
+
+
+@pytest.mark.parametrize(
+    ("task", "src", "wanted"),
+    [
+        ("english-korean", "the dog sleeps", {"subject, verb"}),
+        (
+            "english-korean",
+            "a kind teacher and a dog see the cat today",
+            {"subject, verb, object", "two nouns joined by “and”", "an adjective", "a time"},
+        ),
+        ("english-korean", "the child comes to the park", {"subject, verb, place"}),
+        ("english-korean", "the dog sleeps and the cat plays", {"two clauses"}),
+        ("english-korean", "no sentence of it", set()),
+        ("sentiment", "not good but bad", {"several clauses", "“not”", "“but”"}),
+        ("addition", "1 2 + 3 4", {"no carry"}),
+        ("addition", "9 9 + 1", {"2 carries"}),
+        ("addition", "5 + 7", {"one carry"}),
+        ("reverse", "a b a", {"a token twice"}),
+        ("span-corruption", "the <extra_id_0> sleeps", {"one span hidden"}),
+    ],
+)
+def test_the_patterns_of_an_example(task: str, src: str, wanted: set[str]) -> None:
+    experiment = text_experiment()
+    size = {"english-korean": 2, "sentiment": 2, "addition": 2, "span-corruption": 30, "reverse": 5}
+    parts = experiment.model_dump() | {"task": {"kind": "text", "name": task}}
+    if task in size:
+        parts["task"]["size"] = size[task]
+    found = patterns_of(_experiment(parts), {"src": src.split(" "), "tgt": []})
+    assert set(found) == wanted
+
+
+def _experiment(parts: dict) -> object:
+    from tfm_core.config import Experiment
+
+    if parts["task"]["name"] == "sentiment":
+        model = {"family": "encoder-only", "d_model": 12, "n_heads": 3, "n_layers": 2}
+        parts = parts | {"model": model}
+    return Experiment.parse(parts)
+
+
+def test_patterns_are_those_of_tasks_that_there_are() -> None:
+    from tfm_core.config.task import TASK_FACTS
+
+    assert set(_PATTERNS) <= set(TASK_FACTS)
+
+
+def test_tokens_are_of_the_kind_that_they_look_like() -> None:
+    korean = _experiment(
+        text_experiment().model_dump()
+        | {"task": {"kind": "text", "name": "english-korean", "size": 1}}
+    )
+    found = {token: token_class(token, korean) for token in ("개", "는", "본", "<eos>", "큰")}
+    assert list(found.values()) == ["noun", "particle or ending", "verb", "the end", "adjective"]
+    numbers = text_experiment()
+    looks = {"7": "digit", "42": "number", ",": "sign", " ": "space", "\n": "line break"}
+    looks |= {
+        "A": "capital letter",
+        "z": "letter",
+        "Alice": "word with a capital",
+        "rabbit": "word",
+    }
+    assert {token: token_class(token, numbers) for token in looks} == looks

@@ -1,0 +1,128 @@
+"""The experiments themselves: one thing differs, expectations, what is found and concluded."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.pages.made_runs import made_run
+from tfm_core.facts.architectures import of_experiment
+from tfm_core.inspect.compare.differences import differences
+from tfm_core.inspect.experiments import DEMONSTRATIONS
+from tfm_core.inspect.experiments.conclusion import conclude
+from tfm_core.inspect.experiments.demonstration import THEMES, by_theme
+from tfm_core.inspect.experiments.found import Shelf, missing
+from tfm_core.inspect.experiments.result import Result, read
+from tfm_core.inspect.walk.subject import walk_index
+from tfm_core.runs.store import RECORDED, RunStore
+from tfm_core.sentences import StudentError
+
+ALL = pytest.mark.parametrize("one", DEMONSTRATIONS.values(), ids=lambda one: one.name)
+ONE_THING = {"coupled-decay": {"training.optimizer", "training.beta2"}}
+
+
+@ALL
+def test_exactly_one_thing_differs_and_the_seed_does_not(one):
+    made = [one.experiment(arm) for arm in one.arms]
+    assert len({json.dumps(each.model_dump(), sort_keys=True) for each in made}) == len(made) > 1
+    assert len({each.seed for each in made}) == 1
+    rows = {row.field for row in differences(made)}
+    assert len(rows - ONE_THING.get(one.name, set()) or {1}) == 1
+
+
+@ALL
+def test_the_walk_has_the_step_that_an_experiment_names(one):
+    for arm in one.arms:
+        experiment = one.experiment(arm)
+        shape = of_experiment(experiment, "").shape
+        names = {entry.name for entry in walk_index(experiment.model, shape)}
+        assert one.step in names | {""}
+
+
+def test_every_theme_has_experiments_and_an_unknown_name_says_which_there_are():
+    known = by_theme(DEMONSTRATIONS)
+    assert list(known) == list(THEMES)
+    assert all(known.values())
+    assert sum(map(len, known.values())) == len(DEMONSTRATIONS)
+    with pytest.raises(StudentError, match=r"no experiment “perpetuum”; there are .*heads"):
+        DEMONSTRATIONS["perpetuum"]
+
+
+def test_the_recorded_pair_shows_what_a_missing_mask_does(tmp_path):
+    one = next(iter(DEMONSTRATIONS.values()))  # it is opened first
+    found = Shelf(RunStore(tmp_path, recorded=RECORDED).list()).of(one)
+    assert [run.id for run in found.runs] == ["recorded-causal-mask", "recorded-no-mask"]
+    assert found.is_whole
+    right, wrong = (read(run, run.id, writes_freely=True) for run in found.runs)
+    assert min(right.wholes, right.written.share, wrong.wholes) > 0.95
+    assert wrong.written.share < 0.1
+
+
+def test_recorded_runs_make_one_experiment_alive(tmp_path):
+    heads = DEMONSTRATIONS["heads"]
+    found = Shelf(RunStore(tmp_path, recorded=RECORDED).list()).of(heads)
+    assert {name: [run.id for run in runs.values()] for name, runs in found.by_arm.items()} == {
+        "eight": [],
+        "four": ["recorded-many-heads"],
+        "one": ["recorded-one-head"],
+    }
+    assert list(missing(heads, found)) == ["eight"]
+    results = {
+        arm.name: {seed: read(run, arm.label) for seed, run in found.by_arm[arm.name].items()}
+        for arm in heads.arms
+    }
+    conclusion = conclude(heads, results)
+    assert conclusion.is_expected
+    (finding,) = conclusion.findings
+    assert "“1 head” has 99.5% of unseen sequences wholly right, “4 heads” 100.0%" in (
+        finding.sentence
+    )
+
+
+def test_runs_are_found_by_their_settings_and_stopped_ones_are_trained_again(tmp_path):
+    store, one = RunStore(tmp_path, recorded=None), DEMONSTRATIONS["no-positions"]
+    first, second = (one.experiment(arm).replace(seed=3) for arm in one.arms)
+    run = made_run(store, experiment=first)
+    made_run(store, experiment=second, state="stopped")
+    found = Shelf(store.list()).of(one)
+    assert found.seed == 3
+    assert not found.is_whole
+    assert {name: kept.id for name, kept in found.of_seed(3).items()} == {"positions": run.id}
+    assert missing(one, found) == {"none": second}
+    made_run(store, experiment=second)
+    made_run(store, experiment=second, state="stopped")  # the newer one does not hide the other
+    found = Shelf(store.list()).of(one)
+    assert found.is_whole
+    assert not missing(one, found)
+
+
+def shares(label: str, *values: float) -> dict[int, Result]:
+    return {
+        seed: Result(label, accuracy=value, wholes=value, n_unseen=500)
+        for seed, value in enumerate(values)
+    }
+
+
+def test_a_conclusion_says_whether_it_was_expected_and_what_other_seeds_say():
+    one = DEMONSTRATIONS["no-positions"]
+    worse = conclude(one, {"positions": shares("a", 0.99), "none": shares("b", 0.02)})
+    assert worse.is_expected
+    assert worse.seeds == ()
+    assert worse.verdict == "This is what was expected."
+    same = conclude(one, {"positions": shares("a", 0.99), "none": shares("b", 0.99)})
+    assert same.is_expected is False
+    assert same.findings[0].kind == "same"
+    assert "five seeds" in same.verdict
+    seeds = conclude(
+        one,
+        {"positions": shares("a", 0.99, 0.98, 0.97), "none": shares("b", 0.02, 0.03, 0.05)},
+    )
+    assert "stands out from the spread of seeds" in seeds.seeds[0]
+    assert conclude(one, {"positions": shares("a", 0.99)}).verdict is None
+
+
+def test_seeds_that_have_no_partner_say_nothing():
+    one = DEMONSTRATIONS["no-positions"]
+    lone = {7: Result("b", accuracy=0.5, wholes=0.5, n_unseen=500)}
+    assert conclude(one, {"positions": shares("a", 0.99), "none": lone}).findings == ()

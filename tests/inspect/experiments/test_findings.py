@@ -1,0 +1,145 @@
+"""What an experiment showed, said of constructed runs, in both directions."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+from tfm_core.inspect.experiments import findings
+from tfm_core.inspect.experiments.result import Result, Written
+
+FAST = ((0, 0.05), (50, 0.5), (100, 0.95), (150, 0.99), (200, 0.995))
+SLOW = ((0, 0.05), (50, 0.2), (100, 0.4), (150, 0.6), (200, 0.994))
+
+
+def result(label: str = "usual", wholes: float | None = 0.97, **values: object) -> Result:
+    made = Result(label, accuracy=0.995, wholes=wholes, n_unseen=1000, validations=FAST)
+    return dataclasses.replace(made, **values)
+
+
+def test_fewer_right_answers_are_worse_and_the_other_way_round_better():
+    right, wrong = result(), result("broken", 0.13, accuracy=0.6)
+    found = findings.usual(right, wrong)
+    assert found.kind == "worse"
+    assert "“broken” has 13.0% of unseen sequences wholly right, “usual” 97.0%" in found.sentence
+    assert "84.0 points less." in found.sentence
+    found = findings.usual(wrong, right)
+    assert found.kind == "better"
+    assert "84.0 points more." in found.sentence
+
+
+def test_a_difference_that_so_few_examples_cannot_tell_is_none():
+    few = {"n_unseen": 50}
+    found = findings.usual(result(**few), result("broken", 0.93, **few))
+    assert found.kind == "same"
+    assert found.sentence.startswith("No difference in this run")
+
+
+def test_a_difference_below_a_point_is_none_however_many_examples_tell_it():
+    found = findings.usual(result(wholes=1.0), result("broken", 0.995, n_unseen=10**6))
+    assert found.kind == "same"
+
+
+def test_of_two_that_end_alike_the_later_one_is_slower_and_the_sooner_one_faster():
+    found = findings.usual(result(), result("broken", 0.968, validations=SLOW))
+    assert found.kind == "slower"
+    assert "at step 200, “usual” at step 100." in found.sentence
+    found = findings.usual(result(validations=SLOW), result("better"))
+    assert found.kind == "faster"
+    assert "at step 100 already, “usual” at step 200." in found.sentence
+
+
+def test_a_lag_of_one_validation_is_no_slower():
+    late = ((0, 0.05), (50, 0.5), (100, 0.8), (150, 0.95), (200, 0.995))
+    assert findings.usual(result(), result("broken", validations=late)).kind == "same"
+
+
+def test_a_run_without_an_end_diverged_whichever_side_it_is_on():
+    gone = result("broken", None, accuracy=None, diverged="Its loss became no number at step 7.")
+    found = findings.usual(result(), gone)
+    assert found.kind == "diverged"
+    assert "step 7" in found.sentence
+    assert "“usual” ends with 97.0% right" in found.sentence
+    assert findings.usual(gone, result()).kind == "saved"
+    assert findings.usual(gone, gone).kind == "same"
+
+
+def test_who_is_right_only_with_the_truth_before_it_is_fooled():
+    honest = result(written=Written(0.965, 200))
+    cheat = result("no mask", 0.989, written=Written(0.015, 200))
+    found = findings.fooled(honest, cheat)
+    assert found.kind == "fooled"
+    assert "98.9% of unseen sequences right" in found.sentence
+    assert "**1.5%** of 200 right; “usual” 96.5%" in found.sentence
+    assert "looks perfect" in found.sentence
+
+
+def test_who_writes_as_well_as_it_answers_is_not_fooled():
+    honest, other = (result(name, written=Written(0.965, 200)) for name in ("usual", "no mask"))
+    found = findings.fooled(honest, other)
+    assert found.kind == "same"
+    assert "as often right (96.5% of 200)" in found.sentence
+
+
+def test_a_cheat_that_is_not_perfect_either_is_not_said_to_look_so():
+    found = findings.fooled(
+        result(written=Written(0.965, 200)), result("no mask", 0.6, written=Written(0.0, 200))
+    )
+    assert found.kind == "fooled"
+    assert "looks perfect" not in found.sentence
+
+
+def test_smoothing_is_held_to_be_less_sure_only_where_it_is():
+    sure = result(confidence=0.998, loss=0.004)
+    found = findings.smoothed(sure, result("smooth", confidence=0.9, loss=0.11))
+    assert found.kind == "unsure"
+    assert "90.0% on average, against 99.8%" in found.sentence
+    assert "0.110 against 0.004" in found.sentence
+    found = findings.smoothed(sure, result("smooth", confidence=0.995, loss=0.002))
+    assert found.kind == "same"
+    assert "as sure" in found.sentence
+    worse = findings.smoothed(sure, result("smooth", 0.2, confidence=0.5))
+    assert worse.kind == "worse"
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [(0.8, "already puts 80%"), (0.1, "nearly alike"), (0.31, "equally sharply")],
+)
+def test_another_scale_is_seen_in_how_sharply_attention_begins(second, words):
+    found = findings.sharpened(result(sharpness=0.3), result("other", sharpness=second))
+    assert words in found.sentence
+    assert found.kind == "same"
+
+
+def test_gradients_far_larger_are_rougher_and_a_little_larger_ones_are_not():
+    calm = result(largest_gradient=5.9)
+    found = findings.roughened(calm, result("no norm", largest_gradient=48.4))
+    assert found.kind == "rougher"
+    assert "48.4, 8 times that of “usual”, 5.9" in found.sentence
+    found = findings.roughened(calm, result("no norm", largest_gradient=7.0))
+    assert found.kind == "same"
+    assert "no rougher" in found.sentence
+    found = findings.roughened(calm, result("no norm", 0.1, largest_gradient=48.4))
+    assert found.kind == "worse"
+
+
+def test_a_loss_of_probabilities_is_held_against_the_lowest_it_can_have():
+    broken = result("broken", 0.1, guessing=4.2485, training_loss=3.49)
+    found = findings.twice_squashed(result(), broken)
+    assert found.kind == "worse"
+    assert "ends at 3.49" in found.sentence
+    assert "would have 3.27" in found.sentence
+    certain = torch.eye(70)  # probabilities, given to a loss that takes logits
+    assert findings.lowest_of_probabilities(70) == pytest.approx(
+        float(torch.nn.functional.cross_entropy(certain, torch.arange(70))), abs=1e-5
+    )
+
+
+def test_a_picture_task_without_sequences_is_told_by_its_accuracy():
+    right, wrong = (result(name, None, accuracy=a) for name, a in (("a", 0.97), ("b", 0.5)))
+    found = findings.usual(right, wrong)
+    assert found.kind == "worse"
+    assert "“b” has 50.0% right, “a” 97.0%" in found.sentence

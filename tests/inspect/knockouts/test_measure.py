@@ -1,0 +1,142 @@
+"""What is lost, measured as the training measures, on recorded runs and on a small one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.inspect.attention.test_own_example import trained
+from tests.inspect.constructed import constructed_run, small, text_experiment
+from tfm_core.inspect.attention.trained import data_of, model_of
+from tfm_core.inspect.knockouts import measure
+from tfm_core.inspect.knockouts.example import example_without
+from tfm_core.inspect.knockouts.measure import Importance, Pruning, Score, measured
+from tfm_core.inspect.knockouts.parts import Part, first_to_go, heads_of
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RECORDED, RunStore
+from tfm_core.variants.tasks import TASK_KINDS
+
+ONE_HEAD = Part("head", "decoder", 0, "cross", 0)
+
+
+def recorded(name: str) -> Run:
+    return Run(RECORDED / f"recorded-{name}")
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    run, _trainer = trained(tmp_path_factory.mktemp("runs"), small(text_experiment()), steps=2)
+    return run
+
+
+def test_with_everything_on_it_is_what_the_training_measures() -> None:
+    run = recorded("one-head")
+    kind = TASK_KINDS[run.experiment.task.kind]
+    objective = kind.part("objective")(data_of(run.experiment), run.experiment.task)
+    loss, accuracy, exact = objective.measure(model_of(run)[0], "validation")
+    found = measured(run, (), "zero", 10**9)
+    assert found.n == measure.n_validation(run)
+    assert (found.loss, found.accuracy, found.exact) == pytest.approx((loss, accuracy, exact))
+
+
+@pytest.mark.parametrize("how", ["zero", "mean"])
+def test_the_only_head_that_aligns_is_the_whole_task(how: Any) -> None:
+    run = recorded("one-head")
+    whole, without = (measured(run, off, how, 200) for off in ((), (ONE_HEAD,)))
+    assert whole.accuracy > 0.99
+    assert without.accuracy < 0.7
+    assert without.exact is not None
+    assert without.exact < 0.1
+    before, after = (example_without(run, 0, off, how, 200) for off in ((), (ONE_HEAD,)))
+    assert before.answer == tuple(before.item["tgt"])
+    assert after.answer != before.answer
+
+
+@pytest.mark.parametrize("name", ["digits", "grammar", "captions", "additive", "masked-words"])
+def test_every_family_loses_by_its_first_part_and_answers_without_it(name: str) -> None:
+    run = recorded(name)
+    off = (first_to_go(run.experiment),)
+    for how in ("zero", "mean"):
+        assert measured(run, off, how, 20).loss > measured(run, (), how, 20).loss
+        found = example_without(run, 0, off, how, 20)
+        assert found.answer is not None or found.probabilities is not None
+        assert found.attention
+
+
+def test_a_measurement_leaves_the_shared_model_alone(few: Run) -> None:
+    model, _step = model_of(few)
+    weights = {name: weight.clone() for name, weight in model.state_dict().items()}
+    measured(few, heads_of(few.experiment), "mean", 5)
+    assert not any(module._forward_pre_hooks for module in model.modules())
+    assert all(weight.equal(weights[name]) for name, weight in model.state_dict().items())
+
+
+def test_importance_is_the_rise_of_the_loss_and_pruning_begins_with_the_least(few: Run) -> None:
+    found = list(measure.importances(few, "zero", 5))
+    assert [each.part for each in found] == list(heads_of(few.experiment))
+    whole = measured(few, (), "zero", 5)
+    for each in found:
+        assert each.rise == each.score.loss - whole.loss
+        assert each.score == measured(few, (each.part,), "zero", 5)
+    order = measure.least_first(found)
+    *counts, curves = measure.pruned(few, order, "zero", 5, n_orders=2)
+    assert counts == list(range(1, measure.n_measurements(len(order), 2) + 1))
+    assert isinstance(curves, Pruning)
+    assert curves.ordered[0] == whole
+    assert curves.ordered[1] == min(found, key=lambda each: each.rise).score
+    everything_off = measured(few, order, "zero", 5)
+    assert {curve[-1] for curve in (curves.ordered, *curves.by_chance)} == {everything_off}
+    assert curves.removed[-1] == len(order) == len(heads_of(few.experiment))
+
+
+def test_by_its_gradient_too_the_head_that_is_read_matters_and_no_other(few: Run) -> None:
+    slopes = measure.gradient_importances(recorded("many-heads"), 50)
+    assert set(slopes) == set(heads_of(recorded("many-heads").experiment))
+    assert all(value > 0 for value in slopes.values())
+    found = list(measure.importances(recorded("many-heads"), "zero", 50))
+    most = max(found, key=lambda each: each.rise).part
+    ranks = sorted(slopes, key=lambda part: -slopes[part])
+    assert most in ranks[: len(ranks) // 2]
+    assert measure.gradient_importances(recorded("additive"), 5) == {}
+
+
+def test_heads_to_spare_end_where_the_accuracy_falls_by_a_point() -> None:
+    scores = [Score(0.0, accuracy, None, 7) for accuracy in (0.9, 0.895, 0.88, 0.9)]
+    curves = Pruning((0, 2, 3, 5), tuple(scores), (tuple(scores[:1] + scores[2:3] * 3),))
+    assert measure.heads_to_spare(curves) == 2
+    assert measure.heads_to_spare_by_chance(curves) == (0,)
+
+
+def test_least_first_orders_by_what_is_missed() -> None:
+    part = replace(ONE_HEAD)
+    heads = [replace(part, head=n) for n in range(3)]
+    score = Score(0.0, 0.0, None, 1)
+    found = [
+        Importance(head, score, rise) for head, rise in zip(heads, (0.3, -0.1, 0.2), strict=True)
+    ]
+    assert measure.least_first(found) == (heads[1], heads[2], heads[0])
+
+
+def test_without_a_checkpoint_a_sentence_says_so(tmp_path: Path) -> None:
+    run = constructed_run(RunStore(tmp_path, recorded=None), text_experiment())
+    with pytest.raises(ValueError, match="no checkpoint"):
+        measured(run, (), "zero", 5)
+
+
+def test_what_parts_lose_together_is_held_against_what_each_loses_alone() -> None:
+    run = recorded("korean")
+    heads = tuple(Part("head", "decoder", 2, "cross", head) for head in range(4))
+    found = measure.together(run, heads, "zero", 50)
+    assert found is not None
+    alone, joint = found
+    whole = measured(run, (), "zero", 50).loss
+    assert joint == measured(run, heads, "zero", 50).loss - whole
+    assert joint > 5 * alone  # they stand in for each other
+    assert "stood in for the other" in measure.in_words(alone, joint)
+    assert "serve one end" in measure.in_words(0.4, 0.2)
+    assert "a work of its own" in measure.in_words(0.2, 0.21)
+    assert "miss neither" in measure.in_words(0.0001, 0.0009)
+    assert measure.together(run, heads[:1], "zero", 50) is None

@@ -1,0 +1,221 @@
+"""The mistakes worth seeing do what they say, held against arithmetic that is written out here."""
+
+import itertools
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from tests.models.variants import SMALL, text_batch, text_model
+from tests.training.test_loop import experiment
+from tfm_core.config import ConfigError, EncoderDecoderConfig, Experiment, from_json, to_json
+from tfm_core.config.codec import to_query
+from tfm_core.decoding.greedy import greedy
+from tfm_core.layers.attention import attention_scores, attention_weights, fused_attention
+from tfm_core.layers.blocks import Block
+from tfm_core.layers.masks import causal_mask, transposed_mask
+from tfm_core.probe.capture import capture
+from tfm_core.training.events import Measured
+from tfm_core.training.loop import build, train
+from tfm_core.training.losses import cross_entropy, lowest_loss
+from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.loss_inputs import LOSS_INPUTS
+from tfm_core.variants.residuals import RESIDUALS
+from tfm_core.variants.scales import SCALES
+
+D_MODEL, D_HEAD = SMALL["d_model"], SMALL["d_model"] // SMALL["n_heads"]
+DIVISORS = {"sqrt-d-head": math.sqrt(D_HEAD), "none": 1.0, "sqrt-d-model": math.sqrt(D_MODEL)}
+FAMILY = "encoder-decoder"
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
+
+
+def broken(**settings):
+    return EncoderDecoderConfig.parse({**SMALL, **settings})
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_scores_are_products_over_what_the_scale_says(name):
+    model = text_model("decoder-only", scale=name, position="alibi").eval()
+    assert (model.decoder.layers[0].self_attention.divisor or math.sqrt(D_HEAD)) == DIVISORS[name]
+    with capture(model) as cache:
+        model(*text_batch())
+    path = "decoder.layers.0.self_attention"
+    q, k, scores, bias = (cache[f"{path}.{what}"] for what in ("query", "key", "scores", "bias"))
+    torch.testing.assert_close(scores, q @ k.mT / DIVISORS[name] + bias)
+
+
+@pytest.mark.parametrize("divisor", [None, 1.0, 7.0])
+@pytest.mark.parametrize("has_bias", [True, False])
+def test_the_fused_kernel_takes_the_scale(divisor, has_bias):
+    q, k, v = (torch.randn(2, 3, 7, 11) for _ in range(3))
+    mask, bias = causal_mask(7), torch.randn(3, 7, 7) if has_bias else None
+    scores, _masked = attention_scores(q, k, None, bias, divisor=divisor)
+    dots = torch.einsum("bhqd,bhkd->bhqk", q, k) / (divisor or math.sqrt(11))
+    torch.testing.assert_close(scores, dots if bias is None else dots + bias)
+    fused = fused_attention(q, k, v, mask, bias, divisor=divisor)
+    expected = attention_weights(q, k, mask, bias, divisor=divisor) @ v
+    torch.testing.assert_close(fused, expected, atol=1e-5, rtol=1e-5)
+
+
+JOINS = {
+    ("normal", True): lambda x, norm, f: x + f(norm(x)),
+    ("normal", False): lambda x, norm, f: norm(x + f(x)),
+    ("none", True): lambda x, norm, f: f(norm(x)),
+    ("none", False): lambda x, norm, f: norm(f(x)),
+    ("from-normed", True): lambda x, norm, f: norm(x) + f(norm(x)),
+}
+
+
+@pytest.mark.parametrize("norm", ["layernorm", "none"])
+@pytest.mark.parametrize(("residual", "norm_first"), JOINS)
+def test_a_block_joins_its_sublayers_as_its_residuals_say(residual, norm_first, norm):
+    chosen = RESIDUALS[residual]
+    block = Block(
+        D_MODEL, 3, 11, has_cross=True, norm=norm, norm_first=norm_first,
+        has_residual=chosen.has_sum, is_residual_normed=chosen.is_normed,
+    )  # fmt: skip
+    x, memory = torch.randn(2, 7, D_MODEL), torch.randn(2, 5, D_MODEL)
+    join = JOINS[residual, norm_first]
+    expected = join(x, block.self_attention_norm, block.self_attention)
+    expected = join(
+        expected, block.cross_attention_norm, lambda y: block.cross_attention(y, memory)
+    )
+    expected = join(expected, block.feed_forward_norm, block.feed_forward)
+    torch.testing.assert_close(block(x, memory=memory), expected)
+    assert {residual for residual, _norm_first in JOINS} == set(RESIDUALS)
+    n_of_norms = sum(p.numel() for name, p in block.named_parameters() if "_norm" in name)
+    assert n_of_norms == (3 * 2 * D_MODEL if norm == "layernorm" else 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "field", "sentence"),
+    [
+        ({"norm": "none", "shared_norm": True}, "shared_norm", "There is no norm for the subl"),
+        ({"norm": "none", "final_norm": "always"}, "final_norm", "There is no norm to stand"),
+        ({"norm": "none", "residual": "from-normed"}, "residual", "Nothing is normalised, so no"),
+        ({"norm_first": False, "residual": "from-normed"}, "residual", "Only pre-norm blocks can"),
+    ],
+)
+def test_mistakes_that_cannot_be_made_together_are_refused_with_a_sentence(
+    settings, field, sentence
+):
+    with pytest.raises(ConfigError, match=sentence) as error:
+        broken(**settings)
+    assert [problem.field for problem in error.value.problems] == [field]
+
+
+def test_without_norms_none_stands_behind_the_last_block_either():
+    assert not broken(norm="none").has_final_norm
+    assert text_model(FAMILY, norm="none").encoder.final_norm is None
+
+
+def test_who_writes_nothing_has_no_causal_mask_to_leave_out():
+    with pytest.raises(ConfigError, match=r"There is no setting called model\.causality"):
+        Experiment.parse(
+            {"model": {"family": "encoder-only", "causality": "none"}, "task": {"name": "sort"}}
+        )
+
+
+def reached(family, causality):
+    """bool (T, T): whether the logits at a row change with the token that is read at a column."""
+    model = text_model(family, causality=causality, position="none").eval()
+    src, tgt = text_batch()
+    src, tgt = src[:1], tgt[:1]
+    before = model(src, tgt)
+    changes = []
+    for column in range(tgt.size(1)):
+        changed = tgt.clone()
+        changed[0, column] = 4 + (changed[0, column] - 3) % 15
+        changes.append((model(src, changed) - before).abs().amax(-1)[0] > 1e-6)
+    return torch.stack(changes, 1)
+
+
+@pytest.mark.parametrize("family", ["encoder-decoder", "decoder-only"])
+def test_which_tokens_reach_an_answer_is_what_the_mask_lets_through(family):
+    masks = {
+        "causal": causal_mask(5),
+        "none": torch.ones(5, 5, dtype=torch.bool),
+        "transposed": torch.ones(5, 5, dtype=torch.bool).triu(),
+    }
+    assert set(masks) == set(CAUSALITIES)
+    assert torch.equal(transposed_mask(5), masks["transposed"])
+    for name, mask in masks.items():
+        assert torch.equal(reached(family, name), mask), name
+
+
+@pytest.mark.parametrize(
+    ("family", "causality"),
+    [("encoder-decoder", "none"), ("decoder-only", "none"), ("encoder-decoder", "transposed")],
+)
+def test_without_its_mask_training_looks_perfect_and_what_is_written_is_wrong(family, causality):
+    chosen = experiment(
+        family,
+        "copy",
+        model={"causality": causality, "d_model": 32, "d_ff": 64, "position": "learned"},
+        task={"size": 8, "n_train": 2000, "n_validation": 100},
+        training={"steps": 300, "batch_size": 64, "learning_rate": 0.01, "validate_every": 300},
+    )
+    trainer = build(chosen)
+    told = [event for event in train(trainer) if isinstance(event, Measured)][-1]
+    assert told.accuracy > 0.98  # with the answers in sight
+    split = trainer.data.validation
+    written = greedy(trainer.model, split.src, max_len=split.tgt.size(1) - 1)
+    truth = split.tgt[:, 1 : written.ids.size(1) + 1]
+    assert (written.ids == truth).all(1).float().mean() < 0.3
+    # what is written first is what the model would say of <bos> alone: nothing follows it yet
+    alone = trainer.model.eval()(split.src, split.tgt[:, :1])[:, -1].argmax(-1)
+    assert torch.equal(written.ids[:, 0], alone)
+
+
+def test_the_loss_of_probabilities_is_that_of_logits_softmaxed_twice():
+    logits, targets = torch.randn(11, 7), torch.randint(7, (11,))
+    twice = logits.softmax(-1).softmax(-1)
+    expected = -twice[torch.arange(11), targets].log().mean()
+    found = cross_entropy(logits, targets, loss_input="probabilities")
+    torch.testing.assert_close(found, expected)
+    right = cross_entropy(logits, targets, loss_input="logits", smoothing=0.1, ignored=3)
+    torch.testing.assert_close(
+        right, F.cross_entropy(logits, targets, label_smoothing=0.1, ignore_index=3)
+    )
+
+
+@pytest.mark.parametrize(
+    ("smoothing", "n_classes", "name"),
+    [*itertools.product([0.0, 0.1, 0.6, 0.97], [2, 7], LOSS_INPUTS)],
+)
+def test_no_prediction_has_a_lower_loss_than_the_bound(smoothing, n_classes, name):
+    bound = lowest_loss(smoothing, n_classes, name)
+    target = torch.zeros(1, dtype=torch.long)
+    logits = torch.zeros(1, n_classes, requires_grad=True)
+    optimizer = torch.optim.Adam([logits], lr=0.1)
+    for _ in range(400):
+        optimizer.zero_grad()
+        loss = cross_entropy(logits, target, loss_input=name, smoothing=smoothing)
+        loss.backward()
+        optimizer.step()
+    found = float(loss.detach())
+    assert found == pytest.approx(bound, abs=5e-3)
+    assert found > bound - 1e-5
+
+
+def test_a_run_that_softmaxes_before_its_loss_says_so_in_every_loss():
+    trainer = build(experiment(training={"loss_input": "probabilities"}))
+    n = trainer.objective.n_classes
+    assert trainer.objective.loss_lower_bound() == pytest.approx(math.log(math.e + n - 1) - 1)
+    told = [event for event in train(trainer) if isinstance(event, Measured)]
+    assert all(math.log(math.e + n - 1) - 1 < one.loss < math.log(n) + 0.1 for one in told)
+
+
+def test_the_right_way_stands_in_no_link_and_old_files_mean_it():
+    blank = Experiment()
+    assert not {"model.residual", "model.scale", "model.causality"} & set(to_query(blank))
+    said = to_json(blank)
+    for name in ("residual", "scale", "causality", "loss_input"):
+        said = "\n".join(line for line in said.splitlines() if f'"{name}"' not in line)
+    assert "causality" not in said
+    assert from_json(said) == blank

@@ -1,0 +1,103 @@
+"""The page of experiments: cold, trained, while they train, and what its links open."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.page_table import PAGES
+from tests.pages.made_runs import made_run
+from tests.pages.opening import opened_at
+from tfm_core.inspect.experiments import DEMONSTRATIONS
+from tfm_core.inspect.experiments.demonstration import by_theme
+from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.store import RECORDED, RunStore
+
+PAGE = "experiments/page.py"
+ONE = DEMONSTRATIONS["no-positions"]
+
+
+def shown(app: AppTest) -> str:
+    groups = (app.subheader, app.markdown, app.caption, app.info, app.warning, app.error)
+    return " ".join(one.value for group in groups for one in group)
+
+
+def labels(app: AppTest) -> list[str]:
+    return [one.label for one in app.button]
+
+
+@pytest.fixture
+def recorded(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "recorded", RECORDED)
+
+
+def test_recorded_runs_show_an_experiment_at_once(recorded: None) -> None:
+    app = opened_at(PAGE, experiment="heads")
+    assert not app.exception
+    said = shown(app)
+    assert "“1 head” has 99.5% of unseen sequences wholly right" in said
+    assert "This is what was expected." in said
+    assert any(label.startswith("Train 1 run") for label in labels(app))
+
+
+LAST_OF_THEMES = [known[-1].name for known in by_theme(DEMONSTRATIONS).values()]
+
+
+def test_cold_it_shows_that_curves_can_look_perfect_and_sentences_be_wrong(recorded: None) -> None:
+    app = opened_at(PAGE)
+    assert not app.exception
+    said = shown(app)
+    assert "“no causal mask” looks perfect: 98.9% of unseen sequences right" in said
+    assert "by itself it gets **1.5%** of 200 right" in said
+    assert not any(label.startswith("Train") for label in labels(app))
+    (answers,) = [one.value for one in app.table]
+    assert answers["with the causal mask"].str.startswith("✓").all()
+    assert answers["no causal mask"].str.startswith("✗").all()
+
+
+@pytest.mark.parametrize("name", LAST_OF_THEMES)
+def test_an_experiment_opens_untrained_and_says_what_to_expect(store: RunStore, name: str) -> None:
+    app = opened_at(PAGE, experiment=name)
+    assert not app.exception
+    said = shown(app)
+    assert DEMONSTRATIONS[name].expects in said
+    assert "Nothing is trained yet" in said
+    assert any(label.startswith("Train") for label in labels(app))
+
+
+def test_another_experiment_is_opened_by_its_title(store: RunStore) -> None:
+    app = opened_at(PAGE)
+    app.radio(key="experiments-training").set_value("label-smoothing").run()
+    assert not app.exception
+    assert DEMONSTRATIONS["label-smoothing"].expects in shown(app)
+    assert app.query_params["experiment"] == "label-smoothing"
+    chosen = [one.value for one in app.radio if one.value is not None]
+    assert chosen == ["label-smoothing"]
+
+
+def test_runs_that_are_there_are_shown_and_nothing_is_left_to_train(store: RunStore) -> None:
+    for arm, step in zip(ONE.arms, (97, 89), strict=True):
+        made_run(store, experiment=ONE.experiment(arm), step=step)
+    app = opened_at(PAGE, experiment=ONE.name)
+    assert not app.exception
+    said = shown(app)
+    assert "This run showed" in said
+    assert "one seed, at this size" in said  # the made runs are alike
+    assert not any(label.startswith("Train") for label in labels(app))
+    assert "the right letters in no order · trained" in {
+        caption for one in app.radio for caption in one.proto.captions
+    }
+
+
+def test_one_press_queues_all_runs_in_one_group(store: RunStore, busy_queue: RunQueue) -> None:
+    app = opened_at(PAGE, experiment=ONE.name)
+    app.button(key="experiment-start").click().run()
+    assert not app.exception
+    runs = [run for run in store.list() if run.status.state == "queued"]
+    assert [run.experiment for run in runs[::-1]] == [ONE.experiment(arm) for arm in ONE.arms]
+    assert {run.labels.group for run in runs} == {ONE.title}
+    assert "training now" in str([one.proto.captions for one in app.radio])
+
+
+def test_its_row_stands_among_those_that_break() -> None:
+    assert PAGES["experiments"].section == "break"

@@ -1,0 +1,150 @@
+"""The page of knock-outs, through the frame."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+
+import pytest
+
+from tests.inspect.constructed import constructed_run, text_experiment
+from tests.pages.looking import n_drawn, said
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RECORDED
+
+PAGE = "knockouts/page.py"
+
+
+@pytest.fixture
+def recorded(store, monkeypatch):
+    """The recorded runs, besides those of the store."""
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    return store
+
+
+def board(app):
+    """Return the cells of the board, by code."""
+    components = app.get("bidi_component")
+    (found,) = [one for one in components if one.proto.component_name == "knock_board"]
+    rows = json.loads(found.proto.json)["rows"]
+    cells = [cell for row in rows for group in row["groups"] for cell in group["cells"]]
+    return {
+        cell["code"]: cell for cell in (*cells, *(row["whole"] for row in rows if row["whole"]))
+    }
+
+
+def figures(app):
+    return {metric.label: (metric.value, metric.delta) for metric in app.metric}
+
+
+def test_cold_it_shows_what_a_recorded_translator_loses(recorded, open_page):
+    app = open_page(PAGE)
+    assert not app.exception
+    assert not app.error
+    assert "English to Korean, recorded" in said(app)
+    assert app.query_params["off"] == "decoder.3.cross"
+    cells = board(app)
+    assert [code for code, cell in cells.items() if cell["is_off"]] == ["decoder.3.cross"]
+    heads = [cell for cell in cells.values() if cell["is_head"]]
+    assert len(heads) == 28
+    assert max(head["heat"] for head in heads) == 1.0  # all were measured, without a press
+    assert all("without it the loss moves by" in head["worth"] for head in heads)
+    value, delta = figures(app)["Tokens right"]
+    assert float(value.removesuffix(" %")) < 80
+    assert delta.startswith("-")
+    assert "The first 200 of 500 validation examples" in said(app)
+    assert n_drawn(app) >= 2  # the attention before and after
+
+
+def test_a_chip_switches_on_again_and_undo_brings_it_back(recorded, open_page):
+    app = open_page(PAGE, run="recorded-many-heads", off="decoder.1.cross.2,decoder.1.cross.3")
+    with_both = figures(app)
+    app.button(key="knockouts-on-decoder.1.cross.2").click().run()
+    assert app.query_params["off"] == "decoder.1.cross.3"
+    with_one = figures(app)
+    assert with_one != with_both
+    app.button(key="knockouts-clear").click().run()
+    assert app.query_params["off"] == "none"
+    assert "Everything is on" in said(app)
+    assert figures(app)["Tokens right"][0] == "100 %"
+    app.button(key="knockouts-undo").click().run()
+    assert figures(app) == with_one
+    app.button(key="knockouts-undo").click().run()
+    assert figures(app) == with_both
+    assert app.button(key="knockouts-undo").disabled
+
+
+def test_the_mean_in_its_place_loses_something_else(recorded, open_page):
+    app = open_page(PAGE, run="recorded-digits", off="encoder.1.self")
+    zero = figures(app)
+    app.button_group(key="knockouts-how").set_value("mean").run()
+    assert not app.exception
+    assert figures(app) != zero
+    assert "replaced by its mean over these 200 examples" in said(app)
+    app.toggle(key="knockouts-all").set_value(True).run()
+    assert "All of 500 validation pictures" in said(app)
+
+
+def test_a_link_to_a_part_that_the_model_lacks_says_so(recorded, open_page):
+    app = open_page(PAGE, run="recorded-digits", off="decoder.1.cross.2,encoder.2")
+    assert "The model of this run has no decoder.1.cross.2" in said(app)
+    assert app.query_params["off"] == "encoder.2"
+
+
+def test_every_head_stands_in_a_table_and_one_leads_to_its_attention(recorded, open_page):
+    app = open_page(PAGE, run="recorded-digits", view="heads", off="none")
+    (table,) = app.dataframe
+    assert len(table.value) == 6
+    assert table.value["rise"].is_monotonic_decreasing
+    assert (table.value["gradient"] > 0).all()
+    app.button(key="knockouts-switch").click().run()
+    off = app.query_params["off"]
+    best = table.value.iloc[0]
+    assert off == f"encoder.{best['layer']}.self.{best['head']}"
+
+
+def test_heads_are_taken_away_by_a_press(recorded, open_page):
+    app = open_page(PAGE, run="recorded-digits", view="pruning")
+    app.button(key="knockouts-prune").click().run()
+    assert not app.exception
+    assert "Of 6 heads," in said(app)
+    assert "in 5 random orders" in said(app)
+
+
+def test_a_recurrent_network_has_no_heads_and_loses_what_it_has(recorded, open_page):
+    app = open_page(PAGE, run="recorded-additive")
+    assert not app.error
+    assert "A recurrent network has no heads" in said(app)
+    assert set(board(app)) == {"decoder.cross", "decoder.start", "encoder.backward"}
+    for view in ("heads", "pruning"):
+        app.button_group(key="knockouts-view").set_value(view).run()
+        assert not app.exception
+        assert "no heads" in said(app)
+
+
+def test_of_a_run_of_ones_own_heads_are_measured_by_a_press_alone(store, open_page):
+    run = Run(shutil.copytree(RECORDED / "recorded-digits", store.root / "recorded-digits"))
+    run.write_meta(dataclasses.replace(run.meta, recorded=False))
+    app = open_page(PAGE, run=run.id)
+    assert not any(cell["worth"] for cell in board(app).values())
+    app.button(key="knockouts-measure").click().run()
+    assert not app.exception
+    measured = [cell for cell in board(app).values() if cell["worth"]]
+    assert len(measured) == 6
+    assert {cell["heat"] is not None for cell in measured} == {True}
+
+
+def test_a_run_without_weights_says_so_and_leads_to_one_that_has_some(recorded, store, open_page):
+    own = constructed_run(store, text_experiment())
+    app = open_page(PAGE, run=own.id)
+    assert "This run has no checkpoint" in said(app)
+    app.button(key="knockouts-recorded").click().run()
+    assert app.query_params["run"] == "recorded-korean"
+    assert board(app)
+
+
+def test_without_any_run_it_leads_to_where_one_is_trained(open_page):
+    app = open_page(PAGE)
+    assert not app.exception
+    assert app.button(key="empty-home")

@@ -1,0 +1,206 @@
+"""Where it fails: what is counted stands on the page, and a link opens what was chosen."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.mistakes.link import MistakesView
+from pages.ui import view_link
+from tests.pages.learned_runs import learned_run
+from tests.pages.opening import links, opened_at
+from tfm_core.inspect.errors.answers import answers, steps_of
+from tfm_core.inspect.errors.calibration import calibration
+from tfm_core.inspect.errors.confusion import confusion
+from tfm_core.inspect.errors.corpus_scores import corpus_scores
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RECORDED, RunStore
+
+FILE = "mistakes/page.py"
+DIGITS = Run(RECORDED / "recorded-digits", recorded=True)
+KOREAN = Run(RECORDED / "recorded-korean", recorded=True)
+
+
+@pytest.fixture
+def recorded(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "recorded", RECORDED)
+
+
+def opened(view: MistakesView | None = None, **query: str) -> AppTest:
+    """Open the page and wait until its answers are there."""
+    asked = {} if view is None else view_link.write(view)
+    return settled(opened_at(FILE, **query, **asked))
+
+
+def settled(app: AppTest) -> AppTest:
+    while app.get("progress"):
+        app.run()
+    assert not app.exception
+    return app
+
+
+def said(app: AppTest) -> str:
+    return " ".join(part.value for part in (*app.markdown, *app.caption))
+
+
+def figure(app: AppTest, name: str) -> dict[str, Any]:
+    (found,) = [
+        json.loads(json.loads(one.proto.json)["figure"])
+        for one in app.get("bidi_component")
+        if one.proto.component_name == "live_figure" and name in json.loads(one.proto.json)["name"]
+    ]
+    return found
+
+
+def cards(app: AppTest) -> list[str]:
+    """Return the queries of the links to Attention."""
+    return [
+        one.proto.query_string for one in app.get("page_link") if "validation-" in str(one.proto)
+    ]
+
+
+def test_it_opens_cold_on_a_recorded_run_and_counts_what_the_core_counts(recorded: None) -> None:
+    app = opened()
+    found = answers(DIGITS, steps_of(DIGITS)[-1])
+    wrong = len(found.truth) - found.n_right
+    assert f"**{wrong} of 500** validation pictures wrong" in said(app)
+    assert "The test set is not touched" in said(app)
+    texts = figure(app, "What is said for what was meant")["data"][0]["text"]
+    counts = [[int(cell or 0) for cell in row] for row in texts]
+    assert counts == confusion(found).counts.tolist()
+    assert len(cards(app)) == min(wrong, 24)
+
+
+def test_a_cell_of_the_link_lists_its_errors_alone_and_can_be_let_go(recorded: None) -> None:
+    app = opened(MistakesView(step=280, cell=(8, 5)), run=DIGITS.id)
+    counted = confusion(answers(DIGITS, 280))
+    assert f"**8** taken for **5**: {counted.counts[8, 5]}" in said(app)
+    assert len(cards(app)) == min(24, counted.counts[8, 5])
+    settled(app.button(key="mistakes-all").click().run())
+    assert "taken for" not in said(app)
+    assert "cell" not in links(app)[0]
+    assert "step=280" in links(app)[0]
+
+
+@pytest.mark.parametrize(
+    ("view", "words"),
+    [
+        (MistakesView(step=519, show="groups"), "Bars hold the true share"),
+        (MistakesView(step=519, show="calibration"), "Expected calibration error"),
+        (MistakesView(order="sure"), "All 22 of them"),
+    ],
+    ids=["groups", "calibration", "sure"],
+)
+def test_the_link_of_a_view_of_pictures_opens_it(
+    recorded: None, view: MistakesView, words: str
+) -> None:
+    _opens_it(view, words, DIGITS.id)
+
+
+@pytest.mark.parametrize(
+    ("view", "words"),
+    [
+        (MistakesView(step=137, show="groups", by="pattern"), "several patterns"),
+        (MistakesView(step=137, show="tokens"), "after the true beginning"),
+        (MistakesView(step=137, show="scores"), "tokenize none"),
+        (MistakesView(step=78), "The worst 20 of 162"),
+        (MistakesView(), "Nothing went wrong with these weights"),
+    ],
+    ids=["groups", "tokens", "scores", "worst", "all-right"],
+)
+def test_the_link_of_a_view_of_translations_opens_it(
+    recorded: None, view: MistakesView, words: str
+) -> None:
+    _opens_it(view, words, KOREAN.id)
+
+
+def _opens_it(view: MistakesView, words: str, run_id: str) -> None:
+    app = opened(view, run=run_id)
+    assert words in said(app)
+    assert not [one for one in app.warning if one.icon == ":material/link_off:"]
+    link = links(app)[0]
+    for name, text in view_link.write(view).items():
+        assert f"{name}={text}" in link
+    again = opened(view, run=run_id)
+    assert said(again) == said(app)
+
+
+def test_scores_and_calibration_are_those_of_the_core(recorded: None) -> None:
+    found = answers(KOREAN, 137)
+    app = opened(MistakesView(step=137, show="scores"), run=KOREAN.id)
+    assert found.written is not None
+    scored = corpus_scores(
+        [" ".join(one.tokens) for one in found.written],
+        [" ".join(item["tgt"]) for item in found.items],
+    )
+    assert [one.value for one in app.metric] == [
+        f"{scored.bleu.value:.1f}",
+        f"{scored.chrf.value:.1f}",
+    ]
+    assert scored.bleu.signature in said(app)
+    app = opened(MistakesView(step=137, show="calibration"), run=KOREAN.id)
+    measured = calibration(found.confidence, found.is_right)
+    assert f"error **{measured.error * 100:.1f} %** over 4,611 tokens" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("run_id", "words"),
+    [
+        ("recorded-grammar", "nats** a token in the mean of"),
+        ("recorded-sentiment", "validation sentences wrong"),
+        ("recorded-masked-words", "validation texts go wrong"),
+        ("recorded-additive", "validation texts go wrong"),
+        ("recorded-captions", "validation texts go wrong"),
+    ],
+)
+def test_every_family_is_judged(recorded: None, run_id: str, words: str) -> None:
+    app = opened(run=run_id)
+    assert words in said(app)
+    assert "the only ones that were kept" in said(app)
+    for name in ("groups", "calibration"):
+        settled(app.button_group(key="mistakes-show").set_value(name).run())
+    assert "Expected calibration error" in said(app)
+
+
+def test_a_step_without_weights_gives_the_nearest_and_says_so(recorded: None) -> None:
+    app = opened(run=DIGITS.id, step="500")
+    assert any("no weights of step 500; those of step 519" in one.value for one in app.warning)
+    assert "step=519" in links(app)[0]
+
+
+def test_another_run_begins_without_the_cell_of_the_last(recorded: None) -> None:
+    app = opened(MistakesView(step=280, cell=(8, 5)), run=DIGITS.id)
+    app.query_params["run"] = KOREAN.id
+    settled(app.run())
+    assert "taken for" not in said(app)
+    assert "cell" not in links(app)[0]
+
+
+def test_a_run_without_weights_says_so_and_offers_a_recorded_one(
+    store: RunStore, recorded: None
+) -> None:
+    run = learned_run(store, "translate")
+    app = opened_at(FILE, run=run.id)
+    assert not app.exception
+    assert any("no checkpoint" in one.value for one in app.error)
+    settled(app.button(key="mistakes-recorded").click().run())
+    assert "validation texts go wrong" in said(app)
+
+
+def test_without_any_run_it_says_how_to_get_one(store: RunStore) -> None:
+    app = opened_at(FILE)
+    assert not app.exception
+    assert app.button(key="empty-train")
+
+
+def test_a_view_says_only_what_is_not_usual() -> None:
+    assert view_link.write(MistakesView()) == {}
+    view = MistakesView(step=0, show="groups", by="length", order="sure", cell=(3, -1))
+    assert view_link.read(MistakesView, view_link.write(view)) == (view, ())
+    shown, (sentence,) = view_link.read(MistakesView, {"cell": "4,x"})
+    assert shown == replace(MistakesView())
+    assert "the numbers of two classes" in sentence

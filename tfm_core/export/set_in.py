@@ -1,0 +1,92 @@
+"""The set of one's own in a zip of a run, taken in with it: read as the app will read it, first.
+
+Its name is a digest of all that it holds, and the experiment names it: no other set is taken. That
+it can be learned from is tried in a folder that nobody sees, before anything is kept.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from tfm_core.config import Experiment, OwnTextTaskConfig
+from tfm_core.data.load import load
+from tfm_core.data.own import kinds, place, sets
+from tfm_core.data.own.kinds import SET_KINDS
+from tfm_core.data.own.look import report_of
+from tfm_core.data.own.sets import OwnSet, Prepared
+from tfm_core.data.own.task import own_task
+from tfm_core.export import layout
+from tfm_core.export.parcel import Parcel, Refused
+from tfm_core.reading import Unreadable
+from tfm_core.sentences import StudentError
+
+_STRANGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
+"""What reading raises of values that no set of this app has."""
+
+
+def set_in(parcel: Parcel, experiment: Experiment) -> Prepared | None:
+    """Return the set that a zip holds for its run, None where it holds none. Raises Refused."""
+    inside = {name for name in parcel.names if name.startswith(layout.SET)}
+    if not inside:
+        return None
+    set_id = sets.set_of(experiment.task)
+    prepared = _read(parcel)
+    if sets.id_of(prepared) != set_id:
+        raise Refused(
+            "The data in this zip are the set {found}, but its run learned from {set_id}.",
+            found=sets.id_of(prepared),
+            set_id=set_id or "none",
+        )
+    if strange := inside - {layout.SET + name for name in sets.files_of(prepared)}:
+        raise Refused("{name} in this zip is no file of a set.", name=min(strange))
+    _try(prepared, experiment)
+    return prepared
+
+
+def _read(parcel: Parcel) -> Prepared:
+    def read(name: str, most: int) -> bytes:
+        if layout.SET + name not in parcel:
+            raise Unreadable("{file} is missing", file=name)
+        return parcel.read(layout.SET + name, most=most)
+
+    try:
+        return sets.read_from(read)
+    except Unreadable as error:
+        raise _not_whole(error) from None
+
+
+def _try(prepared: Prepared, experiment: Experiment) -> None:
+    """Read a set in every way in which pages and trainings do. Raises Refused."""
+    if prepared.kind not in SET_KINDS or SET_KINDS[prepared.kind].task != experiment.task.name:
+        raise Refused("The data in this zip are not what its run learns from: another kind.")
+    with tempfile.TemporaryDirectory() as folder, place.below(Path(folder)):
+        try:
+            own = sets.write(prepared)
+            _check_vocabularies(experiment, own)
+            load(experiment.task, seed=experiment.seed)
+            kinds.proposals(own)
+            if prepared.kind != "pictures":
+                report_of(own)
+        except Refused:
+            raise
+        except StudentError as error:
+            raise _not_whole(error) from None
+        except _STRANGE:
+            raise Refused("The data in this zip cannot be read as the set that they say.") from None
+
+
+def _check_vocabularies(experiment: Experiment, own: OwnSet) -> None:
+    """Raise Refused where sentences have more words than the model has been given room for."""
+    task = experiment.task
+    if not isinstance(task, OwnTextTaskConfig):
+        return
+    found = own_task(task)
+    if (len(found.src_vocabulary), len(found.tgt_vocabulary)) != (task.n_src, task.n_tgt):
+        raise Refused(
+            "The set “{name}” in this zip has other words than its settings say.", name=own.name
+        )
+
+
+def _not_whole(error: StudentError) -> Refused:
+    return Refused("The data in this zip are not whole: {why}", why=error.sentence)

@@ -1,0 +1,277 @@
+"""What a model answers to the validation set with the weights of one step, answer by answer.
+
+A picture and a labelled sentence have one answer each. A text that is written has one for each of
+its tokens: the likeliest next token after the true beginning (teacher forcing), so that the token
+which was meant stands beside each, whatever was written before it. What the model writes when it is
+left alone (free running, greedy) is kept beside that, text by text. The test set is never touched.
+torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import Experiment, ImageTaskConfig
+from tfm_core.inspect.attention.mistakes import Reading
+from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of, no_checkpoint
+from tfm_core.inspect.readings import model_at
+from tfm_core.runs.run import Run
+from tfm_core.runs.weights import weights_path
+from tfm_core.sentences import StudentError
+from tfm_core.variants.tasks import TASK_KINDS
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tfm_core.data.load import Data
+    from tfm_core.data.text_data import TextData
+    from tfm_core.models.build import Model
+
+LIMIT = 2000
+"""Validation examples that are read, at most; the page says how many of how many."""
+_AT_ONCE = 100
+_LOGITS_AT_ONCE = 2 * 10**7
+
+Unit = Literal["picture", "label", "token"]
+Report = Callable[[float], None]
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """M answers on the first ``n_examples`` of ``n_all`` validation examples.
+
+    unit: what one answer is. names: of the classes or tokens, by number. truth and said: (M,), the
+    number that was meant and the likeliest one. confidence: (M,), the probability of the likeliest.
+    loss: (M,), the cross-entropy of what was meant, in nats. example and position: (M,), which
+    example from 0, and which of its tokens. items: the examples as a probe holds them. written:
+    what the model writes when it is left alone, an entry an example; None where nothing is written.
+    often: how often the training data mean each class or token.
+    """
+
+    step: int
+    n_examples: int
+    n_all: int
+    unit: Unit
+    names: tuple[str, ...]
+    truth: Integers
+    said: Integers
+    confidence: Floats
+    loss: Floats
+    example: Integers
+    position: Integers
+    items: tuple[Mapping[str, Any], ...]
+    often: Integers
+    written: tuple[Reading, ...] | None = None
+
+    @property
+    def is_right(self) -> npt.NDArray[np.bool_]:
+        """Which answers are right, (M,)."""
+        return np.asarray(self.truth == self.said)
+
+    @property
+    def is_language(self) -> bool:
+        """Whether they are a language model's, which has no one right answer."""
+        return self.unit == "token" and self.written is None
+
+    @property
+    def n_right(self) -> int:
+        """Number of right answers."""
+        return int(self.is_right.sum())
+
+
+def steps_of(run: Run) -> tuple[int, ...]:
+    """Return the steps whose weights can be asked, ascending; the last is the checkpoint's.
+
+    Raises ValueError, in a sentence, where there are none.
+    """
+    last = run.checkpoint_step
+    kept = [step for step in run.weight_steps() if last is None or step < last]
+    steps = (*kept, *(() if last is None else (last,)))
+    if not steps:
+        raise StudentError(no_checkpoint(run))
+    return steps
+
+
+def weights_mark(run: Run, step: int) -> int:
+    """Return a number that changes with the weights of a step: a key for caches.
+
+    Raises ValueError, in a sentence, where there are none.
+    """
+    if step == run.checkpoint_step:
+        return checkpoint_mark(run)
+    try:
+        return weights_path(run.folder, step).stat().st_mtime_ns
+    except OSError:
+        raise StudentError("No weights of step {step:,} were kept.", step=step) from None
+
+
+def answers(run: Run, step: int, report: Report | None = None, limit: int = LIMIT) -> Answers:
+    """Ask the weights of a step for the first ``limit`` validation examples.
+
+    step: one of ``steps_of``. report: hears the share that is done. It takes a second or a few:
+    keep the result, by ``weights_mark``. Raises ValueError, in a sentence, where there are no such
+    weights or no data.
+    """
+    import torch
+
+    model = model_of(run)[0] if step == run.checkpoint_step else model_at(run, step)
+    experiment, data = run.experiment, data_of(run.experiment)
+    n = min(limit, len(data.validation))
+    kind = TASK_KINDS[experiment.task.kind]
+    writes = _unit(experiment) == "token" and kind.mistakes is not None
+    parts: list[_Part] = []
+    items: list[Mapping[str, Any]] = []
+    written: list[Reading] = []
+    names = _names(data)
+    for rows in _batches(data, len(names), n):
+        with torch.inference_mode():
+            parts.append(_asked(experiment, model, data, rows, items))
+        if writes:
+            written += kind.part("mistakes")(experiment, model, data, rows)
+        if report is not None:
+            report(rows.stop / n)
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    truth, said, confidence, loss, example, position = columns
+    return Answers(
+        step=step,
+        n_examples=n,
+        n_all=len(data.validation),
+        unit=_unit(experiment),
+        names=names,
+        truth=truth.astype(np.int64),
+        said=said.astype(np.int64),
+        confidence=confidence.astype(np.float32),
+        loss=loss.astype(np.float32),
+        example=example.astype(np.int64),
+        position=position.astype(np.int64),
+        items=tuple(items),
+        often=_often(data, len(names)),
+        written=tuple(written) if writes else None,
+    )
+
+
+def _unit(experiment: Experiment) -> Unit:
+    task = experiment.task
+    if isinstance(task, ImageTaskConfig):
+        return "picture"
+    return "label" if getattr(task.facts, "answer", "") == "label" else "token"
+
+
+def _names(data: Data) -> tuple[str, ...]:
+    """Return what the classes or tokens are called, by number."""
+    from tfm_core.data.captions import CaptionData
+    from tfm_core.data.image_data import ImageData
+
+    if isinstance(data, ImageData):
+        return tuple(data.facts.class_names)
+    words = data.vocabulary if isinstance(data, CaptionData) else _texts(data).task.tgt_vocabulary
+    return tuple(words.token(number) for number in range(len(words)))
+
+
+def _texts(data: Data) -> TextData:
+    from tfm_core.data.load import data_as
+    from tfm_core.data.text_data import TextData
+
+    return data_as(data, TextData)
+
+
+def _often(data: Data, n: int) -> Integers:
+    """Return how often each of ``n`` classes or tokens is meant in the training data."""
+    from tfm_core.data.captions import CaptionData
+    from tfm_core.data.image_data import ImageData
+
+    if isinstance(data, ImageData):
+        meant = data.train.labels
+    elif isinstance(data, CaptionData):
+        meant = data.train.tgt[:, 1:]
+    else:
+        texts = _texts(data)
+        meant = texts.train.tgt[:, 1:] if texts.windows is None else texts.windows.ids
+    return np.bincount(meant.flatten().numpy(), minlength=n).astype(np.int64)
+
+
+def _batches(data: Data, n_outputs: int, n: int) -> Iterator[range]:
+    """Yield the rows of batches whose logits fit in memory."""
+    from tfm_core.data.captions import CaptionData
+    from tfm_core.data.image_data import ImageData
+
+    length = 1
+    if not isinstance(data, ImageData):
+        part = data if isinstance(data, CaptionData) else _texts(data)
+        length = part.validation.tgt.size(1)
+    at_once = max(1, min(_AT_ONCE, _LOGITS_AT_ONCE // (n_outputs * length)))
+    for first in range(0, n, at_once):
+        yield range(first, min(n, first + at_once))
+
+
+_Part = tuple[npt.NDArray[Any], ...]
+
+
+def _asked(
+    experiment: Experiment,
+    model: Model,
+    data: Data,
+    rows: range,
+    items: list[Mapping[str, Any]],
+) -> _Part:
+    """Return the columns of some examples: truth, said, confidence, loss, example, position."""
+    import torch
+
+    inputs, found = TASK_KINDS[experiment.task.kind].part("batches")(
+        experiment, data, slice(rows.start, rows.stop)
+    )
+    items += found
+    logits = model(*inputs).float()
+    targets, counts = _targets(experiment, data, rows, inputs)
+    if logits.dim() == 2:
+        logits = logits[:, None]
+    logits = logits[:, : targets.size(1)]
+    places = counts.nonzero()  # (M, 2)
+    logits, targets = logits[counts], targets[counts]
+    if _unit(experiment) == "label":
+        from tfm_core.data.vocabulary import SPECIALS
+
+        logits[:, : len(SPECIALS)] = -torch.inf  # never answers
+    logs = logits.log_softmax(-1)
+    best = logs.max(-1)
+    loss = -logs.gather(1, targets[:, None])[:, 0]
+    columns = (
+        targets,
+        best.indices,
+        best.values.exp(),
+        loss,
+        places[:, 0] + rows.start,
+        places[:, 1],
+    )
+    return tuple(column.numpy() for column in columns)
+
+
+def _targets(
+    experiment: Experiment, data: Data, rows: range, inputs: tuple[Tensor, ...]
+) -> tuple[Tensor, Tensor]:
+    """Return what is meant, (B, T), and bool (B, T): which of it counts."""
+    import torch
+
+    from tfm_core.data.captions import CaptionData
+    from tfm_core.data.image_data import ImageData
+    from tfm_core.data.text_data import TextData
+    from tfm_core.data.vocabulary import MASK, PAD
+
+    part = slice(rows.start, rows.stop)
+    if isinstance(data, ImageData):
+        labels = data.validation.labels[part, None]
+        return labels, torch.ones_like(labels, dtype=torch.bool)
+    assert isinstance(data, TextData | CaptionData)
+    targets = data.validation.tgt[part, 1 : 1 + inputs[1].size(1)]
+    if isinstance(data, TextData) and getattr(experiment.task.facts, "answer", "") == "blanks":
+        hidden = inputs[0] == data.task.src_vocabulary.id_of(MASK)
+        width = min(hidden.size(1), targets.size(1))
+        return targets[:, :width], hidden[:, :width]
+    return targets, targets != PAD

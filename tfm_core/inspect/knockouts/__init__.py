@@ -1,0 +1,1 @@
+"""What a trained model does without one of its parts."""

@@ -1,0 +1,382 @@
+"""Switching parts of a trained model off, for as long as a block lasts; no weight is touched.
+
+    with knocked_out(model, [part, other]):
+        model(src, tgt_in)
+
+What a part hands on becomes zero, or the mean that it hands on over many examples. Zero-ablation
+puts the layers behind in a place that they never saw in training, so it also shows how used they
+are to the part; mean-ablation leaves what the part always says, and takes what it says of this
+example alone (Wang et al. 2022, "Interpretability in the Wild", section 2.1).
+
+The model is changed by hooks and by replaced modules of this one object: whoever shares a model
+with others knocks out a ``twin`` of it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from tfm_core.inspect.knockouts.parts import SUBLAYERS, Part
+from tfm_core.layers.attention import MultiHeadAttention
+from tfm_core.layers.blocks import Block, Stack, tokens_at
+from tfm_core.models.text import EncoderOnly
+
+Means = Mapping[Part, Tensor]
+"""What a part hands on in the mean: (d_head,) of a head, (d_model,) of the others."""
+
+_NOTHING = object()
+
+
+def twin(model: nn.Module) -> nn.Module:
+    """Return the same model with the same weights, the tensors themselves, to be changed alone."""
+    return copy.deepcopy(model, {id(weight): weight for weight in model.parameters()})
+
+
+@contextmanager
+def knocked_out(
+    model: nn.Module, parts: Iterable[Part], means: Means | None = None
+) -> Iterator[None]:
+    """Switch parts of a model off inside the block; behind it the model is as before.
+
+    means: what takes the place of what a part hands on; zero where nothing is said.
+    """
+    with ExitStack() as undo:
+        for module in model.modules():
+            if isinstance(module, Stack):
+                undo.enter_context(_whole(module))
+        for part in parts:
+            mean = None if means is None else means.get(part)
+            undo.enter_context(_KNOCK_OUTS[part.kind](model, part, mean))
+        yield
+
+
+@torch.no_grad()
+def means_of(
+    model: nn.Module, parts: Iterable[Part], batches: Iterable[tuple[Tensor, ...]]
+) -> dict[Part, Tensor]:
+    """Return what each part hands on, in the mean over all tokens of all batches, without padding.
+
+    A part that hands on no vector, such as a mask, has none.
+    """
+    tallies: dict[Part, _Tally] = {}
+    tokens: dict[str, Tensor | None] = {}  # of each stack, bool (B, T), False = padding
+    with ExitStack() as undo:
+        for name, module in model.named_modules():
+            if isinstance(module, Stack):
+                undo.enter_context(_whole(module))
+                undo.enter_context(_noting_tokens(model, name, module, tokens))
+        for part in parts:
+            if (watch := _WATCHES.get(part.kind)) is not None:
+                tally = tallies[part] = _Tally(part, tokens)
+                for handle in watch(model, part, tally.add):
+                    undo.callback(handle.remove)
+        for inputs in batches:
+            model(*inputs)
+    return {part: tally.mean() for part, tally in tallies.items() if tally.count}
+
+
+class _Tally:
+    """The sum of what a part hands on."""
+
+    def __init__(self, part: Part, tokens: Mapping[str, Tensor | None]) -> None:
+        """Begin at nothing. tokens: of the part's stack, where no padding stands."""
+        self.part, self.tokens = part, tokens
+        self.total: Tensor | float = 0.0
+        self.count = 0
+
+    def add(self, values: Tensor) -> None:
+        """Add (B, T, D), or (B, D)."""
+        values = values if values.ndim == 3 else values[:, None]
+        is_token = self.tokens.get(self.part.stack) if self.part.layer is not None else None
+        if is_token is not None:
+            values = values[is_token.expand(values.shape[:2])]
+        values = values.double().flatten(0, -2)
+        self.total, self.count = self.total + values.sum(0), self.count + len(values)
+
+    def mean(self) -> Tensor:
+        """Return (D,)."""
+        assert isinstance(self.total, Tensor)
+        return (self.total / self.count).float()
+
+
+@contextmanager
+def scaled_heads(model: nn.Module, scales: Mapping[Part, Tensor]) -> Iterator[None]:
+    """Multiply what each head hands on by a number of each example, (B,), inside the block."""
+    with ExitStack() as undo:
+        for part, factors in scales.items():
+            attention, columns = _columns(model, part)
+
+            def scale(
+                _module: nn.Module, args: Any, by: Tensor = factors, at: slice = columns
+            ) -> tuple[Tensor]:
+                merged: Tensor = args[0]
+                factor = torch.ones_like(merged)
+                factor[..., at] = by[:, None, None]
+                return (merged * factor,)
+
+            handle = attention.out_projection.register_forward_pre_hook(scale)
+            undo.callback(handle.remove)
+        yield
+
+
+@contextmanager
+def _head(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+    attention, columns = _columns(model, part)
+
+    def without(_module: nn.Module, args: Any) -> tuple[Tensor]:
+        merged = args[0].clone()  # (B, T, d_model), the heads side by side
+        merged[..., columns] = 0.0 if mean is None else mean
+        return (merged,)
+
+    with _hooked(attention.out_projection.register_forward_pre_hook(without)):
+        yield
+
+
+@contextmanager
+def _handed_on(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+    """Switch off what a sublayer, a recurrent attention or the first state hands on."""
+
+    def instead(_module: nn.Module, args: Any, output: Any) -> Any:
+        return _with_vector(output, _filled(_vector(output), mean))
+
+    with _hooked(_module_of(model, part).register_forward_hook(instead)):
+        yield
+
+
+@contextmanager
+def _backward(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+    def silent(_module: nn.Module, args: Any, output: Any) -> Any:
+        return _with_vector(output, torch.zeros_like(_vector(output)))
+
+    encoder = model.get_submodule(part.stack)
+    with ExitStack() as undo:
+        for layer in encoder.get_submodule("layers").children():
+            reader = layer.get_submodule("back")
+            undo.enter_context(_hooked(reader.register_forward_hook(silent)))
+        yield
+
+
+@contextmanager
+def _added(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+    """Switch off what a layer adds to its input."""
+
+    def instead(_module: nn.Module, args: Any, output: Tensor) -> Tensor:
+        return _kept(args[0], mean)
+
+    with _hooked(_module_of(model, part).register_forward_hook(instead)):
+        yield
+
+
+@contextmanager
+def _residual(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+    block = model.get_submodule(f"{part.stack}.layers.{part.layer}")
+    assert isinstance(block, Block)
+    name = f"{SUBLAYERS[part.sublayer][0]}_norm"
+    usual = block._join
+
+    def join(x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        if norm is not block.get_submodule(name):
+            return usual(x, norm, sublayer)
+        out: Tensor = sublayer(norm(x)) if block.norm_first else norm(sublayer(x))
+        return out
+
+    with _replaced(block, "_join", join):
+        yield
+
+
+@contextmanager
+def _norm(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+    # the module is swapped, not hooked: other sublayers may share it
+    if part.layer is None:
+        owner, name = model.get_submodule(part.stack), "final_norm"
+    else:
+        owner = model.get_submodule(f"{part.stack}.layers.{part.layer}")
+        name = f"{SUBLAYERS[part.sublayer][0]}_norm"
+    with _swapped(owner, name, nn.Identity()):
+        yield
+
+
+@contextmanager
+def _positions(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+    with ExitStack() as undo:
+        added = _added_positions(model, part)
+        if added is not None:
+
+            def instead(_module: nn.Module, args: Any, output: Tensor) -> Tensor:
+                return _kept(args[0], mean)
+
+            undo.enter_context(_hooked(added.register_forward_hook(instead)))
+        undo.enter_context(_swapped(model.get_submodule(part.stack), "relative", None))
+        yield
+
+
+@contextmanager
+def _mask(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+    def without(_module: nn.Module, args: Any, settings: dict[str, Any]) -> tuple[Any, Any]:
+        changed = dict(settings)
+        if part.sublayer == "cross":
+            changed["memory_mask"] = None
+        elif part.stack == "encoder":
+            changed["mask"] = None
+        else:  # what is no padding can be seen by its own token at least, and now by all
+            changed["mask"] = settings["mask"].any(-2, keepdim=True)
+        return args, changed
+
+    stack = model.get_submodule(part.stack)
+    with _hooked(stack.register_forward_pre_hook(without, with_kwargs=True)):
+        yield
+
+
+_KNOCK_OUTS: dict[str, Callable[..., Any]] = {
+    "head": _head,
+    "sublayer": _handed_on,
+    "layer": _added,
+    "residual": _residual,
+    "norm": _norm,
+    "positions": _positions,
+    "mask": _mask,
+    "start": _handed_on,
+    "backward": _backward,
+}
+
+Add = Callable[[Tensor], None]
+
+
+def _watch_head(model: nn.Module, part: Part, add: Add) -> list[RemovableHandle]:
+    attention, columns = _columns(model, part)
+    watch = attention.out_projection.register_forward_pre_hook
+    return [watch(lambda _module, args: add(args[0][..., columns]))]
+
+
+def _watch_output(model: nn.Module, part: Part, add: Add) -> list[RemovableHandle]:
+    watch = _module_of(model, part).register_forward_hook
+    return [watch(lambda _module, _args, output: add(_vector(output)))]
+
+
+def _watch_change(model: nn.Module, part: Part, add: Add) -> list[RemovableHandle]:
+    changing = _added_positions(model, part) if part.kind == "positions" else None
+    if part.kind == "layer":
+        changing = _module_of(model, part)
+    if changing is None:
+        return []
+    return [changing.register_forward_hook(lambda _module, args, output: add(output - args[0]))]
+
+
+_WATCHES: dict[str, Callable[[nn.Module, Part, Add], list[RemovableHandle]]] = {
+    "head": _watch_head,
+    "sublayer": _watch_output,
+    "layer": _watch_change,
+    "positions": _watch_change,
+    "start": _watch_output,
+}
+
+
+def _columns(model: nn.Module, part: Part) -> tuple[MultiHeadAttention, slice]:
+    """Return the attention of a head, and where its output stands beside that of the others."""
+    attention = model.get_submodule(part.module)
+    assert isinstance(attention, MultiHeadAttention)
+    assert part.head is not None
+    width = attention.d_model // attention.n_heads
+    return attention, slice(part.head * width, (part.head + 1) * width)
+
+
+def _module_of(model: nn.Module, part: Part) -> nn.Module:
+    return model.get_submodule("bridge" if part.kind == "start" else part.module)
+
+
+def _added_positions(model: nn.Module, part: Part) -> nn.Module | None:
+    """Return the layer that adds positions in front of a stack."""
+    name = "src_positions" if part.stack == "encoder" else "tgt_positions"
+    found = getattr(model, name, getattr(model, "positions", None))
+    return found if isinstance(found, nn.Module) else None
+
+
+def _vector(output: Any) -> Tensor:
+    """Return what a module hands on: a tensor, or the context or states beside other things."""
+    if isinstance(output, Tensor):
+        return output
+    vector: Tensor = output[0]
+    return vector
+
+
+def _with_vector(output: Any, vector: Tensor) -> Any:
+    if isinstance(output, Tensor):
+        return vector
+    rest = output[1:]
+    return type(output)(vector, *rest) if hasattr(output, "_fields") else (vector, *rest)
+
+
+def _filled(like: Tensor, mean: Tensor | None) -> Tensor:
+    return torch.zeros_like(like) if mean is None else mean.expand_as(like)
+
+
+def _kept(x: Tensor, mean: Tensor | None) -> Tensor:
+    return x if mean is None else x + mean
+
+
+@contextmanager
+def _whole(stack: Stack) -> Iterator[None]:
+    """Let a stack compute all tokens where few are asked for, so that hooks see every block."""
+
+    def at(query_positions: Tensor, x: Tensor, *, mask: Tensor | None = None) -> Tensor:
+        return tokens_at(stack(x, mask=mask), query_positions)
+
+    with _replaced(stack, "at", at):
+        yield
+
+
+@contextmanager
+def _noting_tokens(
+    model: nn.Module, name: str, stack: Stack, tokens: dict[str, Tensor | None]
+) -> Iterator[None]:
+    """Write down for each pass which tokens of a stack are no padding: what any query may see."""
+    is_answered_in_padding = isinstance(model, EncoderOnly) and model.pool is None
+
+    def note(_module: nn.Module, _args: Any, settings: dict[str, Any]) -> None:
+        mask = settings.get("mask")
+        is_seen = None if mask is None else mask.any(-2)  # (B, 1, K), (B, K) or (K,)
+        if is_seen is not None and is_seen.ndim == 3:
+            is_seen = is_seen[:, 0]
+        tokens[name] = None if is_answered_in_padding else is_seen
+
+    with _hooked(stack.register_forward_pre_hook(note, with_kwargs=True)):
+        yield
+
+
+@contextmanager
+def _hooked(handle: RemovableHandle) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@contextmanager
+def _replaced(owner: nn.Module, name: str, function: Callable[..., Any]) -> Iterator[None]:
+    """Put a function before a method of one object."""
+    before = vars(owner).get(name, _NOTHING)
+    vars(owner)[name] = function
+    try:
+        yield
+    finally:
+        if before is _NOTHING:
+            del vars(owner)[name]
+        else:
+            vars(owner)[name] = before
+
+
+@contextmanager
+def _swapped(owner: nn.Module, name: str, module: nn.Module | None) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, module)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)

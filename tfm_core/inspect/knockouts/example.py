@@ -1,0 +1,93 @@
+"""One example as a model reads and answers it without some of its parts.
+
+torch is imported where it is needed, so that a page that imports this stays quick to appear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfm_core import byte_cache
+from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, SequenceTaskConfig
+from tfm_core.inspect.attention.example import Example, cut
+from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, inputs_of, model_of
+from tfm_core.inspect.knockouts.measure import How, means_over
+from tfm_core.inspect.knockouts.parts import Part
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def example_without(run: Run, index: int, off: Sequence[Part], how: How, n: int) -> Example:
+    """Return an example of a run's probe: attention under the true answer, and the model's own.
+
+    n: of so many validation examples the means are taken, where ``how`` asks for them. Kept for
+    each checkpoint. Raises ValueError, in a sentence, where there is no checkpoint or no probe.
+    """
+    ordered = tuple(sorted(set(off), key=lambda part: part.code))
+    return _read(str(run.folder), checkpoint_mark(run), index, ordered, how, n)
+
+
+@byte_cache.kept
+def _read(folder: str, mark: int, index: int, off: tuple[Part, ...], how: How, n: int) -> Example:
+    import torch
+
+    from tfm_core.inspect.knockouts.engine import knocked_out, twin
+    from tfm_core.probe.capture import capture
+
+    run = Run(Path(folder))
+    shared, step = model_of(run)
+    model = twin(shared)
+    probe = run.probe()
+    item = probe.items[index]
+    picture = None if probe.images is None else probe.images[index]
+    inputs = inputs_of(run, item, picture)
+    means = means_over(run, n) if how == "mean" and off else None
+    with torch.inference_mode(), knocked_out(model, off, means):
+        with capture(model, only={"weights"}) as cache:
+            logits = model(*inputs)
+        answer = _answer(run, model, item, inputs, logits)
+    maps = {name: weights[0].float().numpy() for name, weights in cache.of("weights").items()}
+    attention = cut(run.experiment, item, maps)
+    return Example(step=step, item=item, attention=attention, picture=picture, **answer)
+
+
+def _answer(
+    run: Run, model: Any, item: Mapping[str, Any], inputs: Sequence[Tensor], logits: Tensor
+) -> dict[str, Any]:
+    """Return what the model says: probabilities of classes, or words of its own."""
+    from tfm_core.data.caption_words import join, vocabulary
+    from tfm_core.data.captions import CaptionData
+    from tfm_core.data.load import data_as
+    from tfm_core.data.text import text_task
+    from tfm_core.decoding import greedy
+    from tfm_core.probe.continuation import continued
+
+    task = run.experiment.task
+    if "label" in item:
+        return {"probabilities": logits[0].float().softmax(-1).numpy()}
+    if isinstance(task, CorpusTaskConfig):
+        words = text_task(task)
+        ids, sure = continued(model, task, inputs[1][:, 1 : 1 + item["prompt"]])
+        told = tuple(words.tgt_vocabulary.decode(ids[0].tolist()))
+        return _words(told, words.join_tgt(told), sure[0])
+    if isinstance(task, CaptionTaskConfig):
+        longest = data_as(data_of(run.experiment), CaptionData).validation.tgt.size(1) - 1
+        written = greedy(model, inputs[0], max_len=longest)
+        told = tuple(vocabulary(task).decode(written.ids[0].tolist()))
+        return _words(told, join(told, task), written.confidence[0])
+    text = run.experiment.task_as(SequenceTaskConfig)
+    words = text_task(text)
+    written = greedy(model, inputs[0], max_len=text.max_tgt_len + 1)
+    told = tuple(words.tgt_vocabulary.decode(written.ids[0].tolist()))[: text.max_tgt_len]
+    return _words(told, words.join_tgt(told), written.confidence[0])
+
+
+def _words(told: tuple[str, ...], text: str, sure: Tensor) -> dict[str, Any]:
+    confidence = np.asarray(sure[: len(told)].numpy())
+    return {"answer": told, "answer_text": text, "confidence": confidence}

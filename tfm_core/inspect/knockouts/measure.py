@@ -1,0 +1,307 @@
+"""What switching parts off costs: loss and accuracy over the validation set, measured anew.
+
+The measurement is the training's own (``Objective.measure``), on the first n examples. torch is
+imported where it is needed, so that a page that imports this stays quick to appear.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from tfm_core import byte_cache
+from tfm_core.inspect.attention.budget import at_once, in_all
+from tfm_core.inspect.attention.deletion import stages_of
+from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
+from tfm_core.inspect.knockouts.parts import Part, heads_of, parts_of
+from tfm_core.runs.run import Run
+from tfm_core.sentences import N_, Sentence
+from tfm_core.variants.tasks import TASK_KINDS
+
+if TYPE_CHECKING:
+    from tfm_core.data.load import Data
+    from tfm_core.inspect.knockouts.engine import Means
+    from tfm_core.training.objectives import Objective
+
+    S = TypeVar("S")
+
+How = Literal["zero", "mean"]
+FIRST_EXAMPLES = 200
+RANDOM_ORDERS = 5
+MOST_STAGES = 24
+"""Points of a pruning curve behind its first; with more heads several go at a time."""
+MOST_TOGETHER = 4
+"""So many parts are also measured alone when they are off together; more would take long."""
+_MORE_THAN, _NOTICED = 1.5, 0.01  # of one sum over the other, and nats
+_BATCH = 100
+_MORE, _FEWEST = 10, 20  # a press may take a tenth of what a question over all may
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Loss in nats a token (or a picture), accuracy of tokens (or pictures), and of whole answers.
+
+    exact: None where no answer is right or wrong as a whole. n: validation examples measured on.
+    """
+
+    loss: float
+    accuracy: float
+    exact: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Importance:
+    """A head: the score without it alone, and how much the loss rises, in nats."""
+
+    part: Part
+    score: Score
+    rise: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """Heads taken away one after the other, and never put back.
+
+    removed: (S,) how many are gone. ordered: the scores with the least important gone first.
+    by_chance: the same for each random order.
+    """
+
+    removed: tuple[int, ...]
+    ordered: tuple[Score, ...]
+    by_chance: tuple[tuple[Score, ...], ...]
+
+
+def n_validation(run: Run) -> int:
+    """Return how many validation examples a run has. Raises ValueError."""
+    return len(data_of(run.experiment).validation)
+
+
+def n_first(run: Run) -> int:
+    """Return on how many validation examples a press is answered: few where maps are large."""
+    few = in_all(run.experiment, FIRST_EXAMPLES * _MORE, least=_MORE) // _MORE
+    return min(n_validation(run), max(few, _FEWEST))
+
+
+def n_most(run: Run) -> int:
+    """Return on how many one may ask for: all, or fewer where that would take minutes."""
+    return max(n_first(run), in_all(run.experiment, n_validation(run)))
+
+
+def measured(run: Run, off: Sequence[Part], how: How, n: int) -> Score:
+    """Return the score of a run's model without some parts, on its first n validation examples.
+
+    Kept for each checkpoint. Raises ValueError, in a sentence, without a checkpoint or data.
+    """
+    ordered = tuple(sorted(set(off), key=lambda part: part.code))
+    n = min(n, n_validation(run))
+    return _measured(str(run.folder), checkpoint_mark(run), ordered, how if off else "zero", n)
+
+
+def together(run: Run, off: Sequence[Part], how: How, n: int) -> tuple[float, float] | None:
+    """Return by how much the loss rises without each of a few parts alone, in sum, and without all.
+
+    None for fewer than two parts and more than MOST_TOGETHER.
+    """
+    if not 2 <= len(off) <= MOST_TOGETHER:
+        return None
+    whole = measured(run, (), how, n).loss
+    alone = sum(measured(run, (part,), how, n).loss - whole for part in off)
+    return alone, measured(run, off, how, n).loss - whole
+
+
+def in_words(alone: float, joint: float) -> Sentence:
+    """Say whether parts that are off together stand in for each other. See ``together``."""
+    values = {"alone": f"{alone:+.3f}", "joint": f"{joint:+.3f}"}
+    if max(abs(alone), abs(joint)) < _NOTICED:
+        return N_(
+            "Each alone moves the loss, {alone} in sum; together they move it by {joint}. These "
+            "examples miss neither the one nor the other.",
+            **values,
+        )
+    if joint > max(_MORE_THAN * alone, alone + _NOTICED):
+        return N_(
+            "Each alone moves the loss, {alone} in sum; together they move it by {joint}. That is "
+            "more: while one was there, it stood in for the other.",
+            **values,
+        )
+    if alone > max(_MORE_THAN * joint, joint + _NOTICED):
+        return N_(
+            "Each alone moves the loss, {alone} in sum; together they move it by {joint}. That is "
+            "less: they serve one end, which is lost with the first of them.",
+            **values,
+        )
+    return N_(
+        "Each alone moves the loss, {alone} in sum; together they move it by {joint}, about as "
+        "much: each does a work of its own.",
+        **values,
+    )
+
+
+def importances(run: Run, how: How, n: int) -> Iterator[Importance]:
+    """Yield every head, one after the other, as the model is without it (Michel et al. 2019, 3.2).
+
+    Nothing is yielded for a model without heads. Raises ValueError as ``measured`` does.
+    """
+    whole = measured(run, (), how, n)
+    for head in heads_of(run.experiment):
+        score = measured(run, (head,), how, n)
+        yield Importance(head, score, score.loss - whole.loss)
+
+
+def least_first(found: Sequence[Importance]) -> tuple[Part, ...]:
+    """Return the heads in the order in which a pruning takes them: what is missed least first."""
+    return tuple(each.part for each in sorted(found, key=lambda each: each.rise))
+
+
+def gradient_importances(run: Run, n: int) -> dict[Part, float]:
+    """Return how much each head matters by one backward pass: Michel et al. 2019, Eq. 3.
+
+    That is the mean of |dL / d xi| over examples, xi being a number that the head's output is
+    multiplied with, at xi = 1; a straight line's guess of what taking the head away would cost.
+    Kept for each checkpoint. Raises ValueError as ``measured`` does.
+    """
+    if not heads_of(run.experiment):
+        return {}
+    return _gradients(str(run.folder), checkpoint_mark(run), min(n, n_validation(run)))
+
+
+def n_measurements(n_heads: int, n_orders: int = RANDOM_ORDERS) -> int:
+    """Return how many measurements a pruning makes, those that are shared counted once."""
+    return (len(stages_of(n_heads, MOST_STAGES)) - 2) * (1 + n_orders) + 2
+
+
+def pruned(
+    run: Run, order: Sequence[Part], how: How, n: int, n_orders: int = RANDOM_ORDERS, seed: int = 0
+) -> Iterator[int | Pruning]:
+    """Take heads away in an order and in random ones; yield measurements done, then the curves.
+
+    Raises ValueError as ``measured`` does.
+    """
+    chance = random.Random(seed)
+    orders = [tuple(order), *(chance.sample(order, len(order)) for _ in range(n_orders))]
+    stages = tuple(int(stage) for stage in stages_of(len(order), MOST_STAGES))
+    curves: list[tuple[Score, ...]] = []
+    done = 0
+    for number, each in enumerate(orders):
+        curve = []
+        for stage in stages:
+            curve.append(measured(run, each[:stage], how, n))
+            if number == 0 or 0 < stage < len(order):  # nothing and all are the same for each order
+                done += 1
+                yield done
+        curves.append(tuple(curve))
+    yield Pruning(stages, curves[0], tuple(curves[1:]))
+
+
+def heads_to_spare(curves: Pruning, points: float = 0.01) -> int:
+    """Return how many heads went, in order, before accuracy had fallen by more than ``points``."""
+    return _to_spare(curves.removed, curves.ordered, points)
+
+
+def heads_to_spare_by_chance(curves: Pruning, points: float = 0.01) -> tuple[int, ...]:
+    """Return the same of each random order."""
+    return tuple(_to_spare(curves.removed, curve, points) for curve in curves.by_chance)
+
+
+def _to_spare(removed: Sequence[int], curve: Sequence[Score], points: float) -> int:
+    least = curve[0].accuracy - points
+    kept = 0
+    for count, score in zip(removed, curve, strict=True):
+        if score.accuracy < least:
+            break
+        kept = count
+    return kept
+
+
+def first_of(split: S, n: int) -> S:
+    """Return the first n examples of a split."""
+    from torch import Tensor
+
+    record: Any = split
+    parts = {part.name: getattr(record, part.name) for part in fields(record)}
+    cut = {name: rows[:n] for name, rows in parts.items() if isinstance(rows, Tensor | tuple)}
+    made: S = replace(record, **cut)
+    return made
+
+
+@byte_cache.kept
+def _measured(folder: str, mark: int, off: tuple[Part, ...], how: How, n: int) -> Score:
+    from tfm_core.inspect.knockouts.engine import knocked_out, twin
+
+    run = Run(Path(folder))
+    model = twin(model_of(run)[0])
+    means = means_over(run, n) if how == "mean" else None
+    with knocked_out(model, off, means):
+        loss, accuracy, exact = _objective(run, n).measure(model, "validation")
+    return Score(loss, accuracy, exact, n)
+
+
+def means_over(run: Run, n: int) -> Means:
+    """Return what each part hands on in the mean over the first n validation examples."""
+    return _means(str(run.folder), checkpoint_mark(run), min(n, n_validation(run)))
+
+
+@byte_cache.kept
+def _means(folder: str, mark: int, n: int) -> Means:
+    from tfm_core.inspect.knockouts.engine import means_of, twin
+
+    run = Run(Path(folder))
+    batch = TASK_KINDS[run.experiment.task.kind].part("batches")
+    data = data_of(run.experiment)
+    size = at_once(run.experiment, _BATCH)
+    rows = (slice(first, min(n, first + size)) for first in range(0, n, size))
+    batches = (batch(run.experiment, data, each)[0] for each in rows)
+    return means_of(twin(model_of(run)[0]), parts_of(run.experiment), batches)
+
+
+@byte_cache.kept
+def _gradients(folder: str, mark: int, n: int) -> dict[Part, float]:
+    import torch
+
+    from tfm_core.inspect.knockouts.engine import knocked_out, scaled_heads, twin
+
+    run = Run(Path(folder))
+    heads = heads_of(run.experiment)
+    totals = dict.fromkeys(heads, 0.0)
+    model, objective = twin(model_of(run)[0]), _objective(run, n)
+    size = at_once(run.experiment, _BATCH)
+    for first in range(0, n, size):
+        rows = torch.arange(first, min(n, first + size))
+        with torch.inference_mode(False), torch.enable_grad():
+            scales = {head: torch.ones(len(rows), requires_grad=True) for head in heads}
+            with knocked_out(model, ()), scaled_heads(model, scales):
+                draw = torch.Generator().manual_seed(first)
+                loss = objective.loss_and_metrics(model, rows, draw).loss
+                found = torch.autograd.grad(loss, list(scales.values()))
+        for head, gradient in zip(heads, found, strict=True):  # each is of the mean over the batch
+            totals[head] += float(gradient.abs().sum()) * len(rows)
+    return {head: total / n for head, total in totals.items()}
+
+
+def _objective(run: Run, n: int) -> Objective:
+    return _prepared(str(run.folder), checkpoint_mark(run), n)
+
+
+@byte_cache.kept
+def _prepared(folder: str, mark: int, n: int) -> Objective:
+    """Return the training's objective over the first n validation examples, unchanged pictures."""
+    experiment = Run(Path(folder)).experiment
+    data: Any = data_of(experiment)
+    cut = first_of(data.validation, n)
+    few: Data = replace(data, train=cut, validation=cut, **_without_windows(data))
+    still = {name: 0.0 for name in _CHANGES if hasattr(experiment.task, name)}
+    task = experiment.task.model_copy(update=still)
+    objective: Objective = TASK_KINDS[task.kind].part("objective")(few, task)
+    return objective
+
+
+_CHANGES = ("shift", "rotation", "scale", "slant")  # of pictures, while a model is trained
+
+
+def _without_windows(data: Any) -> dict[str, None]:
+    """Return the change by which a running text is read as the validation set is."""
+    return {"windows": None} if hasattr(data, "windows") else {}

@@ -1,0 +1,221 @@
+"""The parts of a model that can be switched off, and how each is called. Torch-free.
+
+Taking a part away and looking at what is lost is the oldest way to ask what it does: Michel et al.
+2019, "Are Sixteen Heads Really Better than One?", Voita et al. 2019, section 5, both of heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from tfm_core.config import (
+    CaptionerConfig,
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    Experiment,
+    RecurrentConfig,
+    ViTConfig,
+)
+from tfm_core.probe.labels import modules_by_kind
+from tfm_core.sentences import N_, Sentence
+from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.residuals import RESIDUALS
+
+StackName = Literal["encoder", "decoder"]
+Kind = Literal[
+    "head", "sublayer", "layer", "residual", "norm", "positions", "mask", "start", "backward"
+]
+SUBLAYERS: dict[str, tuple[str, str]] = {  # in a link -> module of a block, words
+    "self": ("self_attention", N_("self-attention")),
+    "cross": ("cross_attention", N_("cross-attention")),
+    "ff": ("feed_forward", N_("feed-forward")),
+}
+KINDS: dict[str, str] = {  # what switching it off does
+    "head": N_("The head hands on nothing: its part of the vector before the output projection."),
+    "sublayer": N_("The sublayer adds nothing; the residual connection carries the token past it."),
+    "layer": N_("Every token passes the layer as it is, as if the block were not there."),
+    "residual": N_("The sublayer's output takes the place of the token, instead of being added."),
+    "norm": N_("The vectors pass as they are, neither centred nor scaled."),
+    "positions": N_("No token is told where it stands."),
+    "mask": N_("What the mask hides may be looked at; nothing of the kind was in the training."),
+    "start": N_("The decoder begins with a state of zeros, without a summary of the source."),
+    "backward": N_("The encoder reads from left to right alone."),
+}
+WITHOUT_CONTEXT = N_("What was read is looked at no more: the decoder goes on by its own state.")
+"""What a recurrent network does without its attention."""
+HAS_MEAN = frozenset({"head", "sublayer", "layer", "positions", "start"})
+"""Kinds that hand on a vector, of which a mean can be taken; the others are there or are not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a model.
+
+    layer and head count from 0. layer: None for what belongs to a stack as a whole; sublayer: a key
+    of SUBLAYERS, "" for none; head: for heads alone.
+    """
+
+    kind: Kind
+    stack: StackName
+    layer: int | None = None
+    sublayer: str = ""
+    head: int | None = None
+
+    @property
+    def code(self) -> str:
+        """How a link calls it, counting from 1: ``decoder.2.cross.3`` is a head."""
+        layer = "" if self.layer is None else str(self.layer + 1)
+        last = "" if self.head is None else str(self.head + 1)
+        if self.kind not in ("head", "layer", "sublayer"):
+            last = self.kind
+        return ".".join(filter(None, (self.stack, layer, self.sublayer, last)))
+
+    @property
+    def module(self) -> str:
+        """The module that it is, or that it belongs to: a block's sublayer, a block, a stack."""
+        layer = "" if self.layer is None else f"layers.{self.layer}"
+        sublayer = SUBLAYERS[self.sublayer][0] if self.sublayer else ""
+        return ".".join(filter(None, (self.stack, layer, sublayer)))
+
+
+def parts_of(experiment: Experiment) -> tuple[Part, ...]:
+    """Return all parts of a model that can be switched off, layer by layer; those of a stack last.
+
+    A part that the model does not have, such as the positions of a model without any, is left out.
+    """
+    model = experiment.model
+    if isinstance(model, RecurrentConfig):
+        return tuple(_recurrent(model))
+    parts: list[Part] = []
+    for stack, n_layers in stacks_of(experiment).items():
+        has_cross = stack == "decoder" and not isinstance(model, DecoderOnlyConfig)
+        for layer in range(n_layers):
+            parts += _of_layer(experiment, stack, layer, has_cross=has_cross)
+    for stack in stacks_of(experiment):
+        parts += _of_stack(experiment, stack)
+    return tuple(parts)
+
+
+def stacks_of(experiment: Experiment) -> dict[StackName, int]:
+    """Return the stacks of a Transformer and their layers; a recurrent model has none."""
+    model = experiment.model
+    if isinstance(model, EncoderDecoderConfig | CaptionerConfig):
+        return {"encoder": model.n_encoder_layers, "decoder": model.n_decoder_layers}
+    if isinstance(model, DecoderOnlyConfig):
+        return {"decoder": model.n_layers}
+    if isinstance(model, EncoderOnlyConfig | ViTConfig):
+        return {"encoder": model.n_layers}
+    return {}
+
+
+def heads_of(experiment: Experiment) -> tuple[Part, ...]:
+    """Return the heads among the parts; a recurrent model has none."""
+    return tuple(part for part in parts_of(experiment) if part.kind == "head")
+
+
+def first_to_go(experiment: Experiment) -> Part:
+    """Return a part whose loss is likely to be felt, to begin with.
+
+    That is all attention of the last decoder layer to what was read, else of the first layer to
+    itself.
+    """
+    sublayers = [part for part in parts_of(experiment) if part.kind == "sublayer"]
+    crossing = [part for part in sublayers if part.sublayer == "cross"]
+    return crossing[-1] if crossing else sublayers[0]
+
+
+def kind_of_attention(experiment: Experiment, part: Part) -> str:
+    """Return which attention a head or an attention sublayer is, "" for another part."""
+    kinds = modules_by_kind(experiment).items()
+    return next((kind for kind, names in kinds if part.module in names), "")
+
+
+def name_of(part: Part) -> Sentence:
+    """Return how a part is called: ``decoder layer 2, cross-attention, head 3``."""
+    if part.code in _NAMES:
+        return N_(_NAMES[part.code])
+    stack = STACKS[part.stack]
+    if part.layer is None:
+        return N_(_OF_STACK[part.kind], stack=stack)
+    return N_(
+        _OF_LAYER[part.kind],
+        stack=stack,
+        layer=part.layer + 1,
+        sublayer=SUBLAYERS[part.sublayer][1] if part.sublayer else "",
+        head="" if part.head is None else part.head + 1,
+    )
+
+
+STACKS: dict[str, str] = {"encoder": N_("encoder"), "decoder": N_("decoder")}
+_NAMES: dict[str, str] = {  # by code, of what there is one
+    "encoder.self.mask": N_("mask of the encoder (padding)"),
+    "decoder.self.mask": N_("causal mask of the decoder"),
+    "decoder.cross.mask": N_("mask of the cross-attention (padding)"),
+    "decoder.cross": N_("attention of the decoder"),
+    "decoder.start": N_("first state of the decoder"),
+    "encoder.backward": N_("reading from right to left"),
+}
+_OF_STACK: dict[str, str] = {
+    "norm": N_("last norm of the {stack}"),
+    "positions": N_("positions of the {stack}"),
+}
+_OF_LAYER: dict[str, str] = {
+    "head": N_("{stack} layer {layer}, {sublayer}, head {head}"),
+    "sublayer": N_("{stack} layer {layer}, {sublayer}"),
+    "layer": N_("{stack} layer {layer}, all of it"),
+    "residual": N_("{stack} layer {layer}, residual connection around {sublayer}"),
+    "norm": N_("{stack} layer {layer}, norm of {sublayer}"),
+}
+
+
+def _of_layer(
+    experiment: Experiment, stack: StackName, layer: int, *, has_cross: bool
+) -> Iterator[Part]:
+    model = experiment.model
+    assert not isinstance(model, RecurrentConfig)
+    for sublayer in ("self", "cross", "ff") if has_cross else ("self", "ff"):
+        if sublayer != "ff":
+            heads = range(model.n_heads)
+            yield from (Part("head", stack, layer, sublayer, head) for head in heads)
+        yield Part("sublayer", stack, layer, sublayer)
+        if RESIDUALS[model.residual].has_sum:
+            yield Part("residual", stack, layer, sublayer)
+        if model.has_norms:
+            yield Part("norm", stack, layer, sublayer)
+    yield Part("layer", stack, layer)
+
+
+def _of_stack(experiment: Experiment, stack: StackName) -> Iterator[Part]:
+    model = experiment.model
+    assert not isinstance(model, RecurrentConfig)
+    if model.has_final_norm:
+        yield Part("norm", stack)
+    names = [model.position]
+    if stack == "decoder" and isinstance(model, CaptionerConfig):
+        names.append(model.text_position)
+    if any(POSITIONS[name].is_added or POSITIONS[name].is_inside for name in names):
+        yield Part("positions", stack)
+    if stack == "decoder" and _hides_some_order(experiment):
+        yield Part("mask", stack, None, "self")
+    if isinstance(model, EncoderDecoderConfig | EncoderOnlyConfig):
+        yield Part("mask", stack, None, "self" if stack == "encoder" else "cross")
+
+
+def _hides_some_order(experiment: Experiment) -> bool:
+    """Return whether a decoder's mask hides anything but padding."""
+    model = experiment.model
+    if not isinstance(model, EncoderDecoderConfig | DecoderOnlyConfig):
+        return True
+    chosen = CAUSALITIES[model.causality]
+    return not (chosen.sees_past and chosen.sees_future)
+
+
+def _recurrent(model: RecurrentConfig) -> Iterator[Part]:
+    yield Part("sublayer", "decoder", None, "cross")
+    yield Part("start", "decoder")
+    if model.is_bidirectional:
+        yield Part("backward", "encoder")

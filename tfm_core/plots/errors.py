@@ -1,0 +1,227 @@
+"""Where a model fails, as figures: confusions, shares right and losses by group, calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from tfm_core.inspect.errors.calibration import Calibration
+from tfm_core.inspect.errors.groups import Group
+from tfm_core.plots.attention import Theme
+from tfm_core.plots.palette import CARDS, COLOURS, GREY, INKS
+from tfm_core.plots.positions import MARGIN, axes
+from tfm_core.sentences import N_
+
+_ERRORS: dict[Theme, tuple[str, str]] = {
+    "light": ("#fbe3d0", "#d55e00"),
+    "dark": ("#4a2a12", "#e8762a"),
+}
+_ROW = 26  # pixels of a group
+_MOST_LETTERS = 14
+
+
+def confusion(
+    counts: npt.NDArray[np.int64],
+    names: Sequence[str],
+    theme: Theme = "light",
+    *,
+    wrong: npt.NDArray[np.int64] | None = None,
+    top: int | None = None,
+    chosen: tuple[int, int] | None = None,
+    height: int = 400,
+) -> go.Figure:
+    """Draw the true class down and the said class across; only errors have colour.
+
+    counts: (classes, classes). wrong: how many of them are errors, where those on the diagonal may
+    be, too. top: the count that has the strongest colour; None for the largest. chosen: row and
+    column of the cell that is framed.
+    """
+    if wrong is None:
+        wrong = counts * (1 - np.eye(len(counts), dtype=np.int64))
+    errors = np.where(wrong > 0, wrong, np.nan).astype(np.float32)
+    pale, strong = _ERRORS[theme]
+    places = np.arange(len(names))
+    figure = go.Figure(
+        go.Heatmap(
+            z=errors,
+            x=places,
+            y=places,
+            zmin=0,
+            zmax=max(3.0, float(wrong.max(initial=0) if top is None else top)),
+            colorscale=[[0, pale], [1, strong]],
+            showscale=False,
+            xgap=1,
+            ygap=1,
+            text=[[str(n) if n else "" for n in row] for row in counts.tolist()],
+            texttemplate="%{text}",
+            textfont={"color": INKS[theme]},
+            hovertext=[
+                [_said(a, b, n) for b, n in zip(names, row, strict=True)]
+                for a, row in zip(names, counts.tolist(), strict=True)
+            ],
+            hoverinfo="text",
+            hoverongaps=True,
+        )
+    )
+    ticks = {
+        "tickmode": "array",
+        "tickvals": places.tolist(),
+        "ticktext": [_short(name) for name in names],
+        "showgrid": False,
+        "zeroline": False,
+    }
+    end = len(names) - 0.5
+    figure.update_xaxes(title={"text": N_("said (across)")}, range=[-0.5, end], **ticks)
+    figure.update_yaxes(title={"text": N_("truth (down)")}, range=[end, -0.5], **ticks)
+    if chosen is not None:
+        row, column = chosen
+        figure.add_shape(
+            type="rect",
+            x0=column - 0.5,
+            x1=column + 0.5,
+            y0=row - 0.5,
+            y1=row + 0.5,
+            line={"color": INKS[theme], "width": 3},
+        )
+    margin = {**MARGIN, "t": 8}
+    return figure.update_layout(height=height, margin=margin, plot_bgcolor=CARDS[theme])
+
+
+def _said(truth: str, said: str, n: int) -> str:
+    names = {"truth": escape(_seen(truth)), "said": escape(_seen(said))}
+    return N_("truly {truth}, said {said}: {n:,}", **names, n=n)
+
+
+def _short(name: str) -> str:
+    shown = _seen(name)
+    return escape(shown if len(shown) <= _MOST_LETTERS else f"{shown[: _MOST_LETTERS - 1]}…")
+
+
+def _seen(name: str) -> str:
+    """Return a token as it can be seen."""
+    return {"\n": "↵", " ": "␣"}.get(name, name)
+
+
+def accuracies(groups: Sequence[Group], kind: str) -> go.Figure:
+    """Draw the share right of each group, one below the other, with its 95 % interval.
+
+    kind: what groups are told apart by.
+    """
+    share = np.array([group.accuracy for group in groups])
+    ends = np.array([group.interval for group in groups])
+    figure = _rows(
+        groups,
+        share,
+        (ends[:, 1] - share, share - ends[:, 0]),
+        np.stack([[g.n_right for g in groups], [g.n for g in groups], *ends.T], 1),
+        N_(
+            "%{y}: %{customdata[0]:,} of %{customdata[1]:,} right, %{x:.1%}<br>95 % interval "
+            "%{customdata[2]:.1%} to %{customdata[3]:.1%}<extra></extra>"
+        ),
+    )
+    axes(figure, N_("share right"), kind)
+    low = max(0.0, float(ends[:, 0].min()) - 0.02)
+    figure.update_xaxes(tickformat=".0%", range=[low, 1.005])
+    return figure
+
+
+def losses(groups: Sequence[Group], kind: str) -> go.Figure:
+    """Draw the mean loss of each group in nats, one below the other, with its 95 % interval."""
+    loss = np.array([group.loss for group in groups])
+    error = np.array([group.loss_error for group in groups])
+    figure = _rows(
+        groups,
+        loss,
+        (error, error),
+        np.stack([[g.n for g in groups], error, [g.accuracy for g in groups]], 1),
+        N_(
+            "%{y}: %{x:.3f} ± %{customdata[1]:.3f} nats on %{customdata[0]:,} tokens; the "
+            "likeliest token is right for %{customdata[2]:.1%}<extra></extra>"
+        ),
+    )
+    axes(figure, N_("mean loss, in nats a token"), kind)
+    return figure.update_xaxes(rangemode="tozero")
+
+
+def _rows(
+    groups: Sequence[Group],
+    values: npt.NDArray[np.float64],
+    errors: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
+    facts: npt.NDArray[np.float64],
+    hover: str,
+) -> go.Figure:
+    figure = go.Figure(
+        go.Scatter(
+            x=values,
+            y=[group.label for group in groups],
+            mode="markers",
+            marker={"color": COLOURS["validation"], "size": 9},
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": errors[0],
+                "arrayminus": errors[1],
+                "thickness": 1.5,
+            },
+            customdata=facts,
+            hovertemplate=hover,
+        )
+    )
+    figure.update_yaxes(type="category", autorange="reversed", automargin=True)
+    return figure.update_layout(height=90 + _ROW * len(groups), margin={**MARGIN, "t": 8})
+
+
+def reliability(found: Calibration) -> go.Figure:
+    """Draw the share right over the confidence, bin by bin, with counts and 95 % intervals.
+
+    The diagonal is a model whose confidence can be taken at its word.
+    """
+    middle = [(one.low + one.high) / 2 for one in found.bins]
+    share = np.array([one.accuracy for one in found.bins])
+    ends = np.array([one.interval for one in found.bins])
+    facts = [(one.low, one.high, one.n, one.n_right, one.confidence) for one in found.bins]
+    figure = go.Figure(
+        [
+            go.Bar(
+                x=middle,
+                y=share,
+                width=0.92 / found.n_bins,
+                marker={"color": COLOURS["validation"], "opacity": 0.75},
+                error_y={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": ends[:, 1] - share,
+                    "arrayminus": share - ends[:, 0],
+                    "thickness": 1.5,
+                },
+                text=[f"{one.n:,}" for one in found.bins],
+                textposition="inside",
+                insidetextanchor="start",
+                textangle=0,
+                constraintext="none",
+                customdata=facts,
+                hovertemplate=N_(
+                    "confidence %{customdata[0]:.0%} to %{customdata[1]:.0%}, in the mean "
+                    "%{customdata[4]:.1%}<br>%{customdata[3]:,} of %{customdata[2]:,} right: "
+                    "%{y:.1%}<extra></extra>"
+                ),
+                showlegend=False,
+            ),
+            go.Scatter(
+                x=[0, 1],
+                y=[0, 1],
+                mode="lines",
+                line={"color": GREY, "dash": "dash", "width": 2},
+                name=N_("as sure as it is right"),
+                hoverinfo="skip",
+            ),
+        ]
+    )
+    axes(figure, N_("confidence"), N_("share right"))
+    figure.update_xaxes(range=[0, 1], tickformat=".0%")
+    figure.update_yaxes(range=[0, 1.02], tickformat=".0%")
+    return figure.update_layout(height=350)

@@ -1,0 +1,288 @@
+"""An Optuna study from elsewhere, to look at: its journal is copied, and never gone on with.
+
+Nobody knows who wrote it. It is read as JSON, line by line, and of its trials only numbers and
+words are used; a sampler that lies pickled in it is not touched. Names are cut and have no markup.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfm_core.reading import Unreadable, is_line, is_moment, object_of
+from tfm_core.runs.atomic import write_bytes, write_json
+from tfm_core.sentences import N_, StudentError, in_bytes
+from tfm_core.sweeps.objectives import Objective
+from tfm_core.sweeps.plan import SweepDamaged
+from tfm_core.sweeps.space import Value
+
+if TYPE_CHECKING:
+    import optuna
+    from optuna.storages import JournalStorage
+
+FILE = "foreign.json"
+JOURNAL = "journal.log"
+MOST_BYTES = 16 * 2**20
+MOST_TRIALS, MOST_SETTINGS, MOST_STUDIES = 2_000, 40, 50
+_MOST_WORD = 60
+_MOST_FILE = 2**14
+
+
+class NotAStudy(StudentError):
+    """A file is no study of Optuna that can be looked at; the sentence says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What is noted of a study that was brought: its file's name, when, and whose it is."""
+
+    name: str
+    created: str
+    owner: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A trial: its number from 1, its settings, its figure, None where it came to none."""
+
+    number: int
+    values: Mapping[str, Value]
+    state: str
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A study as it can be looked at: what it looks for, its trials, and the settings of each."""
+
+    name: str
+    looks_for: Objective
+    trials: tuple[Tried, ...]
+
+    @property
+    def complete(self) -> list[Tried]:
+        """The trials with a figure, the best first."""
+        sign = -1 if self.looks_for.is_maximized else 1
+        known = [one for one in self.trials if one.value is not None]
+        return sorted(known, key=lambda one: (sign * (one.value or 0.0), one.number))
+
+    @property
+    def settings(self) -> list[str]:
+        """The settings that every trial with a figure has: those that can be drawn together."""
+        complete = self.complete
+        return [name for name in complete[0].values if all(name in one.values for one in complete)]
+
+
+def write(folder: Path, content: bytes, brought: Brought) -> None:
+    """Write a study into a new folder, where it can be looked at. Raises NotAStudy and OSError."""
+    lines = _checked(content)
+    write_bytes(folder / JOURNAL, lines, lasting=True)
+    looks(folder)
+    values = {"name": brought.name, "created": brought.created, "owner": brought.owner}
+    write_json(folder / FILE, values, lasting=True)
+
+
+def read(folder: Path) -> Brought | None:
+    """Return what is noted of a study from elsewhere, None where the folder holds none."""
+    try:
+        values = object_of(folder / FILE, most=_MOST_FILE)
+    except (FileNotFoundError, Unreadable):
+        return None
+    name, created, owner = (values.get(part) for part in ("name", "created", "owner"))
+    if not (is_line(name, _MOST_WORD) and is_moment(created)):
+        return None
+    return Brought(name, created, owner if is_line(owner, 64) else None)
+
+
+def looks(folder: Path) -> list[Look]:
+    """Return the studies of a journal that can be looked at. Raises NotAStudy, in a sentence."""
+    storage = _storage(folder / JOURNAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            studies = storage.get_all_studies()
+        except Exception as error:
+            raise _unreadable(error) from error
+        if not studies:
+            raise NotAStudy("This journal holds no study: nothing was begun in it.")
+        if len(studies) > MOST_STUDIES:
+            raise NotAStudy(
+                "This journal holds {n:,} studies; at most {most} of one are looked at here.",
+                n=len(studies),
+                most=MOST_STUDIES,
+            )
+        found: list[Look] = []
+        why: NotAStudy | None = None
+        for study in studies:
+            try:
+                found.append(_look(storage, study))
+            except NotAStudy as error:
+                why = why or error
+            except Exception as error:
+                why = why or _unreadable(error)
+    if not found:
+        assert why is not None
+        raise why
+    return sorted(found, key=lambda one: -len(one.trials))
+
+
+def _checked(content: bytes) -> bytes:
+    """Return the whole lines of a journal. Raises NotAStudy for what is none."""
+    if len(content) > MOST_BYTES:
+        raise NotAStudy(
+            "This file has {size}; of a journal at most {most} are looked at.",
+            size=in_bytes(len(content)),
+            most=in_bytes(MOST_BYTES),
+        )
+    if content.startswith(b"SQLite format 3"):
+        raise NotAStudy(
+            "This is a database of Optuna’s RDBStorage, not a journal. Copy its study with "
+            "optuna.copy_study into a JournalStorage with a JournalFileBackend, and bring that "
+            "file."
+        )
+    if content.startswith(b"\x80"):
+        raise NotAStudy(
+            "This is a pickle, which can run code when it is opened, so it is not. Bring the file "
+            "of a JournalStorage."
+        )
+    whole = content[: content.rfind(b"\n") + 1]  # a copy may end in the middle of a line
+    if not whole.strip():
+        raise NotAStudy("This file holds no whole line; a journal has a line for each thing done.")
+    for number, line in enumerate(whole.split(b"\n"), start=1):
+        if line.strip() and not _is_record(line):
+            raise NotAStudy(
+                "Line {line} of this file is none of Optuna’s journal, which has a JSON object "
+                "with an op_code in each: bring the file of a JournalStorage.",
+                line=number,
+            )
+    return whole
+
+
+def _is_record(line: bytes) -> bool:
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(values, dict) and isinstance(values.get("op_code"), int)
+
+
+def _storage(journal: Path) -> JournalStorage:
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    if not journal.is_file() or journal.is_symlink():
+        raise SweepDamaged("{name} is no plain file; it is left as it is.", name=journal.name)
+    try:
+        return JournalStorage(JournalFileBackend(str(journal)))
+    except Exception as error:
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: Exception) -> NotAStudy:
+    said = f"{type(error).__name__}: {error}".splitlines()[0][:120]
+    return NotAStudy("Optuna cannot make sense of this journal ({said}).", said=said)
+
+
+def _look(storage: JournalStorage, frozen: Any) -> Look:
+    name = clean(frozen.study_name)
+    directions = storage.get_study_directions(frozen._study_id)
+    if len(directions) != 1:
+        raise NotAStudy(
+            "The study “{name}” looks for {n} figures at once; a leaderboard has one.",
+            name=name,
+            n=len(directions),
+        )
+    trials = storage.get_all_trials(frozen._study_id, deepcopy=False)
+    if len(trials) > MOST_TRIALS:
+        raise NotAStudy(
+            "The study “{name}” has {n:,} trials; at most {most:,} are looked at.",
+            name=name,
+            n=len(trials),
+            most=MOST_TRIALS,
+        )
+    tried = tuple(_tried(one) for one in trials)
+    if not any(one.value is not None for one in tried):
+        raise NotAStudy(
+            "None of the {n:,} trials of the study “{name}” came to a figure yet.",
+            name=name,
+            n=len(tried),
+        )
+    most = max(len(one.values) for one in tried)
+    if most > MOST_SETTINGS:
+        raise NotAStudy(
+            "The study “{name}” varies {n} settings; at most {most} are drawn together.",
+            name=name,
+            n=most,
+            most=MOST_SETTINGS,
+        )
+    is_maximized = directions[0].name == "MAXIMIZE"
+    figure = N_("figure, the larger the better") if is_maximized else N_("figure, less is better")
+    return Look(name, Objective("foreign", figure, is_maximized), tried)
+
+
+def _tried(one: optuna.trial.FrozenTrial) -> Tried:
+    states = {"COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "failed"}
+    state = states.get(one.state.name, "running")
+    value = one.value if state == "complete" and one.values else None
+    is_number = isinstance(value, int | float) and math.isfinite(value)
+    values = {clean(name): _plain(given) for name, given in one.params.items()}
+    return Tried(
+        one.number + 1, values, state, float(value) if is_number and value is not None else None
+    )
+
+
+def _plain(value: Any) -> Value:
+    if isinstance(value, bool | int):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    return clean(str(value))
+
+
+def clean(text: str) -> str:
+    """Return words of a stranger in one short line that no figure takes for markup."""
+    plain = "".join(c if c.isprintable() else " " for c in str(text)[: 4 * _MOST_WORD])
+    words = " ".join(plain.replace("<", "‹").replace(">", "›").split())
+    return words[:_MOST_WORD] or "–"
+
+
+def as_study(look: Look) -> optuna.Study:
+    """Return the trials with a figure as a study of Optuna, in memory, with ranges of their own.
+
+    What is a number in every trial is a range, all else are choices.
+    """
+    import optuna
+    from optuna.distributions import (
+        BaseDistribution,
+        CategoricalDistribution,
+        FloatDistribution,
+    )
+
+    study = optuna.create_study(direction=look.looks_for.direction)
+    ranges: dict[str, BaseDistribution] = {}
+    for name in look.settings:
+        values = [one.values[name] for one in look.complete]
+        numbers = [
+            float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)
+        ]
+        if len(numbers) == len(values) and len(set(numbers)) > 1:
+            low, high = min(numbers), max(numbers)
+            ranges[name] = FloatDistribution(low, high, log=low > 0 and high >= 100 * low)
+        else:
+            ranges[name] = CategoricalDistribution(sorted({str(value) for value in values}))
+    for one in sorted(look.complete, key=lambda one: one.number):
+        params = {
+            name: one.values[name] if isinstance(kind, FloatDistribution) else str(one.values[name])
+            for name, kind in ranges.items()
+        }
+        study.add_trial(
+            optuna.trial.create_trial(value=one.value, params=params, distributions=ranges)
+        )
+    return study
