@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.i18n import _
 from pages.ui.fields import Setting, settings_of
@@ -128,30 +129,37 @@ def _range(label: str, likely: Range, key: str) -> tuple[str, str, bool, int]:
     The words on the screen are short, for the setting stands before them; the names of the fields
     say it too, so that whoever hears them tells those of two settings apart.
     """
-    st.markdown(_("from"), width="content")
-    low = st.text_input(
-        _("{setting}: from").format(setting=label), _typed(likely.low),
-        key=f"{key}-low", width=90, label_visibility="collapsed",
-    )  # fmt: skip
-    st.markdown(_("to"), width="content")
-    high = st.text_input(
-        _("{setting}: to").format(setting=label), _typed(likely.high),
-        key=f"{key}-high", width=90, label_visibility="collapsed",
-    )  # fmt: skip
-    is_log = st.toggle(
-        _("{setting}: log").format(setting=label), likely.is_log, key=f"{key}-log",
-        label_visibility="collapsed",
-    )  # fmt: skip
-    st.markdown(
-        _("log"), width="content",
-        help=_("Each factor of ten gets the same share: right for learning rates."),
-    )  # fmt: skip
-    points = st.number_input(
-        _("{setting}: points in a grid").format(setting=label), 2, space.MOST_VALUES,
-        likely.points, key=f"{key}-points", width=110, label_visibility="collapsed",
-    )  # fmt: skip
-    st.markdown(_("points"), width="content", help=_("Of a grid, evenly apart."))
+    with _together():
+        low = st.text_input(
+            _("{setting}: from").format(setting=label), _typed(likely.low),
+            key=f"{key}-low", width=80, label_visibility="collapsed",
+        )  # fmt: skip
+        st.markdown(_("to"), width="content")
+        high = st.text_input(
+            _("{setting}: to").format(setting=label), _typed(likely.high),
+            key=f"{key}-high", width=80, label_visibility="collapsed",
+        )  # fmt: skip
+    with _together():
+        is_log = st.toggle(
+            _("{setting}: log").format(setting=label), likely.is_log, key=f"{key}-log",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        st.markdown(
+            _("log"), width="content",
+            help=_("Each factor of ten gets the same share: right for learning rates."),
+        )  # fmt: skip
+    with _together():
+        points = st.number_input(
+            _("{setting}: points in a grid").format(setting=label), 2, space.MOST_VALUES,
+            likely.points, key=f"{key}-points", width=80, label_visibility="collapsed",
+        )  # fmt: skip
+        st.markdown(_("points"), width="content")
     return low, high, is_log, int(points)
+
+
+def _together() -> DeltaGenerator:
+    """Return a place for a field and its word, which no line break parts."""
+    return st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content")
 
 
 def _usual(one: Setting, base: Experiment) -> Dimension:

@@ -55,7 +55,8 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
         ("unit", "context", "text"),
         N_(
             "The first 80 % of the text are for training, the next 10 % for validation and the "
-            "last 10 % for the test.",
+            "last 10 % for the test; where a set has a test file, that is the test, and 90 % of "
+            "the text are for training.",
         ),
     ),
 }

@@ -165,3 +165,38 @@ def test_a_text_is_learned():
 def test_an_experiment_of_its_own_set_is_one_in_a_link():
     experiment = Experiment.parse(kinds.proposal(kept("text", TEXT)).experiment.model_dump())
     assert to_query(experiment)["task.data"] == experiment.task.data
+
+
+def test_a_text_has_a_test_file_of_its_own():
+    other = "a bird sat on the log and the cat sat on a bird. " * 3
+    own = kept("text", TEXT, unit="words", test=other)
+    config = kinds.task_of(own)
+    task, data = text_task(config), load(config, seed=0)
+    n = len(task.tokens)
+    assert own.split == {"by": "file"}
+    assert own.counts == {
+        "train": n - n // 10,
+        "validation": n // 10,
+        "test": len(task.test_tokens),
+    }
+    said = [token for pair in data.test.pairs for token in pair.tgt]
+    assert set(said) <= set(task.test_tokens)
+    assert "bird" in task.src_vocabulary.tokens
+    learned = {
+        token for row in data.train.tgt.tolist() for token in task.tgt_vocabulary.decode(row)
+    }
+    assert "bird" not in learned
+    by_place = load(kinds.task_of(kept("text", TEXT, unit="words")), seed=0)
+    assert sum(len(pair.tgt) for pair in by_place.train.pairs) < sum(
+        len(pair.tgt) for pair in data.train.pairs
+    )
+
+
+def test_what_is_wrong_with_the_test_file_of_a_text_is_said():
+    report = inspect_text("text", TEXT, test="too short")
+    assert report.refusal.startswith("The test file: The text has 9 characters")
+    assert inspect_text("text", TEXT, test=b"\xc3(" * 30).refusal.startswith("The test file")
+    report = inspect_text("text", TEXT, test="a bird flew over the mat, a bird with a hat. " * 9)
+    assert "of the test file never stand in the text" in report.notes[0]
+    report = inspect_text("text", TEXT, test=TEXT[:400])
+    assert "word for word" in report.notes[0]

@@ -176,3 +176,16 @@ def test_the_proposed_name_follows_the_file_and_a_typed_one_stays(store: RunStor
     assert app.text_input(key=name).value == "Mine"
     app.file_uploader(key="own-data-file-pairs-0").upload("dutch.csv", PAIRS.encode()).run()
     assert app.text_input(key=name).value == "dutch"
+
+
+def test_a_text_is_kept_with_a_test_file_of_ones_own(store: RunStore) -> None:
+    app = opened_at(PAGE, token=TOKEN, kind="text")
+    app.text_area(key="own-data-paste-text-0").set_value(TEXT).run()
+    test = "the cat sees a bird and the bird sees the cat\n" * 9
+    app.file_uploader(key="own-data-test-text-0").upload("test.txt", test.encode()).run()
+    assert not app.exception
+    assert "tokens of the test file never stand in the text" in words(app)
+    app.button(key="own-data-keep").click().run()
+    assert not app.exception
+    (own,) = own_of(store)
+    assert (own.split["by"], own.counts["test"]) == ("file", 107)

@@ -26,15 +26,18 @@ def load_corpus(
     The grammar's sentences are drawn independently, so a short one may stand in two splits: the
     lowest possible loss holds for independent draws. Of a text the first 80 % are for training, in
     every window of ``context`` tokens, the next 10 % for validation and the last 10 % for the test,
-    both cut into windows one behind the other.
+    both cut into windows one behind the other. Where a set has a test file, that is the test, and
+    the last 10 % of its text are for validation.
     """
     task = corpus_task(config)
     if task.is_grammar:
         return _sentences(task, seed)
     ids = torch.tensor(task.tgt_vocabulary.encode(task.tokens))
     held_out = max(2, len(ids) // 10)
-    last = len(ids) - held_out
-    parts = ids[: last - held_out], ids[last - held_out : last], ids[last:]
+    tested = torch.tensor(task.tgt_vocabulary.encode(task.test_tokens), dtype=ids.dtype)
+    if not len(tested):
+        ids, tested = ids[:-held_out], ids[-held_out:]
+    parts = ids[:-held_out], ids[-held_out:], tested
     train, validation, test = (_stretch(task, part) for part in parts)
     windows = Windows(parts[0], min(config.context, len(parts[0])))
     return TextData(task, train, validation, test, windows=windows)

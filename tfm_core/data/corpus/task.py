@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from tfm_core.config.corpus_tasks import CorpusTaskConfig, cut_text
 from tfm_core.data.corpus import grammar
 from tfm_core.data.corpus.book import read_text
-from tfm_core.data.own.text import own_text
+from tfm_core.data.own.text import own_test, own_text
 from tfm_core.data.text.english_sentences import WORDS
 from tfm_core.data.text.task import Pair
 from tfm_core.data.vocabulary import Vocabulary
@@ -52,11 +52,18 @@ class CorpusTask:
         return cut_text(self.text, self.config.unit)
 
     @cached_property
+    def test_tokens(self) -> list[str]:
+        """The tokens of a test file of one's own; none where the text itself is split."""
+        if self.is_grammar or not self.config.data:
+            return []
+        return cut_text(own_test(self.config.data), self.config.unit)
+
+    @cached_property
     def src_vocabulary(self) -> Vocabulary:
         """Every token there is, those of the validation part too: a loss is then never flattered
         by an <unk>."""
         if not self.is_grammar:
-            return Vocabulary(tuple(sorted(set(self.tokens))))
+            return Vocabulary(tuple(sorted({*self.tokens, *self.test_tokens})))
         if self.config.unit == "words":
             return Vocabulary(tuple(sorted(WORDS)))
         letters = {letter for word in WORDS for letter in word}

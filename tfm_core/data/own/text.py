@@ -6,6 +6,8 @@ from tfm_core.data.own import sets
 from tfm_core.sentences import StudentError
 
 FILE = "text.txt"
+TEST = "test.txt"
+"""Of a set with a test file of its own: nothing of it is learned from."""
 
 
 def own_text(set_id: str) -> str:
@@ -16,3 +18,12 @@ def own_text(set_id: str) -> str:
             "The set “{name}” is no running text; choose one, or paste a text.", name=own.name
         )
     return own.content(FILE).decode()
+
+
+def own_test(set_id: str) -> str:
+    """Return the test file of a set of a text, "" where its text is split by place.
+
+    Raises ValueError, in a sentence, where it cannot be had.
+    """
+    own = sets.find(set_id)
+    return own.content(TEST).decode() if TEST in own.files else ""

@@ -17,7 +17,7 @@ from tfm_core.config.corpus_tasks import text_problem
 from tfm_core.config.own_tasks import MOST_TOKENS, MOST_WORDS
 from tfm_core.data.own.rows import BadData, Problem, Row, decoded, table
 from tfm_core.data.own.sets import MOST_NAME, Prepared
-from tfm_core.data.own.text import FILE
+from tfm_core.data.own.text import FILE, TEST
 from tfm_core.data.own.tokens import CUTS, LABEL, Cutter, learned
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.sentences import N_, StudentError
@@ -65,6 +65,7 @@ class Report:
     n_unknown: int = 0
     n_tokens: int = 0
     text: str = ""
+    test: str = ""
     cutters: tuple[Cutter, ...] = ()
     words: tuple[tuple[str, ...], ...] = ()
 
@@ -101,7 +102,7 @@ def inspect_text(
     that is taken. is_swapped: the second column is what is read.
     """
     if kind == "text":
-        return _text(raw, name, unit)
+        return _text(raw, name, unit, test)
     seeded: dict[str, object] = {"by": "seed", "seed": seed} if test is None else {"by": "file"}
     blank = Report(kind, _name(name, kind), unit, seeded, COLUMNS[kind])
     try:
@@ -117,6 +118,8 @@ def prepare(report: Report, *, name: str = "") -> Prepared:
     name = _name(name or report.name, report.kind)
     if report.kind == "text":
         files = {FILE: report.text.encode()}
+        if report.test:
+            files[TEST] = report.test.encode()
         return Prepared("text", name, report.counts, report.split, {"unit": report.unit}, files)
     src, tgt = report.words
     details: dict[str, object] = {
@@ -450,8 +453,9 @@ def _notes(report: Report) -> Iterator[str]:
         )
 
 
-def _text(raw: bytes | str, name: str, unit: str) -> Report:
-    blank = Report("text", _name(name, "text"), unit, {"by": "place"}, (N_("line"),))
+def _text(raw: bytes | str, name: str, unit: str, test: bytes | str | None) -> Report:
+    split = {"by": "place" if test is None else "file"}
+    blank = Report("text", _name(name, "text"), unit, split, (N_("line"),))
     try:
         text = decoded(raw).strip("\n")
     except BadData as error:
@@ -461,12 +465,52 @@ def _text(raw: bytes | str, name: str, unit: str) -> Report:
         return replace(blank, text=text[:MOST_TEXT], refusal=problem)
     tokens = UNITS[unit].cut(text)
     held = max(2, len(tokens) // 10)
+    if test is None:
+        return replace(
+            blank,
+            text=text,
+            counts={"train": len(tokens) - 2 * held, "validation": held, "test": held},
+            words=(tuple(sorted(set(tokens))),),
+            n_tokens=len(tokens),
+        )
+    return _with_test(replace(blank, text=text, n_tokens=len(tokens)), tokens, test)
+
+
+def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
+    """Add a test file of one's own to a text, and what is worth knowing of it."""
+    try:
+        tested = decoded(test).strip("\n")
+        problem = text_problem(tested, blank.unit, most=MOST_TEXT)
+    except BadData as error:
+        tested, problem = "", error.sentence
+    if problem is not None:
+        return replace(blank, refusal=N_("The test file: {why}", why=problem))
+    cut, seen = UNITS[blank.unit].cut(tested), set(tokens)
+    n_unknown, notes = sum(token not in seen for token in cut), []
+    if tested in blank.text:
+        notes.append(
+            N_(
+                "The test file stands in the text word for word: what is measured on it is what "
+                "was learned by heart."
+            )
+        )
+    if n_unknown:
+        notes.append(
+            N_(
+                "{n:,} of the {all:,} tokens of the test file never stand in the text: the model "
+                "has a place for each, but never learns what it means.",
+                n=n_unknown,
+                all=len(cut),
+            )
+        )
+    held = max(2, len(tokens) // 10)
     return replace(
         blank,
-        text=text,
-        counts={"train": len(tokens) - 2 * held, "validation": held, "test": held},
-        words=(tuple(sorted(set(tokens))),),
-        n_tokens=len(tokens),
+        test=tested,
+        notes=tuple(notes),
+        counts={"train": len(tokens) - held, "validation": held, "test": len(cut)},
+        words=(tuple(sorted({*seen, *cut})),),
+        n_unknown=n_unknown,
     )
 
 
