@@ -38,12 +38,14 @@ def draw(chosen: Demonstration, found: Found, was_live: bool) -> None:
     with told:
         st.markdown(_("**Expect:** {words}").format(words=_(chosen.expects)))
         _differs(chosen)
-        outcome.said(chosen, found)
+        conclusion = st.container()
         _links(chosen, found)
     with seen:
-        _runs(chosen, found)
         outcome.curves(chosen, found)
+        _runs(chosen, found)
     outcome.answers(chosen, found)
+    with conclusion:  # drawn last: models may have to write for it
+        outcome.said(chosen, found)
 
 
 def _differs(chosen: Demonstration) -> None:

@@ -27,7 +27,11 @@ _MOST_ANSWERS = 5
 
 def said(chosen: Demonstration, found: Found) -> None:
     """Say what the runs showed, as far as they are over."""
-    results = _results(chosen, found)
+    if chosen.writes_freely and found.runs:
+        with st.spinner(_("The models write unseen sentences by themselves …"), show_time=False):
+            results = _results(chosen, found)
+    else:
+        results = _results(chosen, found)
     n_over = sum(len(by_seed) > 0 for by_seed in results.values())
     conclusion = conclude(chosen, results)
     if not conclusion.findings:

@@ -23,18 +23,20 @@ def controls(run: Run, probe: Probe) -> Asked:
         problem = view_link.receive(EXAMPLE)
         st.session_state[EXAMPLE.key] = min(int(st.session_state[EXAMPLE.key]), count - 1)
         index = _example(run, probe)
-        how = view_link.choice(
-            _("In its place"),
-            HOW,
-            is_labelled=False,
-            help=_(
-                "Zero: what is switched off hands on zeros, which the layers behind never saw in "
-                "training; part of the harm is that surprise. Mean: it hands on its mean over "
-                "these examples, so only what it says of this one is lost: often the gentler of "
-                "the two, not always. Residual connections, norms and masks hand on nothing that "
-                "could be averaged: they are there or not, either way."
-            ),
-        )
+        how = view_link.choice(_("In its place"), HOW, is_labelled=False)
+        with st.popover(_("Zero or mean?"), icon=":material/help:"):
+            st.markdown(
+                _(
+                    "**Zero**: what is switched off hands on zeros. The layers behind never saw "
+                    "that in training, so part of the harm is the surprise.\n\n"
+                    "**Mean**: it hands on its mean over these validation examples, whatever it "
+                    "reads. The layers behind get what they are used to, and lose only what it "
+                    "says of this one example. Often that is the gentler of the two, not always: "
+                    "a mean of many answers can be further from each of them than nothing is.\n\n"
+                    "Residual connections, norms and masks hand on nothing that could be averaged, "
+                    "so for them both are the same."
+                )
+            )
         if n_most > n_first:
             problem = problem or view_link.receive(ALL)
             st.toggle(

@@ -78,6 +78,8 @@ def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Impo
     if not has_heads(run):
         st.info(_("There are no heads in a recurrent network; switch off what it has above."))
         return
+    if not worth and run.meta.recorded and not asked.is_all:
+        return  # it is being measured, and a bar says so
     if not worth:
         st.info(_("Press “Measure every head” first: it takes one measurement a head."))
         return

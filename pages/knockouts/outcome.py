@@ -38,11 +38,11 @@ class Asked:
 
 
 def outcome(run: Run, off: Sequence[Part], asked: Asked) -> None:
-    """Show what is off, and the figures before and after."""
-    _chips(off)
+    """Show the figures with what is off, how far they moved, and what that is."""
     before = measure.measured(run, (), asked.how, asked.n)
     after = measure.measured(run, off, asked.how, asked.n)
     _figures(run, before, after)
+    _chips(off)
     words = _(
         "{which} of {all} validation examples, each token given the true ones before it; weights "
         "of step {step}. With everything on: {accuracy}, loss {loss}."
@@ -63,6 +63,9 @@ def outcome(run: Run, off: Sequence[Part], asked: Asked) -> None:
             loss=f"{before.loss:.4f}",
         )
     )
+    both = measure.together(run, off, asked.how, asked.n)
+    if both is not None:
+        st.caption(_(measure.in_words(*both)))
 
 
 def _figures(run: Run, before: Score, after: Score) -> None:

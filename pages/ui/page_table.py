@@ -77,6 +77,10 @@ _ROWS = (
         follows_run=N_("Look inside"),
     ),
     PageFacts(
+        "translate", "try", "translate/page.py", N_("Translate"), ":material/translate:",
+        shows_run=True, view="pages.translate.link:TranslateView",
+    ),
+    PageFacts(
         "draw", "try", "draw/page.py", N_("Draw a digit"), ":material/gesture:",
         shows_run=True, view="pages.draw.link:DrawView",
     ),
@@ -92,6 +96,10 @@ _ROWS = (
     PageFacts(
         "experiments", "break", "experiments/page.py", N_("Experiments"), ":material/science:",
         view="pages.experiments.link:ExperimentsView",
+    ),
+    PageFacts(
+        "find-the-bug", "break", "find_the_bug/page.py", N_("Find the bug"),
+        ":material/bug_report:", view="pages.find_the_bug.link:FindTheBugView",
     ),
     PageFacts(
         "compare", "play", "compare/page.py", N_("Compare"), ":material/compare_arrows:",

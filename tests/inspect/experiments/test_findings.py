@@ -114,6 +114,18 @@ def test_another_scale_is_seen_in_how_sharply_attention_begins(second, words):
     assert found.kind == "same"
 
 
+def test_gradients_far_larger_are_rougher_and_a_little_larger_ones_are_not():
+    calm = result(largest_gradient=5.9)
+    found = findings.roughened(calm, result("no norm", largest_gradient=48.4))
+    assert found.kind == "rougher"
+    assert "48.4, 8 times that of “usual”, 5.9" in found.sentence
+    found = findings.roughened(calm, result("no norm", largest_gradient=7.0))
+    assert found.kind == "same"
+    assert "no rougher" in found.sentence
+    found = findings.roughened(calm, result("no norm", 0.1, largest_gradient=48.4))
+    assert found.kind == "worse"
+
+
 def test_a_loss_of_probabilities_is_held_against_the_lowest_it_can_have():
     broken = result("broken", 0.1, guessing=4.2485, training_loss=3.49)
     found = findings.twice_squashed(result(), broken)

@@ -124,3 +124,19 @@ def test_without_a_checkpoint_a_sentence_says_so(tmp_path: Path) -> None:
     run = constructed_run(RunStore(tmp_path, recorded=None), text_experiment())
     with pytest.raises(ValueError, match="no checkpoint"):
         measured(run, (), "zero", 5)
+
+
+def test_what_parts_lose_together_is_held_against_what_each_loses_alone() -> None:
+    run = recorded("korean")
+    heads = tuple(Part("head", "decoder", 2, "cross", head) for head in range(4))
+    found = measure.together(run, heads, "zero", 50)
+    assert found is not None
+    alone, joint = found
+    whole = measured(run, (), "zero", 50).loss
+    assert joint == measured(run, heads, "zero", 50).loss - whole
+    assert joint > 5 * alone  # they stand in for each other
+    assert "stood in for the other" in measure.in_words(alone, joint)
+    assert "serve one end" in measure.in_words(0.4, 0.2)
+    assert "a work of its own" in measure.in_words(0.2, 0.21)
+    assert "miss neither" in measure.in_words(0.0001, 0.0009)
+    assert measure.together(run, heads[:1], "zero", 50) is None

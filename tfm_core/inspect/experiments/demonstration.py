@@ -15,22 +15,32 @@ from tfm_core.config.codec import default_sections
 from tfm_core.inspect.experiments.result import Result
 from tfm_core.sentences import N_, Sentence, StudentError
 
-ThemeName = Literal["attention", "order", "residuals", "training"]
+ThemeName = Literal["order", "attention", "residuals", "training"]
 THEMES: Mapping[ThemeName, str] = {
-    "attention": N_("Attention"),
     "order": N_("Order and masks"),
+    "attention": N_("Attention"),
     "residuals": N_("Residuals and norms"),
     "training": N_("Training"),
 }
 
 Kind = Literal[
-    "worse", "better", "slower", "faster", "same", "diverged", "saved", "fooled", "unsure"
+    "worse",
+    "better",
+    "slower",
+    "faster",
+    "same",
+    "diverged",
+    "saved",
+    "fooled",
+    "unsure",
+    "rougher",
 ]
 """How an arm came out beside the right way.
 
 worse, better: it answers fewer or more; slower, faster: as many, but later or sooner; diverged: it
 ended without a number, and saved: the right way did; fooled: it answers only while the truth is
-laid before it; unsure: it answers as many, with less confidence.
+laid before it; unsure: it answers as many, with less confidence; rougher: as many, after far
+larger gradients.
 """
 
 
@@ -125,7 +135,7 @@ def small(
     values = default_sections(family, task)
     values["model"] |= dict(model or {})
     values["task"] |= dict(task_settings or {})
-    values["training"] = {"validate_every": 25, "snapshots": 6, **training}
+    values["training"] = {"validate_every": 25, "snapshots": 4, **training}
     return Experiment.parse(values)
 
 

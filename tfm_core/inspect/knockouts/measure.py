@@ -18,6 +18,7 @@ from tfm_core.inspect.attention.deletion import stages_of
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
 from tfm_core.inspect.knockouts.parts import Part, heads_of, parts_of
 from tfm_core.runs.run import Run
+from tfm_core.sentences import N_, Sentence
 from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ FIRST_EXAMPLES = 200
 RANDOM_ORDERS = 5
 MOST_STAGES = 24
 """Points of a pruning curve behind its first; with more heads several go at a time."""
+MOST_TOGETHER = 4
+"""So many parts are also measured alone when they are off together; more would take long."""
+_MORE_THAN, _NOTICED = 1.5, 0.01  # of one sum over the other, and nats
 _BATCH = 100
 _MORE, _FEWEST = 10, 20  # a press may take a tenth of what a question over all may
 
@@ -95,6 +99,46 @@ def measured(run: Run, off: Sequence[Part], how: How, n: int) -> Score:
     ordered = tuple(sorted(set(off), key=lambda part: part.code))
     n = min(n, n_validation(run))
     return _measured(str(run.folder), checkpoint_mark(run), ordered, how if off else "zero", n)
+
+
+def together(run: Run, off: Sequence[Part], how: How, n: int) -> tuple[float, float] | None:
+    """Return by how much the loss rises without each of a few parts alone, in sum, and without all.
+
+    None for fewer than two parts and more than MOST_TOGETHER.
+    """
+    if not 2 <= len(off) <= MOST_TOGETHER:
+        return None
+    whole = measured(run, (), how, n).loss
+    alone = sum(measured(run, (part,), how, n).loss - whole for part in off)
+    return alone, measured(run, off, how, n).loss - whole
+
+
+def in_words(alone: float, joint: float) -> Sentence:
+    """Say whether parts that are off together stand in for each other. See ``together``."""
+    values = {"alone": f"{alone:+.3f}", "joint": f"{joint:+.3f}"}
+    if max(abs(alone), abs(joint)) < _NOTICED:
+        return N_(
+            "Each alone moves the loss, {alone} in sum; together they move it by {joint}. These "
+            "examples miss neither the one nor the other.",
+            **values,
+        )
+    if joint > max(_MORE_THAN * alone, alone + _NOTICED):
+        return N_(
+            "Each alone moves the loss, {alone} in sum; together they move it by {joint}. That is "
+            "more: while one was there, it stood in for the other.",
+            **values,
+        )
+    if alone > max(_MORE_THAN * joint, joint + _NOTICED):
+        return N_(
+            "Each alone moves the loss, {alone} in sum; together they move it by {joint}. That is "
+            "less: they serve one end, which is lost with the first of them.",
+            **values,
+        )
+    return N_(
+        "Each alone moves the loss, {alone} in sum; together they move it by {joint}, about as "
+        "much: each does a work of its own.",
+        **values,
+    )
 
 
 def importances(run: Run, how: How, n: int) -> Iterator[Importance]:

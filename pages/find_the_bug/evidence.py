@@ -1,0 +1,143 @@
+"""What can be seen of both runs: curves, gradients, maps with their masks, answers of probes."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.components.head_grid import head_grid
+from pages.find_the_bug.state import Round
+from pages.i18n import N_, _
+from pages.ui import runs_access, show, state
+from tfm_core.inspect.attention.example import example_of
+from tfm_core.inspect.bugs.probes import PROBES
+from tfm_core.inspect.bugs.round import Pair
+from tfm_core.plots import comparison as plots
+from tfm_core.plots.comparison import Line, Panel
+from tfm_core.probe.labels import KINDS, axes, modules_by_kind, rows
+from tfm_core.runs.run import Run
+
+VIEW = "find-the-bug-view"
+CURVES, MAPS, ANSWERS = "curves", "maps", "answers"
+_LABELS = {CURVES: N_("Curves"), MAPS: N_("Attention and masks"), ANSWERS: N_("Probes’ answers")}
+_KIND = "find-the-bug-kind"
+_WINDOW = 15  # steps that a thick line averages
+
+
+def names() -> tuple[str, str]:
+    """Return how the two runs are called."""
+    return _("Healthy"), _("Suspect")
+
+
+def evidence(pair: Pair, played: Round) -> None:
+    """Choose what to look at, and show it of both runs."""
+    st.session_state.setdefault(VIEW, CURVES)
+    view = st.segmented_control(
+        _("Evidence"),
+        list(_LABELS),
+        format_func=lambda name: _(_LABELS[name]),
+        required=True,
+        key=VIEW,
+        label_visibility="collapsed",
+    )
+    if view == MAPS:
+        _maps(pair)
+    elif view == ANSWERS:
+        _answers(played)
+    else:
+        _curves(pair)
+
+
+def _curves(pair: Pair) -> None:
+    panels: dict[str, list[Line]] = {"right": [], "loss": [], "gradient": []}
+    for slot, (run, name) in enumerate(zip((pair.healthy, pair.twin), names(), strict=True)):
+        curves = runs_access.curves(run)
+        measured, steps = curves.validation, curves.steps
+        if len(measured):
+            right = measured["sequence_accuracy"]
+            panels["right"].append(Line(name, slot, measured["step"], right))
+        if len(steps):
+            panels["loss"].append(Line(name, slot, steps["step"], steps["loss"]))
+            panels["gradient"].append(Line(name, slot, steps["step"], steps["grad_norm"]))
+    if not panels["loss"]:
+        st.info(_("The first steps are on their way."), icon=":material/hourglass_empty:")
+        return
+    shown = [
+        Panel(_("right, unseen"), panels["right"], is_share=True),
+        Panel(_("loss"), panels["loss"], is_noisy=True),
+        Panel(_("gradient"), panels["gradient"], is_noisy=True),
+    ]
+    figure = plots.comparison(
+        [panel for panel in shown if panel.lines], _("step"), window=_WINDOW, height=380
+    )
+    show.live_figure(
+        figure,
+        _("Sequences right with the truth before each token, loss, and length of the gradient."),
+        key="bug-curves",
+    )
+
+
+def _maps(pair: Pair) -> None:
+    kinds = modules_by_kind(pair.healthy.experiment)
+    kind = st.segmented_control(
+        _("Attention"),
+        list(kinds),
+        format_func=lambda name: _(KINDS[name].label),
+        default=next(iter(kinds)),
+        required=True,
+        key=_KIND,
+    )
+    for column, run, name in zip(st.columns(2), (pair.healthy, pair.twin), names(), strict=True):
+        with column:
+            _grid(run, name, str(kind))
+
+
+def _grid(run: Run, name: str, kind: str) -> None:
+    """Show all heads of a run on its first example at its last snapshot, forbidden keys too."""
+    steps = run.snapshot_steps()
+    if not steps:
+        st.info(_("No snapshot yet."), icon=":material/hourglass_empty:")
+        return
+    experiment = run.experiment
+    modules = modules_by_kind(experiment)[kind]
+    try:
+        example = example_of(experiment, run.probe(), run.snapshot(steps[-1]), 0)
+        maps = example.maps(modules)
+    except ValueError as error:
+        show.problem(error)
+        return
+    named = axes(experiment, example.item, modules[0])
+    called = rows(experiment, example.item, modules[0])
+    head_grid(
+        maps,
+        called.names,
+        named.key,
+        chosen=(0, 0),
+        on_pick=_nothing,
+        theme=state.theme(),
+        key=f"bug-heads-{name}-{kind}",
+        title=_("{name}, step {step}").format(name=name, step=f"{steps[-1]:,}"),
+    )
+
+
+def _answers(played: Round) -> None:
+    if not played.answers:
+        st.info(
+            _("Press a probe: it runs both models now, and its numbers stand here."),
+            icon=":material/science:",
+        )
+        return
+    healthy, suspect = names()
+    with st.container(height=400, border=False):
+        for name, answer in reversed(played.answers.items()):
+            probe = PROBES[name]
+            st.markdown(f"**{_(probe.question)}**")
+            table = [
+                (_(one.label), one.healthy, f"**{one.twin}** ≠" if one.is_apart else one.twin)
+                for one in answer
+            ]
+            show.facts(table, [_("measured"), healthy, suspect])
+            st.caption(_(probe.healthy))
+
+
+def _nothing(_layer: int, _head: int) -> None:
+    """Do nothing: a head has nothing more to show here."""

@@ -1,0 +1,139 @@
+"""Ask both models, name the mistake, and see it in the code."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.find_the_bug import state as rounds
+from pages.find_the_bug.evidence import ANSWERS, VIEW
+from pages.find_the_bug.state import Round
+from pages.i18n import _, ngettext
+from pages.ui import comparison, page_table, show
+from tfm_core.config import ConfigError
+from tfm_core.inspect.bugs.bugs import BUGS, Bug, bug_of, with_bug
+from tfm_core.inspect.bugs.probes import PROBES
+from tfm_core.inspect.bugs.round import Pair, asked, difference, hint
+
+PAR = 5
+"""Probes that should do."""
+_GUESS = "find-the-bug-guess"
+_NEXT = "find-the-bug-next"  # the evidence to turn to
+
+
+def probes(pair: Pair, played: Round) -> None:
+    """Offer the probes, which both models answer now."""
+    is_ready = pair.healthy.has_checkpoint and pair.twin.has_checkpoint
+    is_live = pair.healthy.status.is_active or pair.twin.status.is_active
+    with st.container(gap=None, key="bug-probes"):
+        if is_live or not is_ready:
+            words = _("Probes open when both have ended their training.")
+            st.caption(words if is_live else _("One of the two has no weights to ask any more."))
+        for name, probe in PROBES.items():
+            if st.button(
+                _(probe.question),
+                key=f"bug-probe-{name}",
+                icon=":material/check:" if name in played.answers else ":material/science:",
+                type="tertiary",
+                disabled=is_live or not is_ready,
+            ):
+                _ask(pair, played, name)
+
+
+def _ask(pair: Pair, played: Round, name: str) -> None:
+    try:
+        with st.spinner(_("Both models are asked …")):
+            answer = asked(pair, name)
+    except ValueError as error:
+        show.problem(error)
+        return
+    played.answers.pop(name, None)
+    played.answers[name] = answer
+    st.session_state[_NEXT] = ANSWERS
+    st.rerun()
+
+
+def turn_to_answers() -> None:
+    """Show what a probe said that was pressed just now; before the choice of evidence is drawn."""
+    wanted = st.session_state.pop(_NEXT, None)
+    if wanted is not None:
+        st.session_state[VIEW] = wanted
+
+
+def verdict(pair: Pair, played: Round) -> None:
+    """Ask which mistake it is; a wrong guess gets a hint."""
+    bug = pair.bug
+    assert bug is not None
+    names = [one.name for one in BUGS.values() if _can_be(pair, one)]
+    with st.form("bug-guess", border=True):
+        guess = st.selectbox(
+            _("What is wrong with the suspect?"),
+            sorted(names, key=lambda name: str(_(BUGS[name].label))),
+            index=None,
+            format_func=lambda name: _(BUGS[name].label),
+            key=f"{_GUESS}-{pair.twin.id}",
+            placeholder=_("Name the mistake"),
+        )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            is_named = st.form_submit_button(_("That is it"), type="primary")
+            is_shown = st.form_submit_button(_("Show me"))
+            st.caption(score(played), width="content")
+    if is_shown or (is_named and guess == bug.name):
+        rounds.end(played, bug.name, is_won=not is_shown)
+        st.rerun()
+    if is_named and guess is not None:
+        _wrong(pair, played, BUGS[guess])
+    elif is_named:
+        played.hint = _("Choose a mistake from the list first.")
+    if played.hint:
+        st.warning(_(played.hint), icon=":material/lightbulb:")
+
+
+def _can_be(pair: Pair, bug: Bug) -> bool:
+    """Return whether a mistake could be hidden in the twin of this healthy run."""
+    try:
+        return bug_of(pair.healthy.experiment, with_bug(pair.healthy.experiment, bug)) is not None
+    except (ConfigError, KeyError):
+        return False
+
+
+def _wrong(pair: Pair, played: Round, guess: Bug) -> None:
+    if guess.name not in played.wrong:
+        played.wrong.append(guess.name)
+    with st.spinner(_("The guess is compared with the suspect …")):
+        said = hint(pair, guess)
+    played.hint = _("Not “{guess}”. {hint}").format(guess=_(guess.label), hint=_(said))
+    st.rerun()
+
+
+def score(played: Round) -> str:
+    """Say how many probes and wrong guesses a round has taken."""
+    n, wrong = len(played.answers), len(played.wrong)
+    probes = ngettext("{n} probe of {par} used", "{n} probes of {par} used", n)
+    guesses = ngettext("{n} wrong guess", "{n} wrong guesses", wrong)
+    return f"{probes.format(n=n, par=PAR)} · {guesses.format(n=wrong)}"
+
+
+def solution(pair: Pair, played: Round) -> None:
+    """Show the mistake, how the round went, and where it stands in the code."""
+    bug = pair.bug
+    assert bug is not None
+    label = _(bug.label)
+    if played.is_won:
+        n = rounds.n_won()
+        words = ngettext("{n} bug found in this session.", "{n} bugs found in this session.", n)
+        st.success(
+            f"**{label}**. {_(bug.means)}  \n{score(played)} · {words.format(n=n)}",
+            icon=":material/bug_report:",
+        )
+    else:
+        st.info(f"**{label}**. {_(bug.means)}  \n{score(played)}", icon=":material/visibility:")
+    probe = PROBES[bug.probe]
+    st.caption(_("The probe that tells it at once: {question}").format(question=_(probe.question)))
+    st.markdown(_("In the generated code: − the healthy run, + its twin"))
+    st.code(difference(pair), language="diff", height=300, wrap_lines=True)
+    st.page_link(
+        page_table.path_of("compare"),
+        label=_("Compare the two runs"),
+        icon=page_table.PAGES["compare"].icon,
+        query_params=comparison.of((pair.healthy, pair.twin)),
+    )

@@ -1,0 +1,42 @@
+"""A whole round in the browser: a pair is trained by one press, asked, named and read."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.server import AppServer
+from tfm_core.inspect.bugs.bugs import BUGS, bug_of
+from tfm_core.inspect.bugs.probes import PROBES
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_hidden_bug_is_trained_measured_named_and_read(
+    open_tab: OpenTab, server: AppServer
+) -> None:
+    tab = open_tab("find-the-bug")
+    tab.main.get_by_role("button", name=re.compile("Train a pair with a bug")).click()
+    tab.page.wait_for_url(re.compile(r"pair=\w+\.\w+"))
+    store = server.store
+    pair = re.search(r"pair=(\w+)\.(\w+)", tab.page.url)
+    assert pair is not None
+    healthy, twin = (store.get(one) for one in pair.groups())
+    bug = bug_of(healthy.experiment, twin.experiment)
+    assert bug is not None
+    assert bug.level == 1
+    expect(tab.main).not_to_contain_text(bug.label)
+    probe = tab.main.get_by_role("button", name=str(PROBES[bug.probe].question))
+    expect(probe).to_be_enabled()
+    probe.click()
+    expect(tab.main.get_by_text("≠").first).to_be_visible()
+    wrong = BUGS["no-norm"]
+    for guess in (wrong, bug):
+        tab.main.get_by_role("combobox", name="What is wrong with the suspect?").click()
+        tab.page.get_by_role("option", name=str(guess.label), exact=True).click()
+        tab.main.get_by_role("button", name="That is it").click()
+        if guess is wrong:
+            expect(tab.main.get_by_text(f"Not “{wrong.label}”")).to_be_visible()
+    expect(tab.main.get_by_text("In the generated code")).to_be_visible()
+    expect(tab.main).to_contain_text("1 probe of 5 used · 1 wrong guess · 1 bug found")

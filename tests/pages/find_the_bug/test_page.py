@@ -1,0 +1,144 @@
+"""A round of the page: nothing gives the mistake away, and a wrong guess gets a hint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.looking import said
+from tfm_core.inspect.bugs.bugs import BUGS, basis, bug_of, with_bug
+from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.store import RECORDED, RunStore
+
+Open = Callable[..., AppTest]
+FILE = "find_the_bug/page.py"
+TWIN = "recorded-one-head"
+GUESS = f"find-the-bug-guess-{TWIN}"
+
+
+@pytest.fixture
+def ready(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> RunStore:
+    """The runs that come with the app, the ready pair among them."""
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    return store
+
+
+def pressed(app: AppTest, label: str) -> AppTest:
+    (button,) = [one for one in app.button if one.label == label]
+    button.click().run()
+    assert not app.exception
+    return app
+
+
+def guessed(app: AppTest, name: str) -> AppTest:
+    app.selectbox(key=GUESS).select(name)
+    return pressed(app, "That is it")
+
+
+def test_a_round_on_the_pair_that_comes_with_the_app(ready: RunStore, open_page: Open) -> None:
+    app = open_page(FILE)
+    assert not app.exception
+    assert "pair" not in app.query_params
+    assert "0 probes of 5 used · 0 wrong guesses" in said(app)
+    assert "head" not in said(app).lower()
+    app.button(key="bug-probe-attention").click().run()
+    assert not app.exception
+    (table,) = app.table
+    row = table.value.loc["maps in each layer"]
+    assert list(row) == ["4", "**1** ≠"]
+    guessed(app, "no-positions")
+    assert "Not “No positions”. Ask “Does swapping two tokens change the answer?”" in said(app)
+    assert "1 probe of 5 used · 1 wrong guess" in said(app)
+    guessed(app, "one-head")
+    (won,) = app.success
+    assert "One head in place of several" in won.value
+    assert "1 probe of 5 used · 1 wrong guess · 1 bug found in this session." in won.value
+    (code,) = app.code
+    assert any(line.startswith("-N_HEADS = 4") for line in code.value.splitlines())
+    assert any(line.startswith("+N_HEADS = 1") for line in code.value.splitlines())
+
+
+def test_who_gives_up_is_shown_the_mistake(ready: RunStore, open_page: Open) -> None:
+    app = pressed(open_page(FILE), "Show me")
+    assert not app.success
+    assert any("One head in place of several" in one.value for one in app.info)
+
+
+def test_a_guess_that_names_nothing_is_asked_again(ready: RunStore, open_page: Open) -> None:
+    app = pressed(open_page(FILE), "That is it")
+    assert "Choose a mistake from the list first." in said(app)
+    assert "0 wrong guesses" in said(app)
+
+
+@pytest.fixture
+def waiting(ready: RunStore, busy_queue: RunQueue, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs wait for their turn."""
+    monkeypatch.setattr(ready, "recorded", RECORDED)
+    return ready
+
+
+def test_one_press_queues_a_pair_and_nothing_says_what_is_wrong(
+    waiting: RunStore, open_page: Open
+) -> None:
+    app = open_page(FILE, level="2")
+    app.button(key="bug-train").click().run()
+    assert not app.exception
+    healthy, twin = (waiting.get(one) for one in app.query_params["pair"].split("."))
+    assert healthy.experiment == basis()
+    bug = bug_of(healthy.experiment, twin.experiment)
+    assert bug is not None
+    assert bug.level == 2
+    assert bug.label not in said(app)
+    names = [bug.name, *bug.changes, *map(str, bug.changes.values())]
+    shown = f"{twin.meta.name} {twin.labels.group} {app.query_params}"
+    assert not any(name in shown for name in names if len(name) > 2)
+    assert "current_run" not in app.session_state
+    assert app.button(key="bug-probe-sight").disabled
+    assert len([run for run in waiting.list() if not run.meta.recorded]) == 3  # one trains
+    app.button(key="bug-train").click().run()  # the healthy run is there: a twin alone joins it
+    again = app.query_params["pair"].split(".")
+    assert again[0] == healthy.id
+    assert again[1] != twin.id
+
+
+def test_what_the_host_does_not_let_is_refused_in_a_sentence(
+    ready: RunStore, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.setenv("TFM_MAX_STEPS", "7")
+    request.getfixturevalue("busy_queue")
+    monkeypatch.setattr(ready, "recorded", RECORDED)
+    app = request.getfixturevalue("open_page")(FILE)
+    app.button(key="bug-train").click().run()
+    assert not app.exception
+    assert len(app.error) == 1
+    assert "pair" not in app.query_params
+
+
+@pytest.mark.parametrize("pair", ["gone1234.gone5678", "recorded-digits.recorded-korean", "x"])
+def test_a_pair_that_is_none_is_said_and_the_ready_one_shown(
+    ready: RunStore, open_page: Open, pair: str
+) -> None:
+    app = open_page(FILE, pair=pair)
+    assert not app.exception
+    assert len(app.warning) == 1
+    assert "this pair comes with the app" in said(app)
+
+
+def test_a_link_opens_the_same_pair(ready: RunStore, open_page: Open) -> None:
+    healthy = ready.create(basis())
+    twin = ready.create(with_bug(basis(), BUGS["no-scale"]))
+    app = open_page(FILE, pair=f"{healthy.id}.{twin.id}")
+    assert not app.exception
+    assert not app.warning
+    assert app.query_params["pair"] == f"{healthy.id}.{twin.id}"
+    assert "two runs from one seed on the same data" in said(app)
+
+
+def test_without_any_pair_one_press_trains_it(store: RunStore, open_page: Open) -> None:
+    app = open_page(FILE)
+    assert not app.exception
+    assert "one press trains it" in said(app)
+    assert app.button(key="bug-train")

@@ -1,0 +1,360 @@
+"""What can be measured on a run and on its twin to tell what is wrong with one of them.
+
+Each probe runs the models anew: the trained ones where training shows, else the models as they were
+before the first step, of which the same seed makes both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tfm_core.config import Experiment, TextTaskConfig
+from tfm_core.inspect.attention.trained import data_of, model_of
+from tfm_core.runs.run import Run
+from tfm_core.sentences import N_
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+N_EXAMPLES = 64
+NOTHING = 1e-5
+"""Changes below this are rounding."""
+APART = 1.25
+"""How many times a number is another one that it differs from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A number that a probe measured. is_share: it is said in per cent."""
+
+    label: str
+    value: float
+    is_share: bool = False
+
+
+class Subject:
+    """A model to measure: a run's, or one of an experiment that nobody has trained."""
+
+    def __init__(self, experiment: Experiment, run: Run | None = None) -> None:
+        """run: of this experiment, with a checkpoint."""
+        self.experiment, self._run = experiment, run
+
+    @cached_property
+    def new(self) -> Any:
+        """The model as it was before the first step."""
+        from tfm_core.training.models import new_model
+
+        return new_model(self.experiment).eval()
+
+    @property
+    def trained(self) -> Any:
+        """The model as its training left it; without a run, the new one."""
+        return self.new if self._run is None else model_of(self._run)[0]
+
+    def examples(self, split: str = "validation") -> tuple[Tensor, Tensor]:
+        """Return sources (B, S) and targets (B, T), which begin with <bos>, as long as all are."""
+        from tfm_core.data.load import data_as
+        from tfm_core.data.text_data import TextData
+        from tfm_core.data.vocabulary import PAD
+
+        data = data_as(data_of(self.experiment), TextData)
+        part = data.validation if split == "validation" else data.train
+        src, tgt = part.src[:N_EXAMPLES], part.tgt[:N_EXAMPLES]
+        src_len, tgt_len = int((src != PAD).sum(1).max()), int((tgt != PAD).sum(1).max())
+        return src[:, :src_len], tgt[:, :tgt_len]
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A question to both models. healthy: what the answer of a sound model is like."""
+
+    name: str
+    question: str
+    healthy: str
+    measure: Callable[[Subject], tuple[Row, ...]]
+
+
+def differs(one: float, other: float) -> bool:
+    """Return whether two measurements of the same thing are more than noise apart."""
+    small, large = sorted((abs(one), abs(other)))
+    if large < NOTHING:
+        return False
+    return small < NOTHING or large / small > APART
+
+
+def sight(subject: Subject) -> tuple[Row, ...]:
+    """Change one written token, and see which answers change: those before it, those behind it."""
+    import torch
+
+    src, tgt = subject.examples()
+    given = tgt[:, :-1]
+    at = given.size(1) // 2
+    changed = given.clone()
+    changed[:, at] = torch.where(given[:, at] == given[:, at - 1], given[:, 1], given[:, at - 1])
+    model = subject.trained
+    with torch.no_grad():
+        change = (model(src, given) - model(src, changed)).abs().amax((0, 2))
+    return (
+        Row(N_("largest change of a logit before the changed token"), _rounded(change[:at].max())),
+        Row(N_("largest change of a logit behind it"), _rounded(change[at + 1 :].max())),
+    )
+
+
+def order(subject: Subject) -> tuple[Row, ...]:
+    """Swap the first two tokens of each source, and see whether the first answer changes."""
+    import torch
+
+    src, tgt = subject.examples()
+    swapped = src.clone()
+    swapped[:, [0, 1]] = src[:, [1, 0]]
+    model, first = subject.trained, tgt[:, :1]
+    with torch.no_grad():
+        before, after = (model(one, first)[:, 0].softmax(-1) for one in (src, swapped))
+    change = (before - after).abs().amax(-1)
+    label = N_("largest change of a probability when two source tokens are swapped")
+    return (Row(label, _rounded(change.max())),)
+
+
+def gradients(subject: Subject) -> tuple[Row, ...]:
+    """Take the gradient of the first batch on the new model, layer by layer."""
+    import torch
+
+    from tfm_core.training.gradients import gradient_norms
+    from tfm_core.training.objectives import token_metrics
+
+    src, tgt = subject.examples("train")
+    model, training = subject.new, subject.experiment.training
+    model.zero_grad(set_to_none=True)
+    metrics = token_metrics(
+        model(src, tgt[:, :-1]),
+        tgt[:, 1:],
+        training.label_smoothing,
+        loss_input=training.loss_input,
+    )
+    metrics.loss.backward()  # type: ignore[no-untyped-call]
+    norms = gradient_norms(model, 0.0, None)
+    model.zero_grad(set_to_none=True)
+    torch.set_num_threads(1)
+    return tuple(
+        Row(N_("length of the gradient of {part}", part=part), norm) for part, norm in norms.items()
+    )
+
+
+def attention(subject: Subject) -> tuple[Row, ...]:
+    """Look at the rows of the new model's attention: their sums, and how far scores spread."""
+    import torch
+
+    from tfm_core.probe.capture import capture
+
+    src, tgt = subject.examples()
+    model = subject.new
+    with capture(model, only={"weights"}) as cache:
+        model(src, tgt[:, :-1])
+    maps = cache.of("weights")
+    sums = torch.cat([weights.sum(-1).flatten() for weights in maps.values()])
+    full = maps["encoder.layers.0.self_attention"]  # nothing of it is masked but padding
+    scores = full.clamp_min(1e-12).log()
+    spread = scores.masked_fill(full == 0, float("nan"))
+    deviation = ((spread - spread.nanmean(-1, keepdim=True)) ** 2).nanmean(-1).sqrt()
+    return (
+        Row(N_("smallest sum of a row over its keys"), float(sums[sums > 0].min())),
+        Row(N_("largest sum of a row over its keys"), float(sums.max())),
+        Row(N_("maps in each layer"), float(full.size(1))),
+        Row(N_("spread of the scores in a row (standard deviation)"), float(deviation.nanmean())),
+        Row(N_("largest weight of a row, on average"), float(full.amax(-1).mean())),
+    )
+
+
+def growth(subject: Subject) -> tuple[Row, ...]:
+    """Follow the size of the vectors through the new model, block by block."""
+    import torch
+
+    src, tgt = subject.examples()
+    model = subject.new
+    blocks = {
+        name: block
+        for stack in ("encoder", "decoder")
+        for name, block in model.named_modules()
+        if name.startswith(f"{stack}.layers.") and name.count(".") == 2
+    }
+    with _outputs(blocks) as sizes, torch.no_grad():
+        model(src, tgt[:, :-1])
+    return tuple(
+        Row(N_("size of a vector behind {part}", part=name), sizes[name]) for name in sizes
+    )
+
+
+def running(subject: Subject) -> tuple[Row, ...]:
+    """Let the trained model answer with the truth before it, and alone."""
+    import torch
+
+    from tfm_core.data.vocabulary import PAD
+    from tfm_core.decoding import greedy
+
+    src, tgt = subject.examples()
+    model, truth = subject.trained, tgt[:, 1:]
+    real = truth != PAD
+    with torch.no_grad():
+        forced = model(src, tgt[:, :-1]).argmax(-1)
+    alone = torch.full_like(truth, PAD)
+    ids = greedy(model, src, max_len=truth.size(1)).ids
+    alone[:, : ids.size(1)] = ids
+    shares = [float(((said == truth) & real).sum() / real.sum()) for said in (forced, alone)]
+    return (
+        Row(N_("tokens right with the true ones before them"), shares[0], is_share=True),
+        Row(N_("tokens right when it reads its own"), shares[1], is_share=True),
+    )
+
+
+def mixing(subject: Subject) -> tuple[Row, ...]:
+    """Change a slice of a vector and one head's output, and see what that reaches."""
+    import torch
+
+    part = subject.new.encoder.layers[0].self_attention
+    width, heads = part.d_model, part.n_heads
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(1, 2, width, generator=generator)
+    changed = x.clone()
+    changed[..., : width // heads] += 1.0
+    with torch.no_grad():
+        queries = [part.project(one)[0] for one in (x, changed)]  # (1, H, 2, D)
+        reached = (queries[0] - queries[1]).abs().amax((0, 2, 3)) > NOTHING
+        merged = [part.out_projection(one) for one in (x, changed)]
+        hears = (merged[0] - merged[1]).abs().amax((0, 1)) > NOTHING
+    return (
+        Row(
+            N_("share of the heads that read the first {n} dimensions", n=width // heads),
+            float(reached.float().mean()),
+            is_share=True,
+        ),
+        Row(
+            N_("share of a vector's dimensions that the first head writes to"),
+            float(hears.float().mean()),
+            is_share=True,
+        ),
+    )
+
+
+def numbers(subject: Subject) -> tuple[Row, ...]:
+    """Count what is learned, part by part."""
+    counts = dict.fromkeys(("attention", "norms", "feed-forward", "the rest"), 0)
+    for name, parameter in subject.new.named_parameters():
+        kind = "the rest"
+        if "norm" in name:
+            kind = "norms"
+        elif "attention" in name:
+            kind = "attention"
+        elif "feed_forward" in name:
+            kind = "feed-forward"
+        counts[kind] += parameter.numel()
+    labels = {
+        "attention": N_("learned numbers of attention"),
+        "norms": N_("learned numbers of norms"),
+        "feed-forward": N_("learned numbers of feed-forward layers"),
+        "the rest": N_("learned numbers of the rest"),
+    }
+    return tuple(Row(labels[kind], float(n)) for kind, n in counts.items())
+
+
+def rate(subject: Subject) -> tuple[Row, ...]:
+    """Read how long the optimiser's steps were."""
+    training = subject.experiment.training
+    early = max(2, round(0.05 * training.steps))
+    middle = training.steps // 2
+    return tuple(
+        Row(N_("learning rate of step {n}", n=step), training.rate(step))
+        for step in (1, early, middle, training.steps)
+    )
+
+
+_PROBES = (
+    Probe(
+        "sight",
+        N_("Does a future token change a past logit?"),
+        N_("A sound decoder: nothing before the changed token moves, what is behind it does."),
+        sight,
+    ),
+    Probe(
+        "order",
+        N_("Does swapping two tokens change the answer?"),
+        N_("A model that knows where tokens stand answers otherwise."),
+        order,
+    ),
+    Probe(
+        "gradients",
+        N_("How long is the gradient, layer by layer?"),
+        N_("Of the first batch, before any step: sound layers get gradients of one size."),
+        gradients,
+    ),
+    Probe(
+        "attention",
+        N_("Do rows sum to 1, and how sharp are they?"),
+        N_("Before any step: rows sum to 1 over their keys, and scores spread by less than 1."),
+        attention,
+    ),
+    Probe(
+        "growth",
+        N_("Does the scale of activations grow with depth?"),
+        N_("Before any step: along sound residuals vectors grow a little from block to block."),
+        growth,
+    ),
+    Probe(
+        "running",
+        N_("Is it right alone, as it is with the truth before it?"),
+        N_("A model that has learned its task is nearly as good alone."),
+        running,
+    ),
+    Probe(
+        "mixing",
+        N_("Who reads a slice of a vector, and where does a head write?"),
+        N_("Every head reads all of a vector, and each writes to all of it."),
+        mixing,
+    ),
+    Probe(
+        "numbers",
+        N_("How many numbers are learned, and where?"),
+        N_("Twins of one size have as many in each part."),
+        numbers,
+    ),
+    Probe(
+        "rate",
+        N_("How long are the optimiser's steps?"),
+        N_("A sound rate begins near 0, warms up and comes down."),
+        rate,
+    ),
+)
+PROBES: dict[str, Probe] = {probe.name: probe for probe in _PROBES}
+
+
+def can_probe(experiment: Experiment) -> bool:
+    """Return whether the probes know how to ask a model: a Transformer from text to text."""
+    is_text = isinstance(experiment.task, TextTaskConfig)
+    return experiment.model.family == "encoder-decoder" and is_text
+
+
+def _rounded(change: Tensor) -> float:
+    value = float(change)
+    return 0.0 if value < NOTHING else value
+
+
+@contextmanager
+def _outputs(modules: dict[str, Any]) -> Iterator[dict[str, float]]:
+    """Keep the root mean square of what modules return inside the block."""
+    sizes: dict[str, float] = {}
+
+    def keep(name: str) -> Callable[..., None]:
+        def hook(_module: Any, _inputs: Any, output: Tensor) -> None:
+            sizes[name] = float(output.square().mean().sqrt())
+
+        return hook
+
+    handles = [module.register_forward_hook(keep(name)) for name, module in modules.items()]
+    try:
+        yield sizes
+    finally:
+        for handle in handles:
+            handle.remove()

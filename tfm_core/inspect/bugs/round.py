@@ -1,0 +1,113 @@
+"""A round: a healthy run and its twin, what probes say of both, a guess, and the code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import unified_diff
+
+from tfm_core.config import Experiment
+from tfm_core.data.shape import data_shape
+from tfm_core.inspect.bugs.bugs import Bug, bug_of, with_bug
+from tfm_core.inspect.bugs.probes import PROBES, Row, Subject, differs
+from tfm_core.inspect.source.file import source_code
+from tfm_core.runs.run import Run
+from tfm_core.sentences import N_
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One measurement of both models."""
+
+    label: str
+    healthy: str
+    twin: str
+    is_apart: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A healthy run and its twin, from the same seed and data."""
+
+    healthy: Run
+    twin: Run
+
+    @property
+    def bug(self) -> Bug | None:
+        """The mistake of the twin."""
+        return bug_of(self.healthy.experiment, self.twin.experiment)
+
+
+def asked(pair: Pair, name: str) -> tuple[Compared, ...]:
+    """Ask both models what a probe asks. Raises ValueError, in a sentence, without a checkpoint."""
+    probe = PROBES[name]
+    healthy, twin = (
+        probe.measure(Subject(run.experiment, run)) for run in (pair.healthy, pair.twin)
+    )
+    return tuple(
+        Compared(one.label, said(one), said(other), differs(one.value, other.value))
+        for one, other in zip(healthy, twin, strict=True)
+    )
+
+
+def hint(pair: Pair, guess: Bug) -> str:
+    """Say what a wrong guess would measure and the twin does not, both before any training.
+
+    The twin's own mistake is not named: the sentence holds only what the guess can't explain.
+    """
+    supposed = Subject(with_bug(pair.healthy.experiment, guess))
+    found = Subject(pair.twin.experiment)
+    names = [guess.probe, *(name for name in PROBES if name != guess.probe)]
+    for name in names:
+        expected, measured = PROBES[name].measure(supposed), PROBES[name].measure(found)
+        apart = [
+            (one, other)
+            for one, other in zip(expected, measured, strict=True)
+            if differs(one.value, other.value)
+        ]
+        if apart:
+            one, other = max(apart, key=_distance)
+            return N_(
+                "Ask “{question}”: with that mistake the {label} would be {expected}; the twin has "
+                "{measured}, both measured before any training.",
+                question=PROBES[name].question,
+                label=one.label,
+                expected=said(one),
+                measured=said(other),
+            )
+    return N_("No probe tells your guess and the twin apart; look at the curves again.")
+
+
+def said(row: Row) -> str:
+    """Return a measurement as it is shown."""
+    if row.is_share:
+        return f"{100 * row.value:.1f} %"
+    if row.value >= 1000 or (row.value >= 1 and row.value == int(row.value)):
+        return f"{row.value:,.0f}"
+    return f"{row.value:.3g}"
+
+
+def difference(pair: Pair) -> str:
+    """Return what differs between the generated code of both, as a unified diff."""
+    right, wrong = (_code(run.experiment).splitlines() for run in (pair.healthy, pair.twin))
+    lines = unified_diff(right, wrong, "healthy.py", "twin.py", n=3, lineterm="")
+    return "\n".join(lines)
+
+
+def _code(experiment: Experiment) -> str:
+    """Return the model's file, and behind it how it was trained."""
+    training = experiment.training
+    given = "logits" if training.loss_input == "logits" else "logits.softmax(-1)"
+    return "\n".join(
+        [
+            source_code(experiment.model, data_shape(experiment)),
+            "# training",
+            f"learning_rate = {training.learning_rate:g}",
+            f"warm_up_steps = {round(training.warmup * training.steps)}",
+            f"loss = F.cross_entropy({given}.flatten(0, 1), targets.flatten(), ignore_index=PAD)",
+        ]
+    )
+
+
+def _distance(pair: tuple[Row, Row]) -> float:
+    small, large = sorted(abs(row.value) for row in pair)
+    return large / max(small, 1e-9)
