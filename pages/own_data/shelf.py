@@ -16,7 +16,6 @@ from tfm_core.data.own import sets as own_data
 from tfm_core.data.own.sets import OwnSet, Prepared
 from tfm_core.runs import own_sets, settings
 
-
 _WHERE = N_("They lie on this machine, and leave it only where you take one along with its run.")
 
 
