@@ -27,7 +27,11 @@ _MOST_ANSWERS = 5
 
 def said(chosen: Demonstration, found: Found) -> None:
     """Say what the runs showed, as far as they are over."""
-    results = _results(chosen, found)
+    if chosen.writes_freely and found.runs:
+        with st.spinner(_("The models write unseen sentences by themselves …"), show_time=False):
+            results = _results(chosen, found)
+    else:
+        results = _results(chosen, found)
     n_over = sum(len(by_seed) > 0 for by_seed in results.values())
     conclusion = conclude(chosen, results)
     if not conclusion.findings:
@@ -41,7 +45,7 @@ def said(chosen: Demonstration, found: Found) -> None:
 def _say(conclusion: Conclusion) -> None:
     icon = ":material/check_circle:" if conclusion.is_expected else ":material/help:"
     for finding in conclusion.findings:
-        st.markdown(_("**This run showed:** {words}").format(words=_(finding.sentence)))
+        st.markdown(_("**Shown:** {words}").format(words=_(finding.sentence)))
     for sentence in conclusion.seeds:
         st.markdown(f":material/balance: {_(sentence)}")
     if conclusion.verdict is not None:

@@ -57,6 +57,7 @@ WAY = (
     Stretch(
         N_("Use it, and break it"),
         {
+            "translate": N_("A model at work: step back, put a word in, watch a beam."),
             "draw": N_("Your digit, read at every stroke and at every time of a training."),
             "mistakes": N_("Which errors, where, and how sure it was of them."),
             "find-the-bug": N_("One of two runs hides a mistake: measure it, name it, read it."),

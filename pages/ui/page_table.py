@@ -77,6 +77,10 @@ _ROWS = (
         follows_run=N_("Look inside"),
     ),
     PageFacts(
+        "translate", "try", "translate/page.py", N_("Translate"), ":material/translate:",
+        shows_run=True, view="pages.translate.link:TranslateView",
+    ),
+    PageFacts(
         "draw", "try", "draw/page.py", N_("Draw a digit"), ":material/gesture:",
         shows_run=True, view="pages.draw.link:DrawView",
     ),

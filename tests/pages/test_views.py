@@ -32,6 +32,7 @@ from pages.practice.link import PracticeView
 from pages.speed.link import SpeedView
 from pages.tensors.link import OPERATION, TOLD, TensorsView
 from pages.training_step.link import TrainingStepView
+from pages.translate.link import TranslateView
 from pages.ui import view_link
 from pages.ui.page_table import PAGES, PageFacts
 from pages.ui.view_link import Choice, Choices, Flag, Number, Option, Parameter, Text
@@ -63,6 +64,10 @@ NOTATIONS = {
     "pin": st.none() | st.tuples(st.sampled_from("qk"), POSITION),
     "pair": st.sampled_from([("recorded-many-heads", "recorded-one-head"), ("a1B2", "c_3-D")]),
     "digit": st.sampled_from(["0", "9", "picture-eJw"]),
+    "forced": st.dictionaries(st.integers(0, 99), st.integers(0, 999), max_size=3).map(
+        lambda pairs: tuple(pairs.items())
+    ),
+    "head": st.none() | st.tuples(st.integers(0, 98), st.integers(-1, 98)),
     "own": st.sampled_from(["", "picture-eJw", "test-7", "validation-13"]),
 }
 
@@ -168,6 +173,15 @@ SHOWN: list[tuple[str, Any, Query]] = [
         KOREAN,
     ),
     ("experiments", ExperimentsView("no-positions"), {}),
+    (
+        "translate",
+        TranslateView("sample", "The cat sees a dog.", at=2, forced=((1, 9),), head=(1, -1),
+                      temperature=0.7, top_k=5, top_p=0.9, seed=3),
+        KOREAN,
+    ),
+    ("translate", TranslateView("beam", "The cat sees a dog.", width=2, penalty=0.6), KOREAN),
+    ("translate", TranslateView(picture=3), {"run": "recorded-captions"}),
+    ("translate", TranslateView(text="a", length=7), {"run": "recorded-grammar"}),
     ("positions", PositionsView("rotary"), {}),
     ("before", BeforeView("length"), {}),
     ("draw", DrawView("7"), DIGITS),

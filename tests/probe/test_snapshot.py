@@ -14,12 +14,16 @@ from tfm_core.training.loop import build, train
 FAMILIES = ("encoder-decoder", "decoder-only", "recurrent")
 
 
-def learned(family, steps):
+def learned(family, steps, **model):
     """Return a trainer whose validation split is the 8 examples that it learned."""
     heads = {} if family == "recurrent" else {"n_heads": 4, "d_ff": 32}
     rules = {"steps": steps, "batch_size": 8, "learning_rate": 0.01, "validate_every": steps}
     chosen = experiment(
-        family, "reverse", model={"d_model": 32, **heads}, task={"n_train": 8}, training=rules
+        family,
+        "reverse",
+        model={"d_model": 32, **heads, **model},
+        task={"n_train": 8},
+        training=rules,
     )
     trainer = build(chosen)
     trainer.objective.n_train = 8
@@ -43,6 +47,19 @@ def test_it_holds_what_greedy_decoding_writes(family, steps, monkeypatch):
     assert np.array_equal(taken.ids, expected.ids.numpy())
     assert taken.confidence == pytest.approx(expected.confidence.numpy(), abs=2e-3)
     assert len(calls) == (1 if steps == 2 else 0)  # whoever knows all needs no decoding
+
+
+@pytest.mark.parametrize("causality", ["none", "transposed"])
+def test_answers_that_were_read_off_the_truth_are_not_said_to_be_written(causality):
+    trainer = learned("encoder-decoder", 150, causality=causality)
+    src, tgt = (
+        part[: snapshot.N_SENTENCES] for part in dataclasses.astuple(trainer.data.train)[:2]
+    )
+    with torch.inference_mode():
+        read_off = trainer.model(src, tgt[:, :-1]).argmax(-1)
+    assert bool(((read_off == tgt[:, 1:]) | (tgt[:, 1:] == 0)).all())
+    expected = greedy(trainer.model, src, max_len=tgt.size(1) - 1)
+    assert np.array_equal(snapshot.take(trainer).ids, expected.ids.numpy())
 
 
 def test_one_wrong_token_asks_for_decoding():

@@ -24,6 +24,8 @@ from safetensors.torch import save_file
 
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention.rnn_attention import racers
+from tfm_core.inspect.experiments.demonstration import changed
+from tfm_core.inspect.experiments.order import NO_MASK, WRITER
 from tfm_core.inspect.speed.measure import clock_name, measure
 from tfm_core.inspect.speed.recorded import DEVICE, MEASURED, PRESET
 from tfm_core.inspect.speed.registry import COMPARISONS
@@ -108,6 +110,12 @@ RECORDINGS = {
     ),
     "recorded-many-heads": Recording(
         "Transformer, four heads, recorded", _RACERS["many-heads"], snapshots=2
+    ),
+    "recorded-causal-mask": Recording(
+        "Small translator, recorded", WRITER, snapshots=4, attended=2
+    ),
+    "recorded-no-mask": Recording(
+        "No causal mask, recorded", changed(WRITER, NO_MASK.changes), snapshots=4, attended=2
     ),
     "recorded-spans": _of_preset("span-corruption", "Hidden spans (T5), recorded", 6),
     "recorded-captions": _of_preset("captions", "Pictures to words, recorded", 2, attended=2),

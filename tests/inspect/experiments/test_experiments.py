@@ -49,6 +49,16 @@ def test_every_theme_has_experiments_and_an_unknown_name_says_which_there_are():
         DEMONSTRATIONS["perpetuum"]
 
 
+def test_the_recorded_pair_shows_what_a_missing_mask_does(tmp_path):
+    one = next(iter(DEMONSTRATIONS.values()))  # it is opened first
+    found = Shelf(RunStore(tmp_path, recorded=RECORDED).list()).of(one)
+    assert [run.id for run in found.runs] == ["recorded-causal-mask", "recorded-no-mask"]
+    assert found.is_whole
+    right, wrong = (read(run, run.id, writes_freely=True) for run in found.runs)
+    assert min(right.wholes, right.written.share, wrong.wholes) > 0.95
+    assert wrong.written.share < 0.1
+
+
 def test_recorded_runs_make_one_experiment_alive(tmp_path):
     heads = DEMONSTRATIONS["heads"]
     found = Shelf(RunStore(tmp_path, recorded=RECORDED).list()).of(heads)

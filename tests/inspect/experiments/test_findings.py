@@ -34,7 +34,7 @@ def test_a_difference_that_so_few_examples_cannot_tell_is_none():
     few = {"n_unseen": 50}
     found = findings.usual(result(**few), result("broken", 0.93, **few))
     assert found.kind == "same"
-    assert found.sentence.startswith("No difference in this run")
+    assert found.sentence.startswith("In this run it made no difference")
 
 
 def test_a_difference_below_a_point_is_none_however_many_examples_tell_it():
@@ -112,6 +112,18 @@ def test_another_scale_is_seen_in_how_sharply_attention_begins(second, words):
     found = findings.sharpened(result(sharpness=0.3), result("other", sharpness=second))
     assert words in found.sentence
     assert found.kind == "same"
+
+
+def test_gradients_far_larger_are_rougher_and_a_little_larger_ones_are_not():
+    calm = result(largest_gradient=5.9)
+    found = findings.roughened(calm, result("no norm", largest_gradient=48.4))
+    assert found.kind == "rougher"
+    assert "48.4, 8 times that of “usual”, 5.9" in found.sentence
+    found = findings.roughened(calm, result("no norm", largest_gradient=7.0))
+    assert found.kind == "same"
+    assert "no rougher" in found.sentence
+    found = findings.roughened(calm, result("no norm", 0.1, largest_gradient=48.4))
+    assert found.kind == "worse"
 
 
 def test_a_loss_of_probabilities_is_held_against_the_lowest_it_can_have():

@@ -154,13 +154,6 @@ def test_the_next_token_is_told_before_and_after_sampling_settings(run):
     assert 1 <= told.perplexity_after < told.perplexity_before <= told.n_all + 1e-3
 
 
-def test_a_search_ends_with_its_best_text_first(run):
-    found, _trainer = run
-    beams = gpt_writing.search(found, (), width=3, n=5)
-    assert [len(step) for step in beams] == [3] * 5
-    assert beams[-1][0].score == max(beam.score for beam in beams[-1])
-
-
 def test_the_probe_holds_prompts_and_a_snapshot_continues_them(run):
     found, trainer = run
     probe = snapshot.probe_of(trainer)

@@ -43,6 +43,18 @@ def test_recorded_runs_show_an_experiment_at_once(recorded: None) -> None:
 LAST_OF_THEMES = [known[-1].name for known in by_theme(DEMONSTRATIONS).values()]
 
 
+def test_cold_it_shows_that_curves_can_look_perfect_and_sentences_be_wrong(recorded: None) -> None:
+    app = opened_at(PAGE)
+    assert not app.exception
+    said = shown(app)
+    assert "“no causal mask” looks perfect: 98.9% of unseen sequences right" in said
+    assert "by itself it gets **1.5%** of 200 right" in said
+    assert not any(label.startswith("Train") for label in labels(app))
+    (answers,) = [one.value for one in app.table]
+    assert answers["with the causal mask"].str.startswith("✓").all()
+    assert answers["no causal mask"].str.startswith("✗").all()
+
+
 @pytest.mark.parametrize("name", LAST_OF_THEMES)
 def test_an_experiment_opens_untrained_and_says_what_to_expect(store: RunStore, name: str) -> None:
     app = opened_at(PAGE, experiment=name)
@@ -69,7 +81,7 @@ def test_runs_that_are_there_are_shown_and_nothing_is_left_to_train(store: RunSt
     app = opened_at(PAGE, experiment=ONE.name)
     assert not app.exception
     said = shown(app)
-    assert "This run showed" in said
+    assert "**Shown:**" in said
     assert "one seed, at this size" in said  # the made runs are alike
     assert not any(label.startswith("Train") for label in labels(app))
     assert "the right letters in no order · trained" in {

@@ -68,7 +68,7 @@ def nearest_sentence(task: TextTask, text: str) -> Suggestion | None:
     if not typed or not is_of_words(task) or task.name in OWN_TEXT_TASKS:
         return None
     meant = tuple(_meant(word, task) for word in typed)
-    is_sentence, drawn, swap = _rule(task), _drawn(task), _swapping(task)
+    is_sentence, drawn, swap = _rule(task), drawn_sentences(task), _swapping(task)
     if not is_sentence(drawn[0]):  # a text that may go on in any way
         return None
     if is_sentence(meant):
@@ -98,16 +98,21 @@ def _rule(task: TextTask) -> Callable[[Words], bool]:
 
 
 @lru_cache(maxsize=16)
-def _drawn(task: TextTask) -> tuple[Words, ...]:
+def drawn_sentences(task: TextTask) -> tuple[Words, ...]:
+    """Return many sentences that the task's generator draws, each once, in order.
+
+    Of a task without sources: what is written.
+    """
     rng = random.Random(0)
-    return tuple(sorted({task.sample(rng).src for _ in range(N_DRAWN)}))
+    pairs = (task.sample(rng) for _ in range(N_DRAWN))
+    return tuple(sorted({pair.src or pair.tgt for pair in pairs}))
 
 
 @lru_cache(maxsize=16)
 def _swapping(task: TextTask) -> Swap:
     """Return what it costs to put one word for another: less where both stand in like places."""
     places: dict[str, set[tuple[str, str]]] = {}
-    for words in _drawn(task):
+    for words in drawn_sentences(task):
         for before, word, after in zip(("", *words), words, (*words[1:], ""), strict=False):
             places.setdefault(word, set()).add((before, after))
 

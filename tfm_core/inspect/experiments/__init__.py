@@ -7,5 +7,5 @@ from tfm_core.inspect.experiments.residuals import RESIDUALS
 from tfm_core.inspect.experiments.training import TRAINING
 
 DEMONSTRATIONS = Demonstrations(
-    {one.name: one for one in (*ATTENTION, *ORDER, *RESIDUALS, *TRAINING)}
+    {one.name: one for one in (*ORDER, *ATTENTION, *RESIDUALS, *TRAINING)}
 )

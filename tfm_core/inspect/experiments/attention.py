@@ -7,15 +7,68 @@ from tfm_core.inspect.experiments import findings
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, changed, small
 from tfm_core.sentences import N_
 
-_RACERS = changed(
-    racers("english-korean", steps=600)["many-heads"],
-    {"training.snapshots": 2},  # so the runs that come with the app are two of the three
+_RACER = changed(  # so two of the three runs are those that come with the app
+    racers("english-korean", steps=600)["many-heads"], {"training.snapshots": 2}
 )
-_REVERSE = small(
-    "encoder-decoder", "reverse", model={"n_heads": 1, "d_ff": 64}, training={"steps": 300}
+_DATES = small(
+    "encoder-decoder",
+    "dates",
+    model={"d_model": 32, "n_heads": 8, "d_ff": 64},
+    training={"steps": 400, "learning_rate": 0.006},
 )
 
 ATTENTION = (
+    Demonstration(
+        name="no-scale",
+        theme="attention",
+        title=N_("No scaling by √d_head"),
+        hint=N_("sharp at once, learns late"),
+        expects=N_(
+            "A dot product of two vectors of 64 numbers lies 8 times as far from 0 as one of "
+            "single numbers. Undivided, it makes the softmax put nearly all on one key before "
+            "anything is learned, and what is so sure hardly has a gradient. Expect it to learn "
+            "far more slowly."
+        ),
+        expected=frozenset({"worse", "slower"}),
+        base=small(
+            "encoder-decoder",
+            "reverse",
+            model={"n_heads": 1, "d_ff": 64},
+            training={"steps": 300},
+        ),
+        arms=(
+            Arm("scaled", N_("divided by √d_head")),
+            Arm("unscaled", N_("not divided"), {"model.scale": "none"}),
+        ),
+        compare=findings.sharpened,
+        step="scores",
+        looks_sharply=True,
+    ),
+    Demonstration(
+        name="scale-of-d-model",
+        theme="attention",
+        title=N_("Scaling by √d_model"),
+        hint=N_("flat at first, hardly a difference"),
+        expects=N_(
+            "With 16 heads √d_model is 4 times √d_head, so all keys begin nearly alike. But the "
+            "matrices of queries and keys can grow and make up for it: at this size expect a "
+            "flatter beginning, and in the end little or no difference."
+        ),
+        expected=frozenset({"worse", "slower", "same"}),
+        base=small(
+            "encoder-decoder",
+            "reverse",
+            model={"n_heads": 16, "d_ff": 64},
+            training={"steps": 300},
+        ),
+        arms=(
+            Arm("d-head", N_("divided by √d_head")),
+            Arm("d-model", N_("divided by √d_model"), {"model.scale": "sqrt-d-model"}),
+        ),
+        compare=findings.sharpened,
+        step="scores",
+        looks_sharply=True,
+    ),
     Demonstration(
         name="heads",
         theme="attention",
@@ -27,7 +80,7 @@ ATTENTION = (
             "later, or to be a point behind, and eight to be no better than four."
         ),
         expected=frozenset({"worse", "slower", "same"}),
-        base=_RACERS,
+        base=_RACER,
         arms=(
             Arm("eight", N_("8 heads"), {"model.n_heads": 8}),
             Arm("four", N_("4 heads"), {"model.n_heads": HEADS}),
@@ -35,5 +88,43 @@ ATTENTION = (
         ),
         compare=findings.usual,
         step="heads",
+    ),
+    Demonstration(
+        name="no-output-matrix",
+        theme="attention",
+        title=N_("No output matrix"),
+        hint=N_("a few points behind at most"),
+        expects=N_(
+            "Without it the heads are put side by side and never mixed: each writes into its own "
+            "slice of the vector. The feed-forward layer behind it mixes them all the same. "
+            "Expect a few points less at most."
+        ),
+        expected=frozenset({"worse", "slower", "same"}),
+        base=_DATES,
+        arms=(
+            Arm("full", N_("with an output matrix")),
+            Arm("no-output", N_("no output matrix"), {"model.projections": "no-output"}),
+        ),
+        compare=findings.usual,
+        step="merge",
+    ),
+    Demonstration(
+        name="slices",
+        theme="attention",
+        title=N_("Heads on slices of the embedding"),
+        hint=N_("every head is short-sighted"),
+        expects=N_(
+            "Cutting the vector into eight before the projections, and not behind them, looks like "
+            "a shortcut: each head then sees four numbers of each token and no others. Expect it "
+            "to learn much more slowly."
+        ),
+        expected=frozenset({"worse", "slower"}),
+        base=_DATES,
+        arms=(
+            Arm("full", N_("each head sees all")),
+            Arm("sliced", N_("each head sees its slice"), {"model.projections": "sliced"}),
+        ),
+        compare=findings.usual,
+        step="queries-keys-values",
     ),
 )

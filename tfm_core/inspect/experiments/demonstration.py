@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 from tfm_core.config import Experiment
@@ -15,22 +16,32 @@ from tfm_core.config.codec import default_sections
 from tfm_core.inspect.experiments.result import Result
 from tfm_core.sentences import N_, Sentence, StudentError
 
-ThemeName = Literal["attention", "order", "residuals", "training"]
+ThemeName = Literal["order", "attention", "residuals", "training"]
 THEMES: Mapping[ThemeName, str] = {
-    "attention": N_("Attention"),
     "order": N_("Order and masks"),
+    "attention": N_("Attention"),
     "residuals": N_("Residuals and norms"),
     "training": N_("Training"),
 }
 
 Kind = Literal[
-    "worse", "better", "slower", "faster", "same", "diverged", "saved", "fooled", "unsure"
+    "worse",
+    "better",
+    "slower",
+    "faster",
+    "same",
+    "diverged",
+    "saved",
+    "fooled",
+    "unsure",
+    "rougher",
 ]
 """How an arm came out beside the right way.
 
 worse, better: it answers fewer or more; slower, faster: as many, but later or sooner; diverged: it
 ended without a number, and saved: the right way did; fooled: it answers only while the truth is
-laid before it; unsure: it answers as many, with less confidence.
+laid before it; unsure: it answers as many, with less confidence; rougher: as many, after far
+larger gradients.
 """
 
 
@@ -106,8 +117,13 @@ class Demonstrations(dict[str, Demonstration]):
 
 def changed(base: Experiment, changes: Mapping[str, Any]) -> Experiment:
     """Return an experiment with settings at dotted paths, ``model.n_heads``, changed."""
+    return _changed(base, tuple(changes.items()))
+
+
+@lru_cache(maxsize=128)  # a page asks for each of them whenever it is drawn
+def _changed(base: Experiment, changes: tuple[tuple[str, Any], ...]) -> Experiment:
     values = base.model_dump()
-    for path, value in changes.items():
+    for path, value in changes:
         section, _dot, name = path.partition(".")
         values[section][name] = value
     return Experiment.parse(values)
@@ -125,7 +141,7 @@ def small(
     values = default_sections(family, task)
     values["model"] |= dict(model or {})
     values["task"] |= dict(task_settings or {})
-    values["training"] = {"validate_every": 25, "snapshots": 6, **training}
+    values["training"] = {"validate_every": 25, "snapshots": 4, **training}
     return Experiment.parse(values)
 
 

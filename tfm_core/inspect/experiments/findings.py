@@ -23,6 +23,8 @@ TIMES = 1.5
 """How much longer it takes whom a sentence calls slower."""
 SURER = 0.02
 """Of mean confidence, between two that are told apart."""
+ROUGHER = 2.0
+"""Times the largest gradient, between two that are told apart."""
 SHARPER = 1.15
 """Times the largest weight, between two that are told apart."""
 
@@ -47,7 +49,7 @@ def usual(first: Result, second: Result) -> Finding:
     if speed is not None and speed[0] != "same":
         lead = N_("Both end alike: {figures}.", figures=_figures(first, second))
         return Finding(speed[0], joined(lead, speed[1]))
-    lead = N_("No difference in this run: {figures}.", figures=_figures(first, second))
+    lead = N_("In this run it made no difference: {figures}.", figures=_figures(first, second))
     return Finding("same", joined(lead, speed[1]) if speed is not None else lead)
 
 
@@ -151,6 +153,27 @@ def sharpened(first: Result, second: Result) -> Finding:
             **values,
         )
     return Finding(found.kind, joined(look, found.sentence))
+
+
+def roughened(first: Result, second: Result) -> Finding:
+    """Say who answers more, and how large the gradients became on the way."""
+    found = usual(first, second)
+    a, b = first.largest_gradient, second.largest_gradient
+    if a is None or b is None or second.diverged is not None or first.diverged is not None:
+        return found
+    values = {"first": first.label, "second": second.label, "a": a, "b": b}
+    if b < ROUGHER * a:
+        more = N_(
+            "The largest gradient of “{second}” was no rougher: {b:.1f}, against {a:.1f}.", **values
+        )
+        return Finding(found.kind, joined(found.sentence, more))
+    more = N_(
+        "But the largest gradient of “{second}” had a norm of {b:.1f}, {times:.0f} times that of "
+        "“{first}”, {a:.1f}: only clipping kept it on its way.",
+        times=b / a,
+        **values,
+    )
+    return Finding("rougher" if found.kind == "same" else found.kind, joined(found.sentence, more))
 
 
 def twice_squashed(first: Result, second: Result) -> Finding:

@@ -6,7 +6,54 @@ from tfm_core.inspect.experiments import findings
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, small
 from tfm_core.sentences import N_
 
+WRITER = small(
+    "encoder-decoder",
+    "english-korean",
+    model={"d_model": 32, "d_ff": 64},
+    training={"steps": 400, "learning_rate": 0.006},
+)
+"""A translator with its causal mask; with one mistake in it, and without, it comes with the app."""
+_CAUSAL = Arm("causal", N_("with the causal mask"))
+NO_MASK = Arm("none", N_("no causal mask"), {"model.causality": "none"})
+
 ORDER = (
+    Demonstration(
+        name="no-causal-mask",
+        theme="order",
+        title=N_("No causal mask"),
+        hint=N_("perfect curves, nonsense written"),
+        expects=N_(
+            "While it trains, every word that it is to guess stands in what it reads, one place "
+            "further on. Without the mask it copies that word. Expect curves as good as ever, and "
+            "hardly a sentence right when it must write by itself."
+        ),
+        expected=frozenset({"fooled"}),
+        base=WRITER,
+        arms=(_CAUSAL, NO_MASK),
+        compare=findings.fooled,
+        step="masks",
+        writes_freely=True,
+    ),
+    Demonstration(
+        name="mask-on-the-wrong-axis",
+        theme="order",
+        title=N_("Mask on the wrong axis"),
+        hint=N_("sees the future alone"),
+        expects=N_(
+            "Transposed, the triangle hides the past in place of the future. The word to guess is "
+            "still there to be copied, and all that a writer really has is hidden. Expect perfect "
+            "curves again, and nothing right when it writes by itself."
+        ),
+        expected=frozenset({"fooled"}),
+        base=WRITER,
+        arms=(
+            _CAUSAL,
+            Arm("transposed", N_("mask on the wrong axis"), {"model.causality": "transposed"}),
+        ),
+        compare=findings.fooled,
+        step="masks",
+        writes_freely=True,
+    ),
     Demonstration(
         name="no-positions",
         theme="order",
@@ -19,7 +66,9 @@ ORDER = (
         ),
         expected=frozenset({"worse"}),
         base=small(
-            "encoder-decoder", "reverse", model={"d_model": 48, "d_ff": 96},
+            "encoder-decoder",
+            "reverse",
+            model={"d_model": 48, "d_ff": 96},
             training={"steps": 500},
         ),
         arms=(
@@ -29,4 +78,4 @@ ORDER = (
         compare=findings.usual,
         step="positions",
     ),
-)  # fmt: skip
+)

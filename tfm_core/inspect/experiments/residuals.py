@@ -16,14 +16,57 @@ _DEEP = small(
 
 RESIDUALS = (
     Demonstration(
+        name="no-residuals",
+        theme="residuals",
+        title=N_("No residuals"),
+        hint=N_("tokens lose themselves"),
+        expects=N_(
+            "What a sublayer puts out replaces what went in, so a token keeps nothing of itself "
+            "that attention does not hand on, and the gradient has no short way back. Two blocks "
+            "on each side are enough: expect it to learn next to nothing."
+        ),
+        expected=frozenset({"worse", "slower"}),
+        base=small(
+            "encoder-decoder",
+            "reverse",
+            model={"d_model": 32, "d_ff": 64, "n_encoder_layers": 2, "n_decoder_layers": 2},
+            training={"steps": 400},
+        ),
+        arms=(
+            Arm("residuals", N_("with residuals")),
+            Arm("none", N_("no residuals"), {"model.residual": "none"}),
+        ),
+        compare=findings.usual,
+        step="add-norm",
+    ),
+    Demonstration(
+        name="residual-from-normed",
+        theme="residuals",
+        title=N_("Residual from the normalised value"),
+        hint=N_("pre-norm in name only"),
+        expects=N_(
+            "One line of code, x = norm(x), and the sum begins anew at each sublayer: no path runs "
+            "through the stack untouched, and pre-norm has lost what it is good for. With two "
+            "blocks nobody notices; with eight expect it to stay far behind."
+        ),
+        expected=frozenset({"worse", "slower", "diverged"}),
+        base=_DEEP,
+        arms=(
+            Arm("input", N_("residual from the input")),
+            Arm("normed", N_("residual from norm(x)"), {"model.residual": "from-normed"}),
+        ),
+        compare=findings.usual,
+        step="add-norm",
+    ),
+    Demonstration(
         name="pre-or-post-norm",
         theme="residuals",
         title=N_("Pre-norm against post-norm, 8 layers deep"),
         hint=N_("post-norm does not get going"),
         expects=N_(
             "The paper normalises behind each sum, so no path runs through the stack untouched, "
-            "and the gradient that reaches the first layers is all that eight norms leave of it. "
-            "Expect post-norm to stay behind, or not to learn at all in so few steps."
+            "and the gradient that reaches the first layers is what sixteen norms leave of it. "
+            "Expect post-norm to stay behind, or not to get going at all in so few steps."
         ),
         expected=frozenset({"worse", "slower", "diverged"}),
         base=_DEEP,
@@ -32,6 +75,26 @@ RESIDUALS = (
             Arm("post", N_("post-norm"), {"model.norm_first": False}),
         ),
         compare=findings.usual,
+        step="add-norm",
+    ),
+    Demonstration(
+        name="no-norm",
+        theme="residuals",
+        title=N_("No LayerNorm"),
+        hint=N_("as right here, but rougher"),
+        expects=N_(
+            "Large models without norms diverge. Eight narrow blocks, clipped gradients and some "
+            "warm-up hold together without: at this size expect as many right answers, and "
+            "gradients that are several times as large at their worst."
+        ),
+        expected=frozenset({"rougher"}),
+        base=_DEEP,
+        arms=(
+            Arm("layernorm", N_("LayerNorm")),
+            Arm("none", N_("no norm"), {"model.norm": "none"}),
+        ),
+        compare=findings.roughened,
+        metrics=("validation-accuracy", "gradient"),
         step="add-norm",
     ),
     Demonstration(

@@ -38,9 +38,9 @@ class Result:
     true tokens before it; tested, or where it was not, validated on n_unseen examples at the last.
     loss: on these, never smoothed; training_loss: mean of the last steps. confidence: mean of the
     probabilities of its answers to the examples that it kept. validations: (step, accuracy),
-    ascending. guessing: ln(classes). diverged: why it has no end, in a sentence. written: what it
-    answers by itself; sharpness: mean over heads and rows of self-attention of the largest weight
-    before the first update. None: not known.
+    ascending. largest_gradient: its norm, before clipping. guessing: ln(classes). diverged: why it
+    has no end, in a sentence. written: what it answers by itself; sharpness: mean over heads and
+    rows of self-attention of the largest weight before the first update. None: not known.
     """
 
     label: str
@@ -51,6 +51,7 @@ class Result:
     training_loss: float | None = None
     confidence: float | None = None
     validations: tuple[tuple[int, float], ...] = ()
+    largest_gradient: float | None = None
     guessing: float | None = None
     diverged: str | None = None
     written: Written | None = None
@@ -92,6 +93,7 @@ def read(
             for step, right in zip(seen["step"], seen["accuracy"], strict=True)
             if math.isfinite(right)
         ),
+        largest_gradient=_largest_gradient(curves),
         guessing=curves.started.get("start_loss"),
         diverged=outcome.sentence if outcome is not None and outcome.kind == "diverged" else None,
         written=_written(run) if writes_freely else None,
@@ -102,6 +104,12 @@ def read(
 def _training_loss(curves: Curves) -> float | None:
     last = curves.steps["loss"][-_LAST_STEPS:].astype(np.float64)
     return float(last.mean()) if len(last) and np.isfinite(last).all() else None
+
+
+def _largest_gradient(curves: Curves) -> float | None:
+    norms = curves.steps["grad_norm"].astype(np.float64)
+    known = norms[np.isfinite(norms)]
+    return float(known.max()) if len(known) else None
 
 
 def _confidence(run: Run) -> float | None:

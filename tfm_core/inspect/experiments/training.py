@@ -4,11 +4,36 @@ from __future__ import annotations
 
 from tfm_core.inspect.experiments import findings
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, small
+from tfm_core.inspect.experiments.order import WRITER
 from tfm_core.sentences import N_
 
 _KOREAN = small("encoder-decoder", "english-korean", training={"steps": 300})
 
 TRAINING = (
+    Demonstration(
+        name="no-warm-up",
+        theme="training",
+        title=N_("No warm-up"),
+        hint=N_("post-norm stumbles at the start"),
+        expects=N_(
+            "Adam’s first steps are as long as the rate, whatever the gradient, and a post-norm "
+            "stack of six layers stands its first ones badly: the paper let the rate rise slowly. "
+            "Expect that without it the same model stays far behind."
+        ),
+        expected=frozenset({"worse", "slower", "diverged"}),
+        base=small(
+            "encoder-only",
+            "reverse",
+            model={"d_model": 48, "d_ff": 96, "n_layers": 6, "norm_first": False},
+            task_settings={"size": 8},
+            training={"steps": 300, "learning_rate": 0.003, "clip_norm": 0.0, "warmup": 0.3},
+        ),
+        arms=(
+            Arm("warm-up", N_("30 % warm-up")),
+            Arm("none", N_("no warm-up"), {"training.warmup": 0.0}),
+        ),
+        compare=findings.usual,
+    ),
     Demonstration(
         name="rate-times-ten",
         theme="training",
@@ -44,6 +69,25 @@ TRAINING = (
         ),
         compare=findings.smoothed,
         metrics=("loss", "validation-loss"),
+        step="logits",
+    ),
+    Demonstration(
+        name="softmax-twice",
+        theme="training",
+        title=N_("Softmax before the cross-entropy"),
+        hint=N_("a loss that can’t fall"),
+        expects=N_(
+            "The loss takes logits and has a softmax of its own. Given probabilities, which differ "
+            "by 1 at most, it calls even a certain answer doubtful, and its gradient is small "
+            "everywhere. Expect a loss that hardly falls and far fewer right answers."
+        ),
+        expected=frozenset({"worse", "slower"}),
+        base=WRITER,
+        arms=(
+            Arm("logits", N_("loss of logits")),
+            Arm("twice", N_("loss of probabilities"), {"training.loss_input": "probabilities"}),
+        ),
+        compare=findings.twice_squashed,
         step="logits",
     ),
     Demonstration(

@@ -53,15 +53,6 @@ class NextToken:
     perplexity_after: float
 
 
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """A text of a beam: as tokens, its natural log-probability, and whether it ended."""
-
-    tokens: tuple[str, ...]
-    score: float
-    is_done: bool
-
-
 def prompt_ids(run: Run, prompt: str) -> Ids:
     """Return a prompt as ids; an empty one is allowed. Raises ValueError, in a sentence."""
     task = _task(run)
@@ -143,28 +134,6 @@ def next_token(run: Run, ids: Sequence[int], sampling: SamplingConfig) -> NextTo
         _perplexity(before.numpy()),
         _perplexity(after.numpy()),
     )
-
-
-def search(run: Run, prompt: Ids, *, width: int, n: int) -> list[list[Hypothesis]]:
-    """Return the beams after each token, best first; width 1 is greedy writing."""
-    import torch
-
-    from tfm_core.decoding import beam_steps
-
-    model, config = _model(run)
-    steps = beam_steps(
-        model,
-        torch.empty(1, 0, dtype=torch.int64),
-        prompt,
-        max_len=len(prompt) + n,
-        width=width,
-        context=config.max_tgt_len + 1,
-        never=_never(),
-    )
-    return [
-        [Hypothesis(tokens_of(run, beam.ids), beam.score, beam.is_done) for beam in beams]
-        for beams in steps
-    ]
 
 
 def _perplexity(chances: npt.NDArray[np.float32]) -> float:

@@ -9,8 +9,10 @@ torch = pytest.importorskip("torch")
 from tests.inspect.attention.test_own_example import trained  # noqa: E402
 from tests.training.test_language import language  # noqa: E402
 from tfm_core.data.vocabulary import BOS, EOS, PAD, UNK  # noqa: E402
-from tfm_core.inspect.text import beam_comparison, gpt_writing  # noqa: E402
-from tfm_core.inspect.text.beam_comparison import compare, wider_than  # noqa: E402
+from tfm_core.inspect.text import gpt_writing  # noqa: E402
+from tfm_core.inspect.writing import beams  # noqa: E402
+from tfm_core.inspect.writing.beams import BeamSettings, wider_than  # noqa: E402
+from tfm_core.inspect.writing.source import continuing  # noqa: E402
 
 LENGTH = 2
 PROMPTS = ("", "a", "the", "s", "th", "an", "he")
@@ -20,6 +22,10 @@ PROMPTS = ("", "a", "the", "s", "th", "an", "he")
 def learned(tmp_path_factory):
     chosen = language("grammar", training={"steps": 60, "learning_rate": 0.01})
     return trained(tmp_path_factory.mktemp("runs"), chosen, steps=60)
+
+
+def compare(run, prompt, *, width, n, alpha=0.0):
+    return beams.compare(continuing(run, tuple(prompt), n), BeamSettings(width, n, alpha))
 
 
 def every_text(model, prompt, length):
@@ -68,7 +74,7 @@ def test_samples_and_greedy_are_scored_as_beams_are(learned):
     by_tokens = {gpt_writing.tokens_of(run, ids): score for ids, score in scores.items()}
     for text in (found.greedy, found.wide, *found.samples, *found.steps[-1]):
         assert text.score == pytest.approx(by_tokens[text.tokens], abs=1e-4)
-    assert len(found.samples) == beam_comparison.N_SAMPLES
+    assert len(found.samples) == beams.N_SAMPLES
     ordered = [text.score for _by, text in found.others]
     assert ordered == sorted(ordered, reverse=True)
 
@@ -81,3 +87,51 @@ def test_a_prompt_that_has_ended_is_not_continued(learned):
 def test_the_wider_search_is_bounded(width, n, wider):
     assert wider_than(width, n) == wider
     assert wider_than(16, 100) == 32
+
+
+def test_a_search_ends_with_its_best_text_first(learned):
+    found = compare(learned[0], (), width=3, n=5)
+    assert [len(step) for step in found.steps] == [3] * 5
+    assert found.best.score == max(beam.score for beam in found.steps[-1])
+
+
+def test_a_length_penalty_orders_by_the_score_over_it(learned):
+    run, _trainer = learned
+    for alpha in (0.0, 1.0):
+        found = compare(run, gpt_writing.prompt_ids(run, "th"), width=4, n=3, alpha=alpha)
+        for text in (*found.steps[-1], *(text for _by, text in found.others)):
+            assert text.ranking == pytest.approx(text.score / ((5 + text.n_written) / 6) ** alpha)
+        ranked = [text.ranking for text in found.steps[-1]]
+        assert ranked == sorted(ranked, reverse=True)
+
+
+def test_what_was_missed_fell_out_where_its_beginning_is_kept_no_more(learned):
+    run, _trainer = learned
+    begun = (gpt_writing.prompt_ids(run, prompt) for prompt in PROMPTS)
+    missed = [
+        one for one in (compare(run, ids, width=1, n=LENGTH) for ids in begun) if one.is_missed
+    ]
+    assert missed
+    for found in missed:
+        at, text = found.fell_out_at, found.others[0][1]
+        kept = [beam.tokens for beam in found.steps[at]]
+        assert text.tokens[: len(kept[0])] not in kept
+        before = found.steps[at - 1] if at else []
+        assert not at or text.tokens[: len(kept[0]) - 1] in [beam.tokens for beam in before]
+
+
+def test_the_tree_holds_every_kept_text_once_and_its_living_branches_end_in_the_beam(learned):
+    found = compare(learned[0], (), width=4, n=5)
+    tree = found.tree
+    assert len(tree) == sum(map(len, found.steps))
+    at = {(node.step, node.place): node for node in tree}
+    for node in tree:
+        assert (node.parent is None) == (node.step == 0)
+        if node.parent is not None:
+            before = at[node.step - 1, node.parent]
+            assert node.text[: len(before.text)] == before.text
+            assert node.is_new == (not before.is_done)
+            assert before.lives or not node.lives
+    for node in tree:
+        ends = [one for one in tree if one.step == len(found.steps) - 1]
+        assert node.lives == any(one.text[: len(node.text)] == node.text for one in ends)

@@ -1,0 +1,335 @@
+// A text in the making: what was read, what is written token by token, what else was weighed at each
+// of them, and where the model looked. Every step is here, so stepping asks nobody; forcing does.
+
+import { rgb } from "./colours.js";
+import { drawn, element, fill } from "./dom.js";
+import { unpack } from "./packed.js";
+
+const PACE = 420; // milliseconds a token, while it plays
+const LEAST = 0.03; // thinner links are not drawn
+const LATER = 350; // milliseconds until the address hears of a step
+
+export function share(p) {
+  if (p > 0 && p < 0.001) return "< 0.1 %";
+  if (p < 1 && p >= 0.9995) return "> 99.9 %";
+  return p === 1 || p === 0 ? `${100 * p} %` : `${(100 * p).toFixed(1)} %`;
+}
+
+export const visible = (token) => (token === " " ? "␣" : token === "\n" ? "↵" : token);
+
+// A sentence of Python's with its names filled in.
+export const said = (rule, values) => rule.replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
+
+const count = (view) => view.steps.length;
+const weights = (view, at) => view.values.subarray((at - 1) * view.keys.length, at * view.keys.length);
+
+// The keys that a step looked at most, the first one first.
+export function strongest(view, at, n) {
+  const row = weights(view, at);
+  return [...row.keys()].sort((a, b) => row[b] - row[a]).slice(0, n).map((i) => [view.keys[i], row[i]]);
+}
+
+function button(name, label, act, className = "") {
+  const made = element("button", className, name);
+  made.type = "button";
+  made.setAttribute("aria-label", label);
+  made.title = label;
+  made.addEventListener("click", () => { if (made.getAttribute("aria-disabled") !== "true") act(); });
+  return made;
+}
+
+function build(state) {
+  const { root, view } = state;
+  const { words } = view;
+  root.textContent = "";
+  Object.entries(view.colours).forEach(([name, colour]) => root.style.setProperty(`--${name}`, colour));
+  const bar = element("div", "bar");
+  bar.setAttribute("role", "group");
+  bar.setAttribute("aria-label", words.steps);
+  state.back = button("◀", words.back, () => go(state, state.at - 1));
+  state.play = button("", words.play, () => (state.timer ? stop(state, true) : play(state, state.at >= count(view) ? 1 : state.at + 1)), "play");
+  state.on = button("▶", words.next, () => go(state, state.at + 1));
+  state.say = element("div", "say");
+  state.say.setAttribute("aria-live", "polite");
+  bar.append(state.back, state.play, state.on, state.say);
+  if (view.forced.length) {
+    const last = visible(view.forced[view.forced.length - 1]);
+    bar.append(button(`↶ ${said(words.undo, { token: last })}`, said(words.undo, { token: last }), () => state.send("undo", true)));
+    if (view.forced.length > 1) bar.append(button(words.free, words.free, () => state.send("free", true)));
+  }
+  const body = element("div", "body");
+  state.text = element("div", "text");
+  state.links = drawn("svg", { class: "links", "aria-hidden": "true" });
+  state.text.append(state.links);
+  readRow(state);
+  writtenRow(state);
+  state.weighed = element("div", "weighed");
+  body.append(state.text, state.weighed);
+  root.append(bar, body);
+}
+
+function readRow(state) {
+  const { view } = state;
+  const part = element("div");
+  part.append(element("div", "head", view.words.read));
+  state.text.classList.toggle("pictured", Boolean(view.picture));
+  state.text.append(part);
+  state.read = [];
+  if (view.picture) {
+    state.canvas = element("canvas");
+    state.canvas.setAttribute("role", "img");
+    part.append(state.canvas);
+    return;
+  }
+  const row = element("div", "row read");
+  view.keys.slice(0, view.n_read).forEach((token) => {
+    const chip = element("span", "token", visible(token));
+    chip.append(element("small"));
+    row.append(chip);
+    state.read.push(chip);
+  });
+  part.append(row);
+}
+
+function writtenRow(state) {
+  const { view } = state;
+  const part = element("div");
+  part.append(element("div", "head", view.words.written));
+  state.text.append(part);
+  const row = element("div", "row written");
+  state.chips = view.steps.map((step, i) => {
+    const kinds = ["token", step.forced && "forced", step.given && "given", step.rank > 1 && "unsure"];
+    if (view.own && view.own[i] !== step.token && !step.forced) kinds.push("changed");
+    const chip = element("button", kinds.filter(Boolean).join(" "));
+    chip.append(element("span", "", visible(step.token)));
+    chip.type = "button";
+    chip.setAttribute("aria-label", said(view.words.chip, { n: i + 1, token: visible(step.token), share: share(step.chance) }));
+    chip.append(element("small", "", step.given ? "" : share(step.chance)));
+    chip.addEventListener("click", () => go(state, i + 1));
+    row.append(chip);
+    return chip;
+  });
+  row.addEventListener("keydown", (event) => {
+    const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!move) return;
+    go(state, state.at + move);
+    state.chips[state.at - 1].focus();
+    event.preventDefault();
+  });
+  part.append(row);
+  if (view.own) {
+    const line = element("div", "own", `${view.words.own} `);
+    line.append(element("strong", "", view.own_text));
+    part.append(line);
+  }
+}
+
+function sentence(view, at) {
+  const step = view.steps[at - 1];
+  const { words } = view;
+  const looked = strongest(view, at, 1)[0];
+  const rule = step.given ? words.given : step.forced ? words.was_forced : step.rank === 1 ? words.first : words.other;
+  const parts = [said(rule, { n: at, count: count(view), token: visible(step.token), share: share(step.chance), rank: step.rank })];
+  if (looked && !view.picture) parts.push(said(words.looked, { token: visible(looked[0]), weight: looked[1].toFixed(2) }));
+  return parts.join(" ");
+}
+
+function draw(state) {
+  const { view, at } = state;
+  const isEnd = at >= count(view);
+  state.back.setAttribute("aria-disabled", String(at <= 1));
+  state.on.setAttribute("aria-disabled", String(isEnd));
+  const playing = Boolean(state.timer);
+  state.play.textContent = playing ? `❚❚ ${view.words.pause}` : `▶ ${isEnd ? view.words.again : view.words.play}`;
+  state.play.setAttribute("aria-label", playing ? view.words.pause : isEnd ? view.words.again : view.words.play);
+  state.say.textContent = sentence(view, at);
+  const row = weights(view, at);
+  const shade = (chip, i) => {
+    chip.style.setProperty("--w", row[i] ?? 0);
+    return row[i];
+  };
+  state.read.forEach((chip, i) => {
+    const weight = shade(chip, i);
+    chip.lastChild.textContent = weight >= 0.005 ? weight.toFixed(2) : "";
+    chip.title = said(view.words.weight, { token: visible(view.keys[i]), weight: weight.toFixed(4) });
+  });
+  state.chips.forEach((chip, i) => {
+    const key = view.n_read + i;
+    chip.style.setProperty("--w", key < view.keys.length && i < at - 1 ? row[key] : 0);
+    chip.classList.toggle("now", i === at - 1);
+    chip.classList.toggle("later", i > at - 1);
+    chip.setAttribute("aria-current", i === at - 1 ? "step" : "false");
+  });
+  if (view.picture) drawPicture(state, row);
+  drawLinks(state, row);
+  drawChoices(state);
+}
+
+function drawLinks(state, row) {
+  const { view, at, links } = state;
+  links.textContent = "";
+  if (view.picture) return;
+  const frame = state.text.getBoundingClientRect();
+  const to = state.chips[at - 1].getBoundingClientRect();
+  const x = to.left + to.width / 2 - frame.left;
+  const y = to.top - frame.top;
+  state.read.forEach((chip, i) => {
+    if (row[i] < LEAST) return;
+    const from = chip.getBoundingClientRect();
+    const [left, top] = [from.left + from.width / 2 - frame.left, from.bottom - frame.top];
+    const bend = Math.max(18, (y - top) / 2);
+    links.append(drawn("path", {
+      d: `M ${left} ${top} C ${left} ${top + bend} ${x} ${y - bend} ${x} ${y}`, fill: "none",
+      stroke: view.colours.ink, "stroke-width": (0.8 + 6 * row[i]).toFixed(2), "stroke-opacity": (0.25 + 0.65 * row[i]).toFixed(2), "stroke-linecap": "round",
+    }));
+  });
+}
+
+function drawPicture(state, row) {
+  const { canvas, view } = state;
+  const { size, side, pixels } = view.picture;
+  const bytes = Uint8Array.from(atob(pixels), (letter) => letter.charCodeAt(0));
+  canvas.width = size;
+  canvas.height = size;
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(size, size);
+  const ink = rgb(view.colours.ink);
+  const most = Math.max(...row);
+  const patch = size / side;
+  for (let i = 0; i < size * size; i += 1) {
+    const cell = Math.floor(Math.floor(i / size) / patch) * side + Math.floor((i % size) / patch);
+    const part = 0.75 * (row[cell] / most);
+    ink.forEach((value, channel) => { image.data[4 * i + channel] = bytes[i] * (1 - part) + value * part; });
+    image.data[4 * i + 3] = 255;
+  }
+  context.putImageData(image, 0, 0);
+  const best = strongest(view, state.at, 3).map(([name, weight]) => `${name}: ${weight.toFixed(2)}`);
+  canvas.setAttribute("aria-label", said(view.words.picture, { patches: best.join("; ") }));
+}
+
+function drawChoices(state) {
+  const { view, at, weighed } = state;
+  const step = view.steps[at - 1];
+  const { words } = view;
+  const held = weighed.contains(document.activeElement ?? null);
+  weighed.textContent = "";
+  weighed.append(element("div", "head", said(step.given ? words.copied : words.weighed, { n: at })));
+  step.best.forEach(([id, token, chance, after]) => {
+    const isOwn = id === step.id;
+    const rule = isOwn ? (step.forced ? words.let_go : words.keep) : words.force;
+    const label = said(rule, { token: visible(token), n: at, share: share(chance) });
+    const choice = button("", label, () => choose(state, step, at, id), `choice${isOwn ? " own-choice" : ""}`);
+    choice.append(element("span", "name", visible(token)));
+    const bars = element("span", view.is_drawn ? "bars" : "bars alone");
+    const model = element("span");
+    model.style.setProperty("--p", chance);
+    bars.append(model);
+    if (view.is_drawn) {
+      const from = element("span", "drawn");
+      from.style.setProperty("--p", after);
+      bars.append(from);
+    }
+    choice.append(bars, element("span", "share", share(chance)));
+    weighed.append(choice);
+  });
+  if (view.is_drawn) weighed.append(legend(view, step));
+  if (held) weighed.querySelector(".own-choice")?.focus();
+}
+
+function legend(view, step) {
+  const key = element("div", "key");
+  [["model", view.words.model], ["drawn", said(view.words.drawn, { n: step.n_left })]].forEach(([colour, words]) => {
+    const part = element("span");
+    const mark = element("i");
+    mark.style.background = `var(--${colour})`;
+    part.append(mark, words);
+    key.append(part);
+  });
+  return key;
+}
+
+// A press on what stands there lets it go, where it was forced, or goes on; any other is forced.
+function choose(state, step, at, id) {
+  stop(state, false);
+  if (step.given) { go(state, at + 1); return; }
+  if (id === step.id && !step.forced) { go(state, at + 1); return; }
+  state.start = at;
+  state.send("force", [at - 1, id]);
+}
+
+function go(state, to) {
+  stop(state, false);
+  move(state, to);
+  later(state);
+}
+
+function move(state, to) {
+  state.at = Math.max(1, Math.min(count(state.view), to));
+  draw(state);
+}
+
+function later(state) {
+  clearTimeout(state.waits);
+  state.waits = setTimeout(() => {
+    const at = state.at >= count(state.view) ? 0 : state.at;
+    if (at === state.told) return;
+    state.told = at;
+    state.sent.push(at);
+    state.send("at", at);
+  }, LATER);
+}
+
+function play(state, from) {
+  stop(state, false);
+  const next = (at) => {
+    state.timer = at < count(state.view) ? setTimeout(() => next(at + 1), PACE) : null;
+    move(state, at);
+    if (!state.timer) later(state);
+  };
+  next(from);
+}
+
+function stop(state, isTold) {
+  clearTimeout(state.timer);
+  state.timer = null;
+  if (isTold) { draw(state); later(state); }
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".desk");
+  const view = unpack(data);
+  const state = root.desk ?? { root, sent: [], told: view.at, server: view.at };
+  const isFirst = !root.desk;
+  root.desk = state;
+  state.send = setTriggerValue;
+  state.view = view;
+  const isNew = state.mark !== view.mark;
+  state.mark = view.mark;
+  const shown = JSON.stringify({ ...view, at: 0 });
+  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+  if (isNew || isFirst || state.shown !== shown) {
+    const at = state.at ?? count(view);
+    build(state);
+    state.at = Math.min(at, count(view));
+  }
+  state.shown = shown;
+  if (isNew) {
+    const from = isFirst ? 1 : state.start ?? 1;
+    Object.assign(state, { start: undefined, sent: [], told: view.at });
+    if (view.at) { stop(state, false); move(state, view.at); }
+    else if (calm) { stop(state, false); move(state, count(view)); }
+    else play(state, from);
+  } else if (view.at !== state.server && !state.sent.includes(view.at)) {
+    stop(state, false);
+    state.told = view.at;
+    move(state, view.at || count(view));
+  } else draw(state);
+  state.server = view.at;
+  fill(root);
+  state.end?.(); // of the draw before: Streamlit ends only the last one
+  const observer = new ResizeObserver(() => drawLinks(state, weights(state.view, state.at)));
+  observer.observe(state.text);
+  document.fonts?.ready.then(() => drawLinks(state, weights(state.view, state.at)));
+  state.end = () => { observer.disconnect(); };
+  return () => { observer.disconnect(); clearTimeout(state.timer); clearTimeout(state.waits); state.timer = null; };
+}

@@ -1,0 +1,129 @@
+"""One text token by token: what was weighed, where the model looked, what the reader put in."""
+
+from __future__ import annotations
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.components.writing_desk import DeskEvents, writing_desk
+from pages.i18n import _
+from pages.translate import choice, how
+from pages.translate.link import SAMPLE
+from pages.ui import show
+from pages.ui.typed import escape
+from tfm_core.inspect.writing import steps
+from tfm_core.inspect.writing.heads import aligning_head
+from tfm_core.inspect.writing.source import Source
+from tfm_core.inspect.writing.steps import MEAN, Writing, in_nats
+from tfm_core.runs.run import Run
+
+_EVENTS = DeskEvents(choice.force, choice.undo, choice.free, choice.show)
+
+
+def part(source: Source, run: Run, row: DeltaGenerator, method: str) -> None:
+    """Write with the settings of the page, and show every step.
+
+    row: where the method was asked for.
+    """
+    with row:
+        sampling, seed, n = how.sampling(source, method)
+    forced = choice.forced()
+    writing = steps.write(source, sampling, seed=seed, n=n, forced=dict(forced))
+    own = steps.write(source, sampling, seed=seed, n=n) if forced else None
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        _verdict(writing, own)
+        st.space("stretch")
+        layer, head = _head(run, writing)
+    writing_desk(
+        writing,
+        writing.looked(layer, head),
+        at=choice.at(),
+        mark=f"{run.id} {source.mark} {sampling} {seed} {n} {forced}",
+        events=_EVENTS,
+        key="translate-desk",
+        forced=[source.vocabulary.token(id) for _place, id in forced],
+        own=own,
+        is_drawn=method == SAMPLE,
+    )
+    st.caption(_special(writing))
+
+
+def _verdict(writing: Writing, own: Writing | None) -> None:
+    """Show the text as a person reads it, beside the truth where there is one."""
+    source = writing.source
+    name = _("It writes") if own is None else _("With your tokens")
+    st.markdown(f":grey[{name}] **{escape(writing.text or '–')}**", width="content")
+    if source.truth is not None:
+        truth = source.text(source.truth)
+        st.markdown(f":grey[{_('Truth')}] **{escape(truth)}**", width="content")
+        is_right = source.text(writing.words) == truth
+        mark = f":green-badge[:material/check: {_('right')}]"
+        if not is_right:
+            mark = f":orange-badge[:material/close: {_('wrong')}]"
+        st.markdown(mark, width="content")
+    st.markdown(f":grey[ln p] {in_nats(writing.score)}", width="content")
+
+
+def _head(run: Run, writing: Writing) -> tuple[int, int]:
+    """Choose whose attention is shown: at first the head that aligns best, where that is known."""
+    n_layers, n_heads = writing.attention.shape[:2]
+    aligning = _aligning(str(run.folder), writing.source.step, run)
+    chosen = choice.head(n_layers, n_heads, aligning)
+    options = [
+        (layer, head)
+        for layer in range(n_layers)
+        for head in ([MEAN, *range(n_heads)] if n_heads > 1 else [MEAN])
+    ]
+    if len(options) < 2:
+        return chosen
+    key = "translate-head-list"
+    st.session_state[key] = chosen
+    st.selectbox(
+        _("Attention of"),
+        options,
+        format_func=lambda one: _head_name(one, is_aligning=one == aligning),
+        key=key,
+        on_change=lambda: choice.pick(st.session_state[key]),
+        width=270,
+        label_visibility="collapsed",
+    )
+    return chosen
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def _aligning(folder: str, step: int, _run: Run) -> tuple[int, int] | None:
+    return aligning_head(_run)
+
+
+def _head_name(head: tuple[int, int], *, is_aligning: bool) -> str:
+    layer, number = head
+    if number == MEAN:
+        return _("Attention: layer {n}, mean of all heads").format(n=layer + 1)
+    words = _("Attention: layer {n}, head {head}").format(n=layer + 1, head=number + 1)
+    return _("{head}, aligns best").format(head=words) if is_aligning else words
+
+
+def _special(writing: Writing) -> str:
+    """Say what the colours and lines mean for this family."""
+    family = writing.source.experiment.model.family
+    words = {
+        "encoder-only": _(
+            "An encoder writes all positions at once: no token waits for another, so putting one "
+            "in changes no other. The colour of a word is the attention of the chosen position."
+        ),
+        "decoder-only": _(
+            "One sequence: each new token attends to what was given and to what it wrote itself. "
+            "Colour and lines: the attention from which the chosen token is written."
+        ),
+        "captioner": _(
+            "Orange: the patches that the decoder’s cross-attention looks at for this word."
+        ),
+        "recurrent": _(
+            "A recurrent network: it carries a state from token to token, and its one attention "
+            "looks back at the source. Colour and lines: that attention."
+        ),
+    }
+    usual = _("Colour and lines: the cross-attention from which the chosen token is written.")
+    said = words.get(family, usual)
+    step = show.count(writing.source.step)
+    return f"{said} {_('The weights are those of step {step}.').format(step=step)}"

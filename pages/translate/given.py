@@ -1,0 +1,121 @@
+"""What the model writes from: a sentence, the beginning of a text, or a picture."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.translate import choice
+from pages.translate.link import MOST_TEXT, PICTURE, TEXT
+from pages.ui import sentence_field, typed, view_link
+from pages.ui.typed import escape
+from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, SequenceTaskConfig
+from tfm_core.data.text import TextTask, text_task
+from tfm_core.inspect.text.surprisal import example_text
+from tfm_core.inspect.writing.source import Source, picture_source, source_of
+from tfm_core.inspect.writing.suggest import next_words
+from tfm_core.runs.run import Run
+
+_KEY, _READ = "translate", "translate-read"
+
+
+def source(run: Run) -> Source:
+    """Ask for a text or a picture and return what is written from.
+
+    Raises ValueError, in a sentence, where the run has no weights.
+    """
+    if isinstance(run.experiment.task, CaptionTaskConfig):
+        view_link.forget([TEXT])
+        return _picture(run)
+    view_link.forget([PICTURE])
+    return _text(run)
+
+
+def _picture(run: Run) -> Source:
+    task = run.experiment.task_as(CaptionTaskConfig)
+    problem = view_link.receive(PICTURE)
+    st.session_state[PICTURE.key] = min(st.session_state[PICTURE.key], task.n_test)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        number = st.number_input(
+            _("Test picture"), 1, task.n_test, key=PICTURE.key, on_change=choice.begin_anew,
+            help=_("Composed of digits that the model never trained on."), width=220,
+        )  # fmt: skip
+        st.button(
+            _("Another picture"),
+            icon=":material/casino:",
+            key="translate-another",
+            on_click=_another,
+            args=(task.n_test,),
+        )
+    view_link.warn(problem)
+    view_link.say(PICTURE, int(number))
+    return picture_source(run, int(number) - 1)
+
+
+def _another(n: int) -> None:
+    st.session_state[PICTURE.key] = st.session_state[PICTURE.key] % n + 1
+    choice.begin_anew()
+
+
+def _text(run: Run) -> Source:
+    config = run.experiment.task_as(SequenceTaskConfig)
+    task = text_task(config)
+    is_prompt = isinstance(config, CorpusTaskConfig)
+    if view_link.opened(TEXT) is None and TEXT.key not in st.session_state:
+        st.session_state[TEXT.key] = _first(run, task)
+    problem = view_link.receive(TEXT)
+
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        text = sentence_field.field(
+            task,
+            label=_("Beginning of a text") if is_prompt else _("Your sentence"),
+            help=_("Press Enter and the model goes on from here; it may be empty.")
+            if is_prompt
+            else _("In the words of the task; press Enter to let the model read it."),
+            key=_KEY,
+            on_read=lambda _text: choice.begin_anew(),
+        )
+    view_link.warn(problem)
+    view_link.say(TEXT, text or " ")  # a link without a text opens the first example
+    found = _read(run, task, text)
+    _next(task, text)
+    return found
+
+
+def _read(run: Run, task: TextTask, text: str) -> Source:
+    """Return what a text gives; where it cannot be read, say why and keep what was read last."""
+    try:
+        found = source_of(run, typed.within(text, MOST_TEXT))
+    except ValueError as error:
+        st.warning(escape(_(error)), icon=":material/spellcheck:")
+        if 0 < len(text) <= MOST_TEXT:
+            sentence_field.suggest(task, text, key=_KEY, on_read=lambda _text: choice.begin_anew())
+        run_id, last = st.session_state.get(_READ, ("", ""))
+        shown = last if run_id == run.id else _first(run, task)
+        st.caption(_("Shown below: “{text}”").format(text=escape(shown)))
+        return source_of(run, shown)
+    st.session_state[_READ] = (run.id, text)
+    return found
+
+
+def _next(task: TextTask, text: str) -> None:
+    """Offer the words that can come next; for a whole sentence all that the task knows."""
+    try:
+        words = task.tokenize(text) if text.strip() else ()
+    except ValueError:
+        words = ()
+    found = next_words(task, words)
+    if found:
+        groups = {_("can come next"): list(found)}
+        sentence_field.chips(task, groups, key=_KEY, on_read=lambda _text: choice.begin_anew())
+
+
+def _first(run: Run, task: TextTask) -> str:
+    """Return the text that is read at first: an unseen one."""
+    if isinstance(run.experiment.task, CorpusTaskConfig):
+        first = {"words": 2, "characters": 12}[run.experiment.task.unit]
+        return example_text(run, first)
+    try:
+        return str(run.probe().items[0]["src_text"])
+    except (OSError, ValueError, LookupError):
+        return sentence_field.drawn_text(task, seed=0)

@@ -1,0 +1,114 @@
+"""What the page shows, in its address: what is read, how it is written, which tokens are put in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pages.i18n import N_, _
+from pages.ui import view_link
+from pages.ui.view_link import Number, Option, Text, Unfit, Written
+
+MOST_TEXT = 400
+MOST_STEPS = 1024
+GREEDY, SAMPLE, BEAM, BESIDE = "greedy", "sample", "beam", "beside"
+
+METHOD = view_link.named(
+    "method",
+    {
+        GREEDY: N_("Greedy"),
+        SAMPLE: N_("At random"),
+        BEAM: N_("Beam search"),
+        BESIDE: N_("Beside the truth"),
+    },
+    key="translate-method",
+)
+TEXT = Text("text", first="", key="translate-text", most=MOST_TEXT)
+PICTURE = Number("picture", first=1, low=1, high=50_000, key="translate-picture")
+AT = Number("at", first=0, low=0, high=MOST_STEPS, key="translate-at")
+LENGTH = Number("length", first=20, low=1, high=400, key="translate-length")
+TEMPERATURE = Option(
+    "temperature",
+    first=1.0,
+    options=tuple(round(0.1 * n, 1) for n in range(21)),
+    key="translate-temperature",
+)
+TOP_K = Number("top-k", first=0, low=0, high=1000, key="translate-top-k")
+TOP_P = Option(
+    "top-p",
+    first=1.0,
+    options=tuple(round(0.05 * n, 2) for n in range(1, 21)),
+    key="translate-top-p",
+)
+SEED = Number("seed", first=0, low=0, high=10**6, key="translate-seed")
+WIDTH = Number("width", first=4, low=1, high=16, key="translate-width")
+PENALTY = Option(
+    "penalty",
+    first=0.0,
+    options=tuple(round(0.1 * n, 1) for n in range(21)),
+    key="translate-penalty",
+)
+
+Forced = tuple[tuple[int, int], ...]
+"""Tokens that are put in: place, from 0, and number; in the order in which they were."""
+Head = tuple[int, int] | None
+"""A layer and a head of it, from 0; -1 is the mean of its heads, None what is shown at first."""
+
+
+def read_forced(text: str) -> Forced:
+    """Return what ``3-17,1-9`` says: places from 1, and numbers of tokens. Raises Unfit."""
+    found: dict[int, int] = {}
+    for part in filter(None, text.split(",")):
+        pair = re.fullmatch(r"([0-9]{1,4})-([0-9]{1,6})", part)
+        if pair is None or not 1 <= int(pair[1]) <= MOST_STEPS:
+            raise Unfit(_("places and numbers of tokens, as in 3-17,5-9"))
+        found[int(pair[1]) - 1] = int(pair[2])
+    return tuple(found.items())
+
+
+def write_forced(forced: Forced) -> str:
+    """Return forced tokens as a link says them."""
+    return ",".join(f"{place + 1}-{id}" for place, id in forced)
+
+
+def read_head(text: str) -> Head:
+    """Return what ``2`` or ``2.3`` says: a layer, and perhaps a head, both from 1. Raises Unfit."""
+    pair = re.fullmatch(r"([1-9][0-9]?)(?:\.([1-9][0-9]?))?", text)
+    if pair is None:
+        raise Unfit(_("a layer, or a layer and a head, as in 2.3"))
+    return int(pair[1]) - 1, int(pair[2] or 0) - 1
+
+
+def write_head(head: Head) -> str:
+    """Return a layer and a head as a link says them."""
+    if head is None:
+        return ""
+    layer, number = head
+    return f"{layer + 1}" if number < 0 else f"{layer + 1}.{number + 1}"
+
+
+FORCED: Written[Forced] = Written(
+    "forced", first=(), key="translate-forced", reader=read_forced, writer=write_forced
+)
+HEAD: Written[Head] = Written(
+    "head", first=None, key="translate-head", reader=read_head, writer=write_head
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TranslateView:
+    """What the page shows."""
+
+    method: str = view_link.linked(METHOD)
+    text: str = view_link.linked(TEXT)
+    picture: int = view_link.linked(PICTURE)
+    at: int = view_link.linked(AT)
+    forced: tuple[tuple[int, int], ...] = view_link.linked(FORCED)
+    head: tuple[int, int] | None = view_link.linked(HEAD)
+    length: int = view_link.linked(LENGTH)
+    temperature: float = view_link.linked(TEMPERATURE)
+    top_k: int = view_link.linked(TOP_K)
+    top_p: float = view_link.linked(TOP_P)
+    seed: int = view_link.linked(SEED)
+    width: int = view_link.linked(WIDTH)
+    penalty: float = view_link.linked(PENALTY)

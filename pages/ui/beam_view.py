@@ -1,0 +1,150 @@
+"""A beam search in sight: its tree, its texts ranked, and whether another way finds more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from pages.i18n import N_, _
+from pages.ui import show
+from pages.ui.typed import escape
+from tfm_core.inspect.writing.beams import BeamComparison, Hypothesis
+from tfm_core.plots.beam_tree import beam_tree
+from tfm_core.plots.language import visible
+
+Join = Callable[[Sequence[str]], str]
+FOUND_BY = {
+    "wider": N_("a beam of width {wider}"),
+    "greedy": N_("greedy writing"),
+    "sample": N_("a sample"),
+}
+
+
+def tree(found: BeamComparison, *, key: str, most: int = 16) -> None:
+    """Draw every text that was kept; of a long search the last ``most`` steps."""
+    show.figure(
+        beam_tree(found.tree, most=most),
+        _(
+            "From left to right a token a step; the best text so far stands at the top, with its "
+            "ln p below each token. Coloured branches lead to a text that is kept at the end; grey "
+            "ones were dropped. A square is the end of a text."
+        ),
+        key=key,
+    )
+
+
+def ranking(beams: Sequence[Hypothesis], found: BeamComparison, join: Join, *, key: str) -> None:
+    """Show the texts of a beam, the best first."""
+    named = [(_("Beam, width {n}").format(n=found.settings.width), beam) for beam in beams]
+    st.dataframe(
+        _table(named, found, join, is_named=False), hide_index=True, width="stretch", key=key
+    )
+    words = _(
+        "Best first. The score is the sum of ln p over the tokens written; a text that has ended "
+        "keeps its score."
+    )
+    if found.settings.alpha:
+        words += " " + _(
+            "Ranked by the score over ((5 + tokens) / 6) to the power {alpha}."
+        ).format(alpha=f"{found.settings.alpha:g}")
+    st.caption(words)
+
+
+def others(found: BeamComparison, join: Join, *, key: str) -> None:
+    """Show what other ways to write found, scored as the beam's texts are."""
+    named = [
+        (_(FOUND_BY[found_by]).format(wider=found.wider).capitalize(), text)
+        for found_by, text in found.others
+    ]
+    st.dataframe(_table(named, found, join), hide_index=True, width="stretch", key=key)
+    st.caption(
+        _(
+            "Samples are drawn from the model's probabilities, at temperature 1. Likely "
+            "texts are often dull or repeat themselves, which is why language models are "
+            "sampled (Holtzman et al. 2020)."
+        )
+    )
+
+
+def conclusion(found: BeamComparison, join: Join) -> str:
+    """Say whether a better text than the beam's best was found, and how."""
+    settings = found.settings
+    if not found.is_missed:
+        words = _(
+            "**No likelier text was found** than the best of width {width}: not by a "
+            "beam of width {wider}, by greedy writing, or among {n} samples. Only trying "
+            "every text would prove that there is none."
+        )
+        if settings.alpha:
+            words = _(
+                "**No text was found that ranks higher** than the best of width {width} under "
+                "this length penalty: not by a beam of width {wider}, by greedy writing, or among "
+                "{n} samples. Only trying every text would prove that there is none."
+            )
+        return words.format(width=settings.width, wider=found.wider, n=len(found.samples))
+    found_by, text = found.others[0]
+    if settings.alpha:
+        words = _(
+            "**Width {width} missed a text that ranks higher**, which {found_by} found: “{text}”, "
+            "{score} instead of {best} under this length penalty. A beam drops beginnings that are "
+            "unlikely so far, whatever might follow."
+        )
+    else:
+        words = _(
+            "**Width {width} missed a text {times} times as likely**, which {found_by} found: "
+            "“{text}”, ln p {score} instead of {best}. A beam drops beginnings that are unlikely "
+            "so far, whatever might follow."
+        )
+    said = words.format(
+        width=settings.width,
+        times=_times(found.times_missed),
+        found_by=_(FOUND_BY[found_by]).format(wider=found.wider),
+        text=escape(join(text.tokens)),
+        score=f"{text.ranking:.2f}",
+        best=f"{found.best.ranking:.2f}",
+    )
+    at = found.fell_out_at
+    if at is not None:
+        said += " " + _("Its beginning fell out of the beam at token {n}.").format(n=at + 1)
+    is_greedy = found_by == "greedy"
+    if not is_greedy and settings.width > 1 and found.greedy.ranking > found.best.ranking + 1e-6:
+        said += " " + _("Even greedy writing found a likelier one than this beam: {score}.").format(
+            score=f"{found.greedy.ranking:.2f}"
+        )
+    return said
+
+
+def _times(times: float) -> str:
+    """Return a ratio as one says it: 1.3, 40, 5,000."""
+    if times < 10:
+        return f"{times:.2g}"
+    digits = 10 ** (math.floor(math.log10(times)) - 1)
+    return f"{round(times / digits) * digits:,}"
+
+
+def _table(
+    texts: list[tuple[str, Hypothesis]], found: BeamComparison, join: Join, *, is_named: bool = True
+) -> pd.DataFrame:
+    columns: dict[str, list[object]] = {}
+    if is_named:
+        columns[_("Found by")] = [found_by for found_by, _text in texts]
+    columns |= {
+        _("Text"): [join(text.tokens) for _by, text in texts],
+        _("Score (ln p)"): [round(text.score, 3) for _by, text in texts],
+    }
+    if found.settings.alpha:
+        columns[_("Ranked by")] = [round(text.ranking, 3) for _by, text in texts]
+    columns |= {
+        _("Probability"): [f"{math.exp(text.score):.3g}" for _by, text in texts],
+        _("Tokens"): [text.n_written for _by, text in texts],
+        _("Ended"): ["✓" if text.is_done else "" for _by, text in texts],
+    }
+    return pd.DataFrame(columns)
+
+
+def joined_by(gap: str) -> Join:
+    """Return what writes tokens with a gap between them, each as it can be seen."""
+    return lambda tokens: gap.join(visible(token) for token in tokens)

@@ -1,0 +1,120 @@
+"""A sentence in the words of a task: typed, made of chips, drawn by chance, or mended.
+
+The page keeps what is read; it hears of every change by ``on_read``, from a callback.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+
+import streamlit as st
+
+from pages.components.word_chips import word_chips
+from pages.i18n import _
+from pages.ui.typed import escape
+from tfm_core.data.text import TextTask
+from tfm_core.data.text.nearest import Suggestion, is_of_words, nearest_sentence
+from tfm_core.data.vocabulary import MASK
+from tfm_core.inspect.text.word_classes import CLASSES, class_of
+
+Read = Callable[[str], None]
+MOST_CHIPS = 120
+
+
+def field(task: TextTask, *, label: str, help: str, key: str, on_read: Read) -> str:
+    """Ask for a text, kept under ``{key}-text``, with a button to draw one and one to clear it.
+
+    Called in a row of its own.
+    """
+    text = st.text_input(
+        label, key=f"{key}-text", on_change=lambda: on_read(st.session_state[f"{key}-text"]),
+        help=help,
+    )  # fmt: skip
+    st.button(
+        _("Surprise me"),
+        icon=":material/casino:",
+        key=f"{key}-surprise",
+        on_click=lambda: _take(key, on_read, drawn_text(task)),
+    )
+    st.button(
+        _("Clear"),
+        key=f"{key}-clear",
+        on_click=lambda: st.session_state.update({f"{key}-text": ""}),
+    )
+    return text or ""
+
+
+def chips(task: TextTask, groups: Mapping[str, Sequence[str]], *, key: str, on_read: Read) -> None:
+    """Show words to put behind the text, group -> words; it completes what is typed with them."""
+    glue = glue_of(task)
+    word_chips(
+        groups,
+        field=f"{key}-text",
+        glue=glue,
+        on_pick=lambda word: _add(word, glue, key, on_read),
+        key=f"{key}-chips",
+    )
+
+
+def by_class(task: TextTask) -> dict[str, list[str]]:
+    """Return the words that a task knows, by their kind; none where they are too many to show."""
+    tokens = [token for token in task.src_vocabulary.tokens if not token.isspace()]
+    if len(tokens) > MOST_CHIPS:
+        return {}
+    groups: dict[str, list[str]] = {}
+    for token in tokens:
+        groups.setdefault(class_of(task.name, token), []).append(token)
+    ordered = {_(name): groups[name] for name in CLASSES if name in groups}
+    return {"": tokens} if len(ordered) == 1 else ordered
+
+
+def suggest(task: TextTask, text: str, *, key: str, on_read: Read) -> None:
+    """Offer the nearest sentence of the task with one press, and say what it changes."""
+    suggestion = nearest_sentence(task, text)
+    if suggestion is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.button(
+            _("Read “{text}”").format(text=escape(suggestion.text)),
+            type="primary",
+            icon=":material/auto_fix_high:",
+            key=f"{key}-nearest",
+            on_click=lambda: _take(key, on_read, suggestion.text),
+        )
+        st.caption(_changes(suggestion))
+
+
+def glue_of(task: TextTask) -> str:
+    """Return what stands between the tokens of a task's texts."""
+    return " " if is_of_words(task) or MASK in task.src_vocabulary.tokens else ""
+
+
+def drawn_text(task: TextTask, seed: int | None = None) -> str:
+    """Return a text that the task's generator draws."""
+    pair = task.sample(random.Random(seed))
+    return task.join_src(pair.src) if pair.src else task.join_tgt(pair.tgt)
+
+
+def _changes(suggestion: Suggestion) -> str:
+    changes = []
+    for change in suggestion.changes:
+        was, now = escape(change.typed), escape(change.now)
+        if not change.typed:
+            changes.append(f"+ {now}")
+        elif not change.now:
+            changes.append(f"~~{was}~~")
+        else:
+            changes.append(f"{was} → {now}")
+    return " · ".join(changes)
+
+
+def _add(word: str, glue: str, key: str, on_read: Read) -> None:
+    """Put a word behind the text; what becomes of it is read."""
+    before = str(st.session_state.get(f"{key}-text") or "").rstrip(" .")
+    _take(key, on_read, f"{before}{glue}{word}" if before else word)
+
+
+def _take(key: str, on_read: Read, text: str) -> None:
+    st.session_state[f"{key}-text"] = text
+    on_read(text)

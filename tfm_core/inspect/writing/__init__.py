@@ -1,0 +1,1 @@
+"""A trained model at work: its text token by token, what else it weighed, where it looked."""

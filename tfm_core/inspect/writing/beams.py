@@ -1,0 +1,249 @@
+"""Beam search as a tree, beside other ways to write: is its best text the best that anybody finds?
+
+A beam drops beginnings that are unlikely so far, whatever might follow; a wider beam, greedy
+writing or a sample may find a likelier text. torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tfm_core.inspect.writing.source import Source
+from tfm_core.inspect.writing.steps import Forced
+
+if TYPE_CHECKING:
+    from tfm_core.decoding import Beam
+
+WIDEST = 64
+N_SAMPLES = 8
+MOST_TOKENS = 60_000
+"""Tokens that the wider search may read: what keeps long texts from taking long."""
+
+FoundBy = Literal["wider", "greedy", "sample"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A text of a beam: its tokens, the prompt first, and its natural log-probability.
+
+    n_written: tokens behind the prompt. ranking: what it is ordered by, the score over the length
+    penalty. parent: its place, from 0, at the step before.
+    """
+
+    tokens: tuple[str, ...]
+    score: float
+    is_done: bool
+    n_written: int
+    ranking: float
+    parent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BeamSettings:
+    """How to search: texts kept at each step, tokens to write at most, and the length penalty."""
+
+    width: int
+    n: int
+    alpha: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A text of the beam as a node of the tree: after which step and at which place, from 0.
+
+    lives: whether what it became is still in the beam at the end. is_new: whether its token was
+    written at this step; an ended text only stays. parent: its place at the step before, None for
+    the first ones.
+    """
+
+    step: int
+    place: int
+    parent: int | None
+    token: str
+    text: tuple[str, ...]
+    score: float
+    ranking: float
+    is_done: bool
+    is_new: bool
+    lives: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BeamComparison:
+    """The beams of a search after each token, best first, and what was found in other ways.
+
+    wider: the width of the search that found ``wide``. samples: drawn as the model says, the
+    likeliest first.
+    """
+
+    settings: BeamSettings
+    wider: int
+    steps: list[list[Hypothesis]]
+    greedy: Hypothesis
+    wide: Hypothesis
+    samples: tuple[Hypothesis, ...]
+
+    @property
+    def best(self) -> Hypothesis:
+        """The best text of the beam."""
+        return self.steps[-1][0]
+
+    @property
+    def others(self) -> list[tuple[FoundBy, Hypothesis]]:
+        """What the other ways found, the best first; of equals the wider beam's."""
+        found: list[tuple[FoundBy, Hypothesis]] = [("wider", self.wide), ("greedy", self.greedy)]
+        found += [("sample", sample) for sample in self.samples]
+        return sorted(found, key=lambda one: -round(one[1].ranking, 6))  # stable
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether another way found a text that the beam would have ranked before its best."""
+        _found_by, text = self.others[0]
+        return text.tokens != self.best.tokens and text.ranking > self.best.ranking + 1e-6
+
+    @property
+    def times_missed(self) -> float:
+        """How many times as likely the best other text is; 1 where nothing was missed."""
+        if not self.is_missed:
+            return 1.0
+        return math.exp(self.others[0][1].score - self.best.score)
+
+    @property
+    def fell_out_at(self) -> int | None:
+        """The step, from 0, at which the missed text left the beam; None where it never did."""
+        if not self.is_missed:
+            return None
+        tokens = self.others[0][1].tokens
+        for step, beams in enumerate(self.steps):
+            if not any(tokens[: len(beam.tokens)] == beam.tokens for beam in beams):
+                return step
+        return None
+
+    @property
+    def tree(self) -> list[Node]:
+        """Every text that was ever kept, as the nodes of a tree."""
+        lives: list[set[int]] = [set() for _ in self.steps]
+        lives[-1] = set(range(len(self.steps[-1])))
+        for step in range(len(self.steps) - 1, 0, -1):
+            lives[step - 1] = {self.steps[step][place].parent for place in lives[step]}
+        return [
+            Node(
+                step=step,
+                place=place,
+                parent=beam.parent if step else None,
+                token=beam.tokens[-1],
+                text=beam.tokens,
+                score=beam.score,
+                ranking=beam.ranking,
+                is_done=beam.is_done,
+                is_new=not step or not self.steps[step - 1][beam.parent].is_done,
+                lives=place in lives[step],
+            )
+            for step, beams in enumerate(self.steps)
+            for place, beam in enumerate(beams)
+        ]
+
+
+def wider_than(width: int, n: int) -> int:
+    """Return the width to compare with, for ``n`` tokens: up to WIDEST, twice as wide at least."""
+    affordable = MOST_TOKENS // (n * (n + 1) // 2)
+    return max(2 * width, min(WIDEST, affordable))
+
+
+def compare(
+    source: Source, settings: BeamSettings, forced: Forced | None = None
+) -> BeamComparison | None:
+    """Search with a beam, and in other ways, for at most ``settings.n`` tokens.
+
+    forced: tokens that every text holds, see ``steps.write``. None where the prompt has ended
+    already. Raises ValueError, in a sentence, for a model that writes all at once.
+    """
+    n = min(settings.n, source.longest)
+    settings = BeamSettings(settings.width, n, settings.alpha)
+    steps = search(source, settings, forced)
+    if not steps:
+        return None
+    wider = wider_than(settings.width, n)
+    greedy = search(source, BeamSettings(1, n, settings.alpha), forced)[-1][0]
+    wide = search(source, BeamSettings(wider, n, settings.alpha), forced)[-1][0]
+    samples = _samples(source, settings, forced)
+    return BeamComparison(settings, wider, steps, greedy, wide, samples)
+
+
+def search(
+    source: Source, settings: BeamSettings, forced: Forced | None = None
+) -> list[list[Hypothesis]]:
+    """Return the beams after each token, best first; width 1 is greedy writing."""
+    from tfm_core.decoding import beam_steps
+
+    before = len(source.prompt)
+    steps = beam_steps(
+        source.writer,
+        source.src,
+        source.prompt,
+        max_len=before + settings.n,
+        width=settings.width,
+        alpha=settings.alpha,
+        context=source.context,
+        never=source.never,
+        forced=_placed(source, forced),
+    )
+    return [_hypotheses(source, beams) for beams in steps]
+
+
+def _hypotheses(source: Source, beams: Iterable[Beam]) -> list[Hypothesis]:
+    before = len(source.prompt)
+    return [
+        Hypothesis(
+            source.tokens_of(beam.ids),
+            beam.score,
+            beam.is_done,
+            len(beam.ids) - before,
+            beam.ranking,
+            beam.parent,
+        )
+        for beam in beams
+    ]
+
+
+def _samples(
+    source: Source, settings: BeamSettings, forced: Forced | None
+) -> tuple[Hypothesis, ...]:
+    """Draw texts as the model says, and score them as a beam's."""
+    from tfm_core.data.vocabulary import EOS
+    from tfm_core.decoding import length_penalty, sampled_steps
+
+    before, ids = len(source.prompt), [list[int]() for _ in range(N_SAMPLES)]
+    scores = [0.0] * N_SAMPLES
+    for step in sampled_steps(
+        source.writer,
+        source.src,
+        source.prompt,
+        max_len=before + settings.n,
+        seeds=range(N_SAMPLES),
+        context=source.context,
+        never=source.never,
+        forced=_placed(source, forced),
+    ):
+        for row, (text, chances) in enumerate(zip(step.ids.tolist(), step.before, strict=True)):
+            if EOS not in ids[row]:
+                ids[row].append(text[-1])
+                scores[row] += math.log(max(float(chances[text[-1]]), 1e-300))
+    texts = [
+        Hypothesis(
+            source.tokens_of((*source.prompt, *text)),
+            score,
+            EOS in text,
+            len(text),
+            score / length_penalty(len(text), settings.alpha),
+        )
+        for text, score in zip(ids, scores, strict=True)
+    ]
+    return tuple(sorted(texts, key=lambda text: -text.ranking))
+
+
+def _placed(source: Source, forced: Forced | None) -> dict[int, int]:
+    return {len(source.prompt) + place: id for place, id in (forced or {}).items()}

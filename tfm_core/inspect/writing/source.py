@@ -1,0 +1,260 @@
+"""What a trained model writes about: a sentence, a picture, or a text to go on with.
+
+Every family that writes is asked in the same way: a decoder that looks at what an encoder or a
+recurrent network has read, a decoder-only model, a captioner of pictures; and an encoder-only
+model, which writes all positions at once. torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, Experiment, SequenceTaskConfig
+from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
+from tfm_core.runs.run import Run
+from tfm_core.sentences import N_, StudentError
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from tfm_core.data.vocabulary import Vocabulary
+    from tfm_core.decoding import Writes
+
+Ids = tuple[int, ...]
+_KINDS = ("cross", "picture", "sequence", "text", "slots", "blanks")
+"""Kinds of attention in which a row writes a token; a model has one of them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """What one model writes from.
+
+    experiment: of the run; step: of the weights. src: (1, S) ids, (1, 0) where there is only a
+    prompt, or a picture (1, C, H, W). prompt: ids that are given behind <bos>. read: the tokens of
+    src. picture: uint8 (C, height, width), where that is what is read. longest: tokens to write
+    behind the prompt at most, <eos> included. never: ids that are not written. truth: the tokens
+    that are right, None where nobody can say. context: of ``tfm_core.decoding``.
+    """
+
+    experiment: Experiment
+    model: nn.Module
+    step: int
+    src: Tensor
+    vocabulary: Vocabulary
+    longest: int
+    join: Callable[[Sequence[str]], str]
+    read: tuple[str, ...] = ()
+    prompt: Ids = ()
+    picture: npt.NDArray[Any] | None = None
+    truth: tuple[str, ...] | None = None
+    context: int = 0
+
+    @property
+    def mark(self) -> str:
+        """What tells this source from another one of the same run."""
+        picture = b"" if self.picture is None else self.picture.tobytes()
+        return f"{self.step} {self.read} {self.prompt} {zlib.crc32(picture)}"
+
+    @property
+    def is_at_once(self) -> bool:
+        """Whether all positions are written at once, so that no token waits for another."""
+        return self.experiment.model.family == "encoder-only"
+
+    @property
+    def never(self) -> Ids:
+        """Ids that no text holds: padding, begin and unknown."""
+        from tfm_core.data.vocabulary import BOS, PAD, UNK
+
+        return () if self.is_at_once else (PAD, BOS, UNK)
+
+    @property
+    def writer(self) -> Writes:
+        """The model, where it writes word by word."""
+        assert not self.is_at_once
+        return cast("Writes", self.model)
+
+    def tokens_of(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """Return ids as tokens up to the end of the text, with <eos> where it is."""
+        from tfm_core.data.vocabulary import EOS
+
+        end = ids.index(EOS) + 1 if EOS in ids else len(ids)
+        return tuple(self.vocabulary.token(id) for id in ids[:end])
+
+    def text(self, tokens: Sequence[str]) -> str:
+        """Return tokens as a person reads them, without <eos>."""
+        from tfm_core.data.vocabulary import EOS, SPECIALS
+
+        return self.join([token for token in tokens if token != SPECIALS[EOS]])
+
+
+def writes(experiment: Experiment) -> bool:
+    """Return whether a model of the experiment writes at all: words, rather than one label."""
+    task = experiment.task
+    if isinstance(task, CaptionTaskConfig):
+        return True
+    return isinstance(task, SequenceTaskConfig) and task.facts.answer != "label"
+
+
+def is_at_once(experiment: Experiment) -> bool:
+    """Return whether a model of the experiment writes all positions at once."""
+    return experiment.model.family == "encoder-only"
+
+
+def source_of(run: Run, text: str) -> Source:
+    """Return what the last checkpoint of a run writes from: a sentence, or a text to go on with.
+
+    An empty text is allowed where it is gone on with. Raises ValueError, in a sentence, for words
+    that the task does not know, for an empty or too long sentence, for a run that does not write
+    about texts, and where there is no checkpoint.
+    """
+    import torch
+
+    from tfm_core.data.text import text_task
+
+    config = run.experiment.task
+    if not writes(run.experiment) or not isinstance(config, SequenceTaskConfig):
+        raise StudentError(N_("This run does not write about sentences; choose one that does."))
+    task = text_task(config)
+    tokens = task.tokenize(text) if text.strip() or not _is_corpus(run) else ()
+    model, step = model_of(run)
+    if isinstance(config, CorpusTaskConfig):
+        return continuing(run, tuple(task.tgt_vocabulary.encode(tokens)))
+    return Source(
+        experiment=run.experiment,
+        model=model,
+        step=step,
+        src=torch.tensor([task.src_vocabulary.encode(tokens)]),
+        vocabulary=task.tgt_vocabulary,
+        longest=config.n_answers,
+        join=task.join_tgt,
+        read=tuple(tokens),
+        truth=task.solve(tokens),
+    )
+
+
+def continuing(run: Run, prompt: Ids, longest: int | None = None) -> Source:
+    """Return what a language model writes from: the ids of a prompt.
+
+    longest: tokens to write at most; without it as many as the model reads at once. Raises
+    ValueError, in a sentence, for a prompt that fills all that the model reads at once.
+    """
+    import torch
+
+    from tfm_core.data.corpus.task import corpus_task
+
+    config = run.experiment.task_as(CorpusTaskConfig)
+    task = corpus_task(config)
+    model, step = model_of(run)
+    room = config.max_tgt_len + 1 - len(prompt)
+    if longest is None and room < 1:
+        raise StudentError(
+            "This has {n_tokens} {unit}, but the model sees {max_tgt_len} after <bos>; "
+            "make it shorter.",
+            n_tokens=len(prompt),
+            unit=config.unit,
+            max_tgt_len=config.max_tgt_len,
+        )
+    return Source(
+        experiment=run.experiment,
+        model=model,
+        step=step,
+        src=torch.empty(1, 0, dtype=torch.int64),
+        vocabulary=task.tgt_vocabulary,
+        longest=room if longest is None else longest,
+        join=task.join_tgt,
+        prompt=prompt,
+        context=config.max_tgt_len + 1,
+    )
+
+
+def picture_source(run: Run, row: int) -> Source:
+    """Return what a captioner writes from: a picture of its test set, counted around.
+
+    Raises ValueError, in a sentence, where the run describes no pictures.
+    """
+    import torch
+
+    from tfm_core.data.caption_words import join, longest
+    from tfm_core.data.captions import CaptionData
+    from tfm_core.data.load import data_as
+
+    config = run.experiment.task
+    if not isinstance(config, CaptionTaskConfig):
+        raise StudentError(N_("This run does not describe pictures; choose one that does."))
+    model, step = model_of(run)
+    data = data_as(data_of(run.experiment), CaptionData)
+    row %= len(data.test)
+    picture = data.test.pictures(torch.tensor([row]))[0].numpy()
+    images, _tgt = inputs_of(run, {"tgt": ()}, picture)
+    return Source(
+        experiment=run.experiment,
+        model=model,
+        step=step,
+        src=images,
+        vocabulary=data.vocabulary,
+        longest=longest(config) + 1,
+        join=lambda tokens: join(tokens, config),
+        picture=picture,
+        truth=data.test.captions[row].words,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pass:
+    """One pass over a text that is known: what the model says at each of its T positions.
+
+    logits: (T, V), -inf for what is never written. attention: (L, H, T, K), of the rows that write
+    these tokens, over ``keys``, of which the first ``n_read`` are read before anything is written.
+    """
+
+    logits: Tensor
+    attention: npt.NDArray[np.float32]
+    keys: tuple[str, ...]
+    n_read: int
+
+
+def passed(source: Source, ids: Ids) -> Pass:
+    """Read a text (what is written behind the prompt) once and return what is said at each token.
+
+    Each position reads the tokens before it as they stand in ``ids``: teacher forcing.
+    """
+    import torch
+
+    from tfm_core.data.vocabulary import BOS
+    from tfm_core.probe.capture import capture
+    from tfm_core.probe.labels import modules_by_kind, patch_names
+
+    whole = (*source.prompt, *ids)
+    n_in = source.longest if source.is_at_once else len(whole)
+    tgt_in = torch.tensor([[BOS, *whole, *[BOS] * n_in][:n_in]], dtype=torch.int64)
+    with capture(source.model, only={"weights"}) as cache:
+        logits = source.model(source.src, tgt_in)[0].float()
+    kind, modules = next(
+        (kind, names)
+        for kind, names in modules_by_kind(source.experiment).items()
+        if kind in _KINDS
+    )
+    maps = torch.stack([cache[f"{name}.weights"][0].float() for name in modules])  # (L, H, Q, K)
+    first = len(source.prompt) + (len(source.read) if kind == "sequence" else 0)
+    rows = slice(first, first + len(ids))
+    keys: tuple[str, ...] = source.read
+    if kind == "picture":
+        keys = patch_names(round(maps.size(-1) ** 0.5))
+    n_read = len(keys)
+    if kind in {"sequence", "text"}:
+        keys = (*source.read, "<bos>", *source.tokens_of(whole))
+        n_read = len(source.read) + 1 + len(source.prompt)
+    keys = keys[: maps.size(-1)]
+    own = logits[len(source.prompt) :][: len(ids)].clone()
+    own[:, list(source.never)] = -torch.inf
+    return Pass(own, maps[:, :, rows, : len(keys)].numpy(), keys, n_read)
+
+
+def _is_corpus(run: Run) -> bool:
+    return isinstance(run.experiment.task, CorpusTaskConfig)

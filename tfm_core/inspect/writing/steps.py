@@ -1,0 +1,213 @@
+"""Writing step by step: each token, what else was weighed, and where the model looked for it.
+
+torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.inspect.writing.source import Ids, Source, passed
+from tfm_core.sentences import N_, StudentError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tfm_core.decoding import SamplingConfig
+
+N_BEST = 8
+MEAN = -1
+"""Instead of a head: the mean of all heads of its layer."""
+
+
+def in_nats(score: float) -> str:
+    """Return a sum of ln p as one says it: two places, more where it is nearly 0."""
+    return f"{score:.2f}" if abs(score) >= 0.1 or not score else f"{score:.1g}"
+
+
+Forced = Mapping[int, int]
+"""Tokens that the reader wants: place behind the prompt, from 0 -> id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A token that may stand at a place: its probability as the model says it, and as it is drawn
+    after temperature, top-k and top-p."""
+
+    id: int
+    token: str
+    chance: float
+    drawn: float
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenToken:
+    """A token of a text: what it is, how likely it was, and what else was.
+
+    rank: 1 for the likeliest. best: the likeliest candidates, and the written one last where it is
+    not among them. n_left: tokens that can be drawn at all. is_forced: put in by the reader.
+    is_given: it stood there before, and is only copied.
+    """
+
+    own: Candidate
+    rank: int
+    best: tuple[Candidate, ...]
+    n_left: int
+    is_forced: bool = False
+    is_given: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Writing:
+    """A text that a model wrote: T tokens behind the prompt, <eos> last where it came to an end.
+
+    attention: (L, H, T, K) over ``keys``; the first ``n_read`` of these were there before.
+    """
+
+    source: Source
+    tokens: tuple[WrittenToken, ...]
+    attention: npt.NDArray[np.float32]
+    keys: tuple[str, ...]
+    n_read: int
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The tokens as they stand."""
+        return tuple(token.own.token for token in self.tokens)
+
+    @property
+    def text(self) -> str:
+        """The text as a person reads it."""
+        return self.source.text(self.words)
+
+    @property
+    def score(self) -> float:
+        """The natural logarithm of the text's probability."""
+        return sum(
+            math.log(max(token.own.chance, 1e-300)) for token in self.tokens if not token.is_given
+        )
+
+    def looked(self, layer: int, head: int = MEAN) -> npt.NDArray[np.float32]:
+        """Return (T, K), where a head looked for each token, or all heads of a layer on average."""
+        of_layer = self.attention[layer]
+        return np.asarray(of_layer.mean(0) if head == MEAN else of_layer[head])
+
+
+def write(
+    source: Source,
+    sampling: SamplingConfig,
+    *,
+    seed: int = 0,
+    n: int | None = None,
+    forced: Forced | None = None,
+) -> Writing:
+    """Write until <eos>, or at most ``n`` tokens, with some tokens put in by the reader.
+
+    What is forced behind the end of the text is not written. Raises ValueError, in a sentence, for
+    a forced token that the vocabulary does not have, or that is never written.
+    """
+    forced = forced or {}
+    for id in forced.values():
+        if id >= len(source.vocabulary) or id in source.never:
+            raise StudentError(
+                N_("Token number {id} cannot be written: this model writes numbers up to {most}."),
+                id=id,
+                most=len(source.vocabulary) - 1,
+            )
+    if source.is_at_once:
+        return _at_once(source, forced)
+    ids = _written(source, sampling, seed, n, forced)
+    return told(source, ids, sampling, forced)
+
+
+def told(source: Source, ids: Ids, sampling: SamplingConfig, forced: Forced) -> Writing:
+    """Return a text as it is written token by token, each after those before it."""
+    found = passed(source, ids)
+    tokens = _tokens(source, found.logits, ids, sampling, forced)
+    return Writing(source, tokens, found.attention, found.keys, found.n_read)
+
+
+def _written(
+    source: Source, sampling: SamplingConfig, seed: int, n: int | None, forced: Forced
+) -> Ids:
+    from tfm_core.data.vocabulary import EOS
+    from tfm_core.decoding import sampled_steps
+
+    before = len(source.prompt)
+    ids: list[int] = []
+    for step in sampled_steps(
+        source.writer,
+        source.src,
+        source.prompt,
+        max_len=before + min(source.longest, n or source.longest),
+        sampling=sampling,
+        seeds=[seed],
+        context=source.context,
+        never=source.never,
+        forced={before + place: id for place, id in forced.items()},
+    ):
+        ids = step.ids[0, before:].tolist()
+    return tuple(ids[: ids.index(EOS) + 1] if EOS in ids else ids)
+
+
+def _tokens(
+    source: Source, logits: Tensor, ids: Ids, sampling: SamplingConfig, forced: Forced
+) -> tuple[WrittenToken, ...]:
+    from tfm_core.decoding import filtered_probs
+
+    chances, drawn = logits.softmax(-1), filtered_probs(logits, sampling)
+    tokens = []
+    for place, (id, before, after) in enumerate(zip(ids, chances, drawn, strict=True)):
+
+        def candidate(token: int, before: Tensor = before, after: Tensor = after) -> Candidate:
+            word = source.vocabulary.token(token)
+            return Candidate(token, word, float(before[token]), float(after[token]))
+
+        order = before.argsort(descending=True, stable=True).tolist()
+        most = [token for token in order[:N_BEST] if token not in source.never]
+        shown = most if id in most else [*most[: N_BEST - 1], id]
+        tokens.append(
+            WrittenToken(
+                own=candidate(id),
+                rank=order.index(id) + 1,
+                best=tuple(map(candidate, shown)),
+                n_left=int((after > 0).sum()),
+                is_forced=forced.get(place) == id,
+            )
+        )
+    return tuple(tokens)
+
+
+def _at_once(source: Source, forced: Forced) -> Writing:
+    """Write all positions in one pass; what is forced changes its own place alone."""
+    from dataclasses import replace
+
+    from tfm_core.data.vocabulary import EOS
+    from tfm_core.decoding import SamplingConfig
+
+    given: dict[int, int] = {}
+    mask_id = int(getattr(source.model, "mask_id", 0))
+    n = source.longest
+    if mask_id:
+        n = len(source.read)
+        places = enumerate(source.src[0].tolist())
+        given = {place: id for place, id in places if id != mask_id}
+    found = passed(source, (EOS,) * n)
+    ids = [
+        given.get(place, forced.get(place, id))
+        for place, id in enumerate(found.logits.argmax(-1).tolist())
+    ]
+    if not mask_id and EOS in ids:
+        ids = ids[: ids.index(EOS) + 1]
+    tokens = _tokens(source, found.logits[: len(ids)], tuple(ids), SamplingConfig(0), forced)
+    marked = tuple(
+        replace(token, is_given=True, is_forced=False) if place in given else token
+        for place, token in enumerate(tokens)
+    )
+    return Writing(source, marked, found.attention[:, :, : len(ids)], found.keys, found.n_read)
