@@ -190,8 +190,9 @@ function drawBegins({ data, logSteps }, pen, part, box) {
     pen.setLineDash([]);
     const isRight = x > box.width / 2;
     pen.textAlign = isRight ? "right" : "left";
-    pen.textBaseline = "top";
-    pen.fillText(words, x + (isRight ? -4 : 4), TOP + 2 + 13 * number);
+    pen.textBaseline = "middle";
+    const middle = (TOP + box.height - BOTTOM) / 2; // above and below it are the levels' words
+    pen.fillText(words, x + (isRight ? -4 : 4), middle + 13 * number);
   });
 }
 

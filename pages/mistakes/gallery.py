@@ -43,7 +43,7 @@ def gallery(run: Run, found: Answers, counted: Confusion, cell: Cell | None, ord
     all_right = cell is None and not len(places)
     if all_right:
         places = least_sure(found, most)
-    st.caption(_how_many(found, len(places), most, cell, all_right=all_right))
+    st.caption(_how_many(found, len(places), most, cell, order, all_right=all_right))
     shown = places[:most].tolist()
     with st.container(height=_HEIGHT, border=False, key="mistakes-gallery"):
         if found.is_language:
@@ -56,15 +56,21 @@ def gallery(run: Run, found: Answers, counted: Confusion, cell: Cell | None, ord
             _pictures(run, found, shown)
 
 
-def _how_many(found: Answers, n: int, most: int, cell: Cell | None, *, all_right: bool) -> str:
+def _how_many(
+    found: Answers, n: int, most: int, cell: Cell | None, order: str, *, all_right: bool
+) -> str:
     if all_right:
         words = _("Nothing went wrong with these weights; these {n} were the least sure.")
         return words.format(n=f"{min(n, most):,}")
     if cell is None and found.is_language:
-        words = _("The {n} tokens of {all} that surprise it most, or are said most surely instead.")
+        words = _("The {n} of {all} tokens that surprise it most.")
+        if order == "sure":
+            words = _("The {n} of {all} wrongly expected tokens that it was surest of.")
         return words.format(n=min(n, most), all=f"{n:,}")
     if n > most:
         return _("The worst {n} of {all}.").format(n=most, all=f"{n:,}")
+    if n == 1:
+        return _("The only one.")
     return _("All {n} of them.").format(n=f"{n:,}") if n else ""
 
 

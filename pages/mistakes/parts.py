@@ -20,6 +20,8 @@ from tfm_core.runs.run import Run
 
 _SCORED = ("english-korean", "own-pairs", "captions")
 """The tasks whose tokens are words, so that BLEU says something."""
+_OFTEN = 5
+"""Times that a token is meant before its mean loss says something."""
 
 
 def offered(run: Run, found: Answers) -> tuple[str, ...]:
@@ -59,7 +61,8 @@ def groups(run: Run, found: Answers) -> None:
 
 
 def tokens(run: Run, found: Answers) -> None:
-    """Show the tokens with the highest mean loss."""
+    """Show the tokens with the highest mean loss, of those that are meant often enough."""
+    least = _OFTEN if hard_tokens(found, least=_OFTEN) else 1
     rows = [
         {
             _("token"): {"\n": "↵", " ": "␣"}.get(name := found.names[one.number], name),
@@ -69,7 +72,7 @@ def tokens(run: Run, found: Answers) -> None:
             _("in training"): one.often,
             _("said instead"): "" if one.instead is None else found.names[one.instead],
         }
-        for one in hard_tokens(found)
+        for one in hard_tokens(found, least=least)
     ]
     st.dataframe(
         pd.DataFrame(rows),
@@ -82,9 +85,9 @@ def tokens(run: Run, found: Answers) -> None:
     )
     st.caption(
         _(
-            "Mean loss in nats after the true beginning, and how often each token is meant, here "
-            "and in training."
-        )
+            "Mean loss in nats after the true beginning, of tokens that are meant {n} times or "
+            "more; how often each is meant, here and in training."
+        ).format(n=least)
     )
 
 

@@ -12,6 +12,8 @@ from tfm_core.inspect.symptoms.symptom import Cure, Symptom
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
+_BEGUN = "doctor-begun"
+
 
 def well(run: Run) -> str:
     """Return a few words where nothing is wrong with a run, "" where something is, or may be."""
@@ -25,8 +27,10 @@ def panel(run: Run) -> None:
         if not found:
             return
         first, *others = found
-        icon = ":orange[:material/stethoscope:]"
-        st.markdown(f"{icon} {escape(_(first.sentence))}", width="stretch")
+        words = escape(_(first.sentence))
+        if run.status.state == "failed":  # why is said already
+            words = _("What would help:")
+        st.caption(f":orange[:material/stethoscope: {words}]", width="stretch")
         if first.cures:
             _press(run, first.cures[0], key="doctor-cure", is_first=True)
         _more(run, first, others)
@@ -41,7 +45,7 @@ def _more(run: Run, first: Symptom, others: list[Symptom]) -> None:
     with st.popover(label if n else _("Other cures"), key=state.menu_key("doctor-more")):
         _cures(run, first.cures[1:], key="doctor-0")
         for number, symptom in enumerate(others, 1):
-            st.markdown(f":orange[:material/stethoscope:] {escape(_(symptom.sentence))}")
+            st.caption(f":orange[:material/stethoscope: {escape(_(symptom.sentence))}]")
             _cures(run, symptom.cures, key=f"doctor-{number}")
 
 
@@ -55,18 +59,30 @@ def _press(run: Run, cure: Cure, *, key: str, is_first: bool = False) -> None:
     words = _("A new run. This one stays as it is; its curve is one press away.")
     if run.status.is_active:
         words = _("A new run. This one is stopped and keeps what it has; it can be resumed.")
-    pressed = st.button(
+    st.button(
         escape(_(cure.label)),
         icon=":material/healing:",
         type="primary" if is_first else "secondary",
         key=key,
         help=words,
+        on_click=_begin,
+        args=(run, cure),
     )
-    if pressed:
-        cured = run_actions.cure(run, cure)
-        if cured is not None:
-            state.set_current_run(cured.id)
-            st.rerun()
+
+
+def _begin(run: Run, cure: Cure) -> None:
+    """Begin a cure; at once, for the drawing that a press asks for may be overtaken by a look."""
+    cured = run_actions.cure(run, cure)
+    st.session_state[_BEGUN] = None if cured is None else cured.id
+
+
+def go_on() -> None:
+    """Go on to the run that a press has begun, or draw what it is that keeps it from that."""
+    if _BEGUN in st.session_state:
+        begun = st.session_state.pop(_BEGUN)
+        if begun is not None:
+            state.set_current_run(begun)
+        st.rerun()
 
 
 def origin(run: Run) -> None:
@@ -85,7 +101,9 @@ def origin(run: Run) -> None:
     if run.meta.cured_from:
         words = _("A cure of “{name}”, from its step {step} on: {what}.")
     said = words.format(name=name, step=f"{run.meta.cured_from:,}", what=what)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="doctor-origin"
+    ):
         st.caption(f":material/healing: {said}", width="content")
         if st.button(
             _("Compare with the sick run"),

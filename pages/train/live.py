@@ -70,6 +70,7 @@ def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
     if not run.folder.is_dir():
         state.set_current_run(None)
         st.rerun()
+    doctor.go_on()
     status = run.status
     if status.is_active != was_active or _pace(status) != pace:
         state.draw_anew()

@@ -88,7 +88,8 @@ def _warning(checked: Checked) -> None:
     ):
         for said in warnings[:1]:
             more = len(warnings) - 1
-            words = escape(_(said.sentence))
+            label = _labels(checked)[said.field]
+            words = f"**{label}:** {escape(_(said.sentence))}"
             if more:
                 words += " " + ngettext(
                     "{n} more warning stands at its setting.",
@@ -98,12 +99,21 @@ def _warning(checked: Checked) -> None:
             st.markdown(f":orange[:material/stethoscope: {words}]", width="stretch")
             if said.better is not None:
                 st.button(
-                    _("Set it to {value}").format(value=f"{said.better:g}"),
+                    _("Set to {value} :gray[{label}]").format(
+                        value=f"{said.better:g}", label=label
+                    ),
                     icon=":material/healing:",
                     key="start-cure",
                     on_click=_set_right,
                     args=(said.field, said.better, checked.draft.edition),
                 )
+
+
+def _labels(checked: Checked) -> dict[str, str]:
+    """Return the labels of all settings, by path."""
+    values = checked.draft.values
+    found = settings_of(drafts.family_of(values), drafts.task_of(values))
+    return {setting.path: _(setting.label) for setting in found}
 
 
 def _set_right(path: str, value: float, edition: tuple[int, int, int]) -> None:
@@ -115,14 +125,7 @@ def _set_right(path: str, value: float, edition: tuple[int, int, int]) -> None:
 
 def _why_not(checked: Checked) -> None:
     """Name what must be mended; each sentence stands at its control, the rest here."""
-    values = checked.draft.values
-    known = {
-        "task.name": _("the task"),
-        **{
-            setting.path: _(setting.label)
-            for setting in settings_of(drafts.family_of(values), drafts.task_of(values))
-        },
-    }
+    known = {"task.name": _("the task"), **_labels(checked)}
     places = dict.fromkeys(
         known.get(problem.field, problem.field or _("the configuration"))
         for problem in checked.problems

@@ -17,7 +17,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import drafts, page_table, state
 from pages.ui.drafts import Checked, Draft
-from pages.ui.fields import Setting
+from pages.ui.fields import Setting, by_topic
 from pages.ui.terms import BY_SETTING
 from pages.ui.typed import escape
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
@@ -43,7 +43,10 @@ def group(
             if any(_is_to_be_seen(setting, checked) for setting in advanced):
                 st.session_state[key] = True
             with st.expander(_("Advanced"), key=key, icon=":material/tune:", on_change="rerun"):
-                _grid(advanced, checked)
+                for title, some in by_topic(advanced):
+                    if title:
+                        st.markdown(f"**{_(title)}**")
+                    _grid(some, checked)
         _lessons(settings)
 
 

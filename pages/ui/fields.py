@@ -6,7 +6,7 @@ there gets its control here without another line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -23,9 +23,20 @@ from tfm_core.config import (
 )
 from tfm_core.config.base import Labelled, choices_of
 from tfm_core.config.training import TrainingConfig
+from tfm_core.sentences import N_
 
 Kind = Literal["choice", "bool", "int", "float"]
 
+ADVANCED: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (N_("Attention"), ("projections", "scale", "causality", "window")),
+    (N_("Residuals and norms"), ("residual", "norm", "norm_eps", "final_norm", "shared_norm")),
+    (N_("Layers and tables"), ("max_len", "bias", "tie_embeddings", "is_bidirectional")),
+    (N_("Optimiser"), ("warmup", "weight_decay", "beta1", "beta2", "clip_norm")),
+    (N_("Loss"), ("label_smoothing", "loss_input")),
+    (N_("Arithmetic"), ("precision", "checkpointing")),
+    (N_("Looking and stopping"), ("validate_every", "snapshots", "patience", "final_test")),
+)
+"""The advanced settings by what they belong to, in the order to show."""
 _FIRST = ("n_encoder_layers", "n_decoder_layers", "n_layers", "d_model", "n_heads", "d_ff")
 _TAGS = {"family", "kind", "text"}  # chosen above the other settings, not beside them
 
@@ -53,6 +64,15 @@ class Setting:
     def name(self) -> str:
         """Its name within its section."""
         return self.path.rpartition(".")[2]
+
+
+def by_topic(settings: Sequence[Setting]) -> list[tuple[str, list[Setting]]]:
+    """Return advanced settings by their topic; those of none come last, under no title."""
+    named = {setting.name: setting for setting in settings}
+    found = [
+        (title, [named.pop(name) for name in names if name in named]) for title, names in ADVANCED
+    ]
+    return [(title, some) for title, some in (*found, ("", [*named.values()])) if some]
 
 
 def every_setting(family: str, task_name: str) -> dict[str, Setting]:

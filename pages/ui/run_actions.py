@@ -204,7 +204,7 @@ def cure(run: Run, chosen: Cure) -> Run | None:
         _check_in_hand(owner)
         cured = _cured(run, chosen, owner)
     except (ValueError, OSError) as error:
-        show.problem(error)
+        state.notify(_(error))
         return None
     if run.status.is_active and not visitors.watches(run):
         ask(run, "stop")

@@ -121,6 +121,11 @@ class BlockConfig(Config):
         return NORMS[self.norm].latex is not None
 
     @property
+    def has_residuals(self) -> bool:
+        """Whether a sublayer's output is added to anything."""
+        return RESIDUALS[self.residual].has_sum
+
+    @property
     def score_divisor(self) -> float | None:
         """What scores are divided by; None is sqrt(d_head), as it should be."""
         width = SCALES[self.scale].width

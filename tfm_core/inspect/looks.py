@@ -91,4 +91,5 @@ def _look(experiment: Experiment, model: Model, images: Any) -> tuple[Array, Arr
     heads = np.stack(
         [np.stack([to_patches(head, has_cls=is_cls) for head in layer]) for layer in layers]
     )
-    return shares, heads, to_patches(rollout(list(layers)), has_cls=is_cls)
+    reached = rollout(list(layers), has_residual=experiment.model_as(ViTConfig).has_residuals)
+    return shares, heads, to_patches(reached, has_cls=is_cls)

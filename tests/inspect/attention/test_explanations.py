@@ -44,6 +44,12 @@ def test_rollout_is_the_product_over_layers_of_half_attention_half_identity():
     np.testing.assert_allclose(rollout_by_layer(attention)[-1], expected, rtol=1e-6)
 
 
+def test_without_residuals_a_rollout_is_the_product_of_the_mean_maps():
+    means = maps().mean(1)
+    expected = means[2] @ means[1] @ means[0]
+    np.testing.assert_allclose(rollout(maps(), has_residual=False), expected, rtol=1e-6)
+
+
 def test_rows_of_a_rollout_sum_to_one():
     np.testing.assert_allclose(rollout_by_layer(maps()).sum(-1), 1, rtol=1e-6)
 

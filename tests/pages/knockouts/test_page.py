@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import shutil
 
 import pytest
 
 from tests.inspect.constructed import constructed_run, text_experiment
 from tests.pages.looking import n_drawn, said
+from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
 
 PAGE = "knockouts/page.py"
@@ -120,7 +123,19 @@ def test_a_recurrent_network_has_no_heads_and_loses_what_it_has(recorded, open_p
         assert "no heads" in said(app)
 
 
-def test_of_a_run_of_ones_own_heads_are_measured_by_a_press_alone(recorded, store, open_page):
+def test_of_a_run_of_ones_own_heads_are_measured_by_a_press_alone(store, open_page):
+    run = Run(shutil.copytree(RECORDED / "recorded-digits", store.root / "recorded-digits"))
+    run.write_meta(dataclasses.replace(run.meta, recorded=False))
+    app = open_page(PAGE, run=run.id)
+    assert not any(cell["worth"] for cell in board(app).values())
+    app.button(key="knockouts-measure").click().run()
+    assert not app.exception
+    measured = [cell for cell in board(app).values() if cell["worth"]]
+    assert len(measured) == 6
+    assert {cell["heat"] is not None for cell in measured} == {True}
+
+
+def test_a_run_without_weights_says_so_and_leads_to_one_that_has_some(recorded, store, open_page):
     own = constructed_run(store, text_experiment())
     app = open_page(PAGE, run=own.id)
     assert "This run has no checkpoint" in said(app)

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui import controls, draft_history, drafts, forecast, state, url_config
 from pages.ui.controls import KEY
 from pages.ui.drafts import Draft
-from pages.ui.fields import settings_of
+from pages.ui.fields import by_topic, settings_of
 from tests.pages.made_runs import made_run
 from tfm_core import made_with
 from tfm_core.config import (
@@ -107,6 +107,19 @@ def test_every_setting_has_words_and_its_default_fits(family) -> None:
         assert setting.help.endswith((".", "?"))
         value = drafts.get(values, setting.path)
         assert drafts.fitting(setting, str(value)) == value
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_advanced_setting_of_model_and_training_stands_under_a_topic(family) -> None:
+    advanced = [
+        setting
+        for setting in settings_of(family, FIRST[family])
+        if setting.is_advanced and setting.section in ("model", "training")
+    ]
+    topics = by_topic(advanced)
+    assert all(title for title, _settings in topics)
+    listed = [setting for _title, settings in topics for setting in settings]
+    assert sorted(one.path for one in listed) == sorted(one.path for one in advanced)
 
 
 @pytest.mark.parametrize("task", TEXT_TASKS)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Choice, ImageTaskConfig
+from tfm_core.config import Choice, ImageTaskConfig, ViTConfig
 from tfm_core.inspect.attention.budget import in_all
 from tfm_core.inspect.attention.deletion import MOST_STAGES, RANDOM_ORDERS, Deletion, deletion
 from tfm_core.inspect.attention.rollout import rollout, to_patches
@@ -37,7 +37,7 @@ EXPLANATIONS: dict[str, Choice] = {
         N_("Attention rollout"),
         N_(
             "Attention of all layers multiplied, half of each step being the residual "
-            "connection (Abnar & Zuidema 2020). The same for every class.",
+            "connection, where there is one (Abnar & Zuidema 2020). The same for every class.",
         ),
     ),
     "relevance": Choice(
@@ -108,12 +108,13 @@ def explained(
             last=len(probabilities) - 1,
         )
     modules = modules_by_kind(run.experiment)["patches"]
+    has_residual = run.experiment.model_as(ViTConfig).has_residuals
     attention = [cache[f"{name}.weights"][0].numpy() for name in modules]
     cache.clear()
     tokens = {
         "attention": attention[-1].mean(0),
-        "rollout": rollout(attention),
-        "relevance": relevance(model, images, target).numpy(),
+        "rollout": rollout(attention, has_residual=has_residual),
+        "relevance": relevance(model, images, target, has_residual=has_residual).numpy(),
     }
     is_cls = has_cls(run.experiment)
     maps = {name: to_patches(values, has_cls=is_cls) for name, values in tokens.items()}

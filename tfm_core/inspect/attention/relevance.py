@@ -2,7 +2,8 @@
 
 Chefer et al. 2021, "Generic Attention-model Explainability", equations 5 and 6: every head's map is
 weighted by the gradient of the class score, what speaks against the class is cut off, heads are
-averaged, and relevance is passed on through the residual connection: R <- R + A R.
+averaged, and relevance is passed on through the residual connection: R <- R + A R. Without one it
+is passed on by attention alone: R <- A R.
 """
 
 from __future__ import annotations
@@ -15,16 +16,20 @@ from torch import Tensor, nn
 from tfm_core.probe.capture import capture
 
 
-def relevance(model: nn.Module, images: Tensor, target: int) -> Tensor:
+def relevance(
+    model: nn.Module, images: Tensor, target: int, *, has_residual: bool = True
+) -> Tensor:
     """Return (T, T): of each output token the relevance of the input tokens for class ``target``.
 
     images: (1, C, height, width), normalised as the model reads them; the row to read is that of
     the CLS token, or the mean. Parameters get no gradients.
     """
-    return relevance_of(model, (images,), target)
+    return relevance_of(model, (images,), target, has_residual=has_residual)
 
 
-def relevance_of(model: nn.Module, inputs: tuple[Tensor, ...], target: int) -> Tensor:
+def relevance_of(
+    model: nn.Module, inputs: tuple[Tensor, ...], target: int, *, has_residual: bool = True
+) -> Tensor:
     """Return (T, T) as ``relevance`` does, for any model that gives one answer.
 
     inputs: one example; target: which of the scores, the last axis of the logits, is explained.
@@ -34,11 +39,15 @@ def relevance_of(model: nn.Module, inputs: tuple[Tensor, ...], target: int) -> T
     layers = list(cache.of("weights").values())
     gradients = torch.autograd.grad(logits.flatten()[target], layers)
     return accumulated(
-        [weights[0].detach() for weights in layers], [gradient[0] for gradient in gradients]
+        [weights[0].detach() for weights in layers],
+        [gradient[0] for gradient in gradients],
+        has_residual=has_residual,
     )
 
 
-def accumulated(attention: Sequence[Tensor], gradients: Sequence[Tensor]) -> Tensor:
+def accumulated(
+    attention: Sequence[Tensor], gradients: Sequence[Tensor], *, has_residual: bool = True
+) -> Tensor:
     """Return (T, T): relevance from the maps and their gradients, each (H, T, T), layer by layer.
 
     Starts from the identity: before any layer, every token is about itself.
@@ -46,7 +55,8 @@ def accumulated(attention: Sequence[Tensor], gradients: Sequence[Tensor]) -> Ten
     first = attention[0]
     relevance = torch.eye(first.size(-1), dtype=first.dtype, device=first.device)
     for weights, gradient in zip(attention, gradients, strict=True):
-        relevance = relevance + weighted(weights, gradient) @ relevance
+        passed_on = weighted(weights, gradient) @ relevance
+        relevance = relevance + passed_on if has_residual else passed_on
     return relevance
 
 

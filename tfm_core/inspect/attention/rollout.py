@@ -1,8 +1,8 @@
 """Attention rollout: how much of each input reaches each output through all layers at once.
 
 Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3: the residual
-connection is half of every step, so each layer counts as (A + I) / 2, and layers multiply.
-numpy alone.
+connection is half of every step, so each layer counts as (A + I) / 2, and layers multiply. In a
+model without residuals a layer counts as A alone. numpy alone.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from tfm_core.sentences import StudentError
 Floats = npt.NDArray[np.floating[Any]]
 
 
-def rollout(attention: Sequence[Floats]) -> Floats:
+def rollout(attention: Sequence[Floats], *, has_residual: bool = True) -> Floats:
     """Return (T, T): of each output token the shares of the input tokens, rows sum to 1.
 
     attention: one (H, T, T) a layer, from the input up; heads are averaged. Raises ValueError
     without layers, and for attention from one sequence to another.
     """
-    reached: Floats = rollout_by_layer(attention)[-1]
+    reached: Floats = rollout_by_layer(attention, has_residual=has_residual)[-1]
     return reached
 
 
-def rollout_by_layer(attention: Sequence[Floats]) -> Floats:
+def rollout_by_layer(attention: Sequence[Floats], *, has_residual: bool = True) -> Floats:
     """Return (L, T, T): the rollout up to each layer. Arguments and errors as for ``rollout``."""
     if not len(attention):
         raise StudentError("Rollout needs the attention of at least one layer.")
@@ -39,7 +39,8 @@ def rollout_by_layer(attention: Sequence[Floats]) -> Floats:
                 "Rollout follows self-attention, (H, T, T); this attention is {shape}.",
                 shape=heads.shape,
             )
-        step = with_residual(np.asarray(heads, np.float64).mean(0))
+        mean = np.asarray(heads, np.float64).mean(0)
+        step = with_residual(mean) if has_residual else mean
         reached.append(step @ reached[-1] if reached else step)
     return np.stack(reached)
 

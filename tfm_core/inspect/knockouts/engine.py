@@ -107,14 +107,14 @@ class _Tally:
 
 
 @contextmanager
-def scaled_heads(model: nn.Module, parts: Iterable[Part], scales: Mapping[Part, Tensor]) -> Any:
+def scaled_heads(model: nn.Module, scales: Mapping[Part, Tensor]) -> Iterator[None]:
     """Multiply what each head hands on by a number of each example, (B,), inside the block."""
     with ExitStack() as undo:
-        for part in parts:
+        for part, factors in scales.items():
             attention, columns = _columns(model, part)
 
             def scale(
-                _module: nn.Module, args: Any, by: Tensor = scales[part], at: slice = columns
+                _module: nn.Module, args: Any, by: Tensor = factors, at: slice = columns
             ) -> tuple[Tensor]:
                 merged: Tensor = args[0]
                 factor = torch.ones_like(merged)

@@ -273,7 +273,7 @@ def _gradients(folder: str, mark: int, n: int) -> dict[Part, float]:
         rows = torch.arange(first, min(n, first + size))
         with torch.inference_mode(False), torch.enable_grad():
             scales = {head: torch.ones(len(rows), requires_grad=True) for head in heads}
-            with knocked_out(model, ()), scaled_heads(model, heads, scales):
+            with knocked_out(model, ()), scaled_heads(model, scales):
                 draw = torch.Generator().manual_seed(first)
                 loss = objective.loss_and_metrics(model, rows, draw).loss
                 found = torch.autograd.grad(loss, list(scales.values()))

@@ -136,38 +136,39 @@ def kind_of_attention(experiment: Experiment, part: Part) -> str:
 
 def name_of(part: Part) -> Sentence:
     """Return how a part is called: ``decoder layer 2, cross-attention, head 3``."""
-    sublayer = SUBLAYERS[part.sublayer][1] if part.sublayer else ""
-    layer = None if part.layer is None else part.layer + 1
+    if part.code in _NAMES:
+        return N_(_NAMES[part.code])
     stack = STACKS[part.stack]
-    if part.kind in ("start", "backward") or (part.kind == "mask" and sublayer):
-        return N_(_MASKS.get((part.stack, part.sublayer), _WHOLE.get(part.kind, "")))
-    if layer is None:
-        words = {
-            "norm": N_("last norm of the {stack}"),
-            "positions": N_("positions of the {stack}"),
-        }
-        return N_(words.get(part.kind, N_("attention of the {stack}")), stack=stack)
-    templates = {
-        "head": N_("{stack} layer {layer}, {sublayer}, head {head}"),
-        "sublayer": N_("{stack} layer {layer}, {sublayer}"),
-        "layer": N_("{stack} layer {layer}, all of it"),
-        "residual": N_("{stack} layer {layer}, residual connection around {sublayer}"),
-        "norm": N_("{stack} layer {layer}, norm of {sublayer}"),
-    }
-    head = "" if part.head is None else part.head + 1
-    values = {"stack": stack, "layer": layer, "sublayer": sublayer, "head": head}
-    return N_(templates[part.kind], **values)
+    if part.layer is None:
+        return N_(_OF_STACK[part.kind], stack=stack)
+    return N_(
+        _OF_LAYER[part.kind],
+        stack=stack,
+        layer=part.layer + 1,
+        sublayer=SUBLAYERS[part.sublayer][1] if part.sublayer else "",
+        head="" if part.head is None else part.head + 1,
+    )
 
 
 STACKS: dict[str, str] = {"encoder": N_("encoder"), "decoder": N_("decoder")}
-_MASKS: dict[tuple[str, str], str] = {
-    ("encoder", "self"): N_("mask of the encoder (padding)"),
-    ("decoder", "self"): N_("causal mask of the decoder"),
-    ("decoder", "cross"): N_("mask of the cross-attention (padding)"),
+_NAMES: dict[str, str] = {  # by code, of what there is one
+    "encoder.self.mask": N_("mask of the encoder (padding)"),
+    "decoder.self.mask": N_("causal mask of the decoder"),
+    "decoder.cross.mask": N_("mask of the cross-attention (padding)"),
+    "decoder.cross": N_("attention of the decoder"),
+    "decoder.start": N_("first state of the decoder"),
+    "encoder.backward": N_("reading from right to left"),
 }
-_WHOLE: dict[str, str] = {
-    "start": N_("first state of the decoder"),
-    "backward": N_("reading from right to left"),
+_OF_STACK: dict[str, str] = {
+    "norm": N_("last norm of the {stack}"),
+    "positions": N_("positions of the {stack}"),
+}
+_OF_LAYER: dict[str, str] = {
+    "head": N_("{stack} layer {layer}, {sublayer}, head {head}"),
+    "sublayer": N_("{stack} layer {layer}, {sublayer}"),
+    "layer": N_("{stack} layer {layer}, all of it"),
+    "residual": N_("{stack} layer {layer}, residual connection around {sublayer}"),
+    "norm": N_("{stack} layer {layer}, norm of {sublayer}"),
 }
 
 

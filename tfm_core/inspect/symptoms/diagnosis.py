@@ -190,7 +190,7 @@ def _vanishing(faint: in_gradients.Faint) -> Sentence:
         "Its gradients vanish since step {step:,}: what reaches {parts} is {share:.1e} of the "
         "longest, that of {longest}. There it learns next to nothing.",
         step=faint.step,
-        parts=", ".join(_part(part) for part in faint.parts),
+        parts=_listed([_part(part) for part in faint.parts]),
         share=faint.share,
         longest=_part(faint.longest),
     )
@@ -198,14 +198,24 @@ def _vanishing(faint: in_gradients.Faint) -> Sentence:
 
 def _dead(experiment: Experiment, modules: Sequence[str]) -> Sentence:
     named = [
-        f"{KINDS[kind_of(experiment, module).name].label} {layer_of(module) + 1}"
+        N_(
+            "{kind}, layer {layer}",
+            kind=KINDS[kind_of(experiment, module).name].label,
+            layer=layer_of(module) + 1,
+        )
         for module in modules
     ]
     return N_(
-        "Its heads look at nothing in particular: those of {modules} give every word of every "
-        "example the same weights.",
-        modules=", ".join(named),
+        "Whole layers of heads look at nothing in particular, whatever they read: {modules}.",
+        modules=_listed(named),
     )
+
+
+def _listed(phrases: Sequence[str]) -> Sentence:
+    """Return phrases in a row, each still translated by itself."""
+    names = [f"phrase_{number}" for number in range(len(phrases))]
+    template = "; ".join(f"{{{name}}}" for name in names)
+    return Sentence(template, dict(zip(names, phrases, strict=True)))
 
 
 def _part(name: str) -> str:

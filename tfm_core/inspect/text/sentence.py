@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfm_core.config import Experiment, TextTaskConfig
+from tfm_core.config import EncoderOnlyConfig, Experiment, TextTaskConfig
 from tfm_core.data.text.sentiment import AND, BUT, INTENSITIES, JOINS, Judged, judged
 from tfm_core.inspect.attention.rollout import rollout
 from tfm_core.inspect.attention.trained import model_of
@@ -91,8 +91,11 @@ def read(run: Run, text: str) -> SentenceReading:
     maps = [cache[f"{name}.weights"][0].float().numpy() for name in modules]
     is_cls = has_cls(run.experiment)
     specials = len(task.tgt_vocabulary) - len(task.tgt_vocabulary.tokens)
-    relevant = relevance_of(model, inputs, specials + int(probabilities.argmax())).numpy()
-    relevant = relevant - np.eye(len(relevant))  # each word is about itself before any layer
+    has_residual = run.experiment.model_as(EncoderOnlyConfig).has_residuals
+    target = specials + int(probabilities.argmax())
+    relevant = relevance_of(model, inputs, target, has_residual=has_residual).numpy()
+    if has_residual:
+        relevant = relevant - np.eye(len(relevant))  # each word is about itself before any layer
     return SentenceReading(
         step=step,
         words=words,
@@ -100,7 +103,7 @@ def read(run: Run, text: str) -> SentenceReading:
         labels=task.tgt_vocabulary.tokens,
         probabilities=probabilities,
         heads=np.stack([_answering(map_, is_cls) for map_ in maps]),
-        rollout=_answering(rollout(maps), is_cls)[int(is_cls) :],
+        rollout=_answering(rollout(maps, has_residual=has_residual), is_cls)[int(is_cls) :],
         relevance=_answering(relevant, is_cls)[int(is_cls) :],
         without=_without(model, task, words),
         rule=judged(words),
