@@ -32,7 +32,7 @@ def draw(chosen: Demonstration, found: Found, was_live: bool) -> None:
     """Draw the experiment; where its last run has ended, the page once more as a whole."""
     if was_live and not comparison.is_live(found.runs):
         state.draw_anew()  # once: drawn anew, it no longer ticks
-    st.subheader(_(chosen.title), anchor=False)
+    st.header(_(chosen.title), anchor=False)
     _buttons(chosen, found)
     told, seen = st.columns(2, gap="medium")
     with told:
@@ -90,7 +90,7 @@ def _links(chosen: Demonstration, found: Found) -> None:
             label = _("One training step of “{arm}”").format(arm=_(odd.label))
             _link("training-step", label, query)
             return
-        label = _("Diagram, equations and code of “{arm}”").format(arm=_(odd.label))
+        label = _("Diagram and code of “{arm}”").format(arm=_(odd.label))
         _link("build", label, query)
         label = _("Walk through “{arm}”").format(arm=_(odd.label))
         _link("walk", label, {**query, **walk})
@@ -147,23 +147,25 @@ def _runs(chosen: Demonstration, found: Found) -> None:
         )
         st.info(words, icon=":material/play_circle:")
         return
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-        for arm in chosen.arms:
-            run = there.get(arm.name)
-            if run is None:
-                continue
-            status = run.status
-            words = f"**{_(arm.label)}** {run_words.badge(status, run.outcome)}"
-            if run.meta.recorded:
-                words = f"**{_(arm.label)}** {recorded.badge(run)}"
-            if status.is_active:
-                words += f" {run_words.progress(status)}"
-            st.markdown(words, width="content")
-            if st.button(
-                f":gray[{_('Watch')}]",
-                icon=":material/visibility:",
-                type="tertiary",
-                key=f"experiment-watch-{arm.name}",
-                help=_("Look at “{name}” on the Train page.").format(name=_(arm.label)),
-            ):
-                run_actions.watch(run)
+    for arm in chosen.arms:
+        run = there.get(arm.name)
+        if run is not None:
+            with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+                _run(arm, run)
+
+
+def _run(arm: Arm, run: Run) -> None:
+    status = run.status
+    badge = recorded.badge(run) or run_words.badge(status, run.outcome)
+    words = f"**{_(arm.label)}** {badge}"
+    if status.is_active:
+        words += f" {run_words.progress(status)}"
+    st.markdown(words, width="content")
+    if st.button(
+        f":gray[{_('Watch')}]",
+        icon=":material/visibility:",
+        type="tertiary",
+        key=f"experiment-watch-{arm.name}",
+        help=_("Look at “{name}” on the Train page.").format(name=_(arm.label)),
+    ):
+        run_actions.watch(run)

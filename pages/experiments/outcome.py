@@ -45,7 +45,7 @@ def said(chosen: Demonstration, found: Found) -> None:
 def _say(conclusion: Conclusion) -> None:
     icon = ":material/check_circle:" if conclusion.is_expected else ":material/help:"
     for finding in conclusion.findings:
-        st.markdown(_("**This run showed:** {words}").format(words=_(finding.sentence)))
+        st.markdown(_("**Shown:** {words}").format(words=_(finding.sentence)))
     for sentence in conclusion.seeds:
         st.markdown(f":material/balance: {_(sentence)}")
     if conclusion.verdict is not None:

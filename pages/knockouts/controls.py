@@ -10,6 +10,7 @@ from pages.knockouts.link import ALL, EXAMPLE, HOW
 from pages.knockouts.outcome import Asked
 from pages.ui import view_link
 from pages.ui.task_panels import example_name
+from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.knockouts import measure
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
@@ -50,7 +51,13 @@ def controls(run: Run, probe: Probe) -> Asked:
     view_link.say(EXAMPLE, index)
     is_all = n_most > n_first and bool(st.session_state[ALL.key])
     view_link.say(ALL, is_all)
-    return Asked("mean" if how == "mean" else "zero", n_most if is_all else n_first, is_all, index)
+    return Asked(
+        how="mean" if how == "mean" else "zero",
+        n=n_most if is_all else n_first,
+        is_all=is_all,
+        example=index,
+        mark=checkpoint_mark(run),
+    )
 
 
 def _example(run: Run, probe: Probe) -> int:

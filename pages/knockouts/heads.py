@@ -65,7 +65,7 @@ def offer(run: Run, asked: Asked, *, is_measured: bool) -> None:
             icon=":material/grid_view:",
             key="knockouts-measure",
             on_click=state.ask_heads,
-            args=((run.id, asked.how, asked.n),),
+            args=(asked.of(run),),
             help=_(
                 "The model without each head alone, on the same {n} validation examples."
             ).format(n=f"{asked.n:,}"),

@@ -29,12 +29,20 @@ MOST_CHIPS = 12
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How parts are switched off, on the first n validation examples, and the example looked at."""
+    """How parts are switched off, on the first n validation examples, and the example looked at.
+
+    mark: of the checkpoint; what was measured with another is measured anew only when asked for.
+    """
 
     how: How
     n: int
     is_all: bool
     example: int
+    mark: int
+
+    def of(self, run: Run) -> state.Question:
+        """Return what is to be measured of a run."""
+        return run.id, self.mark, self.how, self.n
 
 
 def outcome(run: Run, off: Sequence[Part], asked: Asked) -> None:

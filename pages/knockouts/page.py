@@ -31,7 +31,7 @@ def _draw(run: Run) -> None:
     which.say(run)
     off = state.off(run)
     asked = controls.controls(run, run.probe())
-    question = (run.id, asked.how, asked.n)
+    question = asked.of(run)
     left, right = st.columns([13, 9], gap="medium")
     is_next = run.meta.recorded and not asked.is_all and heads.has_heads(run)
     with left:

@@ -22,7 +22,7 @@ def pruning(run: Run, asked: Asked) -> None:
     if not heads:
         st.info(_("There are no heads in a recurrent network, so none can be taken away."))
         return
-    question = (run.id, asked.how, asked.n)
+    question = asked.of(run)
     if not state.pruning_asked(question):
         words = _(
             "The head that is missed least goes first and stays away, then the next, down to none; "

@@ -13,8 +13,8 @@ from tfm_core.runs.run import Run
 _RUN, _PAST, _PROBLEM = "knockouts-run", "knockouts-past", "knockouts-problem"
 _MEASURED, _PRUNED = "knockouts-measured", "knockouts-pruned"
 _MOST_PAST = 50
-Question = tuple[str, str, int]
-"""Of what something was asked to be measured: the run, how, on how many examples."""
+Question = tuple[str, int, str, int]
+"""Of what something is measured: the run, its checkpoint, how, on how many examples."""
 
 
 def off(run: Run) -> tuple[Part, ...]:

@@ -37,6 +37,8 @@ def part(source: Source, run: Run, row: DeltaGenerator) -> None:
         st.caption(_("The text has already ended."))
         return
     st.markdown(beam_view.conclusion(found, _join(source)))
+    if source.longest > how.MOST_SEARCHED and not all(text.is_done for text in found.steps[-1]):
+        st.caption(_("Beams write at most {n} tokens here.").format(n=how.MOST_SEARCHED))
     left, right = st.columns([3, 2], gap="medium")
     with left:
         beam_view.tree(found, key="translate-tree")

@@ -30,6 +30,9 @@ from tfm_core.inspect.writing.source import Source
 if TYPE_CHECKING:
     from tfm_core.decoding import SamplingConfig
 
+MOST_SEARCHED = 100
+"""Tokens that a beam writes at most: a wide one reads all of its texts again at each of them."""
+
 
 def method(source: Source) -> str:
     """Ask how to write; what a model cannot do is not offered."""
@@ -88,7 +91,7 @@ def sampling(source: Source, method: str) -> tuple[SamplingConfig, int, int]:
 
 
 def beam(source: Source) -> BeamSettings:
-    """Ask how wide to search, and how longer texts fare."""
+    """Ask how wide to search, and how longer texts fare; at most MOST_SEARCHED tokens."""
     view_link.forget([TEMPERATURE, TOP_K, TOP_P, SEED, *([] if source.context else [LENGTH])])
     width = _number(_("Width"), WIDTH, _("Texts kept at each step; 1 is greedy."))
     alpha = _slider(
@@ -99,8 +102,8 @@ def beam(source: Source) -> BeamSettings:
             "better longer texts fare: ln p is divided by ((5 + tokens) / 6) to this power."
         ),
     )
-    n = choice.length(source.longest) if source.context else source.longest
-    return BeamSettings(width, n, alpha)
+    most = min(source.longest, MOST_SEARCHED)
+    return BeamSettings(width, choice.length(most) if source.context else most, alpha)
 
 
 def _slider(label: str, parameter: Option, help: str) -> float:

@@ -34,7 +34,7 @@ def test_a_difference_that_so_few_examples_cannot_tell_is_none():
     few = {"n_unseen": 50}
     found = findings.usual(result(**few), result("broken", 0.93, **few))
     assert found.kind == "same"
-    assert found.sentence.startswith("No difference in this run")
+    assert found.sentence.startswith("In this run it made no difference")
 
 
 def test_a_difference_below_a_point_is_none_however_many_examples_tell_it():

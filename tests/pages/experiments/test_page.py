@@ -81,7 +81,7 @@ def test_runs_that_are_there_are_shown_and_nothing_is_left_to_train(store: RunSt
     app = opened_at(PAGE, experiment=ONE.name)
     assert not app.exception
     said = shown(app)
-    assert "This run showed" in said
+    assert "**Shown:**" in said
     assert "one seed, at this size" in said  # the made runs are alike
     assert not any(label.startswith("Train") for label in labels(app))
     assert "the right letters in no order · trained" in {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 from tfm_core.config import Experiment
@@ -116,8 +117,13 @@ class Demonstrations(dict[str, Demonstration]):
 
 def changed(base: Experiment, changes: Mapping[str, Any]) -> Experiment:
     """Return an experiment with settings at dotted paths, ``model.n_heads``, changed."""
+    return _changed(base, tuple(changes.items()))
+
+
+@lru_cache(maxsize=128)  # a page asks for each of them whenever it is drawn
+def _changed(base: Experiment, changes: tuple[tuple[str, Any], ...]) -> Experiment:
     values = base.model_dump()
-    for path, value in changes.items():
+    for path, value in changes:
         section, _dot, name = path.partition(".")
         values[section][name] = value
     return Experiment.parse(values)

@@ -49,7 +49,7 @@ def usual(first: Result, second: Result) -> Finding:
     if speed is not None and speed[0] != "same":
         lead = N_("Both end alike: {figures}.", figures=_figures(first, second))
         return Finding(speed[0], joined(lead, speed[1]))
-    lead = N_("No difference in this run: {figures}.", figures=_figures(first, second))
+    lead = N_("In this run it made no difference: {figures}.", figures=_figures(first, second))
     return Finding("same", joined(lead, speed[1]) if speed is not None else lead)
 
 
