@@ -37,6 +37,7 @@ def evidence(pair: Pair, played: Round) -> None:
         format_func=lambda name: _(_LABELS[name]),
         required=True,
         key=VIEW,
+        wrap=True,
         label_visibility="collapsed",
     )
     if view == MAPS:
@@ -84,6 +85,7 @@ def _maps(pair: Pair) -> None:
         format_func=lambda name: _(KINDS[name].label),
         default=next(iter(kinds)),
         required=True,
+        wrap=True,
         key=_KIND,
     )
     for column, run, name in zip(st.columns(2), (pair.healthy, pair.twin), names(), strict=True):

@@ -14,12 +14,15 @@ _SOLVED = "find-the-bug-solved"
 
 @dataclass
 class Round:
-    """answers: of each probe that was pressed, the newest last; wrong: guesses; hint: of the last.
+    """answers: of each probe that was pressed, the newest last; wanted: those still to be asked.
+
+    wrong: the guesses that were; hint: on the last of them, or what kept a probe from an answer.
 
     is_over: the mistake was named, or shown; is_won: it was named.
     """
 
     answers: dict[str, tuple[Compared, ...]] = field(default_factory=dict)
+    wanted: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     hint: str = ""
     is_over: bool = False

@@ -8,7 +8,7 @@ from pages.find_the_bug import state as rounds
 from pages.find_the_bug.evidence import ANSWERS, VIEW
 from pages.find_the_bug.state import Round
 from pages.i18n import _, ngettext
-from pages.ui import comparison, page_table, show
+from pages.ui import comparison, page_table
 from tfm_core.config import ConfigError
 from tfm_core.inspect.bugs.bugs import BUGS, Bug, bug_of, with_bug
 from tfm_core.inspect.bugs.probes import PROBES
@@ -29,26 +29,38 @@ def probes(pair: Pair, played: Round) -> None:
             words = _("Probes open when both have ended their training.")
             st.caption(words if is_live else _("One of the two has no weights to ask any more."))
         for name, probe in PROBES.items():
-            if st.button(
+            st.button(
                 _(probe.question),
                 key=f"bug-probe-{name}",
                 icon=":material/check:" if name in played.answers else ":material/science:",
                 type="tertiary",
                 disabled=is_live or not is_ready,
-            ):
-                _ask(pair, played, name)
+                on_click=_want,
+                args=(played, name),
+            )
+    if played.wanted:
+        _ask(pair, played)
 
 
-def _ask(pair: Pair, played: Round, name: str) -> None:
-    try:
-        with st.spinner(_("Both models are asked …")):
-            answer = asked(pair, name)
-    except ValueError as error:
-        show.problem(error)
-        return
-    played.answers.pop(name, None)
-    played.answers[name] = answer
-    st.session_state[_NEXT] = ANSWERS
+def _want(played: Round, name: str) -> None:
+    """Let a probe be asked; one whose answer is still on its way is not lost by the next press."""
+    if name not in played.wanted:
+        played.wanted.append(name)
+
+
+def _ask(pair: Pair, played: Round) -> None:
+    with st.spinner(_("Both models are asked …")):
+        while played.wanted:
+            name = played.wanted[0]
+            try:
+                answer = asked(pair, name)
+            except ValueError as error:
+                played.hint = str(_(error))
+            else:
+                played.answers.pop(name, None)
+                played.answers[name] = answer
+                st.session_state[_NEXT] = ANSWERS
+            played.wanted.remove(name)
     st.rerun()
 
 

@@ -61,6 +61,17 @@ def test_a_round_on_the_pair_that_comes_with_the_app(ready: RunStore, open_page:
     assert any(line.startswith("+N_HEADS = 1") for line in code.value.splitlines())
 
 
+def test_a_probe_that_was_overtaken_by_the_next_press_is_still_asked(
+    ready: RunStore, open_page: Open
+) -> None:
+    app = open_page(FILE)
+    app.session_state["find-the-bug-rounds"][TWIN].wanted.append("rate")
+    app.button(key="bug-probe-numbers").click().run()
+    assert not app.exception
+    assert len(app.table) == 2
+    assert "2 probes of 5 used" in said(app)
+
+
 def test_who_gives_up_is_shown_the_mistake(ready: RunStore, open_page: Open) -> None:
     app = pressed(open_page(FILE), "Show me")
     assert not app.success
