@@ -37,7 +37,9 @@ def warm() -> None:
     try:
         for name in LATER:
             import_module(name)
-        for _run in import_module("pages.runs.filter").reading():
+        read_ahead = import_module("pages.runs.filter").read_ahead
+        for run in import_module("pages.ui.runs_access").store().list():
             time.sleep(_PAUSE)
+            read_ahead(run)
     except Exception:
         logger.exception("The runs could not be read ahead; who lists them will wait for them.")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import run_words, runs_access
+from pages.ui import run_words
 from tfm_core.inspect.compare.found import is_found
 from tfm_core.runs import room
 from tfm_core.runs.run import Run
@@ -135,12 +135,10 @@ def _paged(matching: list[Run]) -> Page:
     return Page(matching[first : first + PER_PAGE], first, len(matching))
 
 
-def reading() -> Iterator[None]:
-    """Read the runs one by one, so that the first who opens their list does not wait for them."""
-    for run in runs_access.store().list():
-        Known.of(run)
-        room.size(run.folder)
-        yield
+def read_ahead(run: Run) -> None:
+    """Read what the list says of a run, so that the first who opens it does not wait."""
+    Known.of(run)
+    room.size(run.folder)
 
 
 def turn(page: Page) -> None:

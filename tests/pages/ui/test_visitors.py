@@ -241,9 +241,11 @@ LISTS = re.compile(r"store\(\)\.list\(\)")
 def test_pages_change_runs_through_their_actions_and_list_them_through_visitors() -> None:
     """One place asks who may; ``live`` and ``controls`` count what trains, and name none of it.
 
+    So does ``warm``, which reads ahead.
+
     Sweeps have a place of their own that asks, and their trials are runs as all others.
     """
-    counts = {"visitors.py", "live.py", "controls.py"}
+    counts = {"visitors.py", "live.py", "controls.py", "warm.py"}
     asks = {ROOT / "pages/ui/run_actions.py", ROOT / "pages/sweeps/actions.py"}
     for path in (ROOT / "pages").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
