@@ -15,6 +15,7 @@ from tfm_core.inspect.diagram import graph as drawing
 from tfm_core.inspect.diagram.graph import Diagram, DiagramColours
 from tfm_core.inspect.equations.model import equations
 from tfm_core.plots.palette import INKS, LINES
+from tfm_core.variants.residuals import RESIDUALS
 
 if TYPE_CHECKING:
     from tfm_core.inspect.diagram.parts import Part
@@ -110,6 +111,19 @@ def _words(chosen: Chosen) -> str:
         return _(
             "Click a block to look into it. B is the batch. Every step of the decoder needs the "
             "one before it; the encoder’s states, {d} wide, are read again at each."
+        )
+    residual = RESIDUALS[getattr(chosen.model, "residual", "normal")]
+    if not residual.has_sum:
+        return _(
+            "Click a block to look into it. B is the batch. No dashed arrow leads past a layer: "
+            "there are no residuals, a mistake worth seeing. Follow the width, {d}: it never "
+            "changes inside the stack."
+        )
+    if residual.is_normed:
+        return _(
+            "Click a block to look into it. B is the batch. Dashed arrows are residuals: they "
+            "begin behind each norm, a mistake worth seeing, so nothing passes a layer unchanged. "
+            "Follow the width, {d}: it never changes inside the stack."
         )
     return _(
         "Click a block to look into it. B is the batch. Dashed arrows are residuals: they "

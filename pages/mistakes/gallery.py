@@ -69,6 +69,8 @@ def _how_many(
         return words.format(n=min(n, most), all=f"{n:,}")
     if n > most:
         return _("The worst {n} of {all}.").format(n=most, all=f"{n:,}")
+    if n == 1:
+        return _("The only one.")
     return _("All {n} of them.").format(n=f"{n:,}") if n else ""
 
 

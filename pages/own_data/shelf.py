@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from pages.i18n import _, ngettext
+from pages.i18n import N_, _, ngettext
 from pages.own_data import state
 from pages.ui import runs_access, show, visitors
 from pages.ui import state as session
@@ -15,6 +15,8 @@ from pages.ui.typed import escape
 from tfm_core.data.own import sets as own_data
 from tfm_core.data.own.sets import OwnSet, Prepared
 from tfm_core.runs import own_sets, settings
+
+_WHERE = N_("They lie on this machine, and leave it only where you take one along with its run.")
 
 
 def sets(kind: str) -> list[OwnSet]:
@@ -25,7 +27,7 @@ def sets(kind: str) -> list[OwnSet]:
 
 def rows(kind: str, shown: OwnSet | None) -> None:
     """Show the sets of a kind, a row each, and what was removed."""
-    st.header(_("Sets here"), anchor=False, help=_("They lie on this machine and never leave it."))
+    st.header(_("Sets here"), anchor=False, help=_(_WHERE))
     found = sets(kind)
     with st.container(gap="xsmall"):
         if not found:

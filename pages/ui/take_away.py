@@ -72,7 +72,8 @@ class _Made:
 def _zip(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
     from tfm_core.export.bundle import bundle
 
-    return bundle(run, progress, with_set="set" in ticked and _has_set(run))
+    with_set = "set" in ticked and _has_set(run)
+    return bundle(run, progress, with_set=with_set, with_labels=not visitors.watches(run))
 
 
 def _set(run: Run) -> OwnSet | None:

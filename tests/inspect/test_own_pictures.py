@@ -19,6 +19,8 @@ from tfm_core.inspect.attention.explanations import explained
 from tfm_core.inspect.attention.mistakes import what_went_wrong
 from tfm_core.inspect.attention.own_example import look_at_picture, read_picture
 from tfm_core.inspect.attention.trained import model_of
+from tfm_core.inspect.errors.answers import answers, steps_of
+from tfm_core.inspect.errors.confusion import confusion
 from tfm_core.inspect.moments import moments
 from tfm_core.inspect.readings import readings
 from tfm_core.inspect.source.carried import carried
@@ -61,6 +63,8 @@ def test_it_has_a_probe_snapshots_and_a_stage(run: Run) -> None:
 
 def test_its_pictures_are_explained_and_its_mistakes_found(run: Run) -> None:
     assert what_went_wrong(run).found
+    found = answers(run, steps_of(run)[-1])
+    assert confusion(found).counts.sum() == found.n_examples == found.n_all
     probe = run.probe()
     assert probe is not None
     assert probe.images is not None

@@ -38,6 +38,7 @@ KEYWORDS: dict[str, tuple[int, ...] | None] = {  # name of a function -> which o
     "SetDamaged": None,
     "SweepNotFound": None,
     "SweepDamaged": None,
+    "NotAStudy": None,
     "_TooMuch": None,
     "TrainingDiverged": None,
     "Unreadable": None,

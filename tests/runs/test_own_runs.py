@@ -17,6 +17,7 @@ from tfm_core.data.text import text_task
 from tfm_core.inspect.attention.mistakes import what_went_wrong
 from tfm_core.inspect.attention.own_example import look_at_text
 from tfm_core.inspect.attention.trained import data_of, model_of
+from tfm_core.inspect.errors.answers import answers, steps_of
 from tfm_core.inspect.source.carried import carried
 from tfm_core.inspect.source.file import source_code
 from tfm_core.inspect.walk.build import walk
@@ -83,6 +84,8 @@ def test_a_run_on_a_set_of_ones_own_is_as_any(whole):
     answered = look_at_text(run, typed)
     if experiment.task.name != "own-text":
         assert what_went_wrong(run).n_read == len(data_of(experiment).validation)
+    found = answers(run, steps_of(run)[-1])
+    assert found.loss.mean() == pytest.approx(run.curves().validation.last("loss"), rel=1e-3)
     names = {"__name__": "generated"}
     exec(source_code(experiment.model, data_shape(experiment), data=carried(experiment)), names)
     generated = names["Model"]().eval()

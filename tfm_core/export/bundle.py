@@ -47,10 +47,17 @@ Progress = Callable[[float, str], None]
 """Hears the share that is done, 0 to 1, and what is being done, in words."""
 
 
-def bundle(run: Run, progress: Progress | None = None, *, with_set: bool = False) -> bytes:
+def bundle(
+    run: Run,
+    progress: Progress | None = None,
+    *,
+    with_set: bool = False,
+    with_labels: bool = True,
+) -> bytes:
     """Return the zip of a run. Raises ValueError, in a sentence, for a run that is damaged.
 
-    with_set: the set of one's own that it learned from goes along; else it stays here.
+    with_set: the set of one's own that it learned from goes along; else it stays here. with_labels:
+    so do tags, note, group and what the set is called, which are for its owner's eyes.
     """
     if run.problem is not None:
         raise StudentError(run.problem)
@@ -60,7 +67,9 @@ def bundle(run: Run, progress: Progress | None = None, *, with_set: bool = False
         place.below(run.folder.parent),
         zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file,
     ):
-        for share, words, name, content in _members(run, with_set=with_set):
+        for share, words, name, content in _members(
+            run, with_set=with_set, with_labels=with_labels
+        ):
             say(share, words)
             file.writestr(_entry(name, run), content)
     say(1.0, N_("Done."))
@@ -137,14 +146,16 @@ def _entry(name: str, run: Run) -> zipfile.ZipInfo:
     return info
 
 
-def _members(run: Run, *, with_set: bool) -> Iterator[tuple[float, str, str, bytes]]:
+def _members(
+    run: Run, *, with_set: bool, with_labels: bool
+) -> Iterator[tuple[float, str, str, bytes]]:
     """Yield share, what is done, name and content of each member."""
     experiment = run.experiment
     curves = run.curves()
     looks, n_left_out = chosen_looks(run)
     tensors, said = _checkpoint(run.folder / _LAST)
     yield 0.0, _SETTINGS, layout.EXPERIMENT, _json(json.loads(experiment.model_dump_json()))
-    yield 0.05, _SETTINGS, layout.FACTS, _json(_facts(run))
+    yield 0.05, _SETTINGS, layout.FACTS, _json(_facts(run) | (_labels(run) if with_labels else {}))
     yield 0.1, _SETTINGS, layout.METRICS, metrics.csv_of(curves)
     data = _carried(run)
     model = source_code(experiment.model, data_shape(experiment), data=data)
@@ -196,16 +207,23 @@ def _facts(run: Run) -> dict[str, Any]:
         "device": status.device,
         "threads": meta.threads,
         "preset": meta.preset,
-        "tags": list(run.labels.tags),
-        "note": run.labels.note,
-        "group": run.labels.group,
-        "data": _called(run),
         "state": status.state,
         "reason": None if status.reason is None else str(status.reason),
         "step": status.step,
         "total_steps": status.total_steps,
         "epoch": status.epoch,
         "seconds": status.seconds,
+    }
+
+
+def _labels(run: Run) -> dict[str, Any]:
+    """Return what its owner has noted of a run."""
+    labels = run.labels
+    return {
+        "tags": list(labels.tags),
+        "note": labels.note,
+        "group": labels.group,
+        "data": _called(run),
     }
 
 

@@ -166,3 +166,35 @@ def test_embeddings_stand_outside_the_frames_of_the_blocks():
     frames = [part.split("}")[0] for part in dot.split("subgraph")[1:]]
     assert len(frames) == 2
     assert not any("positions" in frame or "embedding" in frame for frame in frames)
+
+
+MISTAKES = [  # settings, then what the equations of attention and of a block say of them
+    ({"scale": "none"}, "attention", r"\left(q_i^\top k_j\right)"),
+    ({"scale": "sqrt-d-model"}, "attention", r"\sqrt{12}"),
+    ({"causality": "transposed"}, "attention", r"j \ge i"),
+    ({"causality": "transposed", "window": 2}, "attention", r"i \le j \le i + 2"),
+    ({"residual": "none"}, "block", r"x &\leftarrow \mathrm{FFN}(\mathrm{Norm}(x))"),
+    ({"residual": "from-normed"}, "block", r"x &\leftarrow x + \mathrm{FFN}(x)"),
+    ({"norm": "none"}, "block", r"x &\leftarrow x + \mathrm{FFN}(x)"),
+]
+
+
+@pytest.mark.parametrize(("settings", "part", "said"), MISTAKES)
+def test_equations_and_diagram_show_a_mistake(settings, part, said):
+    shape = TextShape(17, 19)
+    right, wrong = (text_config("decoder-only", **more) for more in ({}, settings))
+    assert said in equations(wrong, shape)[part].latex
+    assert said not in equations(right, shape)[part].latex
+    assert drawn(wrong, shape) != drawn(right, shape)
+
+
+@pytest.mark.parametrize(("residual", "n_dashed"), [("normal", 2), ("none", 0), ("from-normed", 2)])
+def test_a_block_has_a_dashed_arrow_for_each_residual(residual, n_dashed):
+    config = text_config("decoder-only", residual=residual, n_layers=1)
+    assert drawn(config, TextShape(17, 19)).count("dashed") == n_dashed
+
+
+def test_without_norms_there_is_no_equation_and_no_box_of_one():
+    config = text_config("decoder-only", norm="none")
+    assert "norm" not in equations(config, TextShape(17, 19))
+    assert "Norm" not in drawn(config, TextShape(17, 19))

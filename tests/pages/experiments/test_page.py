@@ -99,5 +99,15 @@ def test_one_press_queues_all_runs_in_one_group(store: RunStore, busy_queue: Run
     assert "training now" in str([one.proto.captions for one in app.radio])
 
 
+def test_seeds_are_trained_of_every_arm(store: RunStore, busy_queue: RunQueue) -> None:
+    app = opened_at(PAGE, experiment=ONE.name)
+    app.session_state["seeds-number"] = 2
+    app.button(key="experiment-seeds").click().run()
+    assert not app.exception
+    runs = [run.experiment for run in store.list() if run.status.state == "queued"]
+    wanted = [ONE.experiment(arm).replace(seed=seed) for arm in ONE.arms for seed in (0, 1)]
+    assert sorted(map(str, runs)) == sorted(map(str, wanted))
+
+
 def test_its_row_stands_among_those_that_break() -> None:
     assert PAGES["experiments"].section == "break"

@@ -111,8 +111,11 @@ def test_a_set_is_taken_along_by_those_alone_who_keep_it(
     stranger = Visitor(hashed("b" * 43), is_public=True)
     monkeypatch.setattr(visitors, "visitor", lambda: stranger)
     assert not tick.offered(run)
-    forced = zip_offer().make(run, lambda share, words: None, frozenset({"set"}))
-    assert "set/train.jsonl" not in members(forced)
+    store.label(run.id, note="For me alone.", tags=["secret"])
+    forced = members(zip_offer().make(run, lambda share, words: None, frozenset({"set"})))
+    assert "set/train.jsonl" not in forced
+    facts = forced["run.json"]
+    assert [word for word in (b"secret", b"For me alone", b"My pairs") if word in facts] == []
     assert not tick.offered(made_run(store))
 
 

@@ -53,7 +53,8 @@ def attention(config: TransformerConfig) -> Equation:
         *rule,
     ]
     latex = r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
-    source = "Vaswani et al. 2017, Eq. 1"
+    scale = SCALES[config.scale]
+    source = "Vaswani et al. 2017, Eq. 1" if scale.width == "d_head" else scale.source
     if kind.inside is not None:
         only = ", in self-attention only" if config.family in PAIRS else ""
         source += f"; {kind.source}{only}"

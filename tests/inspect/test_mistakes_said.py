@@ -1,0 +1,103 @@
+"""What is said of a run follows the mistakes that its model makes, and is true of its numbers."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.training.test_loop import experiment
+from tfm_core.inspect.attention.cell import Trace, cell
+from tfm_core.inspect.compare.differences import differences
+from tfm_core.inspect.compare.names import names
+from tfm_core.inspect.training_step.batch import answers, one_answer
+from tfm_core.inspect.training_step.step import start
+from tfm_core.inspect.training_step.wrong_blocks import residual_from_norm, shared_norm
+from tfm_core.probe.labels import kind_of
+from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.loss_inputs import LOSS_INPUTS
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.residuals import RESIDUALS
+from tfm_core.variants.scales import SCALES
+
+DECODER = "decoder.layers.0.self_attention"
+FIELDS = {
+    "model__norm": NORMS,
+    "model__residual": RESIDUALS,
+    "model__scale": SCALES,
+    "model__causality": CAUSALITIES,
+    "training__loss_input": LOSS_INPUTS,
+}
+
+
+def changed(path, name):
+    section, _, field = path.partition("__")
+    return experiment(**{section: {field: name}})
+
+
+@pytest.mark.parametrize(("path", "registry"), FIELDS.items(), ids=FIELDS)
+def test_runs_are_named_by_the_mistake_that_they_differ_in(path, registry):
+    made = [changed(path, name) for name in registry]
+    (row,) = differences(made)
+    assert row.field == path.replace("__", ".")
+    assert len({str(name) for name in names(made)}) == len(registry)
+
+
+def test_a_run_without_residuals_is_called_that():
+    made = [changed("model__residual", name) for name in ("normal", "none")]
+    assert [str(name) for name in names(made)] == ["residuals", "no residuals"]
+
+
+def test_a_decoder_is_causal_in_words_only_where_it_is():
+    said = {name: kind_of(changed("model__causality", name), DECODER) for name in CAUSALITIES}
+    assert len({kind.label for kind in said.values()}) == len(CAUSALITIES)
+    assert "the causal mask hides the future" in said["causal"].look_for
+    for name in ("none", "transposed"):
+        assert "hides the future" not in said[name].look_for
+        assert "mistake" in said[name].help
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_the_arithmetic_of_a_cell_divides_as_the_model_does(name):
+    chosen = changed("model__scale", name)
+    d_head, d_model = chosen.model.d_head, chosen.model.d_model
+    divisor = {"sqrt-d-head": math.sqrt(d_head), "none": 1.0, "sqrt-d-model": math.sqrt(d_model)}
+    rng = np.random.default_rng(3)
+    q, k, v = (rng.normal(size=(2, 2, d_head)).astype(np.float32) for _ in range(3))
+    scores = q @ k.swapaxes(-1, -2) / divisor[name]
+    weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    item = {"src": ["a", "b"], "tgt": ["a", "b"], "kind": "text"}
+    tensors = {
+        "query": q, "key": k, "value": v, "scores": scores, "masked_scores": scores,
+        "weights": weights, "heads": weights @ v,
+    }  # fmt: skip
+    found = cell(chosen, Trace(7, item, "encoder.layers.0.self_attention", tensors), 1, 1, 0)
+    assert found.scale == pytest.approx(divisor[name])
+    assert found.scaled == pytest.approx(float(scores[1, 1, 0]), rel=1e-4)
+    assert found.bias == 0
+
+
+def test_a_loss_of_probabilities_is_taken_apart_as_one():
+    right, wrong = (start(changed("training__loss_input", name)) for name in LOSS_INPUTS)
+    for trainer, is_softmaxed in ((right, False), (wrong, True)):
+        found = answers(trainer)
+        example = next(n for n in range(4) if found.of(n))
+        answer = one_answer(trainer, found, found.of(example)[0])
+        assert answer.is_softmaxed is is_softmaxed
+        counted = found.losses[found.counts].mean()
+        assert float(counted) == pytest.approx(found.loss, abs=1e-5)
+        assert bool((abs(answer.logits - 0.5) <= 0.5).all()) is is_softmaxed
+    assert sorted(answers(right).owners.tolist()) == sorted(answers(wrong).owners.tolist())
+
+
+@pytest.mark.parametrize(
+    ("settings", "make", "sentence"),
+    [
+        ({"norm": "none"}, shared_norm, "This model has no norms"),
+        ({"shared_norm": True}, shared_norm, "already has one norm"),
+        ({"norm": "none"}, residual_from_norm, "This model has no norms"),
+        ({"residual": "none"}, residual_from_norm, "residuals are not as they should be"),
+    ],
+)
+def test_a_mistake_that_a_model_makes_already_is_not_shown_again(settings, make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make(start(experiment(model=settings)))
