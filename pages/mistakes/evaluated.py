@@ -118,19 +118,23 @@ def answers(run: Run, step: int) -> Answers | None:
 
     Raises ValueError, in a sentence, where there are no such weights or no data.
     """
-    asked: Job | None = st.session_state.get(_ASKED)
-    job = evaluations().ask(run, step)
-    if asked is not None and asked is not job and not asked.future.done():
-        evaluations().leave(asked)
-    st.session_state[_ASKED] = job
+    wanted = (run.id, step)
+    asked: Job | None
+    before, asked = st.session_state.pop(_ASKED, (None, None))
+    if asked is not None and before == wanted and asked.future.done():
+        job = asked  # also one that failed: begun anew it would fail for ever
+    else:
+        job = evaluations().ask(run, step)
+        if asked is not None and asked is not job:
+            evaluations().leave(asked)
     try:
         found = job.future.result(timeout=AT_ONCE)
     except TimeoutError:
+        st.session_state[_ASKED] = (wanted, job)
         st.fragment(_progress, run_every=_TICK)(job, step)
         return None
     except CancelledError:  # another session of this visitor looks at something else
         state.draw_anew()
-    st.session_state.pop(_ASKED, None)
     return found
 
 

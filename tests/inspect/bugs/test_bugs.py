@@ -137,6 +137,13 @@ def test_all_probes_answer_for_trained_runs(trained: Pair) -> None:
         assert asked(trained, name)
 
 
+def test_a_part_that_the_twin_lacks_is_measured_as_nothing(tmp_path: Path) -> None:
+    answer = {one.label: one for one in asked(pair_of(tmp_path, BUGS["no-norm"]), "gradients")}
+    final = answer["length of the gradient of encoder.final_norm"]
+    assert final.twin == "0"
+    assert final.is_apart
+
+
 def test_a_pair_without_weights_says_so(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no checkpoint"):
         asked(pair_of(tmp_path, BUGS["no-scale"]), "running")

@@ -227,7 +227,7 @@ def mixing(subject: Subject) -> tuple[Row, ...]:
         hears = (merged[0] - merged[1]).abs().amax((0, 1)) > NOTHING
     return (
         Row(
-            N_("share of the heads that read the first {n} dimensions", n=width // heads),
+            N_("share of the heads that read the first head's slice of a vector"),
             float(reached.float().mean()),
             is_share=True,
         ),

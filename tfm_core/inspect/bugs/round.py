@@ -45,8 +45,20 @@ def asked(pair: Pair, name: str) -> tuple[Compared, ...]:
     )
     return tuple(
         Compared(one.label, said(one), said(other), differs(one.value, other.value))
-        for one, other in zip(healthy, twin, strict=True)
+        for one, other in paired(healthy, twin)
     )
+
+
+def paired(one: tuple[Row, ...], other: tuple[Row, ...]) -> list[tuple[Row, Row]]:
+    """Return what was measured of both by its label; a part that one of them lacks has 0."""
+    known, others = ({row.label: row for row in rows} for rows in (one, other))
+    return [
+        (
+            known.get(label, Row(label, 0.0)),
+            others.get(label, Row(label, 0.0)),
+        )
+        for label in dict.fromkeys([*known, *others])
+    ]
 
 
 def hint(pair: Pair, guess: Bug) -> str:
@@ -61,7 +73,7 @@ def hint(pair: Pair, guess: Bug) -> str:
         expected, measured = PROBES[name].measure(supposed), PROBES[name].measure(found)
         apart = [
             (one, other)
-            for one, other in zip(expected, measured, strict=True)
+            for one, other in paired(expected, measured)
             if differs(one.value, other.value)
         ]
         if apart:
