@@ -27,10 +27,11 @@ def field(task: TextTask, *, label: str, help: str, key: str, on_read: Read) -> 
 
     Called in a row of its own.
     """
-    text = st.text_input(
-        label, key=f"{key}-text", on_change=lambda: on_read(st.session_state[f"{key}-text"]),
-        help=help,
-    )  # fmt: skip
+    with st.container(key=f"sentence-{key}"):
+        text = st.text_input(
+            label, key=f"{key}-text", on_change=lambda: on_read(st.session_state[f"{key}-text"]),
+            help=help,
+        )  # fmt: skip
     st.button(
         _("Surprise me"),
         icon=":material/casino:",
