@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pydantic.fields import FieldInfo
 
@@ -68,7 +69,12 @@ def differing(experiments: Sequence[Experiment]) -> frozenset[str]:
 
 def settings(experiment: Experiment) -> dict[str, Setting]:
     """Return what an experiment says and heeds: path -> setting, family and task first."""
-    return dict(_settings(experiment))
+    return dict(_kept(experiment))
+
+
+@lru_cache(maxsize=1024)  # a comparison of many runs asks for each several times a drawing
+def _kept(experiment: Experiment) -> tuple[tuple[str, Setting], ...]:
+    return tuple(_settings(experiment))
 
 
 def _settings(experiment: Experiment) -> Iterator[tuple[str, Setting]]:
