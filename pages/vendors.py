@@ -14,6 +14,8 @@ from starlette.types import Scope
 
 from pages.i18n import PAGES_DIR
 
+KEPT = "public, max-age=3600"
+"""Within an hour a browser does not even ask whether a script is still the same."""
 _OURS = PAGES_DIR / "components" / "vendor"
 VENDORS = {
     "plotly": (Path(plotly.__file__).parent / "package_data", {"plotly.min.js"}),
@@ -41,4 +43,6 @@ class _Only(StaticFiles):
     async def get_response(self, path: str, scope: Scope) -> Response:
         if path not in self._files:
             raise HTTPException(404)
-        return await super().get_response(path, scope)
+        answer = await super().get_response(path, scope)
+        answer.headers["Cache-Control"] = KEPT
+        return answer

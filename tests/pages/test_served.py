@@ -62,6 +62,14 @@ def test_plotly_is_served_below_the_base_path(base: str) -> None:
     status, said, length = get(f"{base}/vendor/plotly/plotly.min.js")
     assert (status, length) == (200, script.stat().st_size)
     assert said["content-type"].startswith("text/javascript")
+    assert said["cache-control"] == vendors.KEPT
+
+
+@pytest.mark.parametrize("path", ["/vendor/uplot/uplot.js", "/vendor/viz/viz.js"])
+def test_the_scripts_of_others_are_served(path: str) -> None:
+    status, said, length = get(path)
+    assert (status, said["content-type"].split(";")[0]) == (200, "text/javascript")
+    assert length > 10_000
 
 
 @pytest.mark.parametrize(
