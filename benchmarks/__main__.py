@@ -14,6 +14,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "beginner": ("benchmarks.beginner", "a training step against the loops of a first attempt"),
     "batching": ("benchmarks.batching", "a batch from the device against a DataLoader"),
     "peers": ("benchmarks.peers", "a training step against other implementations"),
+    "decoding": ("benchmarks.decoding", "writing with keys kept against reading the text again"),
     "engine": ("benchmarks.engine", "a step through the whole engine against a bare loop"),
     "attention_grid": ("benchmarks.attention_grid", "all heads, from click to painted"),
     "comparison": ("benchmarks.comparison", "50 runs on one page, until they are painted"),

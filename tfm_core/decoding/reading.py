@@ -1,6 +1,7 @@
 """What may follow: a model that has read its source, asked again and again for the next token.
 
-The source is read once, whatever is written about it and in how many ways.
+The source is read once, whatever is written about it and in how many ways, and so is each token of
+what is written, wherever the model lets one (``kept``).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from tfm_core.data.vocabulary import BOS
+from tfm_core.decoding.kept import Decodes, Encoded, Kept, can_keep
 from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.captioner import Captioner
 from tfm_core.models.recurrent import RecurrentTranslator, State
@@ -46,7 +48,17 @@ def reading(model: Writes, src: Tensor, *, context: int = 0) -> NextLogits:
         )
     if isinstance(model, RecurrentTranslator):
         return _Recurrent(model, src)
-    return _whole(_decoder(model, src), context)
+    encoded = None if isinstance(model, DecoderOnly) else model.encode(src)
+    whole = _whole(_decoder(model, src, encoded), context)
+    if not can_keep(model):
+        return whole
+    kept = Kept(model, src, encoded)
+
+    def after(ids: Tensor, parents: Tensor | None = None) -> Tensor:
+        slides = 0 < context < ids.size(1) + 1  # every token moves to another position then
+        return whole(ids) if slides else kept(ids, parents)
+
+    return after
 
 
 @torch.no_grad()
@@ -55,13 +67,12 @@ def next_logits(model: Writes, src: Tensor, ids: Tensor, context: int = 0) -> Te
     return reading(model, src, context=context)(ids)
 
 
-def _decoder(
-    model: DecoderOnly | EncoderDecoder | Captioner, src: Tensor
-) -> Callable[[Tensor], Tensor]:
+def _decoder(model: Decodes, src: Tensor, encoded: Encoded | None) -> Callable[[Tensor], Tensor]:
     """Return a function from tgt_in (N, T) to logits (N, T, V)."""
     if isinstance(model, DecoderOnly):
         return lambda tgt_in: model(_for_each(src, tgt_in), tgt_in)
-    memory, keep = model.encode(src)
+    assert encoded is not None
+    memory, keep = encoded
 
     def decode(tgt_in: Tensor) -> Tensor:
         seen = _for_each(memory, tgt_in)

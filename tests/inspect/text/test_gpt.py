@@ -124,7 +124,9 @@ def test_writing_in_two_goes_is_the_same_as_in_one(run):
     *_, whole = gpt_writing.write_on(found, start, sampling, seeds, n=9)
     *_, half = gpt_writing.write_on(found, start, sampling, seeds, n=4)
     *_, both = gpt_writing.write_on(found, half, sampling, seeds, n=5)
-    assert both == whole
+    assert [sample.ids for sample in both] == [sample.ids for sample in whole]
+    for one, other in zip(both, whole, strict=True):  # read in one go or in two: rounding apart
+        assert one.chances == pytest.approx(other.chances, rel=1e-5)
     assert len({sample.ids for sample in whole}) > 1
     for sample in whole:
         assert len(sample.chances) == len(sample.ids) - 2

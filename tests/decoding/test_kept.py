@@ -1,0 +1,154 @@
+"""Keys and values that are kept: the same answers as reading the whole text again, and sooner."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+
+from tests.models.variants import (
+    CAPTIONER_VARIANTS,
+    TEXT_VARIANTS,
+    TGT_WORDS,
+    caption_batch,
+    captioner_model,
+    text_batch,
+    text_model,
+)
+from tfm_core.data.vocabulary import PAD
+from tfm_core.decoding import beam_steps, greedy, reading, sampled_steps
+from tfm_core.decoding.kept import Kept, can_keep
+from tfm_core.layers import recorder
+
+LONG = 6
+FAMILIES = ["encoder-decoder", "decoder-only", "captioner"]
+WRITERS = [(family, settings) for family, settings in TEXT_VARIANTS if family in FAMILIES]
+ALL = [*WRITERS, *(("captioner", settings) for settings in CAPTIONER_VARIANTS)]
+USUAL = [(family, s) for family, s in ALL if s.get("causality", "causal") == "causal"]
+
+
+def made(family, settings):
+    if family == "captioner":
+        return captioner_model(**settings).eval(), caption_batch()[0]
+    return text_model(family, **settings).eval(), text_batch()[0]
+
+
+def texts(n=2):
+    """Ids of two texts, the second of which ends and is padded."""
+    generator = torch.Generator().manual_seed(5)
+    ids = torch.randint(4, TGT_WORDS, (n, LONG), generator=generator)
+    ids[-1, 4:] = PAD
+    return ids
+
+
+def again(model, src, ids):
+    """Logits for what follows ids, everything read anew."""
+    tgt_in = torch.cat([ids.new_full((len(ids), 1), 1), ids], 1)
+    return model(src.expand(len(ids), *src.shape[1:]), tgt_in)[:, -1]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(("family", "settings"), USUAL)
+def test_kept_keys_answer_as_the_whole_text_does(family, settings):
+    model, src = made(family, settings)
+    ids, next_logits = texts(), reading(model, src)
+    assert can_keep(model)
+    for length in (0, 1, 2, 4, 5, LONG):
+        found = next_logits(ids[:, :length])
+        open_ones = slice(None) if length <= 4 else slice(0, 1)  # nobody asks behind an end
+        torch.testing.assert_close(
+            found[open_ones], again(model, src, ids[:, :length])[open_ones], atol=2e-5, rtol=1e-4
+        )
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rows_go_on_from_whichever_row_is_chosen(family):
+    model, src = made(family, {})
+    one, ids = src[:1], texts(4)
+    next_logits = reading(model, one)
+    next_logits(ids[:1, :0])
+    next_logits(ids[:, :1], torch.tensor([0, 0, 0, 0]))
+    chosen = torch.tensor([3, 1, 1])
+    grown = torch.cat([ids[chosen, :1], ids[:3, 1:2]], 1)
+    torch.testing.assert_close(
+        next_logits(grown, chosen), again(model, one, grown), atol=2e-5, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_greedy_samples_and_beams_are_the_same_with_and_without(family, monkeypatch):
+    model, src = made(family, {})
+
+    def written():
+        *_, sampled = sampled_steps(model, src[:1], max_len=LONG, seeds=(1, 2, 3))
+        *_, beams = beam_steps(model, src[:1], max_len=LONG, width=5, alpha=0.6)
+        return greedy(model, src, max_len=LONG).ids, sampled.ids, [one.ids for one in beams]
+
+    kept = written()
+    module = sys.modules["tfm_core.decoding.reading"]  # the package calls a function that
+    monkeypatch.setattr(module, "can_keep", lambda model: False)
+    plain = written()
+    assert torch.equal(kept[0], plain[0])
+    assert torch.equal(kept[1], plain[1])
+    assert kept[2] == plain[2]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_step_reads_one_token(family, monkeypatch):
+    model, src = made(family, {})
+    read = []
+    project = Kept._through
+
+    def noting(self, x, positions):
+        read.append(x.size(1))
+        return project(self, x, positions)
+
+    monkeypatch.setattr(Kept, "_through", noting)
+    greedy(model, src, max_len=4)
+    assert read[1:] == [1] * (len(read) - 1)
+    assert len(read) > 1
+
+
+def test_a_context_that_slides_reads_the_text_anew():
+    model, _src = made("decoder-only", {})
+    nothing, ids = torch.zeros(2, 0, dtype=torch.int64), texts()
+    with torch.no_grad():
+        next_logits = reading(model, nothing, context=4)
+        for length in range(7):
+            seen = ids[:, :length][:, max(0, length - 3) :]
+            torch.testing.assert_close(
+                next_logits(ids[:, :length]), again(model, nothing, seen), atol=2e-5, rtol=1e-4
+            )
+
+
+@pytest.mark.parametrize("settings", [{"causality": "none"}, {"causality": "transposed"}])
+def test_without_the_causal_mask_nothing_is_kept(settings):
+    assert not can_keep(made("encoder-decoder", settings)[0])
+
+
+class Watching:
+    """Takes what layers record, and forgets it."""
+
+    def record(self, module, tensors):
+        """Keep nothing."""
+
+
+def test_a_model_that_is_watched_or_changed_is_read_whole():
+    model, _src = made("encoder-decoder", {})
+    block = model.decoder.layers[0]
+    handle = block.cross_attention.register_forward_hook(lambda *_args: None)
+    assert not can_keep(model)
+    handle.remove()
+    assert can_keep(model)
+    block._join = lambda x, norm, sublayer: x
+    assert not can_keep(model)
+    del block._join
+    attention, block.self_attention = block.self_attention, torch.nn.Identity()
+    assert not can_keep(model)
+    block.self_attention = attention
+    with recorder.recording(Watching()):
+        assert not can_keep(model)
+    assert can_keep(model)
