@@ -30,7 +30,8 @@ def test_a_sweep_is_begun_stopped_gone_on_with_and_given_more_trials(
     start = tab.main.get_by_role("button", name="Start the sweep")
     expect(start).to_be_enabled()
     start.click()
-    head = tab.main.get_by_text(re.compile(r"\d of at most \d runs"))
+    heads = tab.main.get_by_text(re.compile(r"\d of at most \d runs"))
+    head = heads.first  # while the page is drawn anew, the one before it still stands there
     badge = tab.main.locator(".stMarkdownBadge")
     expect(badge).to_contain_text("going on")
     expect(head).to_have_text("1 of at most 3 runs")
@@ -51,6 +52,7 @@ def test_a_sweep_is_begun_stopped_gone_on_with_and_given_more_trials(
     change.get_by_role("button", name="Apply to the sweep").click()
     expect(head).to_have_text("4 of at most 4 runs")
     expect(badge).to_contain_text("finished")
+    expect(heads).to_have_count(1)
     runs = server.store.list()
     mine = [run for run in runs if not run.meta.recorded]
     assert [run.status.state for run in mine] == ["finished"] * 4

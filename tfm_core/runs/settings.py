@@ -280,7 +280,7 @@ VARIABLES = (
     Variable(
         "TFM_MAX_DISK",
         "max_disk",
-        "room for all runs (`500MB`, `20GB`, `1.5TB`)",
+        "room for all runs and data sets (`500MB`, `20GB`, `1.5TB`)",
         "no limit; public: 20GB",
         "only shows; nothing is deleted",
         size,

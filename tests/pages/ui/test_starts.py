@@ -44,7 +44,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The notices."""
     sentences: list[str] = []
-    monkeypatch.setattr(state, "notify", sentences.append)
+    monkeypatch.setattr(state, "notify", lambda sentence, **_how: sentences.append(sentence))
     return sentences
 
 
