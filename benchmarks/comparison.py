@@ -109,7 +109,7 @@ def _cpu(served: Served) -> float:
 
 
 def _painted(served: Served, browser: Browser, ids: Sequence[str], rounds: int) -> Table:
-    opened, answered = [], []
+    opened, answered, led = [], [], []
     page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
     page.set_default_timeout(60_000)
     page.goto(f"{served.url}/masks")  # whoever opens a comparison has the app's scripts already
@@ -124,10 +124,12 @@ def _painted(served: Served, browser: Browser, ids: Sequence[str], rounds: int) 
         page.locator(".st-key-compare-log-x label").first.click()
         page.wait_for_function(_DRAWN % (N_RUNS, "step (log)"))
         answered.append(1000 * (time.perf_counter() - begin))
+        led.append(1000 * _led_back(page))
     page.context.close()
     rows = []
     for words, values, target in (
         ("from the address to the curves", opened[1:], OPENS),
+        ("from a press in the bar to the curves", led[1:], OPENS),
         ("from a press to the other axis", answered[1:], ANSWERS),
     ):
         spread = Spread.of(values)
@@ -139,6 +141,19 @@ def _painted(served: Served, browser: Browser, ids: Sequence[str], rounds: int) 
         rows,
         [f"{rounds} rounds, the app's scripts in the browser's cache."],
     )
+
+
+def _led_back(page: Page) -> float:
+    """Return the seconds from a press in the bar to the curves, after a look at another page."""
+    for section, name in (("Watch", "Runs"), ("Play", "Compare")):
+        _rest(page)
+        page.get_by_test_id("stTopNav").get_by_role("button", name=section).click()
+        link = page.get_by_role("menuitem", name=name)
+        link.wait_for()
+        begin = time.perf_counter()
+        link.click()
+    page.wait_for_function(_DRAWN % (N_RUNS, "step (log)"))
+    return time.perf_counter() - begin
 
 
 def _rest(page: Page) -> None:
