@@ -35,5 +35,5 @@ else:
 undo.line()
 room.line()
 host.part()
-twins.dialog()
-run_labels.dialog()
+twins.DIALOG.draw()
+run_labels.DIALOG.draw()

@@ -52,7 +52,7 @@ def page(run: Run) -> None:
     later = None if pace is None else pace if pace == BRISK else pace * _LOOK_SHARE
     st.fragment(_pulse, run_every=pace)(run, was_active, calm)
     st.fragment(_details, run_every=later)(run)
-    twins.dialog()
+    twins.DIALOG.draw()
 
 
 def _pace(status: Status) -> float | None:

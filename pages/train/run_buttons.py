@@ -121,7 +121,7 @@ def _beside(run: Run) -> None:
             help=_("Change one thing or a few, and see both learn beside each other."),
             width="stretch",
         ):
-            twins.ask(run.id)
+            twins.DIALOG.ask(run.id)
             st.rerun()
         if st.button(
             _("Compare with …"),

@@ -4,39 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
-from pages.ui import controls, run_actions, runs_access, state
+from pages.i18n import N_, _
+from pages.ui import controls, run_actions
+from pages.ui.run_dialog import RunDialog
 from tfm_core.runs.labels import MAX_GROUP, MAX_NAME, MAX_NOTE, MAX_TAG, MAX_TAGS
 from tfm_core.runs.run import Run
-from tfm_core.runs.store import RunNotFound
 
-_OF, _REFUSED = "labels-of", "labels-refused"
-
-
-def ask(run_id: str) -> None:
-    """Open the dialog on a run, from the next run of the page on, until it is left."""
-    st.session_state[_OF] = run_id
-    state.close_menus()
-
-
-def dialog() -> None:
-    """Draw the dialog where it was asked for; once in a page, outside of what ticks."""
-    run_id = st.session_state.get(_OF)
-    if run_id is None:
-        return
-    try:
-        run = runs_access.store().get(run_id)
-    except RunNotFound:
-        _leave()
-        return
-    if run.problem is None:
-        opened = st.dialog(_("Name and labels"), icon=":material/sell:", on_dismiss=_leave)
-        opened(_body)(run)
-
-
-def _leave() -> None:
-    st.session_state.pop(_OF, None)
-    st.session_state.pop(_REFUSED, None)
+_REFUSED = "labels-refused"
 
 
 def _body(run: Run) -> None:
@@ -65,8 +39,13 @@ def _body(run: Run) -> None:
         except (ValueError, OSError) as error:
             st.session_state[_REFUSED] = _(error)
         else:
-            _leave()
+            DIALOG.leave()
             st.rerun()
     refused = st.session_state.get(_REFUSED)
     if refused:
         controls.complaint(refused)
+
+
+DIALOG = RunDialog(
+    "labels-of", N_("Name and labels"), ":material/sell:", _body, forgets=(_REFUSED,)
+)

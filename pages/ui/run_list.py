@@ -233,7 +233,7 @@ def _beside(run: Run) -> None:
         icon=":material/alt_route:",
         help=_("Change one thing or a few, and see both learn beside each other."),
         width="stretch",
-        on_click=twins.ask,
+        on_click=twins.DIALOG.ask,
         args=(run.id,),
     )
 
@@ -267,7 +267,7 @@ def _labels_button(run: Run) -> None:
         icon=":material/sell:",
         help=_("What it is called, its group, its tags, and what you want to remember of it."),
         width="stretch",
-        on_click=run_labels.ask,
+        on_click=run_labels.DIALOG.ask,
         args=(run.id,),
     )
 

@@ -6,43 +6,16 @@ from typing import Any
 
 import streamlit as st
 
-from pages.i18n import _
-from pages.ui import controls, drafts, runs_access, show, starts, state
+from pages.i18n import N_, _
+from pages.ui import controls, drafts, show, starts
 from pages.ui.fields import Setting, settings_of
 from pages.ui.run_actions import Start
+from pages.ui.run_dialog import RunDialog
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment, Problem
 from tfm_core.config.problems import problems_of
 from tfm_core.inspect.compare.names import change
 from tfm_core.runs.run import Run
-from tfm_core.runs.store import RunNotFound
-
-_OF = "twin-of"
-
-
-def ask(run_id: str) -> None:
-    """Open the dialog on a run, from the next run of the page on, until it is left."""
-    st.session_state[_OF] = run_id
-    state.close_menus()
-
-
-def dialog() -> None:
-    """Draw the dialog where it was asked for; once in a page, outside of what ticks."""
-    run_id = st.session_state.get(_OF)
-    if run_id is None:
-        return
-    try:
-        run = runs_access.store().get(run_id)
-    except RunNotFound:
-        _leave()
-        return
-    if run.problem is None:
-        title = _("Same again, but …")
-        st.dialog(title, width="medium", icon=":material/alt_route:", on_dismiss=_leave)(_body)(run)
-
-
-def _leave() -> None:
-    st.session_state.pop(_OF, None)
 
 
 def _body(run: Run) -> None:
@@ -124,7 +97,7 @@ def _start(run: Run, experiment: Experiment | None) -> None:
     except (ValueError, OSError) as error:
         show.problem(error)
         return
-    _leave()
+    DIALOG.leave()
     starts.compare([run.id, *(one.id for one in begun)])
 
 
@@ -153,3 +126,8 @@ def _checked(values: drafts.Values) -> tuple[Experiment | None, tuple[Problem, .
         return Experiment.parse(values), ()
     except ConfigError:
         return None, problems_of(values)
+
+
+DIALOG = RunDialog(
+    "twin-of", N_("Same again, but …"), ":material/alt_route:", _body, width="medium"
+)
