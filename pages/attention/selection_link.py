@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from pages.i18n import _
 from pages.ui import view_link
-from pages.ui.view_link import Choice, Number, Parameter, Text, Unfit, Written, one_of, whole
+from pages.ui.parameters import Choice, Number, Parameter, Text, Unfit, Written, one_of, whole
 from tfm_core.probe.labels import RowNames
 
 OWN = "own"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.i18n import N_
-from pages.ui import view_link
+from pages.ui import parameters, view_link
 
-VIEW = view_link.named(
+VIEW = parameters.named(
     "view",
     {
         "contest": N_("Side by side"),

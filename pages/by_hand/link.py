@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pages.i18n import N_
-from pages.ui import view_link
-from pages.ui.view_link import Choice, Choices, Flag, Number, Option, Parameter, Text
+from pages.ui import parameters, view_link
+from pages.ui.parameters import Choice, Choices, Flag, Number, Option, Parameter, Text
 from tfm_core.inspect.by_hand import attention, learning
 
 MOST_LETTERS = 100  # of the words together
@@ -17,7 +17,7 @@ RATES = (0.1, 0.3, 1.0, 2.0, 4.0)
 FORMS = ("layer", "heads", "one", "einsum", "fused", "torch")  # in their order
 _WIDTHS = tuple(range(attention.FEWEST, attention.MOST + 1))
 
-STAGE = view_link.named(
+STAGE = parameters.named(
     "stage",
     {
         "one-hot": N_("Words"),
@@ -30,7 +30,7 @@ STAGE = view_link.named(
 WORDS = Text("words", first=" ".join(attention.FIRST_WORDS), most=MOST_LETTERS)
 ONE_WIDTH = Option("numbers-one", options=_WIDTHS, first=3)
 HEADS_WIDTH = Option("numbers-heads", options=_WIDTHS, first=4)
-MASK = view_link.named(
+MASK = parameters.named(
     "mask", {"none": N_("None"), "causal": N_("Causal"), "padding": N_("Padding")}
 )
 SCALE = Flag("scale", first=True)

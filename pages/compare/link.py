@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from pages.i18n import _
-from pages.ui import comparison, view_link
-from pages.ui.view_link import Choice, Choices, Flag, Number, Option, Parameter, Unfit
+from pages.ui import comparison, parameters, view_link
+from pages.ui.parameters import Choice, Choices, Flag, Number, Option, Parameter, Unfit
 from tfm_core.inspect.compare.curves import AXES, METRICS
 from tfm_core.probe.attention_kinds import KINDS
 from tfm_core.runs.run import ID
@@ -57,7 +57,7 @@ METRIC = Choices(
     names=tuple(METRICS),
     labels={name: metric.label for name, metric in METRICS.items()},
 )
-AXIS = view_link.named(
+AXIS = parameters.named(
     "axis", {str(name): label for name, label in AXES.items()}, key="compare-axis"
 )
 WINDOW = Option("smooth", first=10, key="compare-smooth", options=(1, 5, 10, 20, 50, 100, 200))

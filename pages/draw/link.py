@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pages.i18n import _
 from pages.ui import view_link
-from pages.ui.view_link import Unfit, Written
+from pages.ui.parameters import Unfit, Written
 
 FIRST = "3"
 """The sample that stands on the board at the first visit."""

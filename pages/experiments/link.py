@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.ui import view_link
+from pages.ui import parameters, view_link
 from tfm_core.inspect.experiments import DEMONSTRATIONS
 
-EXPERIMENT = view_link.named(
+EXPERIMENT = parameters.named(
     "experiment",
     {name: one.title for name, one in DEMONSTRATIONS.items()},
     key="experiment-shown",

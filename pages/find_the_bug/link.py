@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from pages.i18n import N_, _
-from pages.ui import view_link
-from pages.ui.view_link import Unfit, Written
+from pages.ui import parameters, view_link
+from pages.ui.parameters import Unfit, Written
 
 READY = ("recorded-many-heads", "recorded-one-head")
 """A pair that comes with the app: a healthy run and its twin."""
@@ -21,7 +21,7 @@ def _pair_of(text: str) -> tuple[str, str]:
 
 
 PAIR = Written("pair", reader=_pair_of, writer=".".join, first=READY, key="find-the-bug-pair")
-LEVEL = view_link.named(
+LEVEL = parameters.named(
     "level",
     {"1": N_("Plain"), "2": N_("Hidden"), "3": N_("Subtle")},
     key="find-the-bug-level",

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from pages.i18n import N_, _
-from pages.ui import view_link
-from pages.ui.view_link import Flag, Number, Unfit, Written
+from pages.ui import parameters, view_link
+from pages.ui.parameters import Flag, Number, Unfit, Written
 
 MOST_OFF = 400
 NOTHING = "none"
@@ -33,12 +33,12 @@ def _text_of(codes: Codes | None) -> str:
 OFF: Written[Codes | None] = Written(
     "off", reader=_codes_of, writer=_text_of, first=None, key="knockouts-off"
 )
-HOW = view_link.named(
+HOW = parameters.named(
     "how", {"zero": N_("Zero"), "mean": N_("Mean")}, first="zero", key="knockouts-how"
 )
 ALL = Flag("all", first=False, key="knockouts-all")
 EXAMPLE = Number("example", low=0, high=98, first=0, offset=1, key="knockouts-example")
-VIEW = view_link.named(
+VIEW = parameters.named(
     "view",
     {
         "attention": N_("Attention before and after"),
@@ -48,7 +48,7 @@ VIEW = view_link.named(
     key="knockouts-view",
 )
 
-DRAWN = view_link.named(
+DRAWN = parameters.named(
     "drawn", {"accuracy": N_("Accuracy"), "loss": N_("Loss")}, key="knockouts-drawn"
 )
 

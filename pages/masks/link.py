@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.ui import view_link
+from pages.ui import parameters, view_link
 from tfm_core.inspect.masks.lab import MASKS
 
-MASK = view_link.named(
+MASK = parameters.named(
     "mask",
     {name: mask.label for name, mask in MASKS.items()},
     first="combined",

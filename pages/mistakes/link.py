@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.i18n import N_, _
-from pages.ui import view_link
-from pages.ui.view_link import Number, Unfit, Written, whole
+from pages.ui import parameters, view_link
+from pages.ui.parameters import Number, Unfit, Written, whole
 
 LAST = -1
 _MOST = 1_000_000  # the largest number of a class or token that a link may name
@@ -28,7 +28,7 @@ def _cell_text(cell: Cell | None) -> str:
 
 STEP = Number("step", first=LAST, key="mistakes-step", low=LAST, high=100_000_000)
 """The step of the weights; LAST for the newest."""
-SHOW = view_link.named(
+SHOW = parameters.named(
     "show",
     {
         "worst": N_("Worst first"),
@@ -39,7 +39,7 @@ SHOW = view_link.named(
     },
     key="mistakes-show",
 )
-BY = view_link.named(
+BY = parameters.named(
     "by",
     {
         "class": N_("Class"),
@@ -52,7 +52,7 @@ BY = view_link.named(
     first="",
     key="mistakes-by",
 )
-ORDER = view_link.named(
+ORDER = parameters.named(
     "order", {"loss": N_("Highest loss"), "sure": N_("Most confident")}, key="mistakes-order"
 )
 CELL = Written("cell", first=None, key="mistakes-cell", reader=_cell_of, writer=_cell_text)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.ui import view_link
-from pages.ui.view_link import Text
+from pages.ui import parameters, view_link
+from pages.ui.parameters import Text
 from tfm_core.data.own.kinds import SET_KINDS
 
-KIND = view_link.named(
+KIND = parameters.named(
     "kind",
     {name: SET_KINDS[name].label for name in ("pictures", "pairs", "labels", "text")},
     first="pictures",

@@ -14,8 +14,9 @@ from pages.ui import show
 from pages.ui.typed import escape
 from tfm_core.data.own import texts
 from tfm_core.data.own.look import as_lines, report_of
+from tfm_core.data.own.report import Report
 from tfm_core.data.own.sets import MOST_NAME, OwnSet
-from tfm_core.data.own.texts import Report, inspect_text
+from tfm_core.data.own.texts import inspect_text
 from tfm_core.data.own.tokens import CUTS
 from tfm_core.plots import own_data as plots
 from tfm_core.variants.units import UNITS

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.i18n import N_
-from pages.ui import view_link
+from pages.ui import parameters, view_link
 from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 OF_KINDS = [kind for kind in POSITIONS_OF_WORDS.values() if kind.acts_on != "nothing"]
 """The kinds that have a view of their own; those of a grid stand under patches."""
 
-VIEW = view_link.named(
+VIEW = parameters.named(
     "view",
     {
         **{kind.name: kind.label for kind in OF_KINDS},

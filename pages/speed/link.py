@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.ui import view_link
+from pages.ui import parameters, view_link
 from pages.ui.model_choice import ModelView
 from tfm_core.inspect.speed.registry import COMPARISONS
 
-COMPARE = view_link.named(
+COMPARE = parameters.named(
     "compare",
     {name: one.label for name, one in COMPARISONS.items()},
     key="speed-compare",

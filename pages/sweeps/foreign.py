@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.sweeps import actions, choice, leaderboard
-from pages.ui import controls, show
+from pages.ui import dropped, show
 from pages.ui.typed import escape
 from tfm_core.plots import sweeps as plots
 from tfm_core.sweeps import foreign, space
@@ -18,46 +18,27 @@ from tfm_core.sweeps.foreign import Look, Tried
 from tfm_core.sweeps.plan import SweepDamaged
 from tfm_core.sweeps.store import Sweep
 
-_ROUND, _SAID = "sweeps-bring-round", "sweeps-bring-said"
 _HEIGHT = 300
 _MEGABYTES = foreign.MOST_BYTES // 2**20
 
 
 def place() -> None:
     """Draw where a journal is dropped, folded, and say why the last one was not taken."""
-    refused = st.session_state.get(_SAID)
-    with st.expander(
+    dropped.place(
         _("Look at an Optuna study from elsewhere"),
-        icon=":material/upload_file:",
-        expanded=bool(refused),
-    ):
-        number = st.session_state.get(_ROUND, 0)
-        file = st.file_uploader(
-            _("The file of a JournalStorage: drop it here, or choose it"),
-            key=f"sweeps-bring-{number}",
-            max_upload_size=_MEGABYTES,
-            help=_(
-                "It is copied, read line by line, and shown: its leaderboard, what mattered, and "
-                "parallel coordinates. Nothing in it is run, and it is not gone on with."
-            ),
-        )
-        if refused:
-            controls.complaint(refused)
-        if file is not None:
-            _take(file)
-            st.session_state[_ROUND] = number + 1  # an empty place for the next one
-            st.rerun()
+        _("The file of a JournalStorage: drop it here, or choose it"),
+        key="sweeps-bring",
+        megabytes=_MEGABYTES,
+        help=_(
+            "It is copied, read line by line, and shown: its leaderboard, what mattered, and "
+            "parallel coordinates. Nothing in it is run, and it is not gone on with."
+        ),
+        take=_take,
+    )
 
 
 def _take(file: Any) -> None:
-    st.session_state.pop(_SAID, None)
-    try:
-        sweep = actions.bring(file.getvalue(), file.name)
-    except (ValueError, OSError) as error:
-        why = _("{name} was not brought: {why}")
-        st.session_state[_SAID] = why.format(name=file.name, why=_(error))
-        return
-    choice.open_sweep(sweep.id)
+    choice.open_sweep(actions.bring(file.getvalue(), file.name).id)
 
 
 def part(sweep: Sweep) -> None:

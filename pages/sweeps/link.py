@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.ui import view_link
+from pages.ui import parameters, view_link
 
-SWEEP = view_link.Text("sweep", first="", key="sweeps-shown", most=64)
+SWEEP = parameters.Text("sweep", first="", key="sweeps-shown", most=64)
 """The id of a sweep; empty: a new one is set up."""
 
 

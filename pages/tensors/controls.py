@@ -9,7 +9,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.tensors.link import OPERATION, OWN, TOLD, elsewhere, key_of
 from pages.ui import typed, view_link
-from pages.ui.view_link import Choice, Text
+from pages.ui.parameters import Choice, Text
 from tfm_core.inspect.tensors import text
 from tfm_core.inspect.tensors.mistakes import MISTAKES, Mistake
 from tfm_core.inspect.tensors.operations import OPERATIONS, Parameter, TensorOperation, Values

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from pages.i18n import N_
-from pages.ui import view_link
-from pages.ui.view_link import Choice, Text
+from pages.ui import parameters, view_link
+from pages.ui.parameters import Choice, Text
 from tfm_core.inspect.tensors.operations import OPERATIONS, TensorOperation
 from tfm_core.inspect.tensors.sight import PREPARED
 
@@ -36,9 +36,9 @@ def _told(chosen: TensorOperation) -> Iterator[tuple[str, Choice | Text]]:
         return
     yield "shape", Text(key_of(chosen, "shape"), first=chosen.shape, most=MOST_LETTERS)
     labels = {name: name for name in PREPARED}
-    yield "prepared", view_link.named(key_of(chosen, "prepared"), labels)
+    yield "prepared", parameters.named(key_of(chosen, "prepared"), labels)
     start = OWN if chosen.numbers else "arange"
-    yield "content", view_link.named(key_of(chosen, "content"), _CONTENT, first=start)
+    yield "content", parameters.named(key_of(chosen, "content"), _CONTENT, first=start)
     numbers = Text(key_of(chosen, "numbers"), first=chosen.numbers, most=10 * MOST_LETTERS)
     yield "numbers", numbers
     types = ("float32", "int64")

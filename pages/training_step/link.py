@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.i18n import N_
-from pages.ui import view_link
+from pages.ui import parameters, view_link
 from pages.ui.model_choice import ModelView
 
-STAGE = view_link.named(
+STAGE = parameters.named(
     "stage",
     {
         "batch": N_("Batch and forward"),
@@ -24,7 +24,7 @@ STAGE = view_link.named(
 
 
 FIRST, LAST = "first", "last"
-WEIGHTS = view_link.named(
+WEIGHTS = parameters.named(
     "weights",
     {FIRST: N_("First weights"), LAST: N_("Last checkpoint")},
     key="training-step-weights",

@@ -23,7 +23,7 @@ from pages.translate.link import (
     WIDTH,
 )
 from pages.ui import view_link
-from pages.ui.view_link import Option
+from pages.ui.parameters import Option
 from tfm_core.inspect.writing.beams import BeamSettings
 from tfm_core.inspect.writing.source import Source
 

@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass
 
 from pages.i18n import N_, _
-from pages.ui import view_link
-from pages.ui.view_link import Number, Option, Text, Unfit, Written
+from pages.ui import parameters, view_link
+from pages.ui.parameters import Number, Option, Text, Unfit, Written
 
 MOST_TEXT = 400
 MOST_STEPS = 1024
 GREEDY, SAMPLE, BEAM, BESIDE = "greedy", "sample", "beam", "beside"
 
-METHOD = view_link.named(
+METHOD = parameters.named(
     "method",
     {
         GREEDY: N_("Greedy"),

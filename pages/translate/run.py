@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import offers, recorded, run_words, runs_access, state, visitors
+from pages.ui import fitting_run, offers, recorded, run_words, runs_access, state
 from pages.ui.typed import escape
 from tfm_core.inspect.writing.source import writes
 from tfm_core.runs.run import Run
@@ -19,7 +19,7 @@ def chosen() -> Run | None:
     run_id = state.current_run_id()
     current = None if run_id is None else runs_access.store().get(run_id)
     if current is None:
-        able = _able()
+        able = fitting_run.able(writes)
         if not able:
             offers.presets(
                 _("There is no trained model here that writes."), PRESETS, key="translate"
@@ -44,14 +44,6 @@ def note(run: Run) -> None:
         st.caption(words.format(name=escape(run.meta.name)))
 
 
-def _able() -> list[Run]:
-    return [
-        run
-        for run in visitors.at_hand()
-        if run.problem is None and run.has_checkpoint and writes(run.experiment)
-    ]
-
-
 def _cannot(current: Run) -> None:
     """Say that the current run does not write, and offer those that do."""
     with st.container(border=True, gap="medium"):
@@ -60,7 +52,7 @@ def _cannot(current: Run) -> None:
             words.format(name=escape(current.meta.name), learns=escape(run_words.learns(current)))
         )
         with st.container(horizontal=True, gap="small"):
-            for number, run in enumerate(_different(_able())):
+            for number, run in enumerate(_different(fitting_run.able(writes))):
                 st.button(
                     f"{escape(run.meta.name)} · {escape(run_words.learns(run))}",
                     type="secondary" if number else "primary",
@@ -68,7 +60,7 @@ def _cannot(current: Run) -> None:
                     on_click=state.set_current_run,
                     args=(run.id,),
                 )
-    if not _able():
+    if not fitting_run.able(writes):
         offers.presets(_("There is no trained model here that writes."), PRESETS, key="translate")
 
 

@@ -21,10 +21,15 @@ def found(fits: Callable[[Experiment], bool]) -> Run | None:
     run = current()
     if run is not None and fits(run.experiment):
         return run
-    able = [
+    ready = able(fits)
+    finished = [run for run in ready if run.status.state == "finished"]
+    return next(iter([*finished, *ready]), None)
+
+
+def able(fits: Callable[[Experiment], bool]) -> list[Run]:
+    """Return the runs with weights that fit, the newest first."""
+    return [
         run
-        for run in visitors.at_hand()  # the newest first
-        if run.problem is None and fits(run.experiment) and run.has_checkpoint
+        for run in visitors.at_hand()
+        if run.problem is None and run.has_checkpoint and fits(run.experiment)
     ]
-    finished = [run for run in able if run.status.state == "finished"]
-    return next(iter([*finished, *able]), None)

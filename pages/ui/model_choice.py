@@ -22,7 +22,7 @@ from pages.ui import (
     view_link,
     visitors,
 )
-from pages.ui.view_link import Choice, Unfit, one_of
+from pages.ui.parameters import Choice, Unfit, one_of
 from tfm_core.config import Experiment, ModelConfig
 from tfm_core.config.shape import Shape
 from tfm_core.facts.architectures import ARCHITECTURES, Architecture, of_experiment

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.ui import view_link
-from pages.ui.view_link import Choice, Unfit, one_of, whole
+from pages.ui.parameters import Choice, Unfit, one_of, whole
 
 _STEP = "walk-step"
 _PLACE = "walk-place"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.i18n import N_
-from pages.ui import view_link, walk_state
+from pages.ui import parameters, view_link, walk_state
 from pages.ui.model_choice import SizedModelView
-from pages.ui.view_link import Choice, Number, Text
+from pages.ui.parameters import Choice, Number, Text
 
 MINE, BOOK = "mine", "book"
 SOURCE = Choice(
@@ -18,7 +18,7 @@ SOURCE = Choice(
     renamed={"The example of the texts": BOOK},
     old=("source",),
 )
-POSITION = view_link.named(
+POSITION = parameters.named(
     "walk-positions", {"learned": N_("Learned"), "sinusoidal": N_("Sinusoidal")}
 )
 

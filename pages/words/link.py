@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.i18n import N_
-from pages.ui import view_link
-from pages.ui.view_link import Choice
+from pages.ui import parameters, view_link
+from pages.ui.parameters import Choice
 
-VIEW = view_link.named(
+VIEW = parameters.named(
     "view",
     {
         "tokens": N_("Tokenise"),
@@ -20,7 +20,7 @@ VIEW = view_link.named(
     key="words-view",
     old=("words-view",),
 )
-CUT = view_link.named(
+CUT = parameters.named(
     "cut",
     {
         "bpe": N_("Byte-pair encoding"),
@@ -31,7 +31,7 @@ CUT = view_link.named(
     key="words-cut",
     old=("words-cut",),
 )
-CORPUS = view_link.named(
+CORPUS = parameters.named(
     "corpus",
     {
         "text": N_("This text"),
@@ -41,7 +41,7 @@ CORPUS = view_link.named(
     key="words-corpus",
     old=("words-corpus",),
 )
-TABLE = view_link.named(
+TABLE = parameters.named(
     "table",
     {"src_embedding": N_("Source words"), "tgt_embedding": N_("Target words")},
     key="words-table",

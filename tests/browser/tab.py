@@ -133,6 +133,16 @@ class Tab:
         expect(self.strip.get_by_role("status").filter(has_text="Copied")).to_be_attached()
         return str(self.page.evaluate("() => navigator.clipboard.readText()"))
 
+    def draw_a_one(self, board: Locator) -> None:
+        """Draw a one with the mouse."""
+        box = board.bounding_box()
+        assert box is not None
+        self.page.mouse.move(box["x"] + 0.52 * box["width"], box["y"] + 0.15 * box["height"])
+        self.page.mouse.down()
+        for share in (0.3, 0.5, 0.7, 0.85):
+            self.page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + share * box["height"])
+        self.page.mouse.up()
+
     def choose(self, option: str) -> None:
         """Press an option of a row of options."""
         self.main.get_by_role("radio", name=option, exact=True).click()

@@ -16,13 +16,7 @@ def test_a_drawing_is_read_looked_at_and_found_again_by_its_address(open_tab: Op
     said = tab.main.locator(".lab .said")
     expect(read).to_have_text("3")
     expect(said).to_have_text(re.compile("a 3"))
-    box = tab.main.locator(".lab .board canvas").bounding_box()
-    assert box is not None
-    tab.page.mouse.move(box["x"] + 0.52 * box["width"], box["y"] + 0.15 * box["height"])
-    tab.page.mouse.down()
-    for share in (0.3, 0.5, 0.7, 0.85):
-        tab.page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + share * box["height"])
-    tab.page.mouse.up()
+    tab.draw_a_one(tab.main.locator(".lab .board canvas"))
     expect(read).to_have_text("1")
     expect(tab.main.locator(".lab .seen .small")).to_contain_text("as in MNIST")
     tab.page.wait_for_url(re.compile("digit=picture-"))

@@ -7,20 +7,9 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenTab
 from tests.browser.server import AppServer
-from tests.browser.tab import Tab
 from tfm_core.presets import PRESETS
 
 pytestmark = pytest.mark.browser
-
-
-def draw_a_one(tab: Tab) -> None:
-    box = tab.main.locator(".reader canvas").first.bounding_box()
-    assert box is not None
-    tab.page.mouse.move(box["x"] + 0.52 * box["width"], box["y"] + 0.15 * box["height"])
-    tab.page.mouse.down()
-    for share in (0.3, 0.5, 0.7, 0.85):
-        tab.page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + share * box["height"])
-    tab.page.mouse.up()
 
 
 def test_heads_form_without_a_click_and_the_slider_leads_back_to_random_weights(
@@ -50,7 +39,7 @@ def test_a_digit_is_read_at_each_stroke_and_at_each_time_of_the_training(
     read = tab.main.locator(".reader .highest .digit")
     said = tab.main.locator(".reader .said")
     expect(read).to_have_text("3")
-    draw_a_one(tab)
+    tab.draw_a_one(tab.main.locator(".reader canvas").first)
     expect(read).to_have_text("1")
     expect(said).to_have_text(re.compile(r"^(From step [\d,]+ on it|It) reads a 1\b"))
     share = tab.main.locator(".reader .bars li").nth(1)

@@ -18,7 +18,7 @@ from streamlit.testing.v1.element_tree import Element, Node
 
 from pages.ui import view_link
 from pages.ui.page_table import PAGES, PageFacts
-from pages.ui.view_link import Text
+from pages.ui.parameters import Text
 from tests.pages.opening import opened_at
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore

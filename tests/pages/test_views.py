@@ -35,7 +35,7 @@ from pages.training_step.link import TrainingStepView
 from pages.translate.link import TranslateView
 from pages.ui import view_link
 from pages.ui.page_table import PAGES, PageFacts
-from pages.ui.view_link import Choice, Choices, Flag, Number, Option, Parameter, Text
+from pages.ui.parameters import Choice, Choices, Flag, Number, Option, Parameter, Text
 from pages.walk.link import WalkView
 from pages.words.link import WordsView
 from tests.pages.opening import links, opened_at

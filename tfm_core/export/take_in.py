@@ -14,24 +14,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
 from packaging.version import InvalidVersion, Version
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
 import tfm_core
 from tfm_core.config import ConfigError, Experiment, from_json
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import Prepared
-from tfm_core.data.shape import data_shape
 from tfm_core.export import layout
 from tfm_core.export.bundle import Progress
 from tfm_core.export.parcel import MOST_UNPACKED, Parcel, Refused
 from tfm_core.export.set_in import set_in
-from tfm_core.probe.types import Array
+from tfm_core.export.weights_in import checkpoints, expected_shapes
 from tfm_core.reading import (
     MOST_STEPS,
-    Unreadable,
     is_device,
     is_line,
     is_moment,
@@ -49,9 +44,7 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import N_, StudentError
-from tfm_core.training.checkpoint_facts import facts_of
 from tfm_core.training.devices import usable_cores
-from tfm_core.variants.optimisers import OPTIMISERS
 
 _MOST_TEXT = 2**24  # bytes of what is JSON
 _MOST_EVENTS = 2**26
@@ -123,13 +116,13 @@ def _taken_in(
     say(0.1, N_("Checking the data"))
     prepared = set_in(parcel, experiment)
     say(0.2, N_("Checking the weights"))
-    checkpoints = _checkpoints(parcel, experiment, said.status)
+    held = checkpoints(parcel, experiment, said.status)
 
     def fill(folder: Path) -> None:
         origin.write(folder, said.origin)
         if said.labels != Labels():
             labels.write(folder, said.labels)
-        for name, content in checkpoints.items():
+        for name, content in held.items():
             path = folder / "checkpoints" / name / "checkpoint.safetensors"
             path.parent.mkdir(parents=True)
             write_bytes(path, content, lasting=True)
@@ -267,151 +260,6 @@ def _said(facts: Mapping[str, Any], experiment: Experiment) -> _Said:
     return _Said(facts["name"], status, threads, facts["preset"], source, tagged)
 
 
-def _checkpoints(parcel: Parcel, experiment: Experiment, status: Status) -> dict[str, bytes]:
-    """Return the checkpoints that a zip holds, "last" and "best", their tensors checked."""
-    files = {"last": layout.WEIGHTS, "best": layout.BEST_WEIGHTS}
-    if layout.WEIGHTS not in parcel:
-        return {}
-    shapes = expected(experiment)
-    made = {}
-    for name, file in files.items():
-        if file in parcel:
-            tensors, metadata = _weights(parcel, file, experiment, shapes, status)
-            if name == "last" and layout.OPTIMISER in parcel:
-                tensors |= _optimiser(parcel, experiment, shapes)
-            made[name] = save(tensors, {"trainer": metadata["trainer"]})
-    return made
-
-
-def _weights(
-    parcel: Parcel,
-    file: str,
-    experiment: Experiment,
-    shapes: Mapping[str, tuple[int, ...]],
-    status: Status,
-) -> tuple[dict[str, Array], dict[str, str]]:
-    """Return the weights as a checkpoint names them, and what is said of them. Raises Refused."""
-    found, metadata = _tensors(parcel, file)
-    try:
-        facts = facts_of(metadata)
-    except Unreadable as error:
-        raise Refused(
-            "{file} in this zip is not of a run: {why}.", file=file, why=error.sentence
-        ) from None
-    if facts.step > status.step:
-        raise Refused(
-            "{file} in this zip is of step {step:,}, but its run came to step {last:,} only.",
-            file=file,
-            step=facts.step,
-            last=status.step,
-        )
-    names = layout.weight_names(experiment, list(shapes))
-    check_tensors(found, {names[name]: shape for name, shape in shapes.items()}, file)
-    return {f"model/{name}": found[new] for name, new in names.items()}, metadata
-
-
-def expected(experiment: Experiment) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each weight of an experiment's model; none is made.
-
-    Raises Refused for one that this machine could not even lay out.
-    """
-    from tfm_core.models.build import build_model
-    from tfm_core.models.unfilled import unfilled
-
-    shape = data_shape(experiment)
-    try:
-        with unfilled():
-            state = build_model(experiment.model, shape).state_dict()
-    except RuntimeError:  # PyTorch's words for memory that is not there
-        raise Refused("The model of this run does not fit into this machine's memory.") from None
-    return {name: tuple(value.shape) for name, value in state.items()}
-
-
-def _tensors(parcel: Parcel, name: str) -> tuple[dict[str, Array], dict[str, str]]:
-    """Return the tensors of a member and its metadata. Raises Refused."""
-    content = parcel.read(name, most=MOST_UNPACKED)
-    try:
-        tensors = load(content)
-        length = int.from_bytes(content[:8], "little")
-        metadata = json.loads(content[8 : 8 + length]).get("__metadata__", {})
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise Refused("{name} in this zip is no safetensors file.", name=name) from None
-    return tensors, metadata
-
-
-def check_tensors(
-    found: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]], file: str
-) -> None:
-    """Raise Refused, in a sentence, where tensors are not those of the model."""
-    lacking, unknown = shapes.keys() - found.keys(), found.keys() - shapes.keys()
-    if lacking or unknown:
-        raise Refused(
-            "{file} in this zip belongs to another model: {n_lacking} of its weights are missing "
-            "and {n_unknown} are unknown, as {name}.",
-            file=file,
-            n_lacking=len(lacking),
-            n_unknown=len(unknown),
-            name=min(lacking or unknown),
-        )
-    for name, shape in shapes.items():
-        value = found[name]
-        if value.shape != shape:
-            raise Refused(
-                "{name} in {file} has the shape {found}, but {shape} in the model that "
-                "experiment.json describes.",
-                name=name,
-                file=file,
-                found=str(tuple(value.shape)),
-                shape=str(shape),
-            )
-        _check_numbers(name, value, file)
-
-
-def _check_numbers(name: str, value: Array, file: str) -> None:
-    if value.dtype != np.float32:
-        raise Refused(
-            "{name} in {file} holds {found}, but weights are float32.",
-            name=name,
-            file=file,
-            found=str(value.dtype),
-        )
-    if not np.isfinite(value).all():
-        raise Refused(
-            "{name} in {file} holds weights that are no numbers (infinite or NaN).",
-            name=name,
-            file=file,
-        )
-
-
-def _optimiser(
-    parcel: Parcel, experiment: Experiment, shapes: Mapping[str, tuple[int, ...]]
-) -> dict[str, Array]:
-    """Return what the optimiser remembers of each weight. Raises Refused."""
-    found, _metadata = _tensors(parcel, layout.OPTIMISER)
-    memory = set(OPTIMISERS[experiment.training.optimizer].memory)
-    fields: dict[str, set[str]] = {}
-    for key, value in found.items():
-        head, _, rest = key.partition("/")
-        parameter, _, name = rest.partition("/")
-        is_known = head == "optimizer" and parameter in shapes and name in memory | {"step"}
-        if not is_known or value.shape != (() if name == "step" else shapes[parameter]):
-            raise Refused(
-                "{file} in this zip does not hold the state of this optimiser: {name} is none of "
-                "it.",
-                file=layout.OPTIMISER,
-                name=key[:200],
-            )
-        _check_numbers(key, value, layout.OPTIMISER)
-        fields.setdefault(parameter, set()).add(name)
-    if any(not memory <= names for names in fields.values()) or (
-        len({frozenset(names) for names in fields.values()}) > 1
-    ):
-        raise Refused(
-            "{file} in this zip holds only a part of the optimiser's state.", file=layout.OPTIMISER
-        )
-    return found
-
-
 def _write_events(parcel: Parcel, folder: Path) -> None:
     """Write the events that are events, and of each what is known; they make the curves."""
     if layout.EVENTS not in parcel:
@@ -454,7 +302,7 @@ def _check_looks(run: Run) -> None:
             (run.folder / "probe.safetensors").unlink(missing_ok=True)  # of no use, and not checked
         for name in files["snapshots"]:
             run.snapshot(int(name.partition(".")[0]))
-        shapes = expected(run.experiment) if files[weights.FOLDER] else {}
+        shapes = expected_shapes(run.experiment) if files[weights.FOLDER] else {}
         for name in files[weights.FOLDER]:
             kept = run.weights(int(name.partition(".")[0]))
             if {key: value.shape for key, value in kept.items()} != shapes:

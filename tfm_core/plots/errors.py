@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -191,13 +192,7 @@ def reliability(found: Calibration) -> go.Figure:
                 y=share,
                 width=0.92 / found.n_bins,
                 marker={"color": COLOURS["validation"], "opacity": 0.75},
-                error_y={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": ends[:, 1] - share,
-                    "arrayminus": share - ends[:, 0],
-                    "thickness": 1.5,
-                },
+                error_y=between(share, ends),
                 text=[f"{one.n:,}" for one in found.bins],
                 textposition="inside",
                 insidetextanchor="start",
@@ -225,3 +220,14 @@ def reliability(found: Calibration) -> go.Figure:
     figure.update_xaxes(range=[0, 1], tickformat=".0%")
     figure.update_yaxes(range=[0, 1.02], tickformat=".0%")
     return figure.update_layout(height=350)
+
+
+def between(share: npt.NDArray[np.float64], ends: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """Return the error bars of shares (n,) whose intervals are ends (n, 2)."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": ends[:, 1] - share,
+        "arrayminus": share - ends[:, 0],
+        "thickness": 1.5,
+    }

@@ -57,13 +57,7 @@ def by_class(evaluation: Evaluation) -> go.Figure:
             y=share,
             mode="markers",
             marker={"color": COLOURS["validation"], "size": 10},
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": ends[:, 1] - share,
-                "arrayminus": share - ends[:, 0],
-                "thickness": 1.5,
-            },
+            error_y=errors.between(share, ends),
             customdata=np.stack([right, n, *ends.T], 1),
             hovertemplate=N_(
                 "digit %{x}: %{customdata[0]} of %{customdata[1]} right, %{y:.1%}<br>95 % "

@@ -18,8 +18,9 @@ from tfm_core.config import TextTaskConfig
 from tfm_core.data.text.masked_words import MaskedWordsTask, n_hidden, posterior
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import MASK, PAD, SPECIALS
-from tfm_core.training.losses import cross_entropy, input_floor
+from tfm_core.training.losses import cross_entropy
 from tfm_core.training.objectives import StepMetrics, TextObjective
+from tfm_core.training.perfect_reader import ReadObjective
 from tfm_core.training.spans import SpanObjective
 
 HIDDEN, RANDOM = 0.8, 0.1
@@ -40,7 +41,7 @@ def text_objective(
     return objective(data, config, label_smoothing=label_smoothing, loss_input=loss_input)
 
 
-class MaskedObjective(TextObjective):
+class MaskedObjective(ReadObjective):
     """Hidden words given the others. The splits hold sentences and, hidden in them, fixed words."""
 
     def __init__(
@@ -102,21 +103,6 @@ class MaskedObjective(TextObjective):
         n_tokens = hidden.sum().clamp(min=1)
         reported = (plain * seen).sum() / n_tokens
         return StepMetrics(loss, is_correct.sum(), n_tokens, n_exact, len(src), reported)
-
-    def loss_lower_bound(self) -> float | None:
-        """Return the loss of a perfect reader of the grammar on the validation set's hidden words.
-
-        None where too many words are hidden at once to work that out; of probabilities taken for
-        logits, what they alone leave.
-        """
-        floor = input_floor(self.label_smoothing, self.n_classes, self.loss_input)
-        if floor is not None or self._bounds is None:
-            return floor
-        return self._bounds[0]
-
-    def accuracy_upper_bound(self) -> float | None:
-        """Return the share of the hidden words that a perfect reader gets right, in the mean."""
-        return None if self._bounds is None else self._bounds[1]
 
     @cached_property
     def _bounds(self) -> tuple[float, float] | None:

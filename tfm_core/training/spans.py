@@ -9,29 +9,13 @@ from functools import cached_property
 
 from tfm_core.data.text.span_corruption import SpanCorruptionTask, posterior
 from tfm_core.data.vocabulary import EOS, SPECIALS
-from tfm_core.training.losses import input_floor
-from tfm_core.training.objectives import TextObjective
+from tfm_core.training.perfect_reader import ReadObjective
 
 Target = tuple[str, ...]
 
 
-class SpanObjective(TextObjective):
+class SpanObjective(ReadObjective):
     """Next-token prediction of hidden spans: several answers may be right, so bounds are known."""
-
-    def loss_lower_bound(self) -> float | None:
-        """Return the loss of a perfect reader of the grammar on the validation set.
-
-        None where too many words are hidden at once to work that out; of probabilities taken for
-        logits, what they alone leave.
-        """
-        floor = input_floor(self.label_smoothing, self.n_classes, self.loss_input)
-        if floor is not None or self._bounds is None:
-            return floor
-        return self._bounds[0]
-
-    def accuracy_upper_bound(self) -> float | None:
-        """Return the share of tokens that a perfect reader gets right there, in the mean."""
-        return None if self._bounds is None else self._bounds[1]
 
     @cached_property
     def _bounds(self) -> tuple[float, float] | None:

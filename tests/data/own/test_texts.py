@@ -4,7 +4,7 @@ import codecs
 
 import pytest
 
-from tfm_core.data.own import phrases, rows, texts
+from tfm_core.data.own import phrases, rows, running
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.own.tokens import CUTS, Cutter, learned, pieces
 from tfm_core.data.vocabulary import SPECIALS
@@ -259,7 +259,7 @@ def test_a_text_that_teaches_nothing_is_refused(raw, sentence):
 def test_a_text_may_be_long_but_not_endless(monkeypatch):
     raw = "once upon a time there was a text. " * 20_000
     assert inspect_text("text", raw).can_keep
-    monkeypatch.setattr(texts, "MOST_TEXT", 1000)
+    monkeypatch.setattr(running, "MOST_TEXT", 1000)
     assert "to 1,000" in inspect_text("text", raw).refusal
 
 

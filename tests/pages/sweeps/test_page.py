@@ -272,7 +272,7 @@ def test_a_study_from_elsewhere_is_dropped_looked_at_and_deleted(
     driver: Driver, store: RunStore, open_page: Open, tmp_path: Path
 ) -> None:
     app = open_page(PAGE, token=TOKEN)
-    app.file_uploader(key="sweeps-bring-0").upload("theirs.log", journal(tmp_path)).run()
+    app.file_uploader(key="sweeps-bring-file-0").upload("theirs.log", journal(tmp_path)).run()
     assert not app.exception
     (sweep,) = SweepStore(store.root).list()
     assert sweep.id in app.query_params["sweep"]
@@ -290,7 +290,7 @@ def test_a_file_that_is_no_study_says_why_beside_its_place(
     driver: Driver, store: RunStore, open_page: Open
 ) -> None:
     app = open_page(PAGE, token=TOKEN)
-    app.file_uploader(key="sweeps-bring-0").upload("hello.txt", b"hello\n").run()
+    app.file_uploader(key="sweeps-bring-file-0").upload("hello.txt", b"hello\n").run()
     assert not app.exception
     assert "hello.txt was not brought: Line 1 of this file" in said(app).replace("\\", "")
     assert SweepStore(store.root).list() == []
@@ -307,15 +307,15 @@ def test_on_a_public_server_a_study_from_elsewhere_is_its_visitors(
     monkeypatch.setattr("pages.sweeps.actions.MOST_BROUGHT", 1)
     app = open_page(PAGE, token=TOKEN)
     content = journal(tmp_path)
-    app.file_uploader(key="sweeps-bring-0").upload("theirs.log", content).run()
+    app.file_uploader(key="sweeps-bring-file-0").upload("theirs.log", content).run()
     (sweep,) = SweepStore(store.root).list()
     other = open_page(PAGE, token=OTHER, sweep=sweep.id)
     assert "12 of 12 trials" in said(other)
     assert "sweeps-delete" not in {one.key for one in other.button}
     app = open_page(PAGE, token=TOKEN)
-    app.file_uploader(key="sweeps-bring-0").upload("more.log", content).run()
+    app.file_uploader(key="sweeps-bring-file-0").upload("more.log", content).run()
     assert "You keep 1 of the studies from elsewhere" in said(app)
     monkeypatch.setenv("TFM_MAX_QUEUED", "0")
     app = open_page(PAGE, token=OTHER)
-    app.file_uploader(key="sweeps-bring-0").upload("more.log", content).run()
+    app.file_uploader(key="sweeps-bring-file-0").upload("more.log", content).run()
     assert "only shows what was trained" in said(app)

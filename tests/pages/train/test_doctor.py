@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -49,16 +49,6 @@ def ill(store: RunStore, name: str, *, state: State = "finished") -> Run:
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (run.folder / "events.jsonl").write_text(text, encoding="utf-8")
     return run
-
-
-@pytest.fixture
-def watch(open_page) -> Callable[[str], AppTest]:
-    def opened(run_id: str) -> AppTest:
-        app = open_page(TRAIN, run=run_id)
-        assert not app.exception
-        return app
-
-    return opened
 
 
 def test_a_sick_rate_is_said_beside_start_and_set_right_by_one_press(open_page) -> None:

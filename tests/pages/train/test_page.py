@@ -7,7 +7,6 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,18 +44,6 @@ def _nothing_left_behind():
     """No thread works on a forecast once a test is over."""
     yield
     forecast.wait()
-
-
-@pytest.fixture
-def watch(open_page) -> Callable[[str], AppTest]:
-    """Open a run's link on the Train page."""
-
-    def opened(run_id: str) -> AppTest:
-        app = open_page(TRAIN, run=run_id)
-        assert not app.exception
-        return app
-
-    return opened
 
 
 def said(app: AppTest) -> str:

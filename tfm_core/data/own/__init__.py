@@ -7,8 +7,8 @@ The way of a set, a function a step. Only ``keep`` writes, and nothing ever leav
     own = own_sets.keep(prepared, store=store, visitor=visitor, settings=settings.read())
     experiment = kinds.proposal(own).experiment             # of several kinds.proposals(own)
 
-``texts.Report`` says what was found: ``can_keep``, ``problems`` (each a sentence, and the number of
-the line), ``notes`` (sentences worth saying), ``columns`` and ``preview`` (rows as a table),
+``report.Report`` says what was found: ``can_keep``, ``problems`` (each a sentence, and the number
+of the line), ``notes`` (sentences worth saying), ``columns`` and ``preview`` (rows as a table),
 ``counts`` by split, ``lengths`` by column, ``balance`` (class -> examples), ``n_across`` (unseen
 examples that training holds too). Pictures have their own ways in (``pictures``, ``pictures_set``).
 

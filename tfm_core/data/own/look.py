@@ -6,10 +6,11 @@ import json
 from collections import Counter
 from typing import Any
 
+from tfm_core.data.own.report import Report
 from tfm_core.data.own.rows import Row
 from tfm_core.data.own.sets import OwnSet, SetDamaged
 from tfm_core.data.own.text import FILE
-from tfm_core.data.own.texts import COLUMNS, Report
+from tfm_core.data.own.texts import COLUMNS
 from tfm_core.data.own.tokens import Cutter
 
 SPLITS = ("train", "validation", "test")

@@ -10,78 +10,27 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import PurePath
+from dataclasses import replace
 
-from tfm_core.config.corpus_tasks import text_problem
 from tfm_core.config.own_tasks import MOST_TOKENS, MOST_WORDS
+from tfm_core.data.own.classes import known_labels, of_classes
+from tfm_core.data.own.report import Report, set_name
 from tfm_core.data.own.rows import BadData, Problem, Row, decoded, table
-from tfm_core.data.own.sets import MOST_NAME, Prepared
+from tfm_core.data.own.running import running_text
+from tfm_core.data.own.sets import Prepared
 from tfm_core.data.own.text import FILE, TEST
 from tfm_core.data.own.tokens import CUTS, LABEL, Cutter, learned
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.sentences import N_, StudentError
-from tfm_core.variants.units import UNITS
 
 LEAST_ROWS = 10
 """Different sources that a set needs, so that each part of it has some."""
-MOST_CLASSES = 100
 LONGEST = 128
 """Tokens of a sentence that is taken, unless asked for otherwise."""
-MOST_TEXT = 2_000_000
-"""Characters of a text."""
 SHARE = 0.1
 """Of the examples, for validation and for the test, each."""
-MOST_PREVIEW = 50
 
 _SPLITS = ("train", "validation", "test")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Report:
-    """What was found in what was pasted or chosen, before anything is kept.
-
-    problems: lines that are left out; refusal: why none of it can be kept, in a sentence, or None.
-    notes: what is worth knowing of what is kept. columns: names of the two texts of a row. rows:
-    by split; counts, preview, lengths (tokens of each row, by column), balance (label -> examples)
-    are of them. n_across: validation and test examples whose source training holds too; n_unknown:
-    their tokens that training never shows, of n_tokens. unit: see ``tokens.CUTS``, of a text
-    ``variants.units.UNITS``. split: as ``sets.Prepared`` has it.
-    """
-
-    kind: str
-    name: str
-    unit: str
-    split: Mapping[str, object]
-    columns: tuple[str, ...] = ()
-    rows: Mapping[str, tuple[Row, ...]] = field(default_factory=dict, repr=False)
-    problems: tuple[Problem, ...] = ()
-    notes: tuple[str, ...] = ()
-    refusal: str | None = None
-    counts: Mapping[str, int] = field(default_factory=dict)
-    lengths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    balance: Mapping[str, int] = field(default_factory=dict)
-    n_across: int = 0
-    n_unknown: int = 0
-    n_tokens: int = 0
-    text: str = ""
-    test: str = ""
-    cutters: tuple[Cutter, ...] = ()
-    words: tuple[tuple[str, ...], ...] = ()
-
-    @property
-    def can_keep(self) -> bool:
-        """Whether ``prepare`` makes a set of it."""
-        return self.refusal is None
-
-    @property
-    def preview(self) -> tuple[tuple[str, ...], ...]:
-        """The first rows as a table of ``columns``; of a text its first lines."""
-        if self.kind == "text":
-            lines = [line for line in self.text.split("\n", 400)[:400] if line.strip()]
-            return tuple((line,) for line in lines[:MOST_PREVIEW])
-        rows = sorted((row for part in self.rows.values() for row in part), key=lambda r: r.line)
-        return tuple((row.first, row.second) for row in rows[:MOST_PREVIEW])
 
 
 def inspect_text(
@@ -102,9 +51,9 @@ def inspect_text(
     that is taken. is_swapped: the second column is what is read.
     """
     if kind == "text":
-        return _text(raw, name, unit, test)
+        return running_text(raw, name, unit, test)
     seeded: dict[str, object] = {"by": "seed", "seed": seed} if test is None else {"by": "file"}
-    blank = Report(kind, _name(name, kind), unit, seeded, COLUMNS[kind])
+    blank = Report(kind, set_name(name, kind), unit, seeded, COLUMNS[kind])
     try:
         return _rows(blank, raw, test, seed, min(longest, MOST_TOKENS), is_swapped)
     except BadData as error:
@@ -115,7 +64,7 @@ def prepare(report: Report, *, name: str = "") -> Prepared:
     """Make a set of what was found. Raises ValueError, in a sentence, where none can be kept."""
     if report.refusal is not None:
         raise StudentError(report.refusal)
-    name = _name(name or report.name, report.kind)
+    name = set_name(name or report.name, report.kind)
     if report.kind == "text":
         files = {FILE: report.text.encode()}
         if report.test:
@@ -141,7 +90,6 @@ def prepare(report: Report, *, name: str = "") -> Prepared:
 
 COLUMNS = {"pairs": (N_("source"), N_("target")), "labels": (N_("sentence"), N_("label"))}
 """What the two texts of a row are, by kind."""
-_NAMES = {"pairs": N_("My pairs"), "labels": N_("My labels"), "text": N_("My text")}
 
 
 def _rows(
@@ -168,8 +116,8 @@ def _rows(
     parts, too_long = _short_enough(parts, cutters, longest)
     problems += too_long
     if kind == "labels":
-        notes += _of_classes(parts)
-        parts, unknown = _known_labels(parts)
+        notes += of_classes(parts)
+        parts, unknown = known_labels(parts)
         problems += unknown
     _check_sizes(parts)
     words = _vocabularies(kind, parts["train"], cutters)
@@ -310,75 +258,6 @@ def _short_enough(
     return left, sorted(problems, key=lambda one: one.line or 0)
 
 
-def _of_classes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
-    """Return what is worth saying of the labels. Raises BadData where they teach nothing."""
-    balance = Counter(row.second for part in parts.values() for row in part)
-    if len(balance) > MOST_CLASSES:
-        raise BadData(
-            "There are {n:,} different labels, but at most {most} can be told apart here. If the "
-            "labels are in the other column, swap the two.",
-            n=len(balance),
-            most=MOST_CLASSES,
-        )
-    if len(balance) == 1:
-        raise BadData(
-            "All {n:,} sentences have the label “{label}”: there is nothing to tell apart. Add "
-            "sentences with another label.",
-            n=sum(balance.values()),
-            label=next(iter(balance))[:40],
-        )
-    if strange := [label for label in balance if label in SPECIALS]:
-        raise BadData(
-            "A label cannot be called {label}, which is a token of every model's own; rename it.",
-            label=strange[0],
-        )
-    rare = [label for label, n in balance.items() if n < 3]
-    notes: list[str] = []
-    if rare:
-        notes.append(
-            N_(
-                "{n} labels have fewer than 3 sentences, such as “{label}”: nothing can be learned "
-                "of them.",
-                n=len(rare),
-                label=rare[0][:40],
-            )
-        )
-    label, most = balance.most_common(1)[0]
-    if most > 0.8 * balance.total():
-        notes.append(
-            N_(
-                "{share:.0%} of the sentences have the label “{label}”: a model that always says "
-                "so is right that often.",
-                share=most / balance.total(),
-                label=label[:40],
-            )
-        )
-    return notes
-
-
-def _known_labels(
-    parts: Mapping[str, tuple[Row, ...]],
-) -> tuple[dict[str, tuple[Row, ...]], list[Problem]]:
-    """Leave out unseen examples of labels that training does not have."""
-    known = {row.second for row in parts["train"]}
-    problems = [
-        Problem(
-            row.line,
-            N_(
-                "Line {line} of the test file has the label “{label}”, which training has not.",
-                line=row.line,
-                label=row.second[:40],
-            ),
-        )
-        for row in parts["test"]
-        if row.second not in known
-    ]
-    left = {
-        split: tuple(row for row in rows if row.second in known) for split, rows in parts.items()
-    }
-    return left, problems
-
-
 def _check_sizes(parts: Mapping[str, Sequence[Row]]) -> None:
     for split in _SPLITS:
         if not parts[split]:
@@ -453,78 +332,6 @@ def _notes(report: Report) -> Iterator[str]:
         )
 
 
-def _text(raw: bytes | str, name: str, unit: str, test: bytes | str | None) -> Report:
-    split = {"by": "place" if test is None else "file"}
-    blank = Report("text", _name(name, "text"), unit, split, (N_("line"),))
-    try:
-        text = decoded(raw).strip("\n")
-    except BadData as error:
-        return replace(blank, refusal=error.sentence)
-    problem = text_problem(text, unit, most=MOST_TEXT)
-    if problem is not None:
-        return replace(blank, text=text[:MOST_TEXT], refusal=problem)
-    tokens = UNITS[unit].cut(text)
-    held = max(2, len(tokens) // 10)
-    if test is None:
-        return replace(
-            blank,
-            text=text,
-            counts={"train": len(tokens) - 2 * held, "validation": held, "test": held},
-            words=(tuple(sorted(set(tokens))),),
-            n_tokens=len(tokens),
-        )
-    return _with_test(replace(blank, text=text, n_tokens=len(tokens)), tokens, test)
-
-
-def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
-    """Add a test file of one's own to a text, and what is worth knowing of it."""
-    try:
-        tested = decoded(test).strip("\n")
-        problem = text_problem(tested, blank.unit, most=MOST_TEXT)
-    except BadData as error:
-        tested, problem = "", error.sentence
-    if problem is not None:
-        return replace(blank, refusal=N_("The test file: {why}", why=problem))
-    cut, seen = UNITS[blank.unit].cut(tested), set(tokens)
-    n_unknown, notes = sum(token not in seen for token in cut), []
-    if tested in blank.text:
-        notes.append(
-            N_(
-                "The test file stands in the text word for word: what is measured on it is what "
-                "was learned by heart."
-            )
-        )
-    if n_unknown:
-        notes.append(
-            N_(
-                "{n:,} of the {all:,} tokens of the test file never stand in the text: the model "
-                "has a place for each, but never learns what it means.",
-                n=n_unknown,
-                all=len(cut),
-            )
-        )
-    held = max(2, len(tokens) // 10)
-    return replace(
-        blank,
-        test=tested,
-        notes=tuple(notes),
-        counts={"train": len(tokens) - held, "validation": held, "test": len(cut)},
-        words=(tuple(sorted({*seen, *cut})),),
-        n_unknown=n_unknown,
-    )
-
-
 def _lines(rows: Sequence[Row]) -> bytes:
     lines = [json.dumps([row.first, row.second], ensure_ascii=False) for row in rows]
     return ("\n".join(lines) + "\n").encode()
-
-
-def _name(name: str, kind: str) -> str:
-    """Return a name in one line: of a file without its ending, or one that says the kind."""
-    printable = "".join(c if c.isprintable() else " " for c in name)
-    path = PurePath(printable.replace("\\", "/"))
-    stem = path.stem if path.suffix.lower() in _ENDINGS else printable
-    return " ".join(stem.split())[:MOST_NAME].strip() or str(_NAMES[kind])
-
-
-_ENDINGS = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".tab", ".md"}

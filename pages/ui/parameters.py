@@ -1,0 +1,315 @@
+"""The values that an address can hold: a choice by name, a number in a range, a flag, a text.
+
+Each reads what a link says, and says in a sentence what in it cannot be followed. The link holds
+names, never the words on the screen (as Streamlit's ``bind`` would have it), so it opens in every
+language.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Generic, TypeVar, cast
+
+from pages.i18n import _
+
+T = TypeVar("T")
+
+_MOST_SAID = 20  # characters of a link that a sentence repeats
+_MOST_NAMED = 8  # names that a sentence lists
+
+
+class Unfit(ValueError):
+    """A link asks for what cannot be. rule: what it must be; nearest: what is shown instead."""
+
+    def __init__(self, rule: str, nearest: object = None) -> None:
+        """Say the rule; a nearest of None leaves what was shown."""
+        super().__init__(rule)
+        self.rule = rule
+        self.nearest = nearest
+
+
+@dataclass(frozen=True)
+class Parameter(ABC, Generic[T]):
+    """One value in an address.
+
+    query: its name there. first: what is shown without it. key: of its widget, else its name. old:
+    what links of earlier called it. is_always_said: it is in the link where it is the first, too.
+    """
+
+    query: str
+    _: KW_ONLY
+    first: T
+    key: str = ""
+    old: tuple[str, ...] = ()
+    is_always_said: bool = False
+
+    @abstractmethod
+    def parse(self, text: str) -> T:
+        """Return what a link says. Raises Unfit where it cannot be."""
+
+    @abstractmethod
+    def fits(self, state: object) -> bool:
+        """Return whether the state of a widget is one that this parameter can have."""
+
+    def text(self, value: T) -> str:
+        """Return a value as the link says it."""
+        return str(value)
+
+    def words(self, value: T) -> str:
+        """Return a value as a sentence says it."""
+        return self.text(value)
+
+    def state(self, value: T) -> object:
+        """Return a value as its widget holds it."""
+        return value
+
+    def value(self, state: object) -> T:
+        """Return the value that a widget holds."""
+        return cast(T, state)
+
+    def is_said(self, value: T) -> bool:
+        """Return whether a value stands in the link."""
+        return self.is_always_said or value != self.first
+
+    def follow(self, text: str, otherwise: T) -> tuple[T, str]:
+        """Return what to show, and a sentence where that is not what the link says."""
+        try:
+            return self.parse(text), ""
+        except Unfit as unfit:
+            used = otherwise if unfit.nearest is None else cast(T, unfit.nearest)
+            rule = _("{query} is “{said}” in the link, but must be {rule}; {used} is shown.")
+            said = text[:_MOST_SAID]
+            words = rule.format(query=self.query, said=said, rule=unfit.rule, used=self.words(used))
+            return used, words
+
+    def found_in(self, query: Mapping[str, str]) -> str | None:
+        """Return what a link says, under whichever name; None where it says nothing."""
+        return next((query[name] for name in (self.query, *self.old) if name in query), None)
+
+
+def one_of(names: Iterable[object]) -> str:
+    """Return the rule of a choice."""
+    known = [str(name) for name in names]
+    listed = ", ".join(known[:_MOST_NAMED]) + (", …" if len(known) > _MOST_NAMED else "")
+    return _("one of {names}").format(names=listed)
+
+
+@dataclass(frozen=True)
+class Choice(Parameter[str]):
+    """One of some names; ``first`` is "" where nothing may be chosen.
+
+    labels: name -> the words on the screen; links of earlier said those. renamed: words that stood
+    on the screen then -> the name.
+    """
+
+    names: tuple[str, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+    def parse(self, text: str) -> str:
+        """Return the name; a label of earlier is one too."""
+        name = self.renamed.get(text) or name_of(text, self.labels)
+        if name not in (*self.names, self.first):
+            raise Unfit(one_of(self.names))
+        return name
+
+    def fits(self, state: object) -> bool:
+        """Return whether it is a name, or rightly nothing."""
+        return state in self.names or (state is None and not self.first)
+
+    def words(self, value: str) -> str:
+        """Return the name, or that it is none."""
+        return value or _("nothing")
+
+    def state(self, value: str) -> object:
+        """Return the name; a widget without a choice holds None."""
+        return value or None
+
+    def value(self, state: object) -> str:
+        """Return the name, "" for none."""
+        return str(state or "")
+
+
+def name_of(text: str, labels: Mapping[str, str]) -> str:
+    """Return the name of a label, in English or the page's language; another text stays."""
+    return next((name for name, label in labels.items() if text in (label, _(label))), text)
+
+
+def named(
+    query: str,
+    labels: Mapping[str, str],
+    *,
+    first: str | None = None,
+    key: str = "",
+    old: tuple[str, ...] = (),
+    is_always_said: bool = False,
+) -> Choice:
+    """Return a choice of names with labels; without one, the first of them is chosen."""
+    names = tuple(labels)
+    return Choice(
+        query,
+        first=names[0] if first is None else first,
+        key=key,
+        old=old,
+        is_always_said=is_always_said,
+        names=names,
+        labels=labels,
+    )
+
+
+@dataclass(frozen=True)
+class Choices(Parameter[tuple[str, ...]]):
+    """Some of the names, parted by commas; in links of earlier a label each."""
+
+    names: tuple[str, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        """Return the names, each once; all of them or, where one is unknown, none."""
+        found = dict.fromkeys(name_of(each, self.labels) for each in text.split(",") if each)
+        if any(name not in self.names for name in found):
+            raise Unfit(_("some of {names}").format(names=one_of(self.names)))
+        return tuple(found)
+
+    def fits(self, state: object) -> bool:
+        """Return whether it is a list of names."""
+        return isinstance(state, list) and all(name in self.names for name in state)
+
+    def text(self, value: tuple[str, ...]) -> str:
+        """Return the names, parted by commas."""
+        return ",".join(value)
+
+    def state(self, value: tuple[str, ...]) -> object:
+        """Return the names as a multiselect holds them."""
+        return list(value)
+
+    def value(self, state: object) -> tuple[str, ...]:
+        """Return the names of a multiselect."""
+        return tuple(cast(list[str], state))
+
+
+@dataclass(frozen=True)
+class Number(Parameter[int]):
+    """A whole number from ``low`` to ``high``. offset: the link says that much more than it is."""
+
+    low: int
+    high: int
+    offset: int = 0
+
+    def parse(self, text: str) -> int:
+        """Return the number; the nearest there is for one beyond the ends."""
+        low, high = self.low + self.offset, self.high + self.offset
+        rule = _("from {low} to {high}").format(low=low, high=high)
+        number = whole(text)
+        if number is None:
+            raise Unfit(rule)
+        if not low <= number <= high:
+            raise Unfit(rule, max(self.low, min(number - self.offset, self.high)))
+        return number - self.offset
+
+    def fits(self, state: object) -> bool:
+        """Return whether it is a number in the range."""
+        return isinstance(state, int) and self.low <= state <= self.high
+
+    def text(self, value: int) -> str:
+        """Return the number as the link counts."""
+        return str(value + self.offset)
+
+
+def whole(text: str) -> int | None:
+    """Return a whole number of at most nine digits, None for anything else."""
+    found = re.fullmatch(r"(-?[0-9]{1,9})(\.0+)?", text)
+    return int(found[1]) if found else None
+
+
+@dataclass(frozen=True)
+class Option(Parameter[float]):
+    """One of a few numbers."""
+
+    options: tuple[float, ...]
+
+    def parse(self, text: str) -> float:
+        """Return the option that is the same number."""
+        is_number = re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text)
+        found = [option for option in self.options if is_number and option == float(text)]
+        if not found:
+            raise Unfit(one_of(self.options))
+        return found[0]
+
+    def fits(self, state: object) -> bool:
+        """Return whether it is one of the options."""
+        return state in self.options
+
+
+@dataclass(frozen=True)
+class Flag(Parameter[bool]):
+    """Yes or no."""
+
+    def parse(self, text: str) -> bool:
+        """Return whether the link says ``true``."""
+        if text.lower() not in ("true", "false"):
+            raise Unfit(_("true or false"))
+        return text.lower() == "true"
+
+    def fits(self, state: object) -> bool:
+        """Return whether it is yes or no."""
+        return isinstance(state, bool)
+
+    def text(self, value: bool) -> str:
+        """Return ``true`` or ``false``."""
+        return str(value).lower()
+
+
+@dataclass(frozen=True)
+class Text(Parameter[str]):
+    """What a person typed, up to ``most`` characters; a longer one does not stand in the link."""
+
+    most: int
+
+    def parse(self, text: str) -> str:
+        """Return the text; its beginning where it is too long."""
+        if len(text) > self.most:
+            raise Unfit(_("at most {n} characters").format(n=self.most), text[: self.most])
+        return text
+
+    def fits(self, state: object) -> bool:
+        """Return whether it is a text; the page says what is wrong with a long one."""
+        return isinstance(state, str)
+
+    def words(self, value: str) -> str:
+        """Return how a sentence calls the text that is shown."""
+        return _("“{text} …”").format(text=value[:_MOST_SAID])
+
+    def is_said(self, value: str) -> bool:
+        """Return whether the text stands in the link."""
+        return len(value) <= self.most and super().is_said(value)
+
+
+@dataclass(frozen=True)
+class Written(Parameter[T]):
+    """What has a notation of its own, such as a matrix.
+
+    reader: raises Unfit.
+    """
+
+    reader: Callable[[str], T]
+    writer: Callable[[T], str]
+
+    def parse(self, text: str) -> T:
+        """Return what the notation says. Raises Unfit."""
+        return self.reader(text)
+
+    def fits(self, state: object) -> bool:
+        """Return whether there is something to write."""
+        return state is not None
+
+    def text(self, value: T) -> str:
+        """Return the value in its notation."""
+        return self.writer(value)
+
+    def words(self, value: T) -> str:
+        """Return the value as a sentence says it."""
+        return self.writer(value) or _("nothing")
