@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from tfm_core.layers import recorder
 from tfm_core.layers.relative import Relative
+from tfm_core.layers.short_attention import is_short, short_attention
 
 
 def attention_scores(
@@ -209,6 +210,9 @@ class MultiHeadAttention(nn.Module):
         dropout = self.dropout if self.training else 0.0
         if recorder.active():
             heads = self._explicit(q, k, v, mask, bias, dropout)
+        elif bias is None and not dropout and is_short(q, k):
+            scale = 1 / (self.divisor or math.sqrt(q.size(-1)))
+            heads = short_attention(q, k, v, mask, scale)
         else:
             heads = fused_attention(q, k, v, mask, bias, dropout, divisor=self.divisor)
         merged = heads.transpose(1, 2).reshape(x.shape)
