@@ -80,7 +80,8 @@ def run_bytes(experiment: Experiment, n_parameters: int, most: int, most_weights
     most: attention weights of a snapshot; most_weights: bytes of the weights over training.
     """
     training = experiment.training
-    copies = 1 + OPTIMISERS[training.optimizer].moments + (training.tested == "best")
+    copies = 1 + OPTIMISERS[training.optimizer].moments + training.keeps_best
+    copies += training.ema_decay > 0
     kept = snapshots_bytes(experiment, most) + weights_bytes(n_parameters, most_weights)
     return kept + 2 * copies * FULL * n_parameters
 
