@@ -75,7 +75,7 @@ class TrainingConfig(Config):
     beta1: float = knob(
         0.9,
         N_("Beta 1"),
-        N_("Memory of the mean gradient (the momentum of SGD)."),
+        N_("Memory of the mean gradient (the momentum of SGD and of Muon)."),
         ge=0,
         lt=1,
         step=0.01,
@@ -84,7 +84,7 @@ class TrainingConfig(Config):
     beta2: float = knob(
         0.99,
         N_("Beta 2"),
-        N_("Memory of the squared gradient (Adam and AdamW)."),
+        N_("Memory of the squared gradient (Adam, AdamW, and what Muon leaves to AdamW)."),
         ge=0,
         lt=1,
         step=0.001,

@@ -28,6 +28,7 @@ from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.facts import compute_recurrent as recurrent
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.compute import Lengths, layers, lengths
+from tfm_core.facts.hidden import hidden_numbers
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.optimisers import OPTIMISERS
@@ -141,6 +142,7 @@ def memory(
     if small < BYTES and not checkpointing:
         activations += small * _multiplied(config, shape)
     weights = BYTES * n_parameters
+    remembered = OPTIMISERS[optimizer].numbers(n_parameters, hidden_numbers(config, shape))
     watched = BYTES * batch * numbers.weights
     if checkpointing and not isinstance(config, RecurrentConfig):
         seen = lengths(config, shape, src_len, tgt_len)
@@ -152,7 +154,7 @@ def memory(
     return Memory(
         weights=weights * (1 + keeps_best + averages),
         gradients=weights,
-        optimizer=OPTIMISERS[optimizer].moments * weights,
+        optimizer=BYTES * remembered,
         activations=activations,
         watched=activations + watched,
     )
