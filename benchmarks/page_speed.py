@@ -20,18 +20,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.goals import said
 from benchmarks.paired import Spread
-from benchmarks.report import Skipped, Table, Target
+from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import ROOT, Served, serve
 from tfm_core.runs.atomic import read_json
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-COLD = Target(2, " s", at_least=False)
-FIRST_POINT = Target(1.5, " s", at_least=False)
-CONTROL = Target(150, " ms", at_least=False)
-CHANGE = Target(400, " ms", at_least=False)
 PRESET = "vit-digits"
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 # `began` is the last press; `noted` holds when each of `wanted` was true at first, in milliseconds
@@ -129,7 +126,7 @@ def _cold(browser: Browser, rounds: int) -> Table:
     rows, before = [], 0.0
     for name, taken in found.items():
         spread = Spread.of(taken)
-        target = _said(COLD, spread) if name == "usable" else ""
+        target = said("cold start", spread.median) if name == "usable" else ""
         rows.append([name, spread.show(), f"{spread.median - before:+.2f}", target])
         before = spread.median
     return Table(
@@ -138,6 +135,7 @@ def _cold(browser: Browser, rounds: int) -> Table:
         rows,
         [f"{rounds} starts, each seen by a browser that knows nothing of the app.",
          "It can be used when its script has ended and the scrubber of its stage can be moved."],
+        {"cold start": Figure(before)},
     )  # fmt: skip
 
 
@@ -266,19 +264,24 @@ def _first_points(browser: Browser, served: Served, rounds: int) -> Table:
     rows = []
     for name, taken in found.items():
         spread = Spread.of(taken[1:])
-        target = _said(FIRST_POINT, spread) if name == "the stage shows a point" else ""
+        is_goal = name == "the stage shows a point"
+        target = said("point on stage", spread.median) if is_goal else ""
         rows.append([name, spread.show(), target])
     return Table(
         f"From Start to the first point of the curve ({PRESET}, with a warm worker)",
         ["", "seconds since the press", "target"],
         rows,
         [f"{rounds} runs, each begun on Home in a session of its own."],
+        {"point on stage": Figure(Spread.of(found["the stage shows a point"][1:]).median)},
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A page: its section of the bar, its link there, and what shows its subject."""
+    """A page: its section of the bar, its link there, and what shows its subject.
+
+    title: the goal's name behind "to".
+    """
 
     section: str
     title: str
@@ -307,15 +310,17 @@ def _page_changes(browser: Browser, served: Served, rounds: int) -> Table:
         for _ in range(rounds + 1):  # the first round imports what a page needs, and is left out
             for place in PLACES:
                 found.setdefault(place.title, []).append(_changed(page, place))
-    rows = []
+    rows, reached = [], {}
     for name, taken in found.items():
-        spread = Spread.of(taken[1:])
-        rows.append([name, f"{taken[0]:.0f}", spread.show(digits=0), _said(CHANGE, spread)])
+        spread, goal = Spread.of(taken[1:]), f"to {name}"
+        reached[goal] = Figure(spread.median)
+        rows.append([name, f"{taken[0]:.0f}", spread.show(digits=0), said(goal, spread.median)])
     return Table(
         "A change of page, until its subject is drawn and its script has ended",
         ["to", "ms, the first time", "ms, later", "target"],
         rows,
         [f"{rounds} rounds through all of them in one session."],
+        reached,
     )
 
 
@@ -340,7 +345,10 @@ Act = Callable[["Page"], None]
 
 @dataclass(frozen=True, slots=True)
 class _Control:
-    """A control of a page: how it is set there and back, and what is true after each."""
+    """A control of a page: how it is set there and back, and what is true after each.
+
+    name: that of its goal.
+    """
 
     name: str
     path: str
@@ -371,7 +379,7 @@ CONTROLS = (
         (_click(".st-key-home-teaches button:has-text('Start here')"),
          "deep('.st-key-start-translate').length"),
     )),
-    _Control("Masks: another mask", "masks?mask=none", (
+    _Control("Masks: another of the list", "masks?mask=none", (
         (_radio("Causal"), "says('[data-testid=stMarkdown]', '21 of 36')"),
         (_radio("None"), "says('[data-testid=stMarkdown]', '36 of 36')"),
     )),
@@ -395,7 +403,7 @@ CONTROLS = (
 
 
 def _controls(browser: Browser, served: Served, rounds: int) -> Table:
-    rows = []
+    rows, reached = [], {}
     for control in CONTROLS:
         with _opened(browser) as page:
             page.goto(f"{served.url}/{control.path}")
@@ -406,12 +414,14 @@ def _controls(browser: Browser, served: Served, rounds: int) -> Table:
                 for act, condition in control.acts
             ]  # fmt: skip
         spread = Spread.of(taken[2:])  # the first there and back draws anew
-        rows.append([control.name, spread.show(digits=0), _said(CONTROL, spread)])
+        reached[control.name] = Figure(spread.median)
+        rows.append([control.name, spread.show(digits=0), said(control.name, spread.median)])
     return Table(
         "A control, until its effect is drawn",
         ["control", "ms from the press", "target"],
         rows,
         [f"{rounds} times there and back."],
+        reached,
     )
 
 
@@ -433,7 +443,3 @@ def _opened(browser: Browser) -> Iterator[Page]:
         yield page
     finally:
         context.close()
-
-
-def _said(target: Target, spread: Spread) -> str:
-    return f"{target}, {target.verdict(spread.median)}"
