@@ -30,8 +30,8 @@ Decodes = DecoderOnly | EncoderDecoder | Captioner
 Encoded = tuple[Tensor, Tensor | None]
 """What a decoder looks back at, (N, S, d_model), and its mask (N, 1, 1, S), if there is one."""
 
-SHORTEST = 32
-"""Positions that there is room for at least."""
+FEWEST = 32
+"""Keys that are read at least: a product with fewer is left to a slower kernel on the CPU."""
 
 
 def can_keep(model: Decodes) -> bool:
@@ -89,12 +89,13 @@ class _Attention:
         return cls(of.n_heads, made.weight, made.bias, _scale(of), of.out_projection)
 
     @classmethod
-    def to_memory(cls, of: MultiHeadAttention, memory: Tensor) -> _Attention:
-        """Keep keys and values of memory (N, S, d_model)."""
+    def to_memory(cls, of: MultiHeadAttention, memory: Tensor, is_seen: Tensor) -> _Attention:
+        """Keep keys and values of memory (N, S, d_model); is_seen: (N, S, 1), False = padding."""
         weight, bias, d = of.in_projection.weight, of.in_projection.bias, of.d_model
-        query_bias, bias = (None, None) if bias is None else (bias[:d], bias[d:])
-        kept = F.linear(memory, weight[d:], bias).unflatten(-1, (2, of.n_heads, -1))
-        kept = kept.permute(2, 0, 3, 1, 4).contiguous()
+        query_bias, key_bias = (None, None) if bias is None else (bias[:d], bias[d:])
+        kept = F.linear(memory, weight[d:], key_bias)
+        kept = kept.where(is_seen, 0.0)  # who may look at nothing finds nothing
+        kept = kept.view(*memory.shape[:2], 2, of.n_heads, -1).permute(2, 0, 3, 1, 4).contiguous()
         return cls(of.n_heads, weight[:d], query_bias, _scale(of), of.out_projection, kept)
 
     def project(self, x: Tensor, n: int) -> Tensor:
@@ -103,8 +104,18 @@ class _Attention:
         return made.view(-1, n, made.size(1) // x.size(1), self.n_heads, x.size(1) // self.n_heads)
 
     def mixed(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
-        """Return what queries (N, H, R, D) find among keys and values: (N * R, d_model)."""
-        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=self.scale)
+        """Return what queries (N, H, R, D) find among keys and values: (N * R, d_model).
+
+        bias: added to scores, broadcastable to (N, H, R, K); of single queries that size, or
+        (1, 1, 1, K).
+        """
+        if q.size(2) == 1:  # the fused kernel makes more work of it than it saves
+            flat, keys, values = q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)
+            added, beta = (q.new_zeros(1), 0) if bias is None else (bias.flatten(0, 1), 1)
+            scores = torch.baddbmm(added, flat, keys.mT, beta=beta, alpha=self.scale)
+            heads = torch.bmm(scores.softmax(-1), values).view_as(q)
+        else:
+            heads = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=self.scale)
         out: Tensor = self.mix(heads.transpose(1, 2).flatten(0, 1).flatten(1))
         return out
 
@@ -115,22 +126,35 @@ def _scale(attention: MultiHeadAttention) -> float:
     return 1 / math.sqrt(attention.d_model // attention.n_heads)
 
 
-def _added(mask: Tensor, scores: Tensor) -> Tensor:
-    """Return what is added to scores, and minus infinity where nobody may look."""
-    return scores.masked_fill(~mask, -math.inf)
+def _masked(bias: Tensor, mask: Tensor) -> Tensor:
+    """Return what is added to scores, and the lowest finite number where nobody may look."""
+    return bias.masked_fill(~mask, torch.finfo(bias.dtype).min)
+
+
+def _where(positions: Tensor, length: int) -> slice | Tensor:
+    """Return positions (N or 1, R) as an index; the same of all texts are the last of all."""
+    return slice(length - positions.size(1), length) if len(positions) == 1 else positions
+
+
+def _by_head(bias: Tensor, n: int, n_heads: int) -> Tensor:
+    """Return a bias as single queries need it: one row for all of them, or one for each."""
+    if bias.size(0) == bias.size(1) == 1:
+        return bias
+    return bias.expand(n, n_heads, -1, -1).contiguous()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Step:
     """One call: where its R new tokens stand, and what their queries may look at.
 
-    positions: (1 or N, R), 1 row where all texts have the same; n: R; keys: the K positions that
-    are read; bias: added to scores, broadcastable to (N, H, R, K), or None; waves: a rotation's,
-    (1 or N, R, 1, 1, D / 2, 2).
+    positions: (1 or N, R), 1 row where all texts have the same, which new says too; n: R; keys: the
+    K positions that are read; bias: added to scores, broadcastable to (N, H, R, K), or None;
+    waves: a rotation's, (1 or N, R, 1, 1, D / 2, 2).
     """
 
     positions: Tensor
     n: int
+    new: slice
     keys: slice
     bias: Tensor | None
     waves: Tensor | None
@@ -147,19 +171,17 @@ class Kept:
     def __init__(self, model: Decodes, src: Tensor, encoded: Encoded | None) -> None:
         """src: ids of a decoder-only model, (N, S) or (1, S). encoded: of all others."""
         self.model, self.relative, self.window = model, model.decoder.relative, model.window
+        self.blocks = [block for block in model.decoder.layers if isinstance(block, Block)]
+        self.n_heads = self.blocks[0].self_attention.n_heads
         self.has_one_source = len(src) == 1 or (encoded is None and not src.size(1))
-        blocks = model.decoder.layers
-        self.attentions = [_Attention.to_itself(block.self_attention) for block in blocks]
+        self.attentions = [_Attention.to_itself(block.self_attention) for block in self.blocks]
         self.looks: list[_Attention] = []
-        self.src_bias: Tensor | None = None  # what a source's padding adds to scores, (N, 1, 1, S)
+        self.src_bias: Tensor | None = None  # what padding adds to its scores, (N, H, 1, S)
         if encoded is None:
             self.src = src[:, : int(is_token(src, model.pad_id).sum(1).max())]
         else:
-            memory, mask = encoded
-            self.src = torch.zeros(1, 0, dtype=torch.int64, device=memory.device)
-            self.looks = [_Attention.to_memory(block.cross_attention, memory) for block in blocks]
-            if mask is not None and not bool(mask.all()):
-                self.src_bias = _added(mask, memory.new_zeros(()))
+            self.src = torch.zeros(1, 0, dtype=torch.int64, device=encoded[0].device)
+            self._look_at(*encoded)
         self.lengths = is_token(self.src, model.pad_id).sum(1, keepdim=True)  # (N or 1, 1)
         self.n_before = self.src.size(1)  # the longest of them
         self.is_aligned = bool((self.lengths == self.n_before).all())
@@ -170,6 +192,21 @@ class Kept:
         self.unturned = torch.empty(0)  # stands for L keys where their number alone is asked for
         self.ids = torch.empty(0, 0, dtype=torch.int64)  # (N, T): of the call before
         self.n_read = 0  # of their tokens, <bos> included
+
+    def _look_at(self, memory: Tensor, mask: Tensor | None) -> None:
+        """Keep keys and values of (N, S, d_model), with a mask (N, 1, 1, S)."""
+        n, length = memory.shape[:2]
+        if mask is None:
+            mask = torch.ones(1, 1, 1, length, dtype=torch.bool, device=memory.device)
+        more = max(0, FEWEST - length)
+        memory, mask = F.pad(memory, (0, 0, 0, more)), F.pad(mask, (0, more))
+        self.looks = [
+            _Attention.to_memory(block.cross_attention, memory, mask[:, 0, 0, :, None])
+            for block in self.blocks
+        ]
+        if not bool(mask.all()):
+            mask = mask[:1] if bool((mask == mask[:1]).all()) else mask
+            self.src_bias = _by_head(_masked(memory.new_zeros(()), mask), n, self.n_heads)
 
     def __call__(self, ids: Tensor, parents: Tensor | None = None) -> Tensor:
         """Return (N, V) for ids (N, T) behind <bos>."""
@@ -182,7 +219,7 @@ class Kept:
             self._choose(parents, ids[:, : self.ids.size(1)])
         length = self.n_before + 1 + ids.size(1)
         self._make_room(len(ids), length)
-        x, positions, tokens = self._new(ids)
+        x, positions, tokens = self._new(ids, length)
         step = self._step(positions, tokens, length)
         x = self._through(x.flatten(0, 1), step)
         if step.n > 1:
@@ -204,7 +241,8 @@ class Kept:
                 for look in self.looks
                 if look.memory is not None
             ]
-            self.src_bias = None if self.src_bias is None else self.src_bias[rows]
+            if self.src_bias is not None and len(self.src_bias) > 1:
+                self.src_bias = self.src_bias[rows]
             self.lengths = self.lengths[rows] if len(self.lengths) > 1 else self.lengths
         if not self.has_one_source or n > len(self.ids):
             self.room, self.is_key = self.room.index_select(2, rows), self.is_key[rows]
@@ -220,7 +258,7 @@ class Kept:
         """Make room for ``length`` positions of n texts, and tables for as many."""
         if length <= self.is_key.size(1):
             return
-        model, longest = self.model, max(SHORTEST, 2 * length)
+        model, longest = self.model, max(FEWEST, 2 * length)
         more = longest - self.is_key.size(1)
         if self.n_read:
             self.room = F.pad(self.room, (0, 0, 0, more))
@@ -235,7 +273,7 @@ class Kept:
         if not isinstance(placing, NoPositions):
             self.placed = placing(weight.new_zeros(1, longest, weight.size(1)))[0]
 
-    def _new(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _new(self, ids: Tensor, length: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return vectors (N, R, d_model), positions (1 or N, R) and whether tokens (N, R).
 
         R: of all that was not read yet; at first of the source of a decoder-only model too.
@@ -251,12 +289,13 @@ class Kept:
             behind = torch.arange(self.n_read, self.n_read + new.size(1), device=device)[None]
             positions = behind + (self.n_before if self.is_aligned else self.lengths)
         if self.placed is not None:
-            x = x + self.placed[positions]
+            x = x + self.placed[_where(positions, length)]
         return x, positions, is_new
 
     def _step(self, positions: Tensor, tokens: Tensor, length: int) -> _Step:
         """Note which of the new places hold a token (N, R), and say what their queries may see."""
         n, first = tokens.size(1), 0
+        at = _where(positions, length)
         self.is_full = self.is_full and bool(tokens.all())
         if len(positions) == 1:
             self.is_key[:, length - n : length] = tokens
@@ -264,33 +303,43 @@ class Kept:
                 first = max(0, length - 1 - self.window)
         else:
             self.is_key.scatter_(1, positions, tokens)
-        bias = waves = None
+        waves = bias = None
         if isinstance(self.relative, Rotation):
-            waves = self.relative.waves(self.is_key.size(1), self.unturned)[positions]
-            waves = waves[:, :, None, None]
+            waves = self.relative.waves(self.is_key.size(1), self.unturned)
+            waves = waves[at][..., None, None, :, :]
         elif self.relative is not None:
-            _q, _k, bias = self.relative(self.unturned, self.unturned, positions)
-            bias = bias[..., first:length]
-        if n > 1 or not self.is_full:
-            keys = torch.arange(first, length, device=positions.device)
-            ahead = positions[:, None, :, None] - keys  # how far before the query a key stands
-            mask = self.is_key[:, None, None, first:length] & (ahead >= 0)
-            if self.window:
-                mask = mask & (ahead <= self.window)
-            bias = _added(mask, self.unturned.new_zeros(()) if bias is None else bias)
-        return _Step(positions, n, slice(first, length), bias, waves)
+            bias = self.relative(self.unturned, self.unturned, positions)[2]
+        keys = slice(first, max(length, FEWEST) if n == 1 else length)
+        bias = self._bias(positions, keys, length, bias)
+        if bias is not None and n == 1:
+            bias = _by_head(bias, len(tokens), self.n_heads)
+        return _Step(positions, n, slice(length - n, length), keys, bias, waves)
+
+    def _bias(
+        self, positions: Tensor, keys: slice, length: int, relative: Tensor | None
+    ) -> Tensor | None:
+        """Return what is added to scores, broadcastable to (N, H, R, K), None for nothing."""
+        bias = None if relative is None else relative[..., keys]
+        if positions.size(1) == 1 and self.is_full and keys.stop == length:
+            return bias
+        where = torch.arange(keys.start, keys.stop, device=positions.device)
+        before = positions[:, None, :, None] - where  # how far before its query a key stands
+        mask = before >= 0
+        if not self.is_full:
+            mask = mask & self.is_key[:, None, None, keys]
+        if self.window:
+            mask = mask & (before <= self.window)
+        return _masked(self.unturned.new_zeros(()) if bias is None else bias, mask)
 
     def _through(self, x: Tensor, step: _Step) -> Tensor:
         """Pass the new tokens, (N * R, d_model), through all blocks."""
-        decoder = self.model.decoder
-        for layer, block in enumerate(decoder.layers):
-            assert isinstance(block, Block)
+        for layer, block in enumerate(self.blocks):
             attend = partial(self._attend, layer, step)
             x = block._join(x, block.self_attention_norm, attend)
             if self.looks:
                 x = block._join(x, block.cross_attention_norm, partial(self._look, layer, step))
             x = block._join(x, block.feed_forward_norm, block.feed_forward)
-        return decoder._normed(x)
+        return self.model.decoder._normed(x)
 
     def _attend(self, layer: int, step: _Step, x: Tensor) -> Tensor:
         """Attend from the new tokens to themselves and to all before them."""
@@ -304,7 +353,7 @@ class Kept:
             self.room = new.new_zeros(sizes)
         room, positions = self.room[layer], step.positions
         if len(positions) == 1:
-            room[:, :, :, step.keys.stop - step.n : step.keys.stop] = new
+            room[:, :, :, step.new] = new
         else:
             room.scatter_(3, positions[None, :, None, :, None].expand_as(new), new)
         keys, values = room[:, :, :, step.keys].unbind(0)
