@@ -104,7 +104,8 @@ def of_run(experiment: Experiment, n_parameters: int) -> Memory:
         tgt_len=known.tgt_len,
         optimizer=training.optimizer,
         precision=training.precision,
-        keeps_best=training.tested == "best",
+        keeps_best=training.keeps_best,
+        averages=training.ema_decay > 0,
         checkpointing=training.checkpointing,
     )
 
@@ -120,12 +121,13 @@ def memory(
     optimizer: str = "adamw",
     precision: str = "fp32",
     keeps_best: bool = False,
+    averages: bool = False,
     checkpointing: bool = False,
 ) -> Memory:
     """Return the bytes of a training step. optimizer, precision: names in their registries.
 
-    keeps_best: whether the best weights are kept beside the newest. checkpointing: whether of each
-    block its input alone is kept; see ``_inside``.
+    keeps_best: whether the best weights are kept beside the newest. averages: whether an average of
+    them is. checkpointing: whether of each block its input alone is kept; see ``_inside``.
     """
     numbers = kept(config, shape, src_len, tgt_len, checkpointing=checkpointing)
     logits = BYTES * batch * _logits(config, shape, src_len, tgt_len)  # until the loss is there
@@ -150,7 +152,7 @@ def memory(
         activations = max(activations, later)
         watched = BYTES * batch * inside.weights
     return Memory(
-        weights=weights * (1 + keeps_best),
+        weights=weights * (1 + keeps_best + averages),
         gradients=weights,
         optimizer=BYTES * remembered,
         activations=activations,

@@ -83,7 +83,8 @@ def run_bytes(experiment: Experiment, n_parameters: int, most: int, most_weights
     training = experiment.training
     n_hidden = hidden_numbers(experiment.model, of_experiment(experiment, "").shape)
     remembered = OPTIMISERS[training.optimizer].numbers(n_parameters, n_hidden)
-    saved = (1 + (training.tested == "best")) * n_parameters + remembered
+    copies = 1 + training.keeps_best + (training.ema_decay > 0)
+    saved = copies * n_parameters + remembered
     kept = snapshots_bytes(experiment, most) + weights_bytes(n_parameters, most_weights)
     return kept + 2 * FULL * saved
 
