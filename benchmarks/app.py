@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import psutil
 
 from benchmarks import first_screens
+from benchmarks.goals import said
 from benchmarks.paired import Spread, ratio
-from benchmarks.report import Skipped, Table, Target
+from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, per_step, serve
 from benchmarks.visitor import visitor
 from pages.ui import page_table
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 PRESET = "vit-digits"
 WATCHERS = 3
 PAGES = ("", "train", "runs", "attention", "build", "parameters", "masks", "positions", "walk")
-SLOWDOWN = Target(10, " %", at_least=False)
-ANSWER = Target(300, " ms", at_least=False)
-FIRST_POINT = Target(3, " s", at_least=False)
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 # plotly unpacks typed arrays into _fullData; the lines of the first batches are called "training"
 _HAS_POINTS = """() => [...document.querySelectorAll('.live-figure')].some(
@@ -73,8 +71,9 @@ def _first_points(served: Served, browser: Browser, rounds: int) -> Table:
     return Table(
         "From Start to the first point of the curve, with a warm worker",
         ["", "seconds", "target"],
-        [[f"{PRESET}, from click to drawn", spread.show(), _verdict(FIRST_POINT, spread.median)]],
+        [[f"{PRESET}, from click to drawn", spread.show(), said("first point", spread.median)]],
         [f"{rounds} runs."],
+        {"first point": Figure(spread.median)},
     )
 
 
@@ -88,15 +87,19 @@ def _answers(served: Served, browser: Browser, rounds: int) -> Table:
                 seconds.append(asks.visit(path, query))
                 time.sleep(0.2)  # a person does not press at once again
     served.end_runs()
-    rows = []
+    rows, reached = [], {}
     for path, seconds in taken.items():
         spread = Spread.of([1000 * value for value in seconds[1:]])
-        rows.append([path or "home", spread.show(digits=0), _verdict(ANSWER, spread.median)])
+        name = path or "home"
+        goal = f"page: {name}"
+        reached[goal] = Figure(spread.median)
+        rows.append([name, spread.show(digits=0), said(goal, spread.median)])
     return Table(
         "How long the server takes to draw a page while a run trains",
         ["page", "ms from the request to the end of the script", "target"],
         rows,
         [f"{rounds} visits of each in turn, by a client that draws nothing."],
+        reached,
     )
 
 
@@ -113,12 +116,14 @@ def _slowdown(served: Served, browser: Browser, rounds: int, *, seconds: float) 
             taken[kind].append(per_step(run, worker, wait))
     for page in pages:
         page.context.close()
-    rows = []
+    rows, reached = [], {}
     for row, clock in enumerate(("wall clock", "CPU of the worker")):
         alone, watched = ([pair[row] for pair in taken[kind]] for kind in ("alone", "watched"))
         slower = ratio(watched, alone)
         spread = Spread(*(100 * (value - 1) for value in (slower.median, slower.low, slower.high)))
-        verdict = _verdict(SLOWDOWN, spread.median) if row == 0 else ""
+        if row == 0:
+            reached["watchers' slowdown"] = Figure(spread.median)
+        verdict = said("watchers' slowdown", spread.median) if row == 0 else ""
         rows.append([clock, *(_milliseconds(values) for values in (alone, watched)),
                      spread.show(" %", 1), verdict])  # fmt: skip
     return Table(
@@ -129,6 +134,7 @@ def _slowdown(served: Served, browser: Browser, rounds: int, *, seconds: float) 
             f"{2 * rounds} pairs of {seconds:g} seconds.",
             "The browsers run on the same machine and take their share of its cores.",
         ],
+        reached,
     )
 
 
@@ -169,7 +175,3 @@ def _watch(pages: Sequence[Page], url: str | None) -> None:
 
 def _milliseconds(seconds: Sequence[float]) -> str:
     return Spread.of([1000 * value for value in seconds]).show()
-
-
-def _verdict(target: Target, measured: float) -> str:
-    return f"{target}, {target.verdict(measured)}"

@@ -16,8 +16,9 @@ from pathlib import Path
 import torch
 
 from benchmarks.bare_loop import BareLoop
+from benchmarks.goals import said
 from benchmarks.paired import Clock, Spread
-from benchmarks.report import Table, Target
+from benchmarks.report import Figure, Table
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
 from tfm_core.runs.execute import execute
@@ -28,7 +29,6 @@ from tfm_core.training.loop import build
 
 TURN = 25
 PRESET_NAMES = ("vit-digits", "translate")
-TARGET = Target(5, " %", at_least=False)
 
 
 @dataclass
@@ -127,7 +127,7 @@ def tables(*, quick: bool) -> Iterator[Table]:
         "CPU": time.process_time,
         "wall clock": time.perf_counter,
     }
-    rows = []
+    rows, reached = [], {}
     for name in PRESET_NAMES:
         experiment = PRESETS[name].experiment
         if quick:
@@ -136,6 +136,9 @@ def tables(*, quick: bool) -> Iterator[Table]:
             pairs = run_pair(experiment, Path(folder), clocks)
         for clock, turns in pairs.items():
             total = turns.overhead(with_measurement=True)
+            goal = f"engine: {name}"
+            if clock == "CPU":
+                reached[goal] = Figure(total)
             rows.append(
                 [
                     f"{name}, {clock}",
@@ -143,7 +146,7 @@ def tables(*, quick: bool) -> Iterator[Table]:
                     f"{total:+.1f} %",
                     turns.spread().show(" %", 1),
                     f"{turns.overhead(with_measurement=False):+.1f} %",
-                    f"{TARGET}, {TARGET.verdict(total)}" if clock == "CPU" else "",
+                    said(goal, total) if clock == "CPU" else "",
                 ]
             )
     columns = [
@@ -162,4 +165,5 @@ def tables(*, quick: bool) -> Iterator[Table]:
             "The bare loop measures the same unseen examples at the same steps; it writes nothing.",
             "Losses and weights are equal bit for bit.",
         ],
+        reached,
     )

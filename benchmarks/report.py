@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,20 +18,35 @@ class Target:
         """Return it as a person reads it."""
         return f"{'≥' if self.at_least else '≤'} {self.value:g}{self.unit}"
 
-    def verdict(self, measured: float) -> str:
+    def is_met(self, measured: float) -> bool:
         """Say whether a number reaches it."""
-        met = measured >= self.value if self.at_least else measured <= self.value
-        return "met" if met else "missed"
+        return measured >= self.value if self.at_least else measured <= self.value
+
+    def verdict(self, measured: float) -> str:
+        """Say in a word whether a number reaches it."""
+        return "met" if self.is_met(measured) else "missed"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What was measured for a goal. seconds: CPU-seconds of the training that it took, if any."""
+
+    value: float
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A titled table; ``notes`` stand below it, one sentence each."""
+    """A titled table; ``notes`` stand below it, one sentence each.
+
+    reached: what it holds for ``benchmarks.goals``, by the names of the goals.
+    """
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
+    reached: Mapping[str, Figure] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Return it in Markdown."""

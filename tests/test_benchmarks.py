@@ -19,7 +19,8 @@ from benchmarks import (
     peer_vits,
     peers,
 )
-from benchmarks.accuracy import goals, reach
+from benchmarks.accuracy import experiment_of, reach
+from benchmarks.goals import GOALS, LEARNING, Goal
 from benchmarks.paired import Spread, measure, ratio
 from benchmarks.report import Table, Target
 from benchmarks.steps import training_step
@@ -102,16 +103,21 @@ def test_the_engine_and_the_bare_loop_do_the_same_work(name: str, tmp_path: Path
 
 
 def test_a_goal_is_trained_and_scored():
-    short = next(goal for goal in goals() if goal.label == "copy")
-    score, seconds = reach(short, seed=0, steps=2)
-    assert 0 <= score <= 1
-    assert seconds > 0
+    training = GOALS["copy"].training
+    assert training is not None
+    one = reach(experiment_of(training), score="whole", seed=0, steps=2)
+    assert 0 <= one.score <= 100
+    assert one.seconds > 0
 
 
-def test_every_goal_names_an_experiment_and_a_share():
-    for goal in goals():
-        assert 0.85 < goal.at_least < 1
-        assert goal.experiment.training.steps > 0
+@pytest.mark.parametrize("goal", LEARNING, ids=lambda goal: goal.name)
+def test_every_goal_of_learning_names_an_experiment_that_is_tested(goal: Goal):
+    assert goal.training is not None
+    training = experiment_of(goal.training).training
+    assert training.final_test
+    for section, settings in goal.training.changes.items():
+        config = getattr(experiment_of(goal.training), section)
+        assert {name: getattr(config, name) for name in settings} == settings
 
 
 def test_a_round_runs_there_and_back_and_divides_by_the_calls():

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.attacks.visits import addresses
-from benchmarks.report import Skipped, Table, Target
+from benchmarks.goals import said
+from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import serve
 from tfm_core.presets import PRESETS
 from tfm_core.runs.execute import execute
@@ -37,7 +38,7 @@ CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 TRAINED = ("copy", "vit-digits", "gpt-text")
 """Presets of which the server has a short run; one of them is damaged."""
 
-NONE = Target(0, at_least=False)
+GOAL = "clicks: faults"
 TRY_MILLISECONDS = 2_000
 REST_MILLISECONDS = 180_000
 
@@ -298,8 +299,14 @@ def _table(seconds: float, visitor: Restless, faults: list[Fault]) -> Table:
     rows = [[kind, str(n), ""] for kind, n in visitor.counts.most_common()]
     for begin, words in kinds.items():
         n = sum(fault.words.startswith(begin) for fault in faults)
-        rows.append([words, str(n), f"{NONE}, {NONE.verdict(n)}"])
+        rows.append([words, str(n), said(GOAL, n)])
     notes = [f"{sum(visitor.counts.values()):,} actions with seed {visitor.seed}."]
     if faults:
         notes.append("\n\n" + "\n\n".join(f"```\n{fault}\n```" for fault in faults[:5]))
-    return Table(f"{seconds:g} seconds of random clicks", ["", "times", "target"], rows, notes)
+    return Table(
+        f"{seconds:g} seconds of random clicks",
+        ["", "times", "target"],
+        rows,
+        notes,
+        {GOAL: Figure(len(faults))},
+    )

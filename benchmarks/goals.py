@@ -1,0 +1,284 @@
+"""All goals in one list: what is measured, by which benchmark, and what it should reach.
+
+A benchmark takes its targets from here, by name, and hands what it measured back in the ``reached``
+of its tables; the summary and ``RESULTS.md`` are made from both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from benchmarks.report import Target
+
+Score = Literal["whole", "right", "official", "entropy", "above floor"]
+Changes = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What is trained for a goal: a preset, or an experiment derived from one.
+
+    seconds: CPU-seconds of training on one thread, at most. changes: settings by section, such as
+    ``{"training": {"steps": 600}}``. score: what counts, by its name in ``benchmarks.scores``.
+    by_worst: the worst seed counts, for score and seconds, instead of the mean.
+    """
+
+    preset: str
+    seconds: float
+    score: Score = "whole"
+    by_worst: bool = False
+    changes: Changes = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A number to reach. module: the benchmark that measures it; what: of what, in a few words."""
+
+    name: str
+    what: str
+    target: Target
+    module: str
+    training: Training | None = None
+
+    def __str__(self) -> str:
+        """Return what is wanted, as a person reads it."""
+        if self.training is None:
+            return str(self.target)
+        every = ", every seed" if self.training.by_worst else ""
+        return f"{self.target} in {self.training.seconds:g} CPU-s{every}"
+
+    def is_met(self, value: float, seconds: float | None = None) -> bool:
+        """Say whether what was measured, after so many CPU-seconds of training, is enough."""
+        in_time = self.training is None or (
+            seconds is not None and seconds <= self.training.seconds
+        )
+        return in_time and self.target.is_met(value)
+
+
+def _learns(
+    name: str,
+    per_cent: float,
+    seconds: float,
+    score: Score = "whole",
+    *,
+    preset: str | None = None,
+    by_worst: bool = False,
+    changes: Changes | None = None,
+) -> Goal:
+    """Return a goal of so many per cent in so many CPU-seconds.
+
+    preset: where the goal has another name. changes: settings by section of the experiment.
+    """
+    training = Training(preset or name, seconds, score, by_worst, changes or {})
+    return Goal(name, _SCORED[score], Target(per_cent, " %"), "accuracy", training)
+
+
+def _near_floor(name: str, nats: float, seconds: float, *, by_worst: bool = False) -> Goal:
+    training = Training(name, seconds, "above floor", by_worst)
+    return Goal(
+        name, _SCORED["above floor"], Target(nats, " nats", at_least=False), "accuracy", training
+    )
+
+
+_SCORED: dict[Score, str] = {
+    "whole": "unseen examples, every word right",
+    "right": "unseen examples told right",
+    "official": "the official MNIST test set",
+    "entropy": "the grammar's entropy over the loss on unseen text",
+    "above floor": "hidden words, loss above the lowest possible",
+}
+
+# What the presets reach, and what the same preset reaches with more or fewer steps. Changes of
+# settings stand here and nowhere else.
+LEARNING: tuple[Goal, ...] = (
+    _learns("dates", 99, 15),
+    _learns("reverse", 99, 25),
+    _learns("copy", 99, 25),
+    _learns("sort", 99, 25),
+    _learns("sentiment", 97, 30, "right"),
+    _learns("gpt-grammar", 98, 40, "entropy"),
+    _near_floor("span-corruption", 0.06, 60),
+    _learns("translate-additive", 95, 120),
+    _learns("translate-luong", 95, 120),
+    _learns("vit-text", 88, 90, "official"),
+    _learns("translate", 99.9, 10),
+    _learns("translate, soon", 99, 4, preset="translate", changes={"training": {"steps": 260}}),
+    _learns("addition-3", 99, 45),
+    _near_floor("masked-words", 0.05, 25, by_worst=True),
+    _learns("captions", 95, 80, by_worst=True),
+    _learns("captions-korean", 95, 80, by_worst=True),
+    _learns("vit-digits", 98.5, 50, "official"),
+    _learns(
+        "vit-digits, soon",
+        95,
+        8,
+        "official",
+        preset="vit-digits",
+        changes={"training": {"steps": 450}},
+    ),
+    _learns("vit-mnist", 99.2, 60, "official"),
+    _learns(
+        "vit-mnist, soon",
+        97.5,
+        12,
+        "official",
+        preset="vit-mnist",
+        changes={"training": {"steps": 700}},
+    ),
+    _learns(
+        "vit-mnist, long",
+        99.5,
+        300,
+        "official",
+        preset="vit-mnist",
+        changes={
+            "model": {"n_layers": 4},
+            "task": {"shift": 1.0, "rotation": 8.0, "scale": 0.08},
+            "training": {"steps": 8000, "learning_rate": 0.002, "validate_every": 1000},
+        },
+    ),
+)
+
+
+def _goals(module: str, what: str, target: Target, *names: str) -> tuple[Goal, ...]:
+    return tuple(Goal(name, what, target, module) for name in names)
+
+
+def _at_most(value: float, unit: str) -> Target:
+    return Target(value, unit, at_least=False)
+
+
+_SPEED: tuple[Goal, ...] = (
+    *_goals("beginner", "a training step, times as fast", Target(10, "x"), "beginner's ViT"),
+    *_goals("batching", "a batch, times as fast", Target(100, "x"), "batch from a DataLoader"),
+    *_goals(
+        "peers",
+        "a training step, times the fastest peer's",
+        _at_most(1.05, "x"),
+        "ViT beside peers, 2 layers",
+        "ViT beside peers, 4 layers",
+    ),
+    *_goals("peers", "a training step, times its", _at_most(0.95, "x"), "beside nn.Transformer"),
+    *_goals(
+        "decoding",
+        "64 texts of 128 tokens, times as fast as read anew",
+        Target(20, "x"),
+        "decoding: encoder-decoder",
+        "decoding: decoder-only",
+        "decoding: captioner",
+    ),
+    *_goals(
+        "engine",
+        "CPU-seconds beyond a bare loop's",
+        _at_most(5, " %"),
+        "engine: vit-digits",
+        "engine: translate",
+    ),
+)
+
+_PAGES: tuple[Goal, ...] = (
+    *_goals("attention_grid", "64 heads, from click to painted", _at_most(200, " ms"), "all heads"),
+    *_goals("comparison", "50 runs, painted", _at_most(1000, " ms"), "comparison: from an address"),
+    *_goals("comparison", "50 runs, painted", _at_most(1000, " ms"), "comparison: from the bar"),
+    *_goals("comparison", "50 runs, painted", _at_most(500, " ms"), "comparison: another axis"),
+    *_goals(
+        "anatomy",
+        "a change, until it is on the screen",
+        _at_most(300, " ms"),
+        "Build: another published model",
+        "Build: a click on a block",
+        "Parameters: another published model",
+        "Masks: a click on a cell",
+        "Masks: another mask",
+        "Positions: another base",
+        "Attention: the snapshot before, and back",
+        "Walk: the next step, and back",
+    ),
+    *_goals(
+        "anatomy",
+        "a change, until it is on the screen",
+        _at_most(1000, " ms"),
+        "Build: another published model, large",
+        "Parameters: another published model, large",
+    ),
+    *_goals(
+        "anatomy", "the table made", _at_most(1000, " ms"), "table of gpt2-xl", "table of vit-h"
+    ),
+    *_goals(
+        "anatomy",
+        "memory that the table adds",
+        _at_most(200, " MB"),
+        "memory of gpt2-xl",
+        "memory of vit-h",
+    ),
+    *_goals("app", "until it moves by itself", _at_most(2, " s"), "Home moves"),
+    *_goals("app", "frames while scrubbing", Target(30, " a second"), "stage: frames"),
+    *_goals("app", "until its map is on the screen, p95", _at_most(100, " ms"), "stage: a head"),
+    *_goals(
+        "app",
+        "layout shift after the page is drawn",
+        _at_most(0, ""),
+        "shift: Home",
+        "shift: Train",
+        "shift: Attention",
+    ),
+    *_goals("app", "presets switched in a hurry", _at_most(0, " errors"), "errors in a hurry"),
+    *_goals("app", "from Start to the first point drawn", _at_most(1.5, " s"), "first point"),
+    *_goals(
+        "app",
+        "the server's part of a page while a run trains",
+        _at_most(300, " ms"),
+        *(
+            f"page: {name}"
+            for name in (
+                "home",
+                "train",
+                "runs",
+                "attention",
+                "build",
+                "parameters",
+                "masks",
+                "positions",
+                "walk",
+            )
+        ),
+    ),
+    *_goals("app", "a step slower by 3 browsers", _at_most(10, " %"), "watchers' slowdown"),
+    *_goals(
+        "run_list",
+        "1,000 runs, until the script ends",
+        _at_most(500, " ms"),
+        "list of runs, at first",
+        "list of runs, again",
+        "list of runs, one changed",
+    ),
+)
+
+_PROMISES: tuple[Goal, ...] = (
+    *_goals(
+        "reliability", "20 sessions, a press, p95", _at_most(0.5, " s"), "20 sessions answered"
+    ),
+    *_goals("reliability", "a step slower by 20 sessions", _at_most(5, " %"), "20 sessions' cost"),
+    *_goals("reliability", "memory that visits leave", _at_most(40, " MiB"), "visits: memory"),
+    *_goals("reliability", "tracebacks of visits", _at_most(0, ""), "visits: tracebacks"),
+    *_goals("reliability", "the server at its peak", _at_most(1200, " MB"), "memory: peak"),
+    *_goals("reliability", "faults under random clicks", _at_most(0, ""), "clicks: faults"),
+)
+
+GOALS: dict[str, Goal] = {goal.name: goal for goal in (*LEARNING, *_SPEED, *_PAGES, *_PROMISES)}
+assert len(GOALS) == len(LEARNING) + len(_SPEED) + len(_PAGES) + len(_PROMISES), (
+    "a name stands twice"
+)
+
+
+def target(name: str) -> Target:
+    """Return the number that a goal wants."""
+    return GOALS[name].target
+
+
+def said(name: str, measured: float) -> str:
+    """Return what a goal wants, and whether it was met, as a table says it."""
+    wanted = target(name)
+    return f"{wanted}, {wanted.verdict(measured)}"

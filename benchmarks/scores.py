@@ -1,0 +1,84 @@
+"""What counts as having learned: one number of a trained model on examples it never saw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from benchmarks.goals import Score
+from tfm_core.config import ImageTaskConfig
+from tfm_core.data.image_data import ImageData, ImageSplit, load_images
+from tfm_core.training.events import Measured
+from tfm_core.training.loop import Trainer
+from tfm_core.training.objectives import MEASURE_BATCH
+from tfm_core.variants.tasks import TASK_KINDS
+
+
+def official_test(trainer: Trainer) -> float:
+    """Return the per cent of the 10,000 official MNIST test pictures that the model tells right."""
+    split = official_split()
+    assert isinstance(trainer.data, ImageData)
+    right = 0
+    trainer.model.eval()
+    with torch.inference_mode():
+        batches = zip(
+            split.images.split(MEASURE_BATCH), split.labels.split(MEASURE_BATCH), strict=True
+        )
+        for images, labels in batches:
+            answers = trainer.model(trainer.data.normalise(images)).argmax(-1)
+            right += int((answers == labels).sum())
+    return 100 * right / len(split.labels)
+
+
+def official_split() -> ImageSplit:
+    """Return the official test set. Raises DataUnavailable where it cannot be had."""
+    return load_images(ImageTaskConfig(name="mnist"), seed=0).test
+
+
+def _official(trainer: Trainer, test: Measured) -> float:
+    """The preset for all of MNIST is tested on the official set anyway; others look at it now."""
+    return (
+        _right(trainer, test) if trainer.experiment.task.name == "mnist" else official_test(trainer)
+    )
+
+
+def _right(trainer: Trainer, test: Measured) -> float:
+    return 100 * test.accuracy
+
+
+def _whole(trainer: Trainer, test: Measured) -> float:
+    assert test.sequence_accuracy is not None
+    return 100 * test.sequence_accuracy
+
+
+def _entropy(trainer: Trainer, test: Measured) -> float:
+    """Return the lowest possible loss over that reached: 100 is a perfect model of the grammar."""
+    bound = trainer.objective.loss_lower_bound()
+    assert bound is not None
+    return 100 * bound / test.loss
+
+
+def _above_floor(trainer: Trainer, test: Measured) -> float:
+    """Return by how many nats the loss on the test words is above the lowest for these words."""
+    data, task = trainer.data, trainer.experiment.task
+    training = trainer.experiment.training
+    of_test = TASK_KINDS[task.kind].part("objective")(
+        replace(data, validation=data.test),  # an objective knows the floor of its validation words
+        task,
+        label_smoothing=training.label_smoothing,
+        loss_input=training.loss_input,
+    )
+    bound = of_test.loss_lower_bound()
+    assert bound is not None
+    return test.loss - float(bound)
+
+
+SCORES: dict[Score, Callable[[Trainer, Measured], float]] = {
+    "whole": _whole,
+    "right": _right,
+    "official": _official,
+    "entropy": _entropy,
+    "above floor": _above_floor,
+}

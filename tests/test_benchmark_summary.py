@@ -1,0 +1,140 @@
+"""The summary of all goals: what is kept, what is met, and what a benchmark that breaks does."""
+
+from __future__ import annotations
+
+import re
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import kept, machine, summary
+from benchmarks.accuracy import Reached, figure
+from benchmarks.goals import GOALS, Goal
+from benchmarks.kept import Result
+from benchmarks.report import Figure, Skipped, Table
+
+EARLIER = Result(Figure(98.7, 57.0), "Some CPU, 2 cores", "2026-01-02", "abc1234")
+NOW = Result(Figure(99.21, 58.3), "Another CPU, 3 cores", "2026-02-03", "def5678")
+OTHER = Result(Figure(-1.25), "Some CPU, 2 cores", "2026-01-02", "abc1234")
+
+
+@pytest.mark.parametrize("goal", GOALS.values(), ids=lambda goal: goal.name)
+def test_every_goal_is_measured_by_a_benchmark_and_can_be_kept(goal: Goal):
+    assert goal.module in command.BENCHMARKS
+    result = Result(Figure(1234.5, 67.8 if goal.training else None), "A CPU", "2026-01-02", "abc")
+    assert kept.parse(kept.text({goal.name: result})) == {goal.name: result}
+
+
+def test_every_goal_that_a_benchmark_reaches_is_in_the_list():
+    """Names are spelled once more where they are measured; a wrong one would break a long run."""
+    folder = Path(command.__file__).parent
+    written = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
+    for name in re.findall(r"""\bsaid\("([^"]+)",|\{"([^"]+)": Figure\(""", written):
+        assert (name[0] or name[1]) in GOALS
+
+
+def test_a_run_replaces_its_own_rows_and_keeps_the_others(tmp_path: Path):
+    path = tmp_path / "RESULTS.md"
+    kept.write({"vit-mnist": EARLIER, "engine: translate": OTHER}, path)
+    kept.write({"vit-mnist": NOW}, path)
+    assert kept.read(path) == {"vit-mnist": NOW, "engine: translate": OTHER}
+    assert "98.7 %" not in path.read_text(encoding="utf-8")
+
+
+def test_what_is_kept_can_be_read():
+    n_rows = kept.PATH.read_text(encoding="utf-8").count("\n| ") - 2
+    assert len(kept.read(kept.PATH)) <= n_rows  # fewer where a goal is gone
+
+
+def test_rows_of_goals_that_are_gone_are_forgotten(tmp_path: Path):
+    path = tmp_path / "RESULTS.md"
+    kept.write({"vit-mnist": EARLIER}, path)
+    path.write_text(path.read_text(encoding="utf-8").replace("| vit-mnist |", "| a goal of old |"))
+    assert kept.read(path) == {}
+
+
+def test_a_row_that_was_damaged_is_named():
+    damaged = kept.text({"vit-mnist": EARLIER}).replace("98.7 % in", "much in")
+    with pytest.raises(
+        ValueError, match=r"'much in 57.0 CPU-s' is not a figure of the goal 'vit-m"
+    ):
+        kept.parse(damaged)
+
+
+def test_a_training_is_met_by_its_score_and_its_seconds():
+    assert kept.verdict("vit-mnist", Figure(99.2, 60.0)) == "met"
+    assert kept.verdict("vit-mnist", Figure(99.19, 60.0)) == "missed"
+    assert kept.verdict("vit-mnist", Figure(99.5, 60.2)) == "missed"
+    assert kept.verdict("engine: translate", Figure(-1.0)) == "met"
+    assert kept.verdict("engine: translate", Figure(5.1)) == "missed"
+
+
+def test_the_worst_seed_counts_where_a_goal_says_so():
+    reached = [Reached(96.0, 70.0), Reached(98.0, 75.0)]
+    assert figure(GOALS["captions"], reached) == Figure(96.0, 75.0)
+    assert figure(GOALS["copy"], reached) == Figure(97.0, 72.5)
+    assert figure(GOALS["masked-words"], reached) == Figure(98.0, 75.0)
+
+
+def _stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put three benchmarks in the place of all: one that measures, one that breaks, one without."""
+
+    def engine(*, quick: bool) -> Iterator[Table | Skipped]:
+        yield Table("Engine", ["a"], [["b"]], reached={"engine: translate": Figure(3.25)})
+
+    def peers(*, quick: bool) -> Iterator[Table | Skipped]:
+        yield Table("Peers", ["a"], [["b"]], reached={"beside nn.Transformer": Figure(0.75)})
+        raise TimeoutError("Waited for a button.\nCall log: …")
+
+    def app(*, quick: bool) -> Iterator[Table | Skipped]:
+        yield Skipped("The app", "it needs a browser.")
+
+    for tables in (engine, peers, app):
+        module = types.ModuleType(f"stand_in_{tables.__name__}")
+        module.tables = tables  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    names = {
+        tables.__name__: (f"stand_in_{tables.__name__}", "…") for tables in (peers, engine, app)
+    }
+    monkeypatch.setattr(command, "BENCHMARKS", names)
+    monkeypatch.setattr(machine, "prepare", lambda: None)
+
+
+def test_a_benchmark_that_breaks_stops_no_other_and_is_said(monkeypatch, tmp_path, capsys):
+    _stand_in(monkeypatch)
+    path = tmp_path / "RESULTS.md"
+    kept.write({"engine: translate": OTHER}, path)
+    assert command.main(["--results", str(path)]) == 1
+    printed = capsys.readouterr().out
+    said = printed.partition("### Summary")[2]
+    assert "| engine: translate | 3.25 % | ≤ 5 % | met | was -1.25 %, now 3.25 % |" in said
+    assert "| ViT beside peers, 2 layers | not measured |" in said
+    assert "peers broke down: TimeoutError: Waited for a button" in said
+    assert "Left out: The app, for it needs a browser." in said
+    assert "Traceback" not in printed
+    written = kept.read(path)
+    assert written["engine: translate"].figure == Figure(3.25)
+    assert written["beside nn.Transformer"].figure == Figure(0.75)  # from before it broke down
+
+
+def test_a_quick_run_keeps_nothing(monkeypatch, tmp_path, capsys):
+    _stand_in(monkeypatch)
+    path = tmp_path / "RESULTS.md"
+    assert command.main(["engine", "--quick", "--results", str(path)]) == 0
+    said = capsys.readouterr().out.partition("### Summary")[2]
+    assert "| engine: translate | 3.25 % | ≤ 5 % | met, roughly |" in said
+    assert not path.exists()
+
+
+def test_a_table_that_speaks_of_no_goal_we_have_is_said_to_be_broken():
+    module = types.ModuleType("stand_in")
+    module.tables = lambda *, quick: [Table("T", [], [], reached={"speed": Figure(1)})]  # type: ignore[attr-defined]
+    sys.modules["stand_in"] = module
+    outcome = summary.Outcome()
+    list(summary.run("engine", "stand_in", outcome, quick=True))
+    del sys.modules["stand_in"]
+    assert "no goal 'speed'" in outcome.broken["engine"]
