@@ -15,15 +15,17 @@ class Stem(Variant):
     """layer: called with channels, patch_size and d_model.
 
     macs: multiply-accumulates for a picture, from its pixels, channels and d_model. n_kept: numbers
-    that PyTorch keeps of a picture for the backward pass, from pixels and channels. latex: what is
-    projected. classes: the source of its own classes in a generated file, behind that of
-    ``PatchEmbedding``; None where there are none. code: what makes it there. drawn: how the diagram
-    calls it. walk_topics: its paragraphs in the walk.
+    that PyTorch keeps of a picture for the backward pass, from pixels and channels. n_cut: channels
+    of what is cut into patches, from those of the picture. latex: what is projected. classes: the
+    source of its own classes in a generated file, behind that of ``PatchEmbedding``; None where
+    there are none. code: what makes it there. drawn: how the diagram calls it. walk_topics: its
+    paragraphs in the walk.
     """
 
     layer: str
     macs: Callable[[int, int, int], int]
     n_kept: Callable[[int, int], int]
+    n_cut: Callable[[int], int]
     latex: str
     classes: str | None
     code: str
@@ -39,6 +41,7 @@ PLAIN = Stem(
     layer="tfm_core.layers.patches:PatchEmbedding",
     macs=lambda pixels, channels, d_model: pixels * channels * d_model,
     n_kept=lambda pixels, channels: pixels * channels,
+    n_cut=lambda channels: channels,
     latex=r"\mathrm{patch}_t",
     classes=None,
     code="PatchEmbedding(CHANNELS)",
@@ -61,6 +64,7 @@ CONVOLUTIONAL = Stem(
     macs=lambda pixels, channels, d_model: pixels * WIDTH * (9 * channels + d_model),
     # the picture, what the convolution says of it, and that bent and cut
     n_kept=lambda pixels, channels: pixels * (channels + 2 * WIDTH),
+    n_cut=lambda channels: WIDTH,
     latex=r"\mathrm{patch}_t(\mathrm{GELU}(K * \mathrm{image} + b_K))",
     classes=dedent(
         f'''\
