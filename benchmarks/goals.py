@@ -141,6 +141,14 @@ LEARNING: tuple[Goal, ...] = (
     ),
 )
 
+# What the best peer reached in as many CPU-seconds, taken from what ours did.
+PEERS: tuple[str, ...] = (
+    "translate, soon, beside peers",
+    "translate beside peers",
+    "vit-mnist, soon, beside peers",
+    "vit-mnist beside peers",
+)
+
 
 def _goals(module: str, what: str, target: Target, *names: str) -> tuple[Goal, ...]:
     return tuple(Goal(name, what, target, module) for name in names)
@@ -151,6 +159,7 @@ def _at_most(value: float, unit: str) -> Target:
 
 
 _SPEED: tuple[Goal, ...] = (
+    *_goals("accuracy", "points ahead of the best peer", Target(0, " points"), *PEERS),
     *_goals("beginner", "a training step, times as fast", Target(10, "x"), "beginner's ViT"),
     *_goals("batching", "a batch, times as fast", Target(100, "x"), "batch from a DataLoader"),
     *_goals(
