@@ -142,9 +142,9 @@ def best(curves: Curves, column: str) -> Measurements | None:
     if best is None:
         return None
     row = slice(best, best + 1)
-    steps = curves.validation["step"][row]
+    steps = curves.unseen["step"][row]
     name = _("best: step {n}").format(n=f"{int(steps[0]):,}")
-    return Measurements(name, steps, curves.validation[column][row])
+    return Measurements(name, steps, curves.unseen[column][row])
 
 
 def marks(run: Run, curves: Curves) -> tuple[list[ReferenceLine], list[ReferenceLine]]:

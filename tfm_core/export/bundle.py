@@ -165,7 +165,7 @@ def _members(
         states = {name: value for name, value in tensors.items() if name.startswith("optimizer/")}
         if states:
             yield 0.4, _NUMBERS, layout.OPTIMISER, save(states)
-        if experiment.training.tested == "best":
+        if experiment.training.keeps_best:
             best, of_best = _checkpoint(run.folder / _BEST)
             if best:
                 yield 0.45, _NUMBERS, layout.BEST_WEIGHTS, save(_renamed(experiment, best), of_best)

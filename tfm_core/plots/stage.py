@@ -62,7 +62,8 @@ def curve_lines(curves: Curves, *, has_wholes: bool, is_patient: bool = False) -
         best = curves.best_validation() if is_patient else None
         if best is not None:
             row = slice(best, best + 1)
-            lines.append(_line(quantity, "best", unseen["step"][row], unseen[quantity][row]))
+            counted = curves.unseen
+            lines.append(_line(quantity, "best", counted["step"][row], counted[quantity][row]))
     return [line for line in lines if any(value is not None for value in line.values)]
 
 
