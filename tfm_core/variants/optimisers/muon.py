@@ -15,6 +15,9 @@ COEFFICIENTS: Final = (3.4445, -4.7750, 2.0315)
 ITERATIONS: Final = 5
 """They bring singular values from 0.002 on to between 0.7 and 1.2, which does as well as 1."""
 
+ITERATED: Final = "X"
+"""The name of what the iteration changes, in the lines of the arithmetic."""
+
 RMS: Final = 0.2
 """Root mean square of a matrix's update over the learning rate: about AdamW's (Liu et al. 2025)."""
 
@@ -34,12 +37,12 @@ def muon(
         UpdateLine("M", "β₁ · M + (1 - β₁) · g", momentum),
         UpdateLine("N", "(1 - β₁) · g + β₁ · M", ahead),
         UpdateLine("‖N‖", "√ of the sum of the squares of the whole matrix N", norm),
-        UpdateLine("X", "N / ‖N‖", x),
+        UpdateLine(ITERATED, "N / ‖N‖", x),
     ]
-    for _ in range(ITERATIONS):
+    for _ in range(ITERATIONS):  # Newton-Schulz
         gram = x @ x.mT
         x = a * x + (b * gram + c * gram @ gram) @ x
-        lines.append(UpdateLine("X", f"{a} · X - {-b} · XXᵀX + {c} · XXᵀXXᵀX", x))
+        lines.append(UpdateLine(ITERATED, f"{a} · X - {-b} · XXᵀX + {c} · XXᵀXXᵀX", x))
     scale = RMS * max(weight.shape[-2:]) ** 0.5
     step = options["lr"] * scale * x
     lines.append(UpdateLine("update", f"lr · {RMS} · √{max(weight.shape[-2:])} · X", step))
@@ -56,7 +59,7 @@ MUON = Optimiser(
     source="Jordan et al. 2024; Liu et al. 2025",
     torch_class="tfm_core.training.muon:Muon",
     options=lambda training: {"betas": (training.beta1, training.beta2), "fused": True},
-    arithmetic=(muon,),
+    arithmetic=(muon, *ADAMW.arithmetic),
     memory={"momentum_buffer": "M"},
     memory_words=N_("the momentum of hidden matrices and AdamW's moments of the rest"),
     others=ADAMW,

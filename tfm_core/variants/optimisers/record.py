@@ -45,7 +45,8 @@ class Optimiser(Variant):
     """How gradients become updates.
 
     torch_class: where its class is; it takes parameter groups and lr. options: what else it takes,
-    from the config. arithmetic: its update, then the functions of ours which that calls.
+    from the config. arithmetic: its update, then the functions of ours which that calls, and those
+    of ``others``.
     memory: what it keeps of each weight that it moves, from torch's name to the arithmetic's.
     memory_words: what is kept is called. others: who moves what is no hidden matrix; None where it
     moves all itself. decay: the weight decay to begin with. decay_is_coupled: whether weight decay
