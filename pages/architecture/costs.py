@@ -35,7 +35,8 @@ def page(chosen: Chosen) -> None:
         tgt_len=tgt,
         optimizer=training.optimizer,
         precision=training.precision,
-        keeps_best=training.tested == "best",
+        keeps_best=training.keeps_best,
+        averages=training.ema_decay > 0,
         checkpointing=training.checkpointing,
     )
     left_out = batch * unasked(chosen.model, chosen.shape)

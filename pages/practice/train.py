@@ -175,8 +175,8 @@ def _draw_early(shown: Runs) -> None:
         ).format(
             step=f"{status.step:,}",
             saved=show.percent(saved),
-            best=f"{int(curves.validation['step'][best]):,}",
-            accuracy=show.percent(float(curves.validation["accuracy"][best])),
-            last=show.percent(float(curves.validation["accuracy"][-1])),
+            best=f"{int(curves.unseen['step'][best]):,}",
+            accuracy=show.percent(float(curves.unseen["accuracy"][best])),
+            last=show.percent(float(curves.unseen["accuracy"][-1])),
         )
     )

@@ -113,8 +113,12 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
     answer = run.experiment.task.facts.answer
     is_over, has_wholes = _is_tested(curves), answer in ("sequence", "blanks")
     is_corpus = answer == "text"
-    measured = curves.test if is_over else curves.validation
-    where = _("measured on the test set") if is_over else _("newest measurement on validation")
+    measured = curves.test if is_over else curves.unseen
+    where = _("newest measurement on validation")
+    if is_over:
+        where = _("measured on the test set")
+    elif measured is curves.averaged:
+        where = _("newest measurement on validation, of the averaged weights")
     cards = [
         (
             _("Test accuracy") if is_over else _("Accuracy"),
@@ -183,11 +187,22 @@ def _is_tested(curves: Curves) -> bool:
 def _tested_words(run: Run, curves: Curves) -> str:
     """Say which weights the test figures are of, and by which rule."""
     step = f"{int(curves.test.last('step') or 0):,}"
-    if curves.tested(run.experiment.training.tested) == "best":
+    training = run.experiment.training
+    if training.tested == "average":
+        if training.keeps_best:
+            return _(
+                "Tested: the average of the weights up to step {step}, the best by validation, "
+                "because weights are averaged and patience is on. Pages show the average too."
+            ).format(step=step)
+        return _(
+            "Tested: the average of the weights up to step {step}, because they are averaged "
+            "(decay {decay}). Pages show the average too."
+        ).format(step=step, decay=f"{training.ema_decay:g}")
+    if curves.tested(training.tested) == "best":
         return _(
             "Tested: the weights of step {step}, the best by validation, because patience is on."
         ).format(step=step)
-    if run.experiment.training.tested == "best":
+    if training.tested == "best":
         return _("Tested: the last weights, of step {step}.").format(step=step)
     return _(
         "Tested: the last weights, of step {step}; with patience it would be the best by "

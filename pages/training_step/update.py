@@ -16,7 +16,9 @@ from pages.training_step.state import ModelAtStep
 from pages.ui import show
 from tfm_core.config import Experiment
 from tfm_core.plots import training_step as plots
+from tfm_core.plots.training_step import Floats
 from tfm_core.variants.optimisers import OPTIMISERS
+from tfm_core.variants.optimisers.muon import RMS
 
 if TYPE_CHECKING:
     from tfm_core.inspect.training_step.step import Taken
@@ -28,15 +30,21 @@ TRIED = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in
 def one_weight(model_at: ModelAtStep, rate: float) -> None:
     """Show the optimiser's lines for one weight, and its real result beside them."""
     from tfm_core.inspect.training_step.update import one_weight as lines_of
+    from tfm_core.inspect.training_step.update import singular_values
 
     optimiser = OPTIMISERS[Experiment.model_validate_json(model_at.text).training.optimizer]
     taken = state.taken(state.after(model_at, rate))
     name, at = _weight(taken, state.own_names_of(model_at))
     lines, by_hand, real = lines_of(taken, name, at, optimiser)
+    mover = optimiser.mover(taken.options[name])
     st.markdown(
-        _("**{optimizer}**, learning rate {rate:.3g}. All gradients together have the norm "
+        _("**{optimizer}**{why}, learning rate {rate:.3g}. All gradients together have the norm "
           "{norm:.3g}{clipped}.").format(
-            optimizer=_(optimiser.label), rate=rate, norm=taken.norm,
+            optimizer=_(mover.label), rate=rate, norm=taken.norm,
+            why="" if mover is optimiser
+            else _(", as {optimizer} moves hidden matrices alone").format(
+                optimizer=_(optimiser.label)
+            ),
             clipped=_(", so clipping multiplies them by {s:.3g}").format(s=taken.scale)
             if taken.scale != 1 else "",
         )
@@ -47,12 +55,38 @@ def one_weight(model_at: ModelAtStep, rate: float) -> None:
     )
     st.dataframe(frame, hide_index=True, height=38 + 35 * len(frame))
     difference = abs(by_hand - real)
-    words = _("`torch.optim` gives **{real:.8g}**; by hand it is {hand:.8g}: {d:.2g} apart.")
+    words = _("The optimiser gives **{real:.8g}**; by hand it is {hand:.8g}: {d:.2g} apart.")
     is_same = difference <= 1e-6 + 1e-4 * abs(real)
     show_it = st.success if is_same else st.warning
     show_it(
         words.format(real=real, hand=by_hand, d=difference),
         icon=":material/check:" if is_same else ":material/error:",
+    )
+    values = singular_values(taken, name, at, optimiser)
+    if values is not None:
+        _orthogonal(values.numpy())
+
+
+def _orthogonal(values: Floats) -> None:
+    """Show what the iterations do to the whole matrix behind one weight's line."""
+    first, last = values[0], values[-1]
+    words = _(
+        "**One number needs its whole matrix.** The momentum of this one moves along {n} "
+        "directions, as far as its singular values say: {share:.0%} of its squared length lies "
+        "along the first alone (red). {k} iterations of Newton-Schulz bring all but the tiniest "
+        "near 1 (green), and leave the first {after:.0%}. The factor before X gives the update a "
+        "root mean square of {rms:.2g} times the learning rate, about as AdamW’s updates have."
+    )
+    show.figure(
+        plots.singular_values(values),
+        words.format(
+            n=len(first),
+            share=first[0] ** 2 / (first**2).sum() if first.any() else 0.0,
+            after=last[0] ** 2 / (last**2).sum() if last.any() else 0.0,
+            k=len(values) - 1,
+            rms=RMS * math.sqrt((last**2).sum() / len(last)),
+        ),
+        key="training-step-singular",
     )
 
 

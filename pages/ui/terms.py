@@ -139,7 +139,7 @@ TERMS = (
          {"stage": "backward"}, ("clip_norm",), also="gradient clipping chain rule"),
     Term(N_("Optimiser"), N_("Turns gradients into changes of the weights."), "training-step",
          {"stage": "update"}, ("optimizer", "beta1", "beta2", "weight_decay"),
-         also="Adam AdamW SGD momentum"),
+         also="Adam AdamW SGD Muon momentum Newton-Schulz orthogonal"),
     Term(N_("Learning rate"), N_("How far a weight moves in one step."), "training-step",
          {"stage": "update"}, ("learning_rate", "schedule", "warmup"), also="warmup schedule"),
     Term(N_("Overfitting"), N_("The model learns its training examples by heart."), "practice",

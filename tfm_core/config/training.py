@@ -75,7 +75,7 @@ class TrainingConfig(Config):
     beta1: float = knob(
         0.9,
         N_("Beta 1"),
-        N_("Memory of the mean gradient (the momentum of SGD)."),
+        N_("Memory of the mean gradient (the momentum of SGD and of Muon)."),
         ge=0,
         lt=1,
         step=0.01,
@@ -84,7 +84,7 @@ class TrainingConfig(Config):
     beta2: float = knob(
         0.99,
         N_("Beta 2"),
-        N_("Memory of the squared gradient (Adam and AdamW)."),
+        N_("Memory of the squared gradient (Adam, AdamW, and what Muon leaves to AdamW)."),
         ge=0,
         lt=1,
         step=0.001,
@@ -151,12 +151,27 @@ class TrainingConfig(Config):
         step=1,
         advanced=True,
     )
+    ema_decay: float = knob(
+        0.0,
+        N_("Averaged weights"),
+        N_(
+            "Decay of an exponential moving average of all weights, which is measured beside them, "
+            "tested in their place, and what pages look into; 0 keeps none. It remembers about "
+            "1 / (1 - decay) steps: 0.99 for hundreds of steps, 0.999 for tens of thousands. With "
+            "patience its validation loss is the one that is waited for."
+        ),
+        ge=0,
+        lt=1,
+        step=0.001,
+        advanced=True,
+    )
     final_test: bool = knob(
         True,
         N_("Test at the end"),
         N_(
             "Measure the test set once, when training ends: with patience the weights that were "
-            "best by validation, without it the last. Off leaves the test set unopened.",
+            "best by validation, without it the last; where weights are averaged, their average. "
+            "Off leaves the test set unopened.",
         ),
         advanced=True,
     )
@@ -197,9 +212,19 @@ class TrainingConfig(Config):
         return self.replace(steps=steps, schedule="constant", warmup=0.0, learning_rate=rate)
 
     @property
-    def tested(self) -> Literal["best", "last"]:
-        """Which weights count, and are tested: with patience the best by validation."""
+    def tested(self) -> Literal["best", "last", "average"]:
+        """Which weights count, and are tested: with patience the best by validation.
+
+        average: that of the weights up to the last step, or with patience up to the best one.
+        """
+        if self.ema_decay:
+            return "average"
         return "best" if self.patience else "last"
+
+    @property
+    def keeps_best(self) -> bool:
+        """Whether the best weights are kept while others are trained, for the test at the end."""
+        return self.patience > 0
 
     def replace(self, **changes: Any) -> Self:
         """See Config; a weight decay that is the old optimiser's own becomes the new one's."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 from safetensors import SafetensorError
@@ -17,7 +18,9 @@ from tfm_core.probe.types import Array
 from tfm_core.reading import Unreadable
 from tfm_core.runs.status import Status
 from tfm_core.training.checkpoint_facts import facts_of
-from tfm_core.variants.optimisers import OPTIMISERS
+
+if TYPE_CHECKING:
+    from tfm_core.models.build import Model
 
 
 def checkpoints(parcel: Parcel, experiment: Experiment, status: Status) -> dict[str, bytes]:
@@ -33,6 +36,12 @@ def checkpoints(parcel: Parcel, experiment: Experiment, status: Status) -> dict[
     for name, file in files.items():
         if file in parcel:
             tensors, metadata = _weights(parcel, file, experiment, shapes, status)
+            if name == "last" and layout.TRAINED_WEIGHTS in parcel:
+                averaged = {
+                    f"average/{one.removeprefix('model/')}": tensors[one] for one in tensors
+                }
+                trained = layout.TRAINED_WEIGHTS
+                tensors = _weights(parcel, trained, experiment, shapes, status)[0] | averaged
             if name == "last" and layout.OPTIMISER in parcel:
                 tensors |= _optimiser(parcel, experiment, shapes)
             made[name] = save(tensors, {"trainer": metadata["trainer"]})
@@ -67,7 +76,13 @@ def _weights(
 
 
 def expected_shapes(experiment: Experiment) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each weight of an experiment's model; none is made.
+    """Return the shape of each weight of an experiment's model. Raises Refused."""
+    state = _laid_out(experiment).state_dict()
+    return {name: tuple(value.shape) for name, value in state.items()}
+
+
+def _laid_out(experiment: Experiment) -> Model:
+    """Return an experiment's model; none of its weights is made.
 
     Raises Refused for one that this machine could not even lay out.
     """
@@ -77,10 +92,9 @@ def expected_shapes(experiment: Experiment) -> dict[str, tuple[int, ...]]:
     shape = data_shape(experiment)
     try:
         with unfilled():
-            state = build_model(experiment.model, shape).state_dict()
+            return build_model(experiment.model, shape)
     except RuntimeError:  # PyTorch's words for memory that is not there
         raise Refused("The model of this run does not fit into this machine's memory.") from None
-    return {name: tuple(value.shape) for name, value in state.items()}
 
 
 def _tensors(parcel: Parcel, name: str) -> tuple[dict[str, Array], dict[str, str]]:
@@ -143,13 +157,16 @@ def _optimiser(
     parcel: Parcel, experiment: Experiment, shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, Array]:
     """Return what the optimiser remembers of each weight. Raises Refused."""
+    from tfm_core.training.optimisation import memory_names
+
     found, _metadata = _tensors(parcel, layout.OPTIMISER)
-    memory = set(OPTIMISERS[experiment.training.optimizer].memory)
+    memory = memory_names(_laid_out(experiment), experiment.training)
     fields: dict[str, set[str]] = {}
     for key, value in found.items():
         head, _, rest = key.partition("/")
         parameter, _, name = rest.partition("/")
-        is_known = head == "optimizer" and parameter in shapes and name in memory | {"step"}
+        is_known = head == "optimizer" and name in memory.get(parameter, set()) | {"step"}
+        is_known &= parameter in shapes
         if not is_known or value.shape != (() if name == "step" else shapes[parameter]):
             raise Refused(
                 "{file} in this zip does not hold the state of this optimiser: {name} is none of "
@@ -159,8 +176,8 @@ def _optimiser(
             )
         _check_numbers(key, value, layout.OPTIMISER)
         fields.setdefault(parameter, set()).add(name)
-    if any(not memory <= names for names in fields.values()) or (
-        len({frozenset(names) for names in fields.values()}) > 1
+    if any(not memory[parameter] <= names for parameter, names in fields.items()) or (
+        len({frozenset(names) for names in fields.values()}) > len(set(memory.values()))
     ):
         raise Refused(
             "{file} in this zip holds only a part of the optimiser's state.", file=layout.OPTIMISER

@@ -13,8 +13,10 @@ _WITH_MOMENTUM = 0.1
 def usual_rate(experiment: Experiment) -> float:
     """Return the learning rate of the most similar preset, or the optimiser's usual one."""
     learned, own = nearest_preset(experiment).experiment.training, experiment.training
-    is_scaled = OPTIMISERS[own.optimizer].moments == OPTIMISERS[learned.optimizer].moments
-    return learned.learning_rate if is_scaled else _WITH_MOMENTUM
+    is_alike = (
+        OPTIMISERS[own.optimizer].is_scale_free == OPTIMISERS[learned.optimizer].is_scale_free
+    )
+    return learned.learning_rate if is_alike else _WITH_MOMENTUM
 
 
 def calmer_rate(experiment: Experiment) -> float:

@@ -28,6 +28,7 @@ from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.facts import compute_recurrent as recurrent
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.compute import Lengths, layers, lengths
+from tfm_core.facts.hidden import hidden_numbers
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.optimisers import OPTIMISERS
@@ -103,7 +104,8 @@ def of_run(experiment: Experiment, n_parameters: int) -> Memory:
         tgt_len=known.tgt_len,
         optimizer=training.optimizer,
         precision=training.precision,
-        keeps_best=training.tested == "best",
+        keeps_best=training.keeps_best,
+        averages=training.ema_decay > 0,
         checkpointing=training.checkpointing,
     )
 
@@ -119,12 +121,13 @@ def memory(
     optimizer: str = "adamw",
     precision: str = "fp32",
     keeps_best: bool = False,
+    averages: bool = False,
     checkpointing: bool = False,
 ) -> Memory:
     """Return the bytes of a training step. optimizer, precision: names in their registries.
 
-    keeps_best: whether the best weights are kept beside the newest. checkpointing: whether of each
-    block its input alone is kept; see ``_inside``.
+    keeps_best: whether the best weights are kept beside the newest. averages: whether an average of
+    them is. checkpointing: whether of each block its input alone is kept; see ``_inside``.
     """
     numbers = kept(config, shape, src_len, tgt_len, checkpointing=checkpointing)
     logits = BYTES * batch * _logits(config, shape, src_len, tgt_len)  # until the loss is there
@@ -135,10 +138,11 @@ def memory(
         return batch * (BYTES * numbers.full + small * (numbers.products + copies))
 
     activations = n_bytes(numbers) + logits
-    activations += BYTES * _buckets(config, shape, src_len, tgt_len)
+    activations += BYTES * _once(config, shape, src_len, tgt_len)
     if small < BYTES and not checkpointing:
         activations += small * _multiplied(config, shape)
     weights = BYTES * n_parameters
+    remembered = OPTIMISERS[optimizer].numbers(n_parameters, hidden_numbers(config, shape))
     watched = BYTES * batch * numbers.weights
     if checkpointing and not isinstance(config, RecurrentConfig):
         seen = lengths(config, shape, src_len, tgt_len)
@@ -148,9 +152,9 @@ def memory(
         activations = max(activations, later)
         watched = BYTES * batch * inside.weights
     return Memory(
-        weights=weights * (1 + keeps_best),
+        weights=weights * (1 + keeps_best + averages),
         gradients=weights,
-        optimizer=OPTIMISERS[optimizer].moments * weights,
+        optimizer=BYTES * remembered,
         activations=activations,
         watched=activations + watched,
     )
@@ -242,12 +246,20 @@ def _is_bias_trained(config: TransformerConfig, *, self_attention: bool) -> bool
     return self_attention and kind.acts_on == "scores" and kind.is_learned
 
 
-def _buckets(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> int:
-    """Return the numbers that say which trained bias each score gets, once for a whole batch."""
-    if isinstance(config, RecurrentConfig) or not _is_bias_trained(config, self_attention=True):
+def _once(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> int:
+    """Return the numbers kept once for a whole batch.
+
+    They say which trained bias each score gets, or are a stem's weights in another order.
+    """
+    if isinstance(config, RecurrentConfig):
         return 0
-    seen = lengths(config, shape, src_len, tgt_len)
-    return ID * (seen.encoder**2 + seen.decoder**2)
+    found = 0
+    if isinstance(config, ViTConfig | CaptionerConfig):
+        found += STEMS[config.stem].n_kept_once(config.patch_size, config.d_model)
+    if _is_bias_trained(config, self_attention=True):
+        seen = lengths(config, shape, src_len, tgt_len)
+        found += ID * (seen.encoder**2 + seen.decoder**2)
+    return found
 
 
 def _projected(config: TransformerConfig, numbers: int, *, self_attention: bool) -> Kept:

@@ -19,6 +19,7 @@ from tfm_core.config import (
 from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.compute import layers, lengths
+from tfm_core.facts.hidden import hidden_numbers
 from tfm_core.variants.optimisers import OPTIMISERS
 
 N_SENTENCES = 6
@@ -80,9 +81,12 @@ def run_bytes(experiment: Experiment, n_parameters: int, most: int, most_weights
     most: attention weights of a snapshot; most_weights: bytes of the weights over training.
     """
     training = experiment.training
-    copies = 1 + OPTIMISERS[training.optimizer].moments + (training.tested == "best")
+    n_hidden = hidden_numbers(experiment.model, of_experiment(experiment, "").shape)
+    remembered = OPTIMISERS[training.optimizer].numbers(n_parameters, n_hidden)
+    copies = 1 + training.keeps_best + (training.ema_decay > 0)
+    saved = copies * n_parameters + remembered
     kept = snapshots_bytes(experiment, most) + weights_bytes(n_parameters, most_weights)
-    return kept + 2 * copies * FULL * n_parameters
+    return kept + 2 * FULL * saved
 
 
 def _embedded(experiment: Experiment) -> int:

@@ -19,6 +19,7 @@ from tfm_core.sentences import N_
 Floats = npt.NDArray[np.floating[Any]]
 MARGIN = {"l": 8, "r": 12, "t": 32, "b": 8}
 _MOST_BARS = 40
+_ROUNDING = 1e-9
 
 
 def example_losses(losses: Floats, names: Sequence[str], mean: float) -> go.Figure:
@@ -123,6 +124,32 @@ def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -
     return figure.update_layout(
         height=90 + 20 * len(kept), margin={**MARGIN, "t": 8}, showlegend=False, bargap=0.12
     )
+
+
+def singular_values(values: Floats) -> go.Figure:
+    """Draw the singular values of a matrix, (iterations + 1, n), the largest first.
+
+    Before the first iteration and after each; those that are no more than rounding are left out.
+    """
+    figure = go.Figure()
+    last = len(values) - 1
+    drawn = np.where(values > _ROUNDING * values.max(), values, np.nan).astype(np.float32)
+    for number, line in enumerate(drawn):
+        colour = {0: VERMILION, last: GREEN}.get(number, GREY)
+        name = N_("iteration {n}", n=number) if number else N_("N / ‖N‖")
+        figure.add_scatter(
+            x=np.arange(1, len(line) + 1),
+            y=line,
+            name=name,
+            mode="lines+markers" if len(line) <= _MOST_BARS else "lines",
+            line={"color": colour, "width": 1 if colour == GREY else 3},
+            marker={"symbol": "diamond" if number == last else "circle"},
+            hovertemplate=N_("singular value %{{x}}, {name}<br><b>%{{y:.4g}}</b>", name=name)
+            + "<extra></extra>",
+        )
+    figure.update_xaxes(title={"text": N_("singular values of the matrix, largest first")})
+    figure.update_yaxes(type="log", title={"text": N_("size")}, exponentformat="power", dtick=1)
+    return figure.update_layout(height=300, margin={**MARGIN, "t": 48})
 
 
 def rates(

@@ -113,7 +113,7 @@ def image_snapshot(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
     """Look at a model that gives a picture a class, see ``take``."""
     data = data_as(trainer.data, ImageData)
     images = data.normalise(data.validation.images[_pictures(data)])
-    attention, logits = _watched(trainer.model, n_attended, images)
+    attention, logits = _watched(trainer.answering, n_attended, images)
     return Snapshot(
         step=trainer.step,
         attention=attention,
@@ -165,7 +165,7 @@ def _of_words(
     src: what the model reads, ids or pictures. decode: trainer, src, tgt and the logits under tgt
     to what the model writes by itself.
     """
-    attention, logits = _watched(trainer.model, n_attended, src, tgt[:, :-1])
+    attention, logits = _watched(trainer.answering, n_attended, src, tgt[:, :-1])
     decoded = decode(trainer, src, tgt, logits)
     tokens = [vocabulary.decode(row) for row in decoded.ids.tolist()]
     return Snapshot(
@@ -199,7 +199,7 @@ def _watched(
 
 def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Decoded:
     """Return the model's own answers to src."""
-    model = trainer.model
+    model = trainer.answering
     assert not isinstance(model, VisionTransformer)
     if _follows_truth(trainer) and (decoded := _as_taught(logits, tgt[:, 1:])):
         return decoded
@@ -208,7 +208,7 @@ def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Deco
 
 def _continued(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Decoded:
     """Return how the model goes on from the prompts."""
-    model, config = trainer.model, trainer.experiment.task_as(CorpusTaskConfig)
+    model, config = trainer.answering, trainer.experiment.task_as(CorpusTaskConfig)
     assert isinstance(model, DecoderOnly)
     n = _prompted(data_as(trainer.data, TextData))[0]["prompt"]
     return Decoded(*continuation.continued(model, config, tgt[:, 1 : 1 + n]))
@@ -241,7 +241,7 @@ def _as_taught(logits: Tensor, targets: Tensor) -> Decoded | None:
 def _positions(trainer: Trainer) -> dict[str, Array]:
     return {
         name: _half(parameter)
-        for name, parameter in trainer.model.named_parameters()
+        for name, parameter in trainer.answering.named_parameters()
         if "positions" in name or name.endswith(RELATIVE)
     }
 
@@ -249,7 +249,7 @@ def _positions(trainer: Trainer) -> dict[str, Array]:
 def _embeddings(trainer: Trainer) -> dict[str, Array]:
     return {
         name: _half(module.table.weight)
-        for name, module in trainer.model.named_modules()
+        for name, module in trainer.answering.named_modules()
         if isinstance(module, TokenEmbedding) and module.table.weight.numel() <= MOST_EMBEDDED
     }
 

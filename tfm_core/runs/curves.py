@@ -134,6 +134,7 @@ _CHECKS: dict[str, Callable[[object], bool]] = {
     "n_parameters": _is_count,
     "device": is_device,
     "split": lambda value: value in ("validation", "test"),
+    "weights": lambda value: value in ("last", "average"),
     "reason": _is_words,
     "remark": _is_words,
     **dict.fromkeys(("accuracy", "sequence_accuracy", "chance", "ceiling"), _is_share),
@@ -230,7 +231,8 @@ class Curves:
     """All that the events of a run say so far, kept up to date by ``extend``.
 
     ``steps`` (STEP_COLUMNS), ``validation`` and ``test`` (MEASURED_COLUMNS) are series of float32
-    columns; ``started`` and ``finished`` are the records of these events, or empty; ``resumed``
+    columns; ``averaged`` is the validation of averaged weights, empty where there are none;
+    ``started`` and ``finished`` are the records of these events, or empty; ``resumed``
     are the steps from which the training went on after a break; ``gradients`` the norms of each
     part's gradient, at the few steps that tell them.
     """
@@ -239,6 +241,7 @@ class Curves:
         """Start empty."""
         self.steps = Series(STEP_COLUMNS)
         self.validation = Series(MEASURED_COLUMNS)
+        self.averaged = Series(MEASURED_COLUMNS)
         self.test = Series(MEASURED_COLUMNS)
         self.started: dict[str, Any] = {}
         self.finished: dict[str, Any] = {}
@@ -267,25 +270,31 @@ class Curves:
         """Return the curves as they are now, for a thread that must not see them change."""
         return copy.copy(self)
 
+    @property
+    def unseen(self) -> Series:
+        """The validation of the weights that count: of the averaged ones, where there are any."""
+        return self.averaged if len(self.averaged) else self.validation
+
     def best_validation(self) -> int | None:
-        """Return which row of ``validation`` has the lowest loss after step 0, None without one."""
-        losses = self.validation["loss"].astype(np.float64)
-        losses[(self.validation["step"] == 0) | np.isnan(losses)] = math.inf
+        """Return which row of ``unseen`` has the lowest loss after step 0, None without one."""
+        unseen = self.unseen
+        losses = unseen["loss"].astype(np.float64)
+        losses[(unseen["step"] == 0) | np.isnan(losses)] = math.inf
         if not np.isfinite(losses).any():
             return None
         return int(losses.argmin())
 
     def tested(self, wanted: str) -> str | None:
-        """Return which weights were tested, "best" or "last"; None where none were.
+        """Return which weights were tested: "best", "last" or "average"; None where none were.
 
         wanted: those that the config says; runs of release 0.1 tested the last all the same.
         """
         step, best = self.test.last("step"), self.best_validation()
         if step is None:
             return None
-        if wanted == "best" and best is not None and step == self.validation["step"][best]:
+        if wanted == "best" and best is not None and step == self.unseen["step"][best]:
             return "best"
-        return "last"
+        return "average" if wanted == "average" else "last"
 
     def _add(self, records: list[dict[str, Any]]) -> None:
         measured = [record for record in records if record["event"] == "measured"]
@@ -296,7 +305,10 @@ class Curves:
             self._forget_gradients(told[0].step - 1)
             self.gradients += tuple(told)
         self.validation = self.validation.with_records(
-            [record for record in measured if record.get("split") == "validation"]
+            [record for record in measured if _is_validation(record, "last")]
+        )
+        self.averaged = self.averaged.with_records(
+            [record for record in measured if _is_validation(record, "average")]
         )
         self.test = self.test.with_records(
             [record for record in measured if record.get("split") == "test"]
@@ -311,6 +323,7 @@ class Curves:
         self.steps = self.steps.up_to(step)
         self._forget_gradients(step)
         self.validation = self.validation.up_to(step)
+        self.averaged = self.averaged.up_to(step)
         self.test = self.test.up_to(step)
         self.finished = {}
         if step < 0:
@@ -318,3 +331,7 @@ class Curves:
             self.resumed = ()
         else:
             self.resumed = (*self.resumed, step)
+
+
+def _is_validation(record: dict[str, Any], weights: str) -> bool:
+    return record.get("split") == "validation" and record.get("weights", "last") == weights

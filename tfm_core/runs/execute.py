@@ -118,6 +118,7 @@ class _Execution:
         self.total = run.experiment.training.steps
         self.last, self.best = (run.folder / "checkpoints" / name for name in ("last", "best"))
         self._best_loss = _best_loss(run.folder)
+        self._weights = "average" if run.experiment.training.ema_decay else "last"
         self._saved_at, self._save_took, self._saved_step = time.monotonic(), 0.0, -1
         self.limits = settings.read()
         most = self.limits.max_attention
@@ -187,7 +188,11 @@ class _Execution:
             self.recorder.record(to_record(event))
         if self.listener is not None:
             self.listener(event)
-        if isinstance(event, Measured) and event.split == "validation" and event.step > 0:
+        if (
+            isinstance(event, Measured)
+            and (event.split, event.weights) == ("validation", self._weights)
+            and event.step > 0
+        ):
             self._keep_best(event.loss, trainer)
         if not isinstance(event, Step):
             return True
@@ -224,7 +229,7 @@ class _Execution:
 
     def _keep_weights(self, trainer: Trainer) -> None:
         if storage.weights_bytes(trainer.n_parameters, self.limits.max_weights):
-            state = {name: value.cpu() for name, value in trainer.model.state_dict().items()}
+            state = {name: value.cpu() for name, value in trainer.answering.state_dict().items()}
             arrays = {
                 name: (value.half() if value.is_floating_point() else value).numpy()
                 for name, value in state.items()

@@ -40,7 +40,7 @@ def _last_in(path: Path) -> dict[str, Any] | None:
             return found
     curves = Curves()
     curves.extend(EventReader(path).read())
-    for split, series in (("test", curves.test), ("validation", curves.validation)):
+    for split, series in (("test", curves.test), ("validation", curves.unseen)):
         if series.last("accuracy") is not None:
             return {"split": split, **{name: series.last(name) for name in series.columns}}
     return None
@@ -52,14 +52,19 @@ _LAST = Remembered(_last_in, largest=2**40, most=16_384)
 def figures(run: Run) -> dict[str, Any]:
     """Return how a run ended: state, steps, seconds, and the last measurement of each split.
 
-    tested: which weights the figures of the test are of, "best" or "last"; None before it.
+    averaged: the validation of averaged weights, where there are any. tested: which weights the
+    figures of the test are of, "best", "last" or "average"; None before it.
     """
     status, curves = run.status, run.curves()
     measured = {
         split: {
             name: series.last(name) for name in ("step", "loss", "accuracy", "sequence_accuracy")
         }
-        for split, series in (("validation", curves.validation), ("test", curves.test))
+        for split, series in (
+            ("validation", curves.validation),
+            ("averaged", curves.averaged),
+            ("test", curves.test),
+        )
         if len(series)
     }
     return {
@@ -81,19 +86,23 @@ def figures(run: Run) -> dict[str, Any]:
 def summary(values: dict[str, Any]) -> str:
     """Return ``figures`` as lines for a person."""
     lines = []
-    for split in ("validation", "test"):
+    names = {"averaged": "validation of the averaged weights"}
+    for split in ("validation", "averaged", "test"):
         if split in values:
             part = values[split]
             whole = part["sequence_accuracy"]
             more = "" if whole is None else f", whole sequences {whole:.1%}"
             of = _weights_words(values) if split == "test" else ""
             figures = f"loss {part['loss']:.4f}, accuracy {part['accuracy']:.1%}{more}"
-            lines.append(f"{split}{of}: {figures}")
+            lines.append(f"{names.get(split, split)}{of}: {figures}")
     lines.append(f"{values['step']:,} steps in {values['seconds']:.1f} s, run {values['id']}")
     return "\n".join(lines)
 
 
 def _weights_words(values: dict[str, Any]) -> str:
     """Return which weights were tested."""
-    of = f" of the weights of step {int(values['test']['step']):,}"
+    step = f"{int(values['test']['step']):,}"
+    if values["tested"] == "average":
+        return f" of the average of the weights up to step {step}"
+    of = f" of the weights of step {step}"
     return f"{of}, best by validation" if values["tested"] == "best" else of

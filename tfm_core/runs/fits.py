@@ -124,8 +124,8 @@ def memory_of(device: str) -> int | None:
 
 def _too_large(experiment: Experiment, needs: Memory, device: str, there: int) -> str:
     optimizer = experiment.training.optimizer
-    lean = min(OPTIMISERS, key=lambda name: OPTIMISERS[name].moments)
-    leaner = needs.weights + needs.gradients + OPTIMISERS[lean].moments * needs.gradients
+    lean = min(OPTIMISERS, key=lambda name: OPTIMISERS[name].numbers(1, 0))
+    leaner = needs.weights + needs.gradients + OPTIMISERS[lean].numbers(needs.gradients, 0)
     cure = (
         N_(
             "take the optimizer {lean}, with which they need {leaner}, or choose a smaller model",
@@ -191,5 +191,5 @@ def _at_most(experiment: Experiment) -> int:
     d = config.d_model
     wide = 0 if isinstance(config, RecurrentConfig) else config.d_ff
     count = (sum(layers(config)) + 1) * 16 * d * (d + wide) + _MOST_WORDS * d
-    moments = OPTIMISERS[experiment.training.optimizer].moments
-    return BYTES * count * (3 + moments)  # the best weights may be kept, too
+    remembered = OPTIMISERS[experiment.training.optimizer].numbers(count, 0)
+    return BYTES * (3 * count + remembered)  # the best weights may be kept, too

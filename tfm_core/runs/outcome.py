@@ -99,7 +99,7 @@ def outcome_of(status: Status, curves: Curves) -> Outcome | None:
 
 def _last_loss(curves: Curves) -> float | None:
     """Return the loss at the end: on unseen examples, else the mean of the last steps."""
-    step, measured = curves.validation.last("step"), curves.validation.last("loss")
+    step, measured = curves.unseen.last("step"), curves.unseen.last("loss")
     if step and measured is not None:
         return measured
     last = curves.steps["loss"][-_LAST_STEPS:]

@@ -65,8 +65,8 @@ def check(experiment: Experiment, name: str) -> None:
 
 def value(objective: Objective, curves: Curves, experiment: Experiment) -> float | None:
     """Return the figure of a training that is over, None where it was never measured."""
-    series = curves.validation
-    if experiment.training.tested == "best":
+    series = curves.unseen
+    if experiment.training.keeps_best:
         row = curves.best_validation()
         found = None if row is None else float(series[objective.name][row])
     else:
@@ -81,7 +81,7 @@ def reports(objective: Objective, curves: Curves, steps: int) -> dict[int, float
 
     Runs of other lengths, or measured at other steps, can be held against each other so.
     """
-    series = curves.validation
+    series = curves.unseen
     done = max(series.last("step") or 0.0, (curves.steps.last("step") or 0.0) - 1)
     at, figures = series["step"], series[objective.name]
     found = {}

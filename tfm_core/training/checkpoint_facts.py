@@ -15,13 +15,17 @@ _MOST_SECONDS = 1e11
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFacts:
-    """The step of a checkpoint, the seconds trained, and the states of what else goes on."""
+    """The step of a checkpoint, the seconds trained, and the states of what else goes on.
+
+    averaged: steps that went into its averaged weights, if it has any.
+    """
 
     step: int
     seconds: float
     scaler: dict[str, Any]
     patience: dict[str, Any]
     descent: dict[str, Any] = field(default_factory=dict)
+    averaged: int = 0
 
 
 def facts_of(metadata: Mapping[str, str] | None) -> CheckpointFacts:
@@ -34,14 +38,16 @@ def facts_of(metadata: Mapping[str, str] | None) -> CheckpointFacts:
         raise Unreadable("it does not say where its training stood")
     step, seconds = values.get("step"), values.get("seconds")
     scaler, patience = values.get("scaler"), values.get("patience", {})
-    descent = values.get("descent", {})
+    descent, averaged = values.get("descent", {}), values.get("averaged", 0)
     if not is_whole(step, 0, MOST_STEPS):
         raise Unreadable("its step cannot be")
     if not is_number(seconds, 0, _MOST_SECONDS):
         raise Unreadable("its seconds cannot be")
     if not isinstance(scaler, dict) or not _is_patience(patience) or not is_state(descent):
         raise Unreadable("its state of the training cannot be")
-    return CheckpointFacts(step, float(seconds), scaler, patience, descent)
+    if not is_whole(averaged, 0, MOST_STEPS):
+        raise Unreadable("the number of its averaged steps cannot be")
+    return CheckpointFacts(step, float(seconds), scaler, patience, descent, averaged)
 
 
 def _is_patience(state: object) -> bool:

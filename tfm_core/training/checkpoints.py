@@ -1,4 +1,6 @@
-"""Checkpoints: weights, optimiser and counters in one safetensors file, replaced at once.
+"""Checkpoints: weights, their average, optimiser and counters in one safetensors file.
+
+It is replaced at once.
 
 Data order and random numbers derive from seed and step (see ``loop``), so they need no saving.
 """
@@ -7,6 +9,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -24,6 +28,7 @@ from tfm_core.training.loop import BestWeights, Trainer
 from tfm_core.training.models import new_model
 
 FILE = "checkpoint.safetensors"
+_MODEL, _AVERAGE = "model/", "average/"
 
 
 class CheckpointDamaged(StudentError):
@@ -36,7 +41,10 @@ def save(trainer: Trainer, folder: Path) -> None:
     When this returns it is on the disk, name and content, and a power cut keeps it. Raises OSError
     when it cannot be written.
     """
-    tensors = {f"model/{name}": value for name, value in trainer.model.state_dict().items()}
+    tensors = {f"{_MODEL}{name}": value for name, value in trainer.model.state_dict().items()}
+    if trainer.average is not None:
+        averaged = trainer.average.model.state_dict()
+        tensors |= {f"{_AVERAGE}{name}": value for name, value in averaged.items()}
     for parameter, weight in trainer.model.named_parameters():
         for name, value in trainer.optimizer.state.get(weight, {}).items():
             if isinstance(value, Tensor):
@@ -50,6 +58,8 @@ def save(trainer: Trainer, folder: Path) -> None:
         "patience": trainer.patience.state(),
         "descent": trainer.descent.state(),
     }
+    if trainer.average is not None:
+        facts["averaged"] = trainer.average.n_updates
     if not folder.is_dir():
         folder.mkdir(parents=True)
         sync_folder(folder.parent)
@@ -68,9 +78,15 @@ def save(trainer: Trainer, folder: Path) -> None:
 
 
 def load(trainer: Trainer, folder: Path) -> None:
-    """Bring a trainer to where the checkpoint in ``folder`` stands. Raises CheckpointDamaged."""
+    """Bring a trainer to where the checkpoint in ``folder`` stands. Raises CheckpointDamaged.
+
+    An average that the checkpoint lacks begins with its weights.
+    """
     tensors, facts = _read(folder)
-    _load_weights(trainer.model, tensors, folder)
+    _load_weights(trainer.model, _part(tensors, _MODEL), folder)
+    if trainer.average is not None:
+        with _of_this_shape(folder):
+            trainer.average.restore(_part(tensors, _AVERAGE) or None, facts.averaged)
     places = _places(trainer)
     saved: dict[int, dict[str, Tensor]] = {}
     try:
@@ -100,7 +116,8 @@ def load_best(trainer: Trainer, folder: Path) -> None:
     tensors, facts = _read(folder)
     if facts.step != trainer.patience.best_step:
         return
-    weights = {name: value.to(trainer.device) for name, value in _model_part(tensors).items()}
+    found = _answering(tensors) if trainer.average is not None else _part(tensors, _MODEL)
+    weights = {name: value.to(trainer.device) for name, value in found.items()}
     trainer.best = BestWeights(facts.step, weights)
 
 
@@ -125,9 +142,12 @@ def _places(trainer: Trainer) -> dict[str, int]:
 
 
 def load_weights(model: Model, folder: Path) -> int:
-    """Fill a model with the weights of a checkpoint; return its step. Raises CheckpointDamaged."""
+    """Fill a model with the weights of a checkpoint that count; return its step.
+
+    They are the averaged ones, where the training averages. Raises CheckpointDamaged.
+    """
     tensors, facts = _read(folder)
-    _load_weights(model, tensors, folder)
+    _load_weights(model, _answering(tensors), folder)
     if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
         raise CheckpointDamaged(
             "The checkpoint {name} holds weights that are no numbers, so it can answer nothing.",
@@ -139,7 +159,7 @@ def load_weights(model: Model, folder: Path) -> int:
 def load_model(experiment: Experiment, folder: Path) -> tuple[Model, int]:
     """Build the model of an experiment on the CPU with the weights of a checkpoint; and its step.
 
-    Raises CheckpointDamaged.
+    See ``load_weights``. Raises CheckpointDamaged.
     """
     model = new_model(experiment).eval()
     return model, load_weights(model, folder)
@@ -163,10 +183,15 @@ def _read(folder: Path) -> tuple[dict[str, Tensor], CheckpointFacts]:
         ) from None
 
 
-def _load_weights(model: Model, tensors: dict[str, Tensor], folder: Path) -> None:
+def _load_weights(model: Model, weights: dict[str, Tensor], folder: Path) -> None:
+    with _of_this_shape(folder), torch.no_grad():
+        model.load_state_dict(weights)
+
+
+@contextmanager
+def _of_this_shape(folder: Path) -> Iterator[None]:
     try:
-        with torch.no_grad():
-            model.load_state_dict(_model_part(tensors))
+        yield
     except RuntimeError:
         raise CheckpointDamaged(
             "The checkpoint {name} belongs to a model of another shape.",
@@ -174,9 +199,10 @@ def _load_weights(model: Model, tensors: dict[str, Tensor], folder: Path) -> Non
         ) from None
 
 
-def _model_part(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {
-        key.removeprefix("model/"): value
-        for key, value in tensors.items()
-        if key.startswith("model/")
-    }
+def _answering(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the weights that count: the average where there is one."""
+    return _part(tensors, _AVERAGE) or _part(tensors, _MODEL)
+
+
+def _part(tensors: dict[str, Tensor], head: str) -> dict[str, Tensor]:
+    return {key.removeprefix(head): value for key, value in tensors.items() if key.startswith(head)}

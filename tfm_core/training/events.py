@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 Split = Literal["validation", "test"]
+Weights = Literal["last", "average"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,8 @@ class Measured:
     """The weights of a step were measured on unseen examples.
 
     step: on the test split that of the best weights where there is patience, else the last.
+    weights: those that are trained, as the step left them, or their average over the steps; where
+    there is one, each validation measures the last first and then the average.
     accuracy: of target tokens (text) or pictures; sequence_accuracy: of whole targets, text only.
     Whole-sequence accuracy equals that of greedy decoding: if every token is right given the true
     ones before it, decoding follows the truth, and the other way round.
@@ -75,6 +78,7 @@ class Measured:
     loss: float
     accuracy: float
     sequence_accuracy: float | None
+    weights: Weights = "last"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,8 @@ def to_record(event: Event) -> dict[str, Any]:
         del record["gradients"]  # of nearly all steps there are none
         if event.gradients:
             record["gradients"] = {part: _strict(norm) for part, norm in event.gradients.items()}
+    if isinstance(event, Measured) and event.weights == "last":
+        del record["weights"]  # as nearly all are
     return record
 
 

@@ -25,6 +25,7 @@ from tfm_core.facts.learning_rate import calmer_rate
 from tfm_core.layers.blocks import forget_blocks
 from tfm_core.models.build import Model
 from tfm_core.training.autocast import autocast
+from tfm_core.training.averages import AveragedWeights
 from tfm_core.training.descent import VALIDATIONS, Descent, looks
 from tfm_core.training.devices import memory_used, resolve
 from tfm_core.training.divergence import NO_NUMBER, TrainingDiverged
@@ -36,6 +37,7 @@ from tfm_core.training.events import (
     Split,
     Started,
     Step,
+    Weights,
 )
 from tfm_core.training.gradients import gradient_norms
 from tfm_core.training.models import mix, new_model
@@ -50,7 +52,7 @@ _MEMORY_EVERY = 50  # steps between two looks at the memory in use
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BestWeights:
-    """The weights of the lowest validation loss so far, and their step."""
+    """The weights of the lowest validation loss so far, averaged if they are; and their step."""
 
     step: int
     weights: dict[str, Tensor]
@@ -60,8 +62,9 @@ class BestWeights:
 class Trainer:
     """All that training has in hand. ``step`` counts the updates made so far.
 
-    best: kept where there is patience, for the test at the end. clock: seconds that count as
-    trained, of which only differences mean anything.
+    best: kept where there is patience, for the test at the end. average: of the weights over the
+    steps, where the config asks for it. clock: seconds that count as trained, of which only
+    differences mean anything.
     """
 
     experiment: Experiment
@@ -76,12 +79,18 @@ class Trainer:
     patience: Patience = field(default_factory=Patience)
     descent: Descent = field(default_factory=Descent)
     best: BestWeights | None = None
+    average: AveragedWeights[Model] | None = None
     clock: Callable[[], float] = time.perf_counter
     _order: tuple[int, Tensor] | None = field(default=None, repr=False)
 
     def autocast(self) -> AbstractContextManager[object]:
         """Return the context in which forward passes run at the configured precision."""
         return autocast(self.experiment.training.precision, self.device)
+
+    @property
+    def answering(self) -> Model:
+        """The model that counts, is looked into and tested: the average where there is one."""
+        return self.model if self.average is None else self.average.model
 
     @property
     def batch_size(self) -> int:
@@ -131,7 +140,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
     model = new_model(experiment).to(torch_device)
     if experiment.training.checkpointing:
         forget_blocks(model)
-    precision = PRECISIONS[experiment.training.precision]
+    precision, decay = PRECISIONS[experiment.training.precision], experiment.training.ema_decay
     return Trainer(
         experiment=experiment,
         device=torch_device,
@@ -142,6 +151,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         descent=Descent(_lowest(objective, may_be_zero=isinstance(task, ImageTaskConfig))),
         optimizer=make_optimizer(model, experiment.training),
         scaler=torch.amp.GradScaler(torch_device.type, enabled=precision.scales_loss),
+        average=AveragedWeights(model, decay) if decay else None,
     )
 
 
@@ -155,7 +165,7 @@ def train(trainer: Trainer) -> Iterator[Event]:
     yield _started(trainer)
     if trainer.step == 0:
         yield SnapshotDue(0, keeps_weights=True)
-        yield _measured(trainer, "validation")
+        yield from _validated(trainer)
     memory, speed = memory_used(trainer.device), 0.0
     while trainer.step < config.steps and not trainer.patience.is_over:
         begin = trainer.clock()
@@ -171,11 +181,11 @@ def train(trainer: Trainer) -> Iterator[Event]:
         if step == 1 or is_regular or descent.passes(VALIDATIONS):
             gradients = gradient_norms(trainer.model, norm, config.clip_norm or None)
         if is_regular or descent.passes(VALIDATIONS):
-            measured = _measured(trainer, "validation")
-            trainer.patience.update(step, measured.loss, counts=is_regular)
-            if config.tested == "best" and trainer.patience.best_step == step:
-                trainer.best = BestWeights(step, _weights(trainer.model))
-            yield measured
+            measured = _validated(trainer)
+            trainer.patience.update(step, measured[-1].loss, counts=is_regular)
+            if config.keeps_best and trainer.patience.best_step == step:
+                trainer.best = BestWeights(step, _weights(trainer.answering))
+            yield from measured
         if trainer.patience.is_over or due.is_due(step, descent):
             keeps_weights = trainer.patience.is_over or due.keeps_weights(step, descent)
             yield SnapshotDue(step, keeps_weights)
@@ -227,6 +237,8 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     norm = nn.utils.clip_grad_norm_(trainer.parameters, limit)
     scaler.step(optimizer)
     scaler.update()
+    if trainer.average is not None:
+        trainer.average.update()
     return loss, float(metrics.n_correct) / float(metrics.n_tokens), rate, float(norm)
 
 
@@ -258,26 +270,40 @@ def _started(trainer: Trainer) -> Started:
     )
 
 
-def _measured(trainer: Trainer, split: Split) -> Measured:
+def _validated(trainer: Trainer) -> list[Measured]:
+    """Measure the last weights and, where there is one, their average: those that count come last.
+
+    Before the first step both are the same, and measured once.
+    """
+    last = _measured(trainer, "validation", "last")
+    if trainer.average is None:
+        return [last]
+    if not trainer.average.n_updates:
+        return [last, replace(last, weights="average")]
+    return [last, _measured(trainer, "validation", "average")]
+
+
+def _measured(trainer: Trainer, split: Split, weights: Weights) -> Measured:
     begin = trainer.clock()
-    trainer.model.eval()
+    model = (trainer.model if weights == "last" else trainer.answering).eval()
     with torch.inference_mode(), trainer.autocast():
-        loss, accuracy, exact = trainer.objective.measure(trainer.model, split)
+        loss, accuracy, exact = trainer.objective.measure(model, split)
     trainer.seconds += trainer.clock() - begin
-    return Measured(trainer.step, split, loss, accuracy, exact)
+    return Measured(trainer.step, split, loss, accuracy, exact, weights)
 
 
 def _tested(trainer: Trainer) -> Measured:
     """Measure the weights that count on the test split; the trainer stays as it is."""
-    best = trainer.best
+    best, model = trainer.best, trainer.answering
+    weights: Weights = "last" if trainer.average is None else "average"
     if best is None or best.step == trainer.step:
-        return _measured(trainer, "test")
-    last = _weights(trainer.model)
-    trainer.model.load_state_dict(best.weights)
+        return _measured(trainer, "test", weights)
+    last = _weights(model)
+    model.load_state_dict(best.weights)
     try:
-        return replace(_measured(trainer, "test"), step=best.step)
+        return replace(_measured(trainer, "test", weights), step=best.step)
     finally:
-        trainer.model.load_state_dict(last)
+        model.load_state_dict(last)
 
 
 def _weights(model: Model) -> dict[str, Tensor]:

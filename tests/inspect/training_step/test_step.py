@@ -37,7 +37,7 @@ from tfm_core.inspect.training_step.step import (
     start,
     take,
 )
-from tfm_core.inspect.training_step.update import one_weight
+from tfm_core.inspect.training_step.update import one_weight, singular_values
 from tfm_core.training import checkpoints
 from tfm_core.training.events import Step
 from tfm_core.training.loop import build, train
@@ -111,6 +111,31 @@ def test_the_arithmetic_by_hand_is_the_optimisers(optimizer, clip_norm):
             lines, by_hand, real = one_weight(taken, name, index, OPTIMISERS[optimizer])
             assert by_hand == pytest.approx(real, rel=1e-4, abs=1e-6)
             assert lines[0].value == float(taken.before[name][index])
+
+
+@pytest.mark.parametrize("projections", ["full", "sliced"])
+def test_singular_values_of_muon_are_those_of_its_update(projections):
+    """Of the matrix in which the weight stands; AdamW's parameters have none."""
+    trainer = start(chosen(model={"projections": projections}, training={"optimizer": "muon"}))
+    _after, taken = take(trainer, 0.02)
+    name = "decoder.layers.0.self_attention.in_projection"
+    name += ".heads" if projections == "sliced" else ".weight"
+    index = (1, 1, 3, 5) if projections == "sliced" else (3, 5)
+    found = singular_values(taken, name, index, OPTIMISERS["muon"])
+    decay = 1 - 0.02 * trainer.experiment.training.weight_decay
+    moved = (decay * taken.before[name] - taken.after[name])[index[:-2]]
+    scale = 0.02 * 0.2 * max(moved.shape) ** 0.5
+    real = torch.linalg.svdvals(moved.double() / scale)
+    torch.testing.assert_close(found[-1], real, rtol=0.01, atol=0.01)
+    assert float(found[0].norm()) == pytest.approx(1)
+    assert singular_values(taken, "output.weight", (0, 0), OPTIMISERS["muon"]) is None
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_both_codes_take_the_step_of_every_kind_of_optimiser(optimizer):
+    trainer = start(chosen("vit", training={"optimizer": optimizer}))
+    _after, taken = take(trainer, 0.01)
+    assert two_ways(trainer, taken).weight_difference < 1e-4
 
 
 def test_modules_and_functions_take_the_same_step(fresh):

@@ -146,3 +146,19 @@ def test_a_language_model_has_its_own_names_here(store):
     options = at.selectbox(key="training-step-weight").options
     assert options[0] == "token_embedding.table.weight"
     assert not [name for name in options if "src" in name or "tgt" in name]
+
+
+def test_what_stands_behind_a_number_of_muon_is_its_matrix_and_the_rest_is_adamws(store):
+    at = at_stage(opened(experiment("decoder-only", training={"optimizer": "muon"})), "update")
+    for name in ("decoder.layers.0.feed_forward.up.weight", "output.weight"):
+        (own,) = [one for one in at.selectbox(key="training-step-weight").options if name in one]
+        at.selectbox(key="training-step-weight").select(own).run()
+        assert not at.exception
+        assert "by hand it is" in at.success[0].value
+        is_hidden = name != "output.weight"
+        assert ("**Muon**, learning rate" in said(at)) is is_hidden
+        assert ("**AdamW**, as Muon moves hidden matrices alone" in said(at)) is not is_hidden
+        captions = " ".join(one.value for one in at.caption)
+        assert ("5 iterations of Newton-Schulz" in captions) is is_hidden
+        rows = list(at.dataframe[0].value.iloc[:, 0])
+        assert rows.count("X") == (6 if is_hidden else 0)

@@ -1,7 +1,7 @@
 """A run's weights on one split of its pictures: what was said, what is true, what went wrong.
 
 They are those that count by ``TrainingConfig.tested``: with patience the best by validation,
-without it the last. torch is imported where it is needed.
+without it the last, averaged where the training averages. torch is imported where it is needed.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def counting_model(run: Run) -> tuple[Model, int]:
 
 
 def _file(run: Run) -> Path:
-    name = run.experiment.training.tested
+    name = "best" if run.experiment.training.keeps_best else "last"
     return run.folder / "checkpoints" / name / "checkpoint.safetensors"
 
 

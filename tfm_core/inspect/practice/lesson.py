@@ -132,10 +132,10 @@ def chosen(runs: Mapping[Kind, tuple[Run, Curves]]) -> tuple[Kind, int, float] |
     """
     candidates: list[tuple[float, Kind, int]] = []
     for kind, (run, curves) in runs.items():
-        rows, at = curves.validation, curves.best_validation()
+        rows, at = curves.unseen, curves.best_validation()
         if at is None:
             continue
-        if run.experiment.training.tested == "last":
+        if not run.experiment.training.keeps_best:
             at = len(rows) - 1
         candidates.append((float(rows["loss"][at]), kind, int(rows["step"][at])))
     if not candidates:
@@ -147,7 +147,7 @@ def chosen(runs: Mapping[Kind, tuple[Run, Curves]]) -> tuple[Kind, int, float] |
 def overfitting(curves: Curves) -> Overfitting | None:
     """Return where the validation loss turned, None before two validations after step 0."""
     best = curves.best_validation()
-    rows = curves.validation
+    rows = curves.unseen
     if best is None or not len(curves.steps) or (rows["step"] > 0).sum() < 2:
         return None
     step, last = int(rows["step"][best]), int(rows["step"][-1])

@@ -117,8 +117,8 @@ def overfit(way: Way, curves: Curves) -> Rise | None:
     best = curves.best_validation()
     if best is None or not len(way.steps):
         return None
-    steps = curves.validation["step"][best:]
-    losses = np.asarray(curves.validation["loss"][best:], np.float64)
+    steps = curves.unseen["step"][best:]
+    losses = np.asarray(curves.unseen["loss"][best:], np.float64)
     is_known = np.isfinite(losses)
     steps, losses = steps[is_known], losses[is_known]
     if len(losses) <= _LATER or losses[-_LATER:].min() - losses[0] < RISE * way.length:

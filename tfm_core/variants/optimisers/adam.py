@@ -43,10 +43,12 @@ ADAM = Optimiser(
     arithmetic=(adam,),
     memory={"exp_avg": "m", "exp_avg_sq": "v"},
     memory_words=N_("Adam's moments"),
+    others=None,
     decay=0.0,
     decay_is_coupled=True,
     decay_words=N_(
         "Adam adds it to the gradient and divides both by their usual size: where the loss asks "
         "for little, decay decides alone. AdamW takes it beside the gradient.",
     ),
+    is_scale_free=True,
 )

@@ -21,9 +21,9 @@ class UpdateLine:
 Arithmetic = Callable[
     [Any, Any, Mapping[str, Any], Mapping[str, Any]], "tuple[list[UpdateLine], Any]"
 ]
-"""From weight, gradient, memory and options to the lines and the new weight; on one number and on
-whole tensors alike. memory: what torch keeps under its own names, empty before the first step.
-options: lr, weight_decay and what else torch's class takes, under its own names."""
+"""From weight, gradient, memory and options to the lines and the new weight, of a whole tensor.
+memory: what torch keeps under its own names, empty before the first step. options: lr, weight_decay
+and what else torch's class takes, under its own names."""
 
 
 class Betas(Protocol):
@@ -44,11 +44,14 @@ class Betas(Protocol):
 class Optimiser(Variant):
     """How gradients become updates.
 
-    torch_class: where torch has it; it takes parameter groups and lr. options: what else it takes,
-    from the config. arithmetic: its update, then the functions of ours which that calls.
-    memory: what it keeps of each weight, from torch's name to the arithmetic's. memory_words: what
-    that is called. decay: the weight decay to begin with. decay_is_coupled: whether weight decay is
-    added to the gradient (L2) and not taken beside it. decay_words: what that means.
+    torch_class: where its class is; it takes parameter groups and lr. options: what else it takes,
+    from the config. arithmetic: its update, then the functions of ours which that calls, and those
+    of ``others``.
+    memory: what it keeps of each weight that it moves, from torch's name to the arithmetic's.
+    memory_words: what is kept is called. others: who moves what is no hidden matrix; None where it
+    moves all itself. decay: the weight decay to begin with. decay_is_coupled: whether weight decay
+    is added to the gradient (L2) and not taken beside it. decay_words: what that means.
+    is_scale_free: whether its steps are as long whatever the size of the gradients.
     """
 
     torch_class: str
@@ -56,14 +59,22 @@ class Optimiser(Variant):
     arithmetic: tuple[Callable[..., Any], ...]
     memory: Mapping[str, str]
     memory_words: str
+    others: Optimiser | None
     decay: float
     decay_is_coupled: bool
     decay_words: str
+    is_scale_free: bool
 
-    @property
-    def moments(self) -> int:
-        """How many numbers it keeps of each weight."""
-        return len(self.memory)
+    def numbers(self, n_parameters: int, n_hidden: int) -> int:
+        """Return how many numbers it keeps. n_hidden: parameters in hidden matrices."""
+        if self.others is None:
+            return len(self.memory) * n_parameters
+        rest = n_parameters - n_hidden
+        return len(self.memory) * n_hidden + self.others.numbers(rest, 0)
+
+    def mover(self, group: Mapping[str, Any]) -> Optimiser:
+        """Return who moves the parameters of a group of its torch class: itself, or ``others``."""
+        return self if self.others is None or group["is_hidden"] else self.others
 
     @property
     def update(self) -> Arithmetic:

@@ -34,10 +34,12 @@ SGD = Optimiser(
     arithmetic=(sgd,),
     memory={"momentum_buffer": "momentum"},
     memory_words=N_("the momentum of SGD"),
+    others=None,
     decay=0.0,
     decay_is_coupled=True,
     decay_words=N_(
         "SGD adds it to the gradient, and momentum adds it up: a decay that suits AdamW can "
         "outweigh the loss.",
     ),
+    is_scale_free=False,
 )
