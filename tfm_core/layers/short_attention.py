@@ -74,7 +74,7 @@ class _ShortAttention(torch.autograd.Function):
         return heads.view(q.shape)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, powers, share, heads = ctx.saved_tensors
         shape = gradient.shape
