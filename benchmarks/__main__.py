@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import kept, reliability, summary
+from benchmarks.goals import LEARNING, PEERS
 
 # name: the module that has ``tables(quick)``, and what it measures
 BENCHMARKS: dict[str, tuple[str, str]] = {
@@ -27,9 +28,12 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "comparison": ("benchmarks.comparison", "50 runs on one page, until they are painted"),
     "anatomy": ("benchmarks.anatomy", "how fast the pages on the model show a change"),
     "app": ("benchmarks.app", "what watching costs training, and how fast pages answer"),
+    "page_speed": ("benchmarks.page_speed", "how long people wait for pages, in a browser"),
     "run_list": ("benchmarks.run_list", "how fast the list of a thousand runs opens"),
     "reliability": ("benchmarks.reliability", "what holds when the app is attacked"),
 }
+TRAINED = (*(goal.name for goal in LEARNING), *PEERS)
+"""Goals of accuracy, which may be asked for one by one."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,29 +43,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     attacks = {name: (reliability.module(name), "an attack") for name in reliability.ATTACKS}
     known = {**BENCHMARKS, **attacks}
     for name in options.names:
-        if name not in known:
-            parser.error(f"there is no benchmark {name!r}; there are {', '.join(known)}")
-    from benchmarks.machine import commit, describe, prepare, processor
+        if name not in known and name not in TRAINED:
+            parser.error(
+                f"there is no benchmark {name!r}; there are {'; '.join((*known, *TRAINED))}"
+            )
+    from benchmarks.machine import describe, prepare
 
     prepare()
     print(describe(), flush=True)
     before, outcome = kept.read(options.results), summary.Outcome()
-    for name in options.names or BENCHMARKS:
+    only = [name for name in options.names if name in TRAINED]  # in one go: some train the same
+    for name in _parts(options.names):
         module, words = known[name]
         print(f"\n## {name}: {words}", flush=True)
-        for table in summary.run(name, module, outcome, quick=options.quick):
+        wanted = only if "accuracy" not in options.names and name == "accuracy" else []
+        for table in summary.run(name, module, outcome, quick=options.quick, only=wanted):
             print(f"\n{table}", flush=True)
             if not options.quick:
-                day = datetime.datetime.now(datetime.UTC).date().isoformat()
-                now = {
-                    goal: kept.Result(figure, processor(), day, commit())
-                    for goal, figure in outcome.figures.items()
-                }
-                kept.write(now, options.results)  # at once: what comes may be ended
+                kept.write(_results(outcome), options.results)  # at once: what comes may be ended
         if name in outcome.broken:
             print(f"\nIt broke down: {outcome.broken[name]}", flush=True)
     print(f"\n{summary.table(outcome, before, quick=options.quick)}\n\n{describe()}", flush=True)
     return 1 if outcome.broken else 0
+
+
+def _results(outcome: summary.Outcome) -> dict[str, kept.Result]:
+    """Return what was measured, with the machine, the day and the commit."""
+    from benchmarks.machine import commit, processor
+
+    day = datetime.datetime.now(datetime.UTC).date().isoformat()
+    figures = outcome.figures.items()
+    return {goal: kept.Result(figure, processor(), day, commit()) for goal, figure in figures}
+
+
+def _parts(names: Sequence[str]) -> list[str]:
+    """Return the benchmarks that measure what is asked for, each once; all where nothing is."""
+    parts = ("accuracy" if name in TRAINED else name for name in names)
+    return list(dict.fromkeys(parts)) or list(BENCHMARKS)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -70,8 +88,9 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help=f"any of {', '.join(BENCHMARKS)}, or of the "
-        f"attacks of reliability: {', '.join(reliability.ATTACKS)}; all if none",
+        help=f"any of {', '.join(BENCHMARKS)}, of the attacks of reliability: "
+        f"{', '.join(reliability.ATTACKS)}, or of the goals of accuracy: {'; '.join(TRAINED)}; "
+        "all benchmarks if none",
     )
     parser.add_argument(
         "--quick", action="store_true", help="few rounds and short runs: does it work, roughly"

@@ -11,10 +11,12 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from benchmarks import peer_learning
 from benchmarks.goals import LEARNING, Changes, Goal, Score, Training
+from benchmarks.peer_learning import RACES
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.scores import SCORES, official_split
 from tfm_core.config import Experiment
@@ -65,12 +67,20 @@ def reach(experiment: Experiment, *, score: Score, seed: int, steps: int | None 
     return Reached(SCORES[score](trainer, test), seconds)
 
 
-def tables(*, quick: bool) -> Iterator[Table | Skipped]:
-    """Train for every goal, or say why one is left out; a table each, as soon as it is known."""
+def tables(*, quick: bool, only: Collection[str] = ()) -> Iterator[Table | Skipped]:
+    """Train for every goal, or say why one is left out; a table each, as soon as it is known.
+
+    Then peers learn for as long. only: goals by name, and what they are compared with; all if none.
+    """
     why = mnist_missing()
     seeds = SEEDS[:1] if quick else SEEDS
     known: dict[tuple[str, Score], list[Reached]] = {}
+    ours: dict[str, Figure] = {}
+    races = [race for race in RACES if not only or race.names() & set(only)]
+    needed = {*only, *(goal for race in races for goal, _beside in race.goals.values())}
     for goal in LEARNING:
+        if only and goal.name not in needed:
+            continue
         training = goal.training
         assert training is not None
         experiment = experiment_of(training)
@@ -88,7 +98,13 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
                 )
                 for seed in seeds
             ]
+        ours[goal.name] = figure(goal, known[key])
         yield _table(goal, experiment, known[key], quick=quick)
+    for race in races:
+        if all(goal in ours for goal, _beside in race.goals.values()):
+            yield from peer_learning.tables(race, ours, seeds=seeds, quick=quick)
+        else:
+            yield Skipped(f"{race.preset} beside peers", str(why))
 
 
 def figure(goal: Goal, reached: Sequence[Reached]) -> Figure:

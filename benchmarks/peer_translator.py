@@ -6,6 +6,8 @@ stacks differ.
 
 from __future__ import annotations
 
+import copy
+
 import torch
 from torch import Tensor, nn
 
@@ -42,11 +44,10 @@ def batch(size: int = 64, src_len: int = 16, tgt_len: int = 18) -> tuple[Tensor,
 class TorchTranslator(nn.Module):
     """Embeddings, ``nn.Transformer`` with padding and causal masks, output layer."""
 
-    def __init__(self, model: EncoderDecoder) -> None:
-        """Take copies of the weights of ``model``."""
+    def __init__(self, model: EncoderDecoder, *, is_equal: bool = True) -> None:
+        """Take copies of the weights of ``model``; its stacks' stay as torch draws them if not."""
         super().__init__()
-        twin = ours()
-        twin.load_state_dict(model.state_dict())
+        twin = copy.deepcopy(model)
         self.src_embedding, self.tgt_embedding = twin.src_embedding, twin.tgt_embedding
         self.src_positions, self.tgt_positions = twin.src_positions, twin.tgt_positions
         self.output = twin.output
@@ -57,6 +58,8 @@ class TorchTranslator(nn.Module):
         self.transformer = nn.Transformer(
             D_MODEL, N_HEADS, 1, 1, D_FF, 0.0, "gelu", encoder, batch_first=True, norm_first=True
         )
+        if not is_equal:
+            return
         with torch.no_grad():
             for theirs, mine in (
                 (self.transformer.encoder, twin.encoder),

@@ -7,6 +7,7 @@ one last norm. Each peer has the weights of ours copied in, so its outputs must 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
 
 import torch
@@ -33,6 +34,19 @@ def ours(n_layers: int) -> VisionTransformer:
         position="learned",
     )
     return build_vit(config, ImageShape(IMAGE, 1, N_CLASSES))
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Another's Vision Transformer.
+
+    package: what it needs. build(n_layers): as its makers draw its weights. equal(model, n_layers):
+    with the weights of ours, and made the same function where it is none.
+    """
+
+    package: str
+    build: Callable[[int], nn.Module]
+    equal: Callable[[VisionTransformer, int], nn.Module]
 
 
 class LogitsOnly(nn.Module):
@@ -87,11 +101,16 @@ def _torch_encoder(model: VisionTransformer, n_layers: int) -> nn.Module:
     return _filled(peer, model, table, "encoder.layers.{}.", layers, n_layers)
 
 
-def _torchvision(model: VisionTransformer, n_layers: int) -> nn.Module:
-    from torchvision.models.vision_transformer import VisionTransformer as Peer
+def _torchvision_drawn(n_layers: int) -> nn.Module:
+    from torchvision.models.vision_transformer import VisionTransformer as TheirViT
 
-    peer = Peer(IMAGE, PATCH, n_layers, N_HEADS, D_MODEL, D_FF, num_classes=N_CLASSES)
+    peer = TheirViT(IMAGE, PATCH, n_layers, N_HEADS, D_MODEL, D_FF, num_classes=N_CLASSES)
     peer.conv_proj = nn.Conv2d(1, D_MODEL, PATCH, stride=PATCH)  # it knows three channels only
+    return peer
+
+
+def _torchvision(model: VisionTransformer, n_layers: int) -> nn.Module:
+    peer = _torchvision_drawn(n_layers)
     _use_epsilon(peer, 1e-5)
     table = {
         "class_token": "cls",
@@ -111,10 +130,10 @@ def _torchvision(model: VisionTransformer, n_layers: int) -> nn.Module:
     return _filled(peer, model, table, "encoder.layers.encoder_layer_{}.", layers, n_layers)
 
 
-def _timm(model: VisionTransformer, n_layers: int) -> nn.Module:
-    from timm.models.vision_transformer import VisionTransformer as Peer
+def _timm_drawn(n_layers: int) -> nn.Module:
+    from timm.models.vision_transformer import VisionTransformer as TheirViT
 
-    peer = Peer(
+    return TheirViT(
         img_size=IMAGE,
         patch_size=PATCH,
         in_chans=1,
@@ -124,6 +143,10 @@ def _timm(model: VisionTransformer, n_layers: int) -> nn.Module:
         num_heads=N_HEADS,
         mlp_ratio=D_FF / D_MODEL,
     )
+
+
+def _timm(model: VisionTransformer, n_layers: int) -> nn.Module:
+    peer = _timm_drawn(n_layers)
     _use_epsilon(peer, 1e-5)
     table = {
         "cls_token": "cls",
@@ -143,10 +166,10 @@ def _timm(model: VisionTransformer, n_layers: int) -> nn.Module:
     return _filled(peer, model, table, "blocks.{}.", layers, n_layers)
 
 
-def _vit_pytorch(model: VisionTransformer, n_layers: int) -> nn.Module:
-    from vit_pytorch import ViT as Peer
+def _vit_pytorch_drawn(n_layers: int) -> nn.Module:
+    from vit_pytorch import ViT as TheirViT
 
-    peer = Peer(
+    return TheirViT(
         image_size=IMAGE,
         patch_size=PATCH,
         num_classes=N_CLASSES,
@@ -157,6 +180,10 @@ def _vit_pytorch(model: VisionTransformer, n_layers: int) -> nn.Module:
         channels=1,
         dim_head=D_MODEL // N_HEADS,
     )
+
+
+def _vit_pytorch(model: VisionTransformer, n_layers: int) -> nn.Module:
+    peer = _vit_pytorch_drawn(n_layers)
     # two norms more around the patches and no bias on query, key and value: made equal here
     peer.to_patch_embedding[1] = nn.Identity()
     peer.to_patch_embedding[3] = nn.Identity()
@@ -180,11 +207,11 @@ def _vit_pytorch(model: VisionTransformer, n_layers: int) -> nn.Module:
     return _filled(peer, model, table, "transformer.layers.{}.", layers, n_layers)
 
 
-def _hugging_face(model: VisionTransformer, n_layers: int) -> nn.Module:
-    from transformers import ViTConfig as PeerConfig
-    from transformers import ViTForImageClassification as Peer
+def _hugging_face_drawn(n_layers: int) -> LogitsOnly:
+    from transformers import ViTConfig as TheirConfig
+    from transformers import ViTForImageClassification as TheirViT
 
-    config = PeerConfig(
+    config = TheirConfig(
         hidden_size=D_MODEL,
         num_hidden_layers=n_layers,
         num_attention_heads=N_HEADS,
@@ -197,7 +224,11 @@ def _hugging_face(model: VisionTransformer, n_layers: int) -> nn.Module:
         attention_probs_dropout_prob=0.0,
         layer_norm_eps=1e-5,
     )
-    peer = Peer._from_config(config, attn_implementation="sdpa")
+    return LogitsOnly(TheirViT._from_config(config, attn_implementation="sdpa"))
+
+
+def _hugging_face(model: VisionTransformer, n_layers: int) -> nn.Module:
+    peer = _hugging_face_drawn(n_layers)
     table = {
         "vit.embeddings.cls_token": "cls",
         "vit.embeddings.position_embeddings": "positions.table",
@@ -215,7 +246,8 @@ def _hugging_face(model: VisionTransformer, n_layers: int) -> nn.Module:
         "mlp.fc2": "feed_forward.down",
         "layernorm_after": "feed_forward_norm",
     }
-    return LogitsOnly(_filled(peer, model, table, "vit.layers.{}.", layers, n_layers))
+    _filled(peer.inner, model, table, "vit.layers.{}.", layers, n_layers)
+    return peer
 
 
 def _use_epsilon(model: nn.Module, epsilon: float) -> None:
@@ -255,16 +287,15 @@ def _filled(
     return peer
 
 
-# name: the package it needs, and how it is built with the weights of ours
-PEERS: dict[str, tuple[str, Callable[[VisionTransformer, int], nn.Module]]] = {
-    "timm": ("timm", _timm),
-    "vit-pytorch": ("vit_pytorch", _vit_pytorch),
-    "Hugging Face transformers": ("transformers", _hugging_face),
-    "torchvision": ("torch", _torchvision),
-    "nn.TransformerEncoder": ("torch", _torch_encoder),
+PEERS: dict[str, Peer] = {
+    "timm": Peer("timm", _timm_drawn, _timm),
+    "vit-pytorch": Peer("vit_pytorch", _vit_pytorch_drawn, _vit_pytorch),
+    "Hugging Face transformers": Peer("transformers", _hugging_face_drawn, _hugging_face),
+    "torchvision": Peer("torch", _torchvision_drawn, _torchvision),
+    "nn.TransformerEncoder": Peer("torch", TorchEncoderViT, _torch_encoder),
 }
 
 
 def is_installed(name: str) -> bool:
     """Return whether the package that a peer needs is there."""
-    return find_spec(PEERS[name][0]) is not None
+    return find_spec(PEERS[name].package) is not None

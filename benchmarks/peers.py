@@ -46,9 +46,9 @@ def vit_contenders(n_layers: int) -> dict[str, nn.Module]:
     torch.manual_seed(0)
     mine = peer_vits.ours(n_layers)
     found: dict[str, nn.Module] = {"ours": mine}
-    for name, (_, make) in peer_vits.PEERS.items():
+    for name, peer in peer_vits.PEERS.items():
         if peer_vits.is_installed(name):
-            found[name] = make(mine, n_layers)
+            found[name] = peer.equal(mine, n_layers)
             assert n_parameters(found[name]) == n_parameters(mine), name
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,11 +32,18 @@ class Outcome:
         ]
 
 
-def run(name: str, module: str, outcome: Outcome, *, quick: bool) -> Iterator[Table | Skipped]:
-    """Yield the tables of a benchmark; one that breaks is a sentence in the outcome."""
-    outcome.modules.append(name)
+def run(
+    name: str, module: str, outcome: Outcome, *, quick: bool, only: Sequence[str] = ()
+) -> Iterator[Table | Skipped]:
+    """Yield the tables of a benchmark; one that breaks is a sentence in the outcome.
+
+    only: of ``accuracy``, the goals that are wanted.
+    """
+    if not only:
+        outcome.modules.append(name)
     try:
-        for table in importlib.import_module(module).tables(quick=quick):
+        measure = importlib.import_module(module).tables
+        for table in measure(quick=quick, only=only) if only else measure(quick=quick):
             if isinstance(table, Skipped):
                 outcome.skipped.append(table)
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -128,6 +128,23 @@ def test_a_quick_run_keeps_nothing(monkeypatch, tmp_path, capsys):
     said = capsys.readouterr().out.partition("### Summary")[2]
     assert "| engine: translate | 3.25 % | ≤ 5 % | met, roughly |" in said
     assert not path.exists()
+
+
+def test_goals_that_are_asked_for_by_name_are_measured_in_one_go(monkeypatch, tmp_path, capsys):
+    _stand_in(monkeypatch)
+    asked = []
+
+    def tables(*, quick: bool, only: Sequence[str] = ()) -> list[Table]:
+        asked.append(list(only))
+        return [Table("Trained", [], [], reached={"copy": Figure(99.5, 5.0)})]
+
+    monkeypatch.setattr(sys.modules["stand_in_engine"], "tables", tables)
+    monkeypatch.setitem(command.BENCHMARKS, "accuracy", ("stand_in_engine", "…"))
+    assert command.main(["copy", "vit-mnist, soon", "--results", str(tmp_path / "R.md")]) == 0
+    assert asked == [["copy", "vit-mnist, soon"]]
+    said = capsys.readouterr().out.partition("### Summary")[2]
+    assert "| copy | 99.5 % in 5.0 CPU-s |" in said
+    assert "not measured" not in said
 
 
 def test_a_table_that_speaks_of_no_goal_we_have_is_said_to_be_broken():

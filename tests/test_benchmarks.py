@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 from pathlib import Path
@@ -15,12 +16,14 @@ from benchmarks import (
     beginner,
     engine,
     first_screens,
+    page_speed,
+    peer_learning,
     peer_translator,
     peer_vits,
     peers,
 )
 from benchmarks.accuracy import experiment_of, reach
-from benchmarks.goals import GOALS, LEARNING, Goal
+from benchmarks.goals import GOALS, LEARNING, PEERS, Goal
 from benchmarks.paired import Spread, measure, ratio
 from benchmarks.report import Table, Target
 from benchmarks.steps import training_step
@@ -63,13 +66,50 @@ def test_a_peer_is_the_same_function_of_as_many_parameters(name: str):
     ours = peer_vits.ours(3)
     for parameter in ours.parameters():  # no zeros or ones that would hide a missing copy
         torch.nn.init.normal_(parameter, std=0.2)
-    peer = peer_vits.PEERS[name][1](ours, 3)
+    peer = peer_vits.PEERS[name].equal(ours, 3)
     images = torch.randn(2, 1, 28, 28)
     assert peers.n_parameters(peer) == peers.n_parameters(ours)
     with torch.no_grad():
         torch.testing.assert_close(
             peer.eval()(images), ours.eval()(images), rtol=1e-4, atol=peers.MARGIN
         )
+
+
+@pytest.mark.parametrize("name", peer_vits.PEERS)
+def test_a_peer_that_learns_has_its_own_weights(name: str):
+    if not peer_vits.is_installed(name):
+        pytest.skip(f"{name} is not installed; requirements-bench.txt names it")
+    torch.manual_seed(0)
+    one, other = (peer_vits.PEERS[name].build(2) for _ in range(2))
+    images = torch.randn(2, 1, 28, 28)
+    assert one(images).shape == (2, 10)
+    assert any(
+        not torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True)
+    )
+
+
+def test_a_peer_learns_for_as_long_as_the_clock_says():
+    race = next(race for race in peer_learning.RACES if race.preset == "translate")
+    trainer = peer_learning.trainer_for(race, seed=0)
+    model = race.learners[0].make(trainer)
+    before = [one.detach().clone() for one in model.parameters()]
+    ticks = itertools.count()
+    steps = peer_learning.learn(
+        model, trainer, race.learners[0], seconds=5, clock=lambda: float(next(ticks))
+    )
+    assert steps == 4  # the clock is read once at the start and once before each step
+    changed = [not torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True)]
+    assert all(changed)
+    assert 0 <= peer_learning.measured(model, trainer, "validation") <= 100
+
+
+def test_a_race_names_goals():
+    for race in peer_learning.RACES:
+        assert race.names() <= set(PEERS)
+        for seconds, (ours, _beside) in race.goals.items():
+            training = GOALS[ours].training
+            assert training is not None
+            assert (training.preset, training.seconds) == (race.preset, seconds)
 
 
 def test_torchs_transformer_is_the_same_function_of_as_many_parameters():
@@ -152,6 +192,13 @@ def test_an_unknown_benchmark_is_named_with_those_there_are(capsys):
     with pytest.raises(SystemExit):
         command.main(["speed"])
     assert "there is no benchmark 'speed'; there are accuracy" in capsys.readouterr().err
+
+
+def test_every_wait_for_a_page_is_a_goal():
+    waits = {f"to {place.title}" for place in page_speed.PLACES}
+    waits |= {control.name for control in page_speed.CONTROLS}
+    waits |= {"cold start", "point on stage"}
+    assert waits == {name for name, goal in GOALS.items() if goal.module == "page_speed"}
 
 
 def test_the_parts_that_are_looked_for_on_first_screens_are_drawn_by_the_pages():

@@ -102,9 +102,9 @@ def test_a_step_reads_one_token(family, monkeypatch):
     read = []
     project = Kept._through
 
-    def noting(self, x, positions):
-        read.append(x.size(1))
-        return project(self, x, positions)
+    def noting(self, x, step):
+        read.append(step.n)
+        return project(self, x, step)
 
     monkeypatch.setattr(Kept, "_through", noting)
     greedy(model, src, max_len=4)

@@ -8,7 +8,8 @@ one token's products in place of the whole text's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -17,10 +18,11 @@ from torch import Tensor, nn
 
 from tfm_core.data.vocabulary import BOS
 from tfm_core.layers import recorder
-from tfm_core.layers.attention import MultiHeadAttention, attention_weights, fused_attention
-from tfm_core.layers.blocks import Block, Stack
+from tfm_core.layers.attention import MultiHeadAttention
+from tfm_core.layers.blocks import Block, Stack, tokens_at
 from tfm_core.layers.masks import causal_mask, is_token
-from tfm_core.layers.relative import Rotation, turned
+from tfm_core.layers.positions import LearnedPositions, NoPositions
+from tfm_core.layers.relative import Alibi, BucketBias, Rotation, turned
 from tfm_core.models.captioner import Captioner
 from tfm_core.models.text import DecoderOnly, EncoderDecoder
 
@@ -28,18 +30,23 @@ Decodes = DecoderOnly | EncoderDecoder | Captioner
 Encoded = tuple[Tensor, Tensor | None]
 """What a decoder looks back at, (N, S, d_model), and its mask (N, 1, 1, S), if there is one."""
 
+FEWEST = 32
+"""Keys that are read at least: a product with fewer is left to a slower kernel on the CPU."""
+
 
 def can_keep(model: Decodes) -> bool:
     """Return whether keys and values may be kept: they depend on the tokens before them alone.
 
-    Not where the causal mask is wrong on purpose, and not where somebody watches the model or has
-    changed what one of its modules does: a kept key goes through neither a hook nor a replaced
-    ``forward``.
+    Not where the causal mask is wrong on purpose, not in training, where dropout is drawn anew for
+    each reading, and not where somebody watches the model or has changed what one of its modules
+    does: a kept key goes through neither a hook nor a replaced ``forward``.
     """
     return (
         model.order_mask is causal_mask
+        and not model.training
         and not recorder.active()
         and type(model.decoder) is Stack
+        and type(model.decoder.relative) in (type(None), Rotation, Alibi, BucketBias)
         and all(_is_usual(block) for block in model.decoder.layers)
         and not any(_is_changed(module) for module in model.modules())
     )
@@ -60,168 +67,302 @@ def _is_changed(module: nn.Module) -> bool:
     return any(callable(value) and hasattr(type(module), name) for name, value in own)
 
 
-class _Rows:
-    """Keys or values by place: (N, H, K, D) in a room that doubles when it is full."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Attention:
+    """One attention's weights and, where it looks at a memory, what it keeps of that.
 
-    def __init__(self) -> None:
-        self.room = torch.empty(0)
-        self.length = 0
+    weight: of query, key and value, or of the query alone; memory: keys and values,
+    (2, N or 1, H, S, D).
+    """
 
-    def put(self, new: Tensor, positions: Tensor, length: int) -> Tensor:
-        """Put new (N, H, R, D) at positions (N, R), and return the first ``length`` places."""
-        if not self.length:
-            self.room = new.new_zeros(*new.shape[:2], 2 * length, new.size(-1))
-        elif self.room.size(2) < length:
-            self.room = F.pad(self.room, (0, 0, 0, 2 * length - self.room.size(2)))
-        self.room.scatter_(2, positions[:, None, :, None].expand_as(new), new)
-        self.length = length
-        return self.room[:, :, :length]
+    n_heads: int
+    weight: Tensor
+    bias: Tensor | None
+    scale: float
+    mix: nn.Module
+    memory: Tensor | None = None
 
-    def choose(self, rows: Tensor) -> None:
-        """Go on with these rows."""
-        self.room = self.room[rows]
+    @classmethod
+    def to_itself(cls, of: MultiHeadAttention) -> _Attention:
+        """Keep nothing: keys grow with the text."""
+        made = of.in_projection
+        return cls(of.n_heads, made.weight, made.bias, _scale(of), of.out_projection)
+
+    @classmethod
+    def to_memory(cls, of: MultiHeadAttention, memory: Tensor, is_seen: Tensor) -> _Attention:
+        """Keep keys and values of memory (N, S, d_model); is_seen: (N, S, 1), False = padding."""
+        weight, bias, d = of.in_projection.weight, of.in_projection.bias, of.d_model
+        query_bias, key_bias = (None, None) if bias is None else (bias[:d], bias[d:])
+        kept = F.linear(memory, weight[d:], key_bias)
+        kept = kept.where(is_seen, 0.0)  # who may look at nothing finds nothing
+        kept = kept.view(*memory.shape[:2], 2, of.n_heads, -1).permute(2, 0, 3, 1, 4).contiguous()
+        return cls(of.n_heads, weight[:d], query_bias, _scale(of), of.out_projection, kept)
+
+    def project(self, x: Tensor, n: int) -> Tensor:
+        """Return of x (N * R, d_model) queries, and keys and values: (N, R, 1 or 3, H, D)."""
+        made = F.linear(x, self.weight, self.bias)
+        return made.view(-1, n, made.size(1) // x.size(1), self.n_heads, x.size(1) // self.n_heads)
+
+    def mixed(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
+        """Return what queries (N, H, R, D) find among keys and values: (N * R, d_model).
+
+        bias: added to scores, broadcastable to (N, H, R, K); of single queries that size, or
+        (1, 1, 1, K).
+        """
+        if q.size(2) == 1:  # the fused kernel makes more work of it than it saves
+            flat, keys, values = q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)
+            added, beta = (q.new_zeros(1), 0) if bias is None else (bias.flatten(0, 1), 1)
+            scores = torch.baddbmm(added, flat, keys.mT, beta=beta, alpha=self.scale)
+            heads = torch.bmm(scores.softmax(-1), values).view_as(q)
+        else:
+            heads = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=self.scale)
+        out: Tensor = self.mix(heads.transpose(1, 2).flatten(0, 1).flatten(1))
+        return out
 
 
-@dataclass(slots=True, eq=False)
-class _Layer:
-    """What one block has seen: its keys and values, and those of the memory, (N, H, S, D)."""
+def _scale(attention: MultiHeadAttention) -> float:
+    if attention.divisor is not None:
+        return 1 / attention.divisor
+    return 1 / math.sqrt(attention.d_model // attention.n_heads)
 
-    keys: _Rows
-    values: _Rows
-    memory: tuple[Tensor, Tensor] | None
+
+def _masked(bias: Tensor, mask: Tensor) -> Tensor:
+    """Return what is added to scores, and the lowest finite number where nobody may look."""
+    return bias.masked_fill(~mask, torch.finfo(bias.dtype).min)
+
+
+def _where(positions: Tensor, length: int) -> slice | Tensor:
+    """Return positions (N or 1, R) as an index; the same of all texts are the last of all."""
+    return slice(length - positions.size(1), length) if len(positions) == 1 else positions
+
+
+def _by_head(bias: Tensor, n: int, n_heads: int) -> Tensor:
+    """Return a bias as single queries need it: one row for all of them, or one for each."""
+    if bias.size(0) == bias.size(1) == 1:
+        return bias
+    return bias.expand(n, n_heads, -1, -1).contiguous()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Step:
+    """One call: where its R new tokens stand, and what their queries may look at.
+
+    positions: (1 or N, R), 1 row where all texts have the same, which new says too; n: R; keys: the
+    K positions that are read; bias: added to scores, broadcastable to (N, H, R, K), or None;
+    waves: a rotation's, (1 or N, R, 1, 1, D / 2, 2).
+    """
+
+    positions: Tensor
+    n: int
+    new: slice
+    keys: slice
+    bias: Tensor | None
+    waves: Tensor | None
 
 
 class Kept:
-    """Answers which token comes next; see ``NextLogits``, whose rules its calls follow."""
+    """Answers which token comes next; see ``NextLogits``, whose rules its calls follow.
+
+    All keys and values lie in one room, by layer and position, which doubles when it is full: new
+    ones are written into it, and it is read in place. A step of one token needs no mask where all
+    texts stand at one position and none holds padding: all that is kept may be attended to.
+    """
 
     def __init__(self, model: Decodes, src: Tensor, encoded: Encoded | None) -> None:
         """src: ids of a decoder-only model, (N, S) or (1, S). encoded: of all others."""
-        self.model, self.src, self.encoded = model, src, encoded
-        self.n_before = src.size(1) if isinstance(model, DecoderOnly) else 0
-        self.layers: list[_Layer] = []
-        self.is_key = src.new_zeros(0, 0, dtype=torch.bool)  # (N, K): no padding
-        self.lengths = src.new_zeros(0, 1, dtype=torch.int64)  # (N, 1): of what is read before
-        self.n_read = 0
+        self.model, self.relative, self.window = model, model.decoder.relative, model.window
+        self.blocks = [block for block in model.decoder.layers if isinstance(block, Block)]
+        self.n_heads = self.blocks[0].self_attention.n_heads
+        self.has_one_source = len(src) == 1 or (encoded is None and not src.size(1))
+        self.attentions = [_Attention.to_itself(block.self_attention) for block in self.blocks]
+        self.looks: list[_Attention] = []
+        self.src_bias: Tensor | None = None  # what padding adds to its scores, (N, H, 1, S)
+        if encoded is None:
+            self.src = src[:, : int(is_token(src, model.pad_id).sum(1).max())]
+        else:
+            self.src = torch.zeros(1, 0, dtype=torch.int64, device=encoded[0].device)
+            self._look_at(*encoded)
+        self.lengths = is_token(self.src, model.pad_id).sum(1, keepdim=True)  # (N or 1, 1)
+        self.n_before = self.src.size(1)  # the longest of them
+        self.is_aligned = bool((self.lengths == self.n_before).all())
+        self.is_full = self.is_aligned  # whether no padding stands among what is kept either
+        self.room = torch.empty(0)  # (layers, 2, N, H, L, D): keys and values
+        self.is_key = torch.empty(0, 0, dtype=torch.bool)  # (N, L): no padding
+        self.placed: Tensor | None = None  # what a position adds to a token, (L, d_model)
+        self.unturned = torch.empty(0)  # stands for L keys where their number alone is asked for
+        self.ids = torch.empty(0, 0, dtype=torch.int64)  # (N, T): of the call before
+        self.n_read = 0  # of their tokens, <bos> included
+
+    def _look_at(self, memory: Tensor, mask: Tensor | None) -> None:
+        """Keep keys and values of (N, S, d_model), with a mask (N, 1, 1, S)."""
+        n, length = memory.shape[:2]
+        if mask is None:
+            mask = torch.ones(1, 1, 1, length, dtype=torch.bool, device=memory.device)
+        more = max(0, FEWEST - length)
+        memory, mask = F.pad(memory, (0, 0, 0, more)), F.pad(mask, (0, more))
+        self.looks = [
+            _Attention.to_memory(block.cross_attention, memory, mask[:, 0, 0, :, None])
+            for block in self.blocks
+        ]
+        if not bool(mask.all()):
+            mask = mask[:1] if bool((mask == mask[:1]).all()) else mask
+            self.src_bias = _by_head(_masked(memory.new_zeros(()), mask), n, self.n_heads)
 
     def __call__(self, ids: Tensor, parents: Tensor | None = None) -> Tensor:
         """Return (N, V) for ids (N, T) behind <bos>."""
+        with torch.inference_mode():  # which spares the bookkeeping of every view
+            logits = self._next(ids, parents)
+        return logits.clone()  # the caller may change it, in inference mode or not
+
+    def _next(self, ids: Tensor, parents: Tensor | None) -> Tensor:
         if self.n_read and parents is not None:
-            self._choose(parents)
-        tgt_in = torch.cat([ids.new_full((len(ids), 1), BOS), ids], 1)
-        x, positions, tokens = self._new(tgt_in)
-        self._note(positions, tokens, self.n_before + tgt_in.size(1))
-        x = self._through(x, positions)
-        self.n_read = tgt_in.size(1)
-        answering = x[torch.arange(len(x), device=x.device), self._last(tgt_in, positions)]
-        out: Tensor = self.model.output(answering)
+            self._choose(parents, ids[:, : self.ids.size(1)])
+        length = self.n_before + 1 + ids.size(1)
+        self._make_room(len(ids), length)
+        x, positions, tokens = self._new(ids, length)
+        step = self._step(positions, tokens, length)
+        x = self._through(x.flatten(0, 1), step)
+        if step.n > 1:
+            last = (self.lengths + ids.size(1) - positions[:, :1]).expand(len(ids), 1)
+            x = tokens_at(x.view(len(ids), step.n, -1), last)[:, 0]
+        self.ids, self.n_read = ids, 1 + ids.size(1)
+        out: Tensor = self.model.output(x)
         return out.float()
 
-    def _choose(self, rows: Tensor) -> None:
-        """Go on from these rows of the call before."""
-        self.is_key, self.lengths = self.is_key[rows], self.lengths[rows]
-        for layer in self.layers:
-            layer.keys.choose(rows)
-            layer.values.choose(rows)
+    def _choose(self, rows: Tensor, ids: Tensor) -> None:
+        """Go on from these rows of the call before, whose ids (N, T) are given.
 
-    def _new(self, tgt_in: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return vectors (N, R, d_model), positions and whether it is a token, both (N, R).
+        Of one source, texts differ from where their ids do, so that only that much is moved.
+        """
+        n, length = len(rows), self.n_before + self.n_read
+        if not self.has_one_source:
+            self.looks = [
+                replace(look, memory=look.memory[:, rows])
+                for look in self.looks
+                if look.memory is not None
+            ]
+            if self.src_bias is not None and len(self.src_bias) > 1:
+                self.src_bias = self.src_bias[rows]
+            self.lengths = self.lengths[rows] if len(self.lengths) > 1 else self.lengths
+        if not self.has_one_source or n > len(self.ids):
+            self.room, self.is_key = self.room.index_select(2, rows), self.is_key[rows]
+            return
+        n_same = int((self.ids[:n] == ids).all(0).long().cumprod(0).sum())
+        moved = slice(self.n_before + 1 + n_same, length)
+        if moved.start < length:
+            self.room[:, :, :n, :, moved] = self.room[..., moved, :].index_select(2, rows)
+            self.is_key[:n, moved] = self.is_key[rows, moved]
+        self.room, self.is_key = self.room[:, :, :n], self.is_key[:n]
+
+    def _make_room(self, n: int, length: int) -> None:
+        """Make room for ``length`` positions of n texts, and tables for as many."""
+        if length <= self.is_key.size(1):
+            return
+        model, longest = self.model, max(FEWEST, 2 * length)
+        more = longest - self.is_key.size(1)
+        if self.n_read:
+            self.room = F.pad(self.room, (0, 0, 0, more))
+            self.is_key = F.pad(self.is_key, (0, more))
+        else:
+            self.is_key = self.lengths.new_zeros(n, longest, dtype=torch.bool)
+        weight = model.tgt_embedding.table.weight
+        self.unturned = weight.new_empty(1, 1, longest, 1)
+        placing = model.positions if isinstance(model, DecoderOnly) else model.tgt_positions
+        if isinstance(placing, LearnedPositions):  # which refuses more than its table has
+            longest = max(length, min(longest, len(placing.table)))
+        if not isinstance(placing, NoPositions):
+            self.placed = placing(weight.new_zeros(1, longest, weight.size(1)))[0]
+
+    def _new(self, ids: Tensor, length: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Return vectors (N, R, d_model), positions (1 or N, R) and whether tokens (N, R).
 
         R: of all that was not read yet; at first of the source of a decoder-only model too.
         """
-        model, n = self.model, len(tgt_in)
-        new = tgt_in[:, self.n_read :]
+        model, n, device = self.model, len(ids), ids.device
+        new = ids[:, self.n_read - 1 :] if self.n_read else F.pad(ids, (1, 0), value=BOS)
         if isinstance(model, DecoderOnly) and not self.n_read:
-            src = self.src.expand(n, -1) if len(self.src) == 1 else self.src
-            x, is_new, self.lengths = model._joined(src, tgt_in)
-            places = torch.arange(x.size(1), device=x.device).expand(n, -1)
-            return model.dropout(model.positions(x)), places, is_new
-        if not self.n_read:
-            self.lengths = tgt_in.new_zeros(n, 1)
-        behind = torch.arange(self.n_read, tgt_in.size(1), device=tgt_in.device)
-        places = self.lengths + behind
-        x = model.tgt_embedding(new)
-        placed = model.positions if isinstance(model, DecoderOnly) else model.tgt_positions
-        longest = self.n_before + tgt_in.size(1)
-        rows = placed(x.new_zeros(1, longest, x.size(-1)))[0]  # what a place adds, to any token
-        return model.dropout(x + rows[places]), places, is_token(new, model.pad_id)
+            src = self.src.expand(n, -1) if self.has_one_source else self.src
+            x, is_new, _lengths = model._joined(src, new)
+            positions = torch.arange(x.size(1), device=device)[None]
+        else:
+            x, is_new = model.tgt_embedding(new), is_token(new, model.pad_id)
+            behind = torch.arange(self.n_read, self.n_read + new.size(1), device=device)[None]
+            positions = behind + (self.n_before if self.is_aligned else self.lengths)
+        if self.placed is not None:
+            x = x + self.placed[_where(positions, length)]
+        return x, positions, is_new
 
-    def _last(self, tgt_in: Tensor, positions: Tensor) -> Tensor:
-        """Return where among the new ones the last token of each text stands, (N,)."""
-        return (self.lengths + tgt_in.size(1) - 1 - positions[:, :1])[:, 0]
+    def _step(self, positions: Tensor, tokens: Tensor, length: int) -> _Step:
+        """Note which of the new places hold a token (N, R), and say what their queries may see."""
+        n, first = tokens.size(1), 0
+        at = _where(positions, length)
+        self.is_full = self.is_full and bool(tokens.all())
+        if len(positions) == 1:
+            self.is_key[:, length - n : length] = tokens
+            if self.window and n == 1:  # a window of keys in place of a mask
+                first = max(0, length - 1 - self.window)
+        else:
+            self.is_key.scatter_(1, positions, tokens)
+        waves = bias = None
+        if isinstance(self.relative, Rotation):
+            waves = self.relative.waves(self.is_key.size(1), self.unturned)
+            waves = waves[at][..., None, None, :, :]
+        elif self.relative is not None:
+            bias = self.relative(self.unturned, self.unturned, positions)[2]
+        keys = slice(first, max(length, FEWEST) if n == 1 else length)
+        bias = self._bias(positions, keys, length, bias)
+        if bias is not None and n == 1:
+            bias = _by_head(bias, len(tokens), self.n_heads)
+        return _Step(positions, n, slice(length - n, length), keys, bias, waves)
 
-    def _note(self, positions: Tensor, tokens: Tensor, longest: int) -> None:
-        """Note which of the new places hold a token that may be attended to."""
-        known = self.is_key if self.n_read else tokens.new_zeros(len(tokens), 0)
-        room = F.pad(known, (0, longest - known.size(1)))
-        self.is_key = room.scatter(1, positions, tokens)
+    def _bias(
+        self, positions: Tensor, keys: slice, length: int, relative: Tensor | None
+    ) -> Tensor | None:
+        """Return what is added to scores, broadcastable to (N, H, R, K), None for nothing."""
+        bias = None if relative is None else relative[..., keys]
+        if positions.size(1) == 1 and self.is_full and keys.stop == length:
+            return bias
+        where = torch.arange(keys.start, keys.stop, device=positions.device)
+        before = positions[:, None, :, None] - where  # how far before its query a key stands
+        mask = before >= 0
+        if not self.is_full:
+            mask = mask & self.is_key[:, None, None, keys]
+        if self.window:
+            mask = mask & (before <= self.window)
+        return _masked(self.unturned.new_zeros(()) if bias is None else bias, mask)
 
-    def _through(self, x: Tensor, positions: Tensor) -> Tensor:
-        decoder, window = self.model.decoder, self.model.window
-        keys = torch.arange(self.is_key.size(1), device=x.device)
-        mask = self.is_key[:, None, None] & (keys <= positions[:, None, :, None])
-        if window:
-            mask = mask & ((positions[:, None, :, None] - keys) <= window)
-        for number, block in enumerate(decoder.layers):
-            assert isinstance(block, Block)
-            if number == len(self.layers):
-                self.layers.append(self._first(block))
-            layer = self.layers[number]
-            attend = partial(self._attend, block.self_attention, layer, positions, mask)
+    def _through(self, x: Tensor, step: _Step) -> Tensor:
+        """Pass the new tokens, (N * R, d_model), through all blocks."""
+        for layer, block in enumerate(self.blocks):
+            attend = partial(self._attend, layer, step)
             x = block._join(x, block.self_attention_norm, attend)
-            if layer.memory is not None:
-                look = partial(self._look, block.cross_attention, layer.memory)
-                x = block._join(x, block.cross_attention_norm, look)
+            if self.looks:
+                x = block._join(x, block.cross_attention_norm, partial(self._look, layer, step))
             x = block._join(x, block.feed_forward_norm, block.feed_forward)
-        return decoder._normed(x)
+        return self.model.decoder._normed(x)
 
-    def _first(self, block: Block) -> _Layer:
-        if not block.has_cross:
-            return _Layer(_Rows(), _Rows(), None)
-        assert self.encoded is not None
-        memory = self.encoded[0]
-        _query, key, value = block.cross_attention.project(memory[:, :1], memory)
-        return _Layer(_Rows(), _Rows(), (key.contiguous(), value.contiguous()))
+    def _attend(self, layer: int, step: _Step, x: Tensor) -> Tensor:
+        """Attend from the new tokens to themselves and to all before them."""
+        attention = self.attentions[layer]
+        heads = attention.project(x, step.n)
+        if step.waves is not None:  # a key is turned once, by where it stands
+            heads[:, :, :2] = turned(heads[:, :, :2], step.waves)
+        q, new = heads[:, :, 0].transpose(1, 2), heads[:, :, 1:].permute(2, 0, 3, 1, 4)
+        if not self.room.numel():
+            sizes = (len(self.attentions), *new.shape[:3], self.is_key.size(1), new.size(-1))
+            self.room = new.new_zeros(sizes)
+        room, positions = self.room[layer], step.positions
+        if len(positions) == 1:
+            room[:, :, :, step.new] = new
+        else:
+            room.scatter_(3, positions[None, :, None, :, None].expand_as(new), new)
+        keys, values = room[:, :, :, step.keys].unbind(0)
+        return attention.mixed(q, keys, values, step.bias)
 
-    def _attend(
-        self,
-        attention: MultiHeadAttention,
-        layer: _Layer,
-        positions: Tensor,
-        mask: Tensor,
-        x: Tensor,
-    ) -> Tensor:
-        q, k, v = attention.project(x)
-        length, relative, bias = self.is_key.size(1), self.model.decoder.relative, None
-        if isinstance(relative, Rotation):  # a key is turned once, by where it stands
-            waves = relative.waves(length, k)[positions][:, None]
-            q, k = turned(q, waves), turned(k, waves)
-        keys = layer.keys.put(k, positions, length)
-        if relative is not None and not isinstance(relative, Rotation):
-            q, keys, bias = relative(q, keys, query_positions=positions)
-        return _mixed(attention, q, keys, layer.values.put(v, positions, length), mask, bias)
-
-    def _look(
-        self, attention: MultiHeadAttention, memory: tuple[Tensor, Tensor], x: Tensor
-    ) -> Tensor:
-        assert self.encoded is not None
-        weight, bias, d = attention.in_projection.weight, attention.in_projection.bias, x.size(-1)
-        q = F.linear(x, weight[:d], None if bias is None else bias[:d])
-        q = q.view(*x.shape[:2], attention.n_heads, -1).transpose(1, 2)
-        k, v = (part.expand(len(x), -1, -1, -1) for part in memory)
-        return _mixed(attention, q, k, v, self.encoded[1], None)
-
-
-def _mixed(
-    attention: MultiHeadAttention,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None,
-    bias: Tensor | None,
-) -> Tensor:
-    if q.size(2) == 1:  # of a single query, the fused kernel makes more work than it saves
-        heads = attention_weights(q, k, mask, bias, divisor=attention.divisor) @ v
-    else:
-        heads = fused_attention(q, k, v, mask, bias, divisor=attention.divisor)
-    out: Tensor = attention.out_projection(heads.transpose(1, 2).flatten(2))
-    return out
+    def _look(self, layer: int, step: _Step, x: Tensor) -> Tensor:
+        """Look at what was read; where all texts have one source, each query is one of its own."""
+        look = self.looks[layer]
+        assert look.memory is not None
+        keys, values = look.memory.unbind(0)
+        n = len(x) if len(keys) == 1 else step.n
+        return look.mixed(look.project(x, n)[:, :, 0].transpose(1, 2), keys, values, self.src_bias)
