@@ -78,7 +78,7 @@ PRESETS: dict[str, Preset] = {
             seconds=13,
             family="encoder-decoder",
             task="english-korean",
-            training={"steps": 1000},
+            training={"steps": 700, "learning_rate": 0.006},
         ),
         _preset(
             "dates",
