@@ -40,6 +40,8 @@ logger = logging.getLogger(__name__)
 @asynccontextmanager
 async def lifespan(app: st.App) -> AsyncIterator[None]:
     """Keep the queue of runs, and the sweeps, working for as long as the server does."""
+    port = st.get_option("server.port")
+    print(f"Watch a Transformer learn: http://localhost:{port}{base_path()}", flush=True)
     await anyio.to_thread.run_sync(runs_access.sweeps)
     threading.Thread(target=warm, daemon=True).start()
     try:

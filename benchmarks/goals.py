@@ -255,6 +255,38 @@ _PAGES: tuple[Goal, ...] = (
         ),
     ),
     *_goals("app", "a step slower by 3 browsers", _at_most(10, " %"), "watchers' slowdown"),
+    *_goals("page_speed", "from a cold server to a usable Home", _at_most(2, " s"), "cold start"),
+    *_goals("page_speed", "from Start to a point on stage", _at_most(1.5, " s"), "point on stage"),
+    *_goals(
+        "page_speed",
+        "a change of page, in the browser",
+        _at_most(400, " ms"),
+        *(
+            f"to {name}"
+            for name in (
+                "Train",
+                "Masks",
+                "Runs",
+                "Build",
+                "Positions",
+                "Attention",
+                "Parameters",
+                "Walk through",
+                "Compare",
+            )
+        ),
+    ),
+    *_goals(
+        "page_speed",
+        "a control, until its effect is drawn",
+        _at_most(150, " ms"),
+        "Home: what is learned",
+        "Masks: another of the list",
+        "Masks: a cell",
+        "Positions: the base",
+        "Attention: the snapshot before",
+        "Walk: the next step",
+    ),
     *_goals(
         "run_list",
         "1,000 runs, until the script ends",

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import gettext
 import os
+import threading
 from functools import lru_cache
 from pathlib import Path
 
@@ -38,6 +39,16 @@ SERVERS = os.environ.get("TFM_LANGUAGE", "en")
 _SESSIONS = "language"
 
 
+class _Kept(threading.local):
+    """The language of the session that this thread draws: a page asks for it some 600 times."""
+
+    context: object = None
+    spoken = SERVERS
+
+
+_KEPT = _Kept()
+
+
 def languages() -> list[str]:
     """Return the languages there are, English first."""
     codes = sorted(path.parts[-3] for path in LOCALE_DIR.glob("*/LC_MESSAGES/pages.mo"))
@@ -46,15 +57,19 @@ def languages() -> list[str]:
 
 def language() -> str:
     """Return the language of this session; outside of sessions, the server's."""
-    if get_script_run_ctx(suppress_warning=True) is None:
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None:
         return SERVERS
-    return str(st.session_state.get(_SESSIONS, SERVERS))
+    if _KEPT.context is not context:
+        _KEPT.context, _KEPT.spoken = context, str(st.session_state.get(_SESSIONS, SERVERS))
+    return _KEPT.spoken
 
 
 def speak(name: str) -> None:
     """Draw this session in another language from the next sentence on, if there is that one."""
     if name in languages():
         st.session_state[_SESSIONS] = name
+        _KEPT.context = None
 
 
 def follow_link() -> None:

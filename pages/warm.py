@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from importlib import import_module
 
@@ -16,17 +17,31 @@ MODULES = (
     "pages.ui.frame",
     "pages.ui.run_list",
 )
-"""What the frame and Home import; pandas and plotly alone take half a second."""
-LATER = ("pages.compare.beside", "pages.compare.choice", "pages.compare.curves")
+"""What the frame and Home import."""
+LATER = ("pandas", "pages.compare.beside", "pages.compare.choice", "pages.compare.curves")
 """What the next pages import on top."""
 _PAUSE = 0.002
 """Seconds behind each run that is read: who opens a page meanwhile comes first."""
+
+_TURN = 0.0005
+"""Seconds until another thread has its turn meanwhile: who opens the first page asks for a hundred
+scripts, each of which several threads hand on.
+"""
 
 logger = logging.getLogger(__name__)
 
 
 def warm() -> None:
     """Import what Home needs, read what it plays, and measure the machine, which it asks for."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN)
+    try:
+        _warm()
+    finally:
+        sys.setswitchinterval(before)
+
+
+def _warm() -> None:
     try:
         for name in MODULES:
             import_module(name)

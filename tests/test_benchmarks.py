@@ -16,6 +16,7 @@ from benchmarks import (
     beginner,
     engine,
     first_screens,
+    page_speed,
     peer_learning,
     peer_translator,
     peer_vits,
@@ -191,6 +192,13 @@ def test_an_unknown_benchmark_is_named_with_those_there_are(capsys):
     with pytest.raises(SystemExit):
         command.main(["speed"])
     assert "there is no benchmark 'speed'; there are accuracy" in capsys.readouterr().err
+
+
+def test_every_wait_for_a_page_is_a_goal():
+    waits = {f"to {place.title}" for place in page_speed.PLACES}
+    waits |= {control.name for control in page_speed.CONTROLS}
+    waits |= {"cold start", "point on stage"}
+    assert waits == {name for name, goal in GOALS.items() if goal.module == "page_speed"}
 
 
 def test_the_parts_that_are_looked_for_on_first_screens_are_drawn_by_the_pages():

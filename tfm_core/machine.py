@@ -9,6 +9,7 @@ has the piece: each of its products is too small for a library to share it out a
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -19,13 +20,21 @@ import psutil
 REFERENCE_SECONDS = 0.0037
 """What the piece took on one quiet core of the machine that the presets were measured on."""
 
+_MEASURING = threading.Lock()
+"""Who asks meanwhile waits for the answer."""
 
-@lru_cache(maxsize=1)
+
 def slowness() -> float:
     """Return how many times as long as there things take here; measured once, in about 0.1 s.
 
     Only the processor time of this thread counts: pages that are drawn meanwhile are no slowness.
     """
+    with _MEASURING:
+        return _measured()
+
+
+@lru_cache(maxsize=1)
+def _measured() -> float:
     pieces = sorted(_piece() for _ in range(11))
     return pieces[2] / REFERENCE_SECONDS  # a quiet moment, though not the luckiest
 

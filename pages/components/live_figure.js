@@ -26,6 +26,7 @@ function draw(state) {
     return drawManyLines(state, figure, template);
   }
   clearManyLines(state);
+  const plotly = chosen(state);
   figure.layout.template = template;
   figure.layout.uirevision ??= "kept";
   figure.layout.autosize = true;
@@ -34,13 +35,23 @@ function draw(state) {
   state.trims = 0;
   stand(state, figure.layout.height ?? 360);
   figure.layout.height = undefined;
-  state.config ??= configOf(data); // the same object at every tick: plotly starts over with another
+  state.config ??= configOf(state); // the same object at every tick: plotly starts over with another
   const { data: traces, layout, frames } = figure;
   const drawn = frames?.length // a figure that plays, see play()
-    ? window.Plotly.react(node, { data: traces, layout, frames, config: state.config })
-    : window.Plotly.react(node, traces, layout, state.config);
+    ? plotly.react(node, { data: traces, layout, frames, config: state.config })
+    : plotly.react(node, traces, layout, state.config);
   state.plays = Boolean(frames?.length);
   return drawn.then(() => { listen(state); trim(state); part(state); tidy(node); });
+}
+
+// The plotly that was loaded last for this figure; what another one has drawn goes first.
+function chosen(state) {
+  const { node, plotly, loaded } = state;
+  if (plotly !== loaded) {
+    if (node.data) plotly.purge(node);
+    Object.assign(state, { plotly: loaded, config: undefined, listening: false });
+  }
+  return loaded;
 }
 
 // A screen reader says what the figure shows: what plotly draws, letter by letter, says nothing.
@@ -118,14 +129,14 @@ export function every(axis, n, room, apart) {
   if (step > 1) Object.assign(axis, { tickvals: kept(axis.tickvals), ticktext: kept(axis.ticktext) });
 }
 
-function configOf(data) {
+function configOf({ data, plotly }) {
   const [first, ...rest] = data.config.modeBarButtons;
-  return { ...data.config, modeBarButtons: [[...first, saveSvg(data)], ...rest] };
+  return { ...data.config, modeBarButtons: [[...first, saveSvg(data, plotly)], ...rest] };
 }
 
-function saveSvg(data) {
+function saveSvg(data, plotly) {
   const icon = { width: 24, height: 24, path: "M5 20h14v-2H5v2zM19 9h-4V3H9v6H5l7 7 7-7z" };
-  const click = (node) => window.Plotly.downloadImage(node, { format: "svg", filename: "figure" });
+  const click = (node) => plotly.downloadImage(node, { format: "svg", filename: "figure" });
   return { name: "svg", title: data.save, icon, click };
 }
 
@@ -137,7 +148,7 @@ function listen(state) {
   node.on("plotly_buttonclicked", ({ button }) => play(state, button.args));
   node.on("plotly_sliderchange", ({ step, interaction }) => interaction && play(state, step.args));
   node.on("plotly_animatingframe", ({ animation }) => setTimeout(part, animation.transition.duration + 50, state));
-  if (state.data.picks) listenToKeys(state);
+  if (state.data.picks && !state.hasKeys) listenToKeys(state);
   node.on("plotly_click", (event) => {
     const cell = event.points[0]?.pointIndex;
     if (state.data.picks && Array.isArray(cell)) state.send("cell", [cell[0], cell[1]]);
@@ -154,18 +165,19 @@ export function movedCell([row, column], key, rows, columns) {
 
 function listenToKeys(state) {
   const { node } = state;
+  state.hasKeys = true;
   node.tabIndex = 0;
   const say = () => {
     const { z, hovertext } = heatmap(node);
     const [row, column] = state.cell ?? [0, 0];
     state.cell = [Math.min(row, z.length - 1), Math.min(column, z[0].length - 1)];
-    window.Plotly.Fx.hover(node, [{ curveNumber: 0, pointNumber: state.cell }]);
+    state.plotly.Fx.hover(node, [{ curveNumber: 0, pointNumber: state.cell }]);
     const words = hovertext?.[state.cell[0]]?.[state.cell[1]] ?? "";
     const said = words.replace(/<br>/g, ", ").replace(/<[^>]*>/g, "");
     node.setAttribute("aria-label", `${state.data.name}: ${said}`);
   };
   node.addEventListener("focus", () => { if (node.matches(":focus-visible")) say(); });
-  node.addEventListener("blur", () => window.Plotly.Fx.unhover(node));
+  node.addEventListener("blur", () => state.plotly.Fx.unhover(node));
   node.addEventListener("keydown", (event) => {
     if (event.target !== node) return; // a button of the figure
     if (event.key === "Enter" && state.cell) state.send("cell", state.cell);
@@ -181,7 +193,7 @@ function listenToKeys(state) {
 // Slider and buttons of a figure with frames are plotly's, with execute: false: run by plotly itself,
 // an animation that another one interrupts leaves an error in the console.
 function play(state, [frames, options]) {
-  window.Plotly.animate(state.node, frames, options).catch(() => {});
+  state.plotly.animate(state.node, frames, options).catch(() => {});
 }
 
 // Hover text says its weight in a span, whatever the language around it.
@@ -197,7 +209,7 @@ function follow(state, frame) {
   const texts = Array.isArray(hovertext)
     ? hovertext.map((row, i) => row.map((text, j) => weighed(text, z[i][j] ?? 0)))
     : hovertext;
-  window.Plotly.restyle(node, { z: [z], hovertext: [texts] }, [0]);
+  state.plotly.restyle(node, { z: [z], hovertext: [texts] }, [0]);
 }
 
 function mount(parentElement) {
@@ -207,7 +219,7 @@ function mount(parentElement) {
     if (!node.isConnected || !isDrawn(state) || !node.clientWidth) return;
     if (state.width !== node.clientWidth) stand(state, state.full);
     if (state.many) { resizeManyLines(state); return; }
-    window.Plotly.Plots.resize(node).then(() => { if (node.isConnected) { trim(state); part(state); } });
+    state.plotly.Plots.resize(node).then(() => { if (node.isConnected) { trim(state); part(state); } });
   });
   state.resize.observe(node);
   node.addEventListener("keydown", rove);
@@ -254,7 +266,7 @@ async function drawAnew(state) {
 
 function clear(state) {
   clearManyLines(state);
-  if (window.Plotly) window.Plotly.purge(state.node);
+  if (state.plotly) state.plotly.purge(state.node);
   state.node.textContent = "";
 }
 
@@ -269,20 +281,20 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const state = nodes.get(parentElement) ?? mount(parentElement);
   const call = {};
   Object.assign(state, { data, call, send: setTriggerValue });
-  const { layout } = JSON.parse(data.figure);
+  const { data: traces, layout } = JSON.parse(data.figure);
   if (isNew) { // plotly is large: its room does not wait for it
     stand(state, layout.height ?? 360);
     fill(state.node);
   }
-  const load = isOfManyLines({ layout }) ? loadUplot : loadPlotly;
-  load(data.root).then(() => refresh(state), () => say(state, data.sorry.notLoaded));
+  const load = isOfManyLines({ layout }) ? loadUplot(data.root) : loadPlotly(data.root, traces).then((loaded) => Object.assign(state, { loaded }));
+  load.then(() => refresh(state), () => say(state, data.sorry.notLoaded));
   return () => {
     if (state.call !== call) return; // a newer one came while this one was on its way
     clearInterval(state.theme);
     state.resize.disconnect();
     state.unfollow();
     clearManyLines(state);
-    if (window.Plotly && state.node.data) window.Plotly.purge(state.node);
+    if (state.node.data) state.plotly.purge(state.node);
     nodes.delete(parentElement);
   };
 }

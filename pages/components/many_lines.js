@@ -206,10 +206,11 @@ function toolbar(state, words) {
     made.addEventListener("click", press);
     bar.append(made);
   };
-  const save = (format) => () => loadPlotly(state.data.root).then((Plotly) => Plotly.downloadImage(
-    savedFigure(state),
-    { format, filename: "figure", width: state.node.clientWidth, height: state.full },
-  ));
+  const save = (format) => () => {
+    const figure = savedFigure(state);
+    const size = { width: state.node.clientWidth, height: state.full };
+    return loadPlotly(state.data.root, figure.data).then((Plotly) => Plotly.downloadImage(figure, { format, filename: "figure", ...size }));
+  };
   button("PNG", words.savePng, save("png"));
   button("SVG", words.saveSvg, save("svg"));
   button("⤢", words.whole, () => {
@@ -229,7 +230,7 @@ export async function drawManyLines(state, figure, template) {
   const { node, data } = state;
   const UPlot = await loadUplot(data.root);
   if (!node.isConnected) return;
-  if (window.Plotly && node.data) window.Plotly.purge(node); // it had fewer lines until now
+  if (node.data) state.plotly.purge(node); // it had fewer lines until now
   const isSame = state.many?.revision === figure.layout.uirevision;
   const zoom = isSame ? state.many.zoom : null;
   clearManyLines(state);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -32,7 +32,15 @@ def search(entries: Sequence[Entry], *, key: str) -> int | None:
     """Show the field; return the index of the entry that was chosen just now, or None."""
     result = _component(
         data={
-            "entries": [asdict(entry) for entry in entries],
+            "entries": [
+                {
+                    "name": entry.name,
+                    "about": entry.about,
+                    "href": entry.href,
+                    "also": entry.also,
+                }
+                for entry in entries
+            ],
             "words": {
                 "label": _("Search pages and terms"),
                 "hint": _("Press / to search from anywhere on the page."),

@@ -2,10 +2,17 @@
 
 import { attempt } from "./attempts.js";
 
-export function loadPlotly(root) {
-  if (window.Plotly) return Promise.resolve(window.Plotly);
-  return once("__plotlyLoading", () => fetched(`${root}/vendor/plotly/plotly.min.js`).then(() => window.Plotly));
+// What plotly's cartesian bundle draws of what it knows: it is a third of all of plotly.
+const CARTESIAN = new Set(["bar", "box", "contour", "heatmap", "histogram", "image", "pie", "scatter", "violin"]);
+
+// Plotly for a figure of these traces; where all of it is there already, that.
+export function loadPlotly(root, traces) {
+  const isCartesian = traces.every(({ type = "scatter" }) => CARTESIAN.has(type));
+  if (!isCartesian || window.__plotlyLoading) return plotlyFrom("__plotlyLoading", root, "plotly.min.js");
+  return plotlyFrom("__cartesianLoading", root, "plotly-cartesian.min.js");
 }
+
+const plotlyFrom = (name, root, file) => once(name, () => fetched(`${root}/vendor/plotly/${file}`).then(() => window.Plotly));
 
 export function loadUplot(root) {
   if (window.uPlot) return Promise.resolve(window.uPlot);

@@ -43,8 +43,12 @@ class Crowd:
 
 
 def pace(seconds: float, n_sessions: int) -> float:
-    """Return the seconds between two looks in a crowd: as many as said, or more."""
-    return max(seconds, float(math.ceil(n_sessions / A_SECOND)))
+    """Return the seconds between two looks in a crowd: as many as said, or more.
+
+    Beyond a second they are whole: a pace that changed with each who comes would draw pages anew.
+    """
+    least = n_sessions / A_SECOND
+    return max(seconds, least if least <= 1 else float(math.ceil(least)))
 
 
 def look() -> int:

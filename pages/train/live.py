@@ -5,6 +5,8 @@ The run is only read here; leaving, reloading or a second tab change nothing abo
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import streamlit as st
 
 from pages.i18n import N_, _
@@ -26,8 +28,14 @@ from tfm_core.runs import troubles
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
+EAGER = 0.25
+"""Seconds between two looks at a run that was just begun, until its curve has a point."""
+
 BRISK = 1.0
 """Seconds between two looks at a run that has just begun, waits or pauses."""
+
+_SOON = 10.0
+"""Seconds from its making within which a run is expected to begin; later it waits for others."""
 
 _CALM = ((60.0, 3.0), (20.0, 2.0))
 """After so many seconds of training, so many between two looks: one adds but a pixel or two."""
@@ -47,21 +55,28 @@ def page(run: Run) -> None:
         return
     state.set_current_run(run.id)  # also after a change of page, so that a reload finds it again
     was_active = run.status.is_active
-    calm = _pace(run.status)
+    calm = _pace(run, run.status)
     pace = None if calm is None else crowd.pace(calm, crowd.look())
-    later = None if pace is None else pace if pace == BRISK else pace * _LOOK_SHARE
+    later = None if pace is None else BRISK if pace <= BRISK else pace * _LOOK_SHARE
     st.fragment(_pulse, run_every=pace)(run, was_active, calm)
     st.fragment(_details, run_every=later)(run)
     twins.DIALOG.draw()
 
 
-def _pace(status: Status) -> float | None:
+def _pace(run: Run, status: Status) -> float | None:
     """Return the seconds to the next look, if few look; None when nothing will change any more."""
     if not status.is_active:
         return None
+    if status.state != "paused" and _is_new(run) and not len(runs_access.curves(run).steps):
+        return EAGER
     if status.state != "running":
         return BRISK
     return next((pace for seconds, pace in _CALM if status.seconds > seconds), BRISK)
+
+
+def _is_new(run: Run) -> bool:
+    made = datetime.fromisoformat(run.meta.created)
+    return (datetime.now(UTC) - made.astimezone(UTC)).total_seconds() < _SOON
 
 
 def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
@@ -72,7 +87,8 @@ def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
         st.rerun()
     doctor.go_on()
     status = run.status
-    if status.is_active != was_active or _pace(status) != pace:
+    wanted = _pace(run, status)
+    if status.is_active != was_active or (wanted != pace and pace != EAGER):
         state.draw_anew()
     with st.container(gap="xsmall"):
         _header(run, status)
@@ -84,6 +100,8 @@ def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
         doctor.origin(run)
         if status.state != "queued":
             _stage(run)
+    if wanted != pace:
+        state.draw_anew()  # only now: the first point of the curve does not wait for the rest
 
 
 def _details(run: Run) -> None:

@@ -6,6 +6,7 @@ The strip holds what is wanted on every page: the current run, the search, and l
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -13,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.components.arrival import arrival
 from pages.components.copy_link import Link, copy_link
 from pages.components.search import Entry, search
-from pages.i18n import PAGES_DIR, _
+from pages.i18n import PAGES_DIR, _, language
 from pages.ui import page_table, run_words, runs_access, show, state, style, typed
 from pages.ui.page_table import PageFacts
 from pages.ui.terms import TERMS, Term
@@ -157,14 +158,21 @@ def _search() -> None:
         *((name, {}) for name in page_table.PAGES),
         *((term.page, term.view) for term in TERMS),
     ]
-    entries = [
-        *(_entry(facts) for facts in page_table.PAGES.values()),
-        *(_term(term) for term in TERMS),
-    ]
-    chosen = search(entries, key="search")
+    chosen = search(_entries(language(), state.address("", {})), key="search")
     if chosen is not None:
         name, view = places[chosen]
         st.switch_page(page_table.path_of(name), query_params=dict(view))
+
+
+@lru_cache(maxsize=32)
+def _entries(_spoken: str, _home: str) -> tuple[Entry, ...]:
+    """Return what can be found. What is given decides about all of it: the language, and where
+    this session finds the app.
+    """
+    return (
+        *(_entry(facts) for facts in page_table.PAGES.values()),
+        *(_term(term) for term in TERMS),
+    )
 
 
 def _entry(facts: PageFacts) -> Entry:

@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -66,6 +65,8 @@ def facts(rows: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
 
     Its first column names the rows.
     """
+    import pandas as pd  # takes half a second, and Home shows no table
+
     frame = pd.DataFrame(rows, columns=list(columns))
     st.table(frame.set_index(columns[0]))
 

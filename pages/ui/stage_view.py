@@ -5,7 +5,6 @@ Shared by every page that plays a training. What is read of a run is kept for al
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 
 import streamlit as st
@@ -14,6 +13,7 @@ from pages.components import stage as component
 from pages.components.stage import Mark, Moving
 from pages.i18n import _, language
 from pages.ui import doctor, live_curves, runs_access
+from tfm_core import byte_cache
 from tfm_core.inspect import moments
 from tfm_core.inspect import stage as stages
 from tfm_core.inspect.stage import Stage
@@ -94,7 +94,7 @@ def _mark(run: Run) -> int:
         return 0
 
 
-@lru_cache(maxsize=32)
+@byte_cache.kept  # while it is prepared, who asks for it waits and does not begin another
 def _packed(
     folder: Path,
     mark: int,
@@ -108,7 +108,7 @@ def _packed(
     return found, component.pack(found, name)
 
 
-@lru_cache(maxsize=64)
+@byte_cache.kept
 def _moments(
     folder: Path, mark: int, steps: tuple[int, ...], state: str
 ) -> tuple[moments.Moment, ...]:

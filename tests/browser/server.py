@@ -137,7 +137,7 @@ def _is_healthy(server: AppServer) -> bool:
         if "is not available" in said:
             raise PortTaken
         raise RuntimeError(f"The server ended at once:\n{said}")
-    if "You can now view your Streamlit app" not in said:
+    if "Watch a Transformer learn: http" not in said:
         return False
     try:
         with urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=5) as answer:

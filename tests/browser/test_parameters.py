@@ -12,6 +12,9 @@ from tests.browser.tab import Tab
 
 pytestmark = pytest.mark.browser
 
+LOADED = """() => performance.getEntriesByType('resource').map(({ name }) => name.split('/').at(-1))
+    .filter((name) => name.startsWith('plotly') && name.endsWith('.js'))"""
+
 
 def shown(tab: Tab, words: str) -> None:
     """Wait until the line below the table says so."""
@@ -61,3 +64,14 @@ def test_the_quadratic_growth_of_the_scores_is_drawn(open_tab: OpenTab) -> None:
     lines = "node._fullData.filter(line => line.name === 'scores').map(line => Array.from(line.y))"
     (scores,) = tab.plotly("costs-growth", lines)
     assert scores[1] / scores[0] == pytest.approx(4)
+
+
+def test_all_of_plotly_comes_where_its_small_bundle_does_not_do(open_tab: OpenTab) -> None:
+    tab = open_tab("positions")
+    tab.await_plotly("positions-wavelengths", "node._fullData.length > 0")
+    assert tab.page.evaluate(LOADED) == ["plotly-cartesian.min.js"]
+    tab.go_to("Understand", "Parameters")
+    tab.await_plotly("parameters-treemap", "node._fullData[0].type === 'treemap'")
+    assert tab.page.evaluate(LOADED) == ["plotly-cartesian.min.js", "plotly.min.js"]
+    tab.go_to("Understand", "Positions")
+    tab.await_plotly("positions-wavelengths", "node._fullData.length > 0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import re
 from pathlib import Path
 
@@ -40,8 +41,8 @@ def server() -> Starlette:
     )
 
 
-def get(path: str) -> tuple[int, dict[str, str], int]:
-    """Return status, headers and length of an answer."""
+def get(path: str, asked: dict[str, str] | None = None) -> tuple[int, dict[str, str], int]:
+    """Return status, headers and length of an answer. asked: headers of the request."""
     messages: list[dict] = []
 
     async def receive() -> None:
@@ -50,7 +51,8 @@ def get(path: str) -> tuple[int, dict[str, str], int]:
     async def send(message) -> None:
         messages.append(dict(message))
 
-    scope = {"type": "http", "method": "GET", "path": path, "root_path": "", "headers": []}
+    given = [(name.encode(), text.encode()) for name, text in (asked or {}).items()]
+    scope = {"type": "http", "method": "GET", "path": path, "root_path": "", "headers": given}
     asyncio.run(server()(scope | {"query_string": b""}, receive, send))
     said = {name.decode(): text.decode() for name, text in messages[0]["headers"]}
     return messages[0]["status"], said, sum(len(one.get("body", b"")) for one in messages[1:])
@@ -63,6 +65,31 @@ def test_plotly_is_served_below_the_base_path(base: str) -> None:
     assert (status, length) == (200, script.stat().st_size)
     assert said["content-type"].startswith("text/javascript")
     assert said["cache-control"] == vendors.KEPT
+
+
+CARTESIAN = "/vendor/plotly/plotly-cartesian.min.js"
+
+
+@pytest.mark.parametrize("base", ["", "/some/base"])
+def test_a_packed_script_is_sent_as_it_is_kept_and_unpacked_for_who_cannot(base: str) -> None:
+    kept = vendors.PACKED["plotly/plotly-cartesian.min.js"].read_bytes()
+    status, said, length = get(base + CARTESIAN, {"accept-encoding": "br, gzip"})
+    assert (status, length, said["content-encoding"]) == (200, len(kept), "gzip")
+    assert said["cache-control"] == vendors.KEPT
+    status, plain, length = get(base + CARTESIAN)
+    assert (status, length) == (200, len(gzip.decompress(kept)))
+    assert "content-encoding" not in plain
+    assert plain["content-type"].startswith("text/javascript")
+    assert get(base + CARTESIAN, {"if-none-match": said["etag"]})[::2] == (304, 0)
+
+
+def test_the_bundle_of_plotly_is_of_the_release_that_makes_the_figures() -> None:
+    """Both draw the same figures, so both have to read them in the same way."""
+    whole = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+    bundle = gzip.decompress(vendors.PACKED["plotly/plotly-cartesian.min.js"].read_bytes())
+    release = re.compile(rb"plotly\.js [^v]*v(\d+)\.")
+    (major,), (ours,) = (release.findall(script[:200]) for script in (whole.read_bytes(), bundle))
+    assert major == ours
 
 
 @pytest.mark.parametrize("path", ["/vendor/uplot/uplot.js", "/vendor/viz/viz.js"])

@@ -1,5 +1,8 @@
 """What is prepared while the server starts."""
 
+import subprocess
+import sys
+
 from pages.home import hero
 from pages.runs.filter import Known
 from pages.ui import runs_access, stage_view
@@ -32,6 +35,14 @@ def test_the_first_who_lists_the_runs_finds_them_read(store: RunStore, monkeypat
     for kept in (run._EXPERIMENTS, run._METAS, status._STATUSES):
         monkeypatch.setattr(kept, "_read", fail)
     assert Known.of(store.get(made.id)).problem is None
+
+
+def test_home_does_not_wait_for_pandas() -> None:
+    code = (
+        "import sys; from importlib import import_module; from pages import warm; import app;"
+        "[import_module(name) for name in warm.MODULES]; sys.exit('pandas' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_what_cannot_be_prepared_stops_nothing(monkeypatch, caplog) -> None:

@@ -138,7 +138,7 @@ def memory(
         return batch * (BYTES * numbers.full + small * (numbers.products + copies))
 
     activations = n_bytes(numbers) + logits
-    activations += BYTES * _buckets(config, shape, src_len, tgt_len)
+    activations += BYTES * _once(config, shape, src_len, tgt_len)
     if small < BYTES and not checkpointing:
         activations += small * _multiplied(config, shape)
     weights = BYTES * n_parameters
@@ -246,12 +246,20 @@ def _is_bias_trained(config: TransformerConfig, *, self_attention: bool) -> bool
     return self_attention and kind.acts_on == "scores" and kind.is_learned
 
 
-def _buckets(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> int:
-    """Return the numbers that say which trained bias each score gets, once for a whole batch."""
-    if isinstance(config, RecurrentConfig) or not _is_bias_trained(config, self_attention=True):
+def _once(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> int:
+    """Return the numbers kept once for a whole batch.
+
+    They say which trained bias each score gets, or are a stem's weights in another order.
+    """
+    if isinstance(config, RecurrentConfig):
         return 0
-    seen = lengths(config, shape, src_len, tgt_len)
-    return ID * (seen.encoder**2 + seen.decoder**2)
+    found = 0
+    if isinstance(config, ViTConfig | CaptionerConfig):
+        found += STEMS[config.stem].n_kept_once(config.patch_size, config.d_model)
+    if _is_bias_trained(config, self_attention=True):
+        seen = lengths(config, shape, src_len, tgt_len)
+        found += ID * (seen.encoder**2 + seen.decoder**2)
+    return found
 
 
 def _projected(config: TransformerConfig, numbers: int, *, self_attention: bool) -> Kept:

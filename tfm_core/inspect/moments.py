@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.head_roles import ROLES
-from tfm_core.inspect.attention.head_statistics import leading_role, of_snapshot
+from tfm_core.inspect.attention.head_statistics import leading_role, of_step
 from tfm_core.probe.continuation import is_language
 from tfm_core.probe.labels import KINDS, has_cls, kind_of, layer_of, modules_by_kind
 from tfm_core.probe.labels import patches_per_side as side_of
@@ -132,18 +132,15 @@ def moments(run: Run, steps: Sequence[int], curves: Curves | None = None) -> tup
 
 
 @lru_cache(maxsize=4096)
-def _look(folder: Path, step: int, _changed: int) -> _Look:
-    run = Run(folder)
-    return look_at(run.experiment, run.probe(), run.snapshot(step))
-
-
-def look_at(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> _Look:
+def _look(folder: Path, step: int, changed: int) -> _Look:
     """Return what a snapshot shows of heads and answers."""
+    run = Run(folder)
+    experiment, probe, snapshot = run.experiment, run.probe(), run.snapshot(step)
     scored = {}
     if alignment.can_be_scored(experiment, probe):
         scored = alignment.score(experiment, probe, snapshot)
     roles = {}
-    for module, stats in of_snapshot(experiment, probe, snapshot).items():
+    for module, stats in of_step(folder, step, changed).items():
         names = [leading_role(stats, head) for head in range(len(stats.entropy))]
         roles[module] = tuple(
             (name, 0.0 if name is None else float(stats.shares[name][head]))
@@ -307,7 +304,7 @@ def _of_curves(
     if guessing is None:
         return
     yield from _jump(curves, guessing - (floor or 0.0), before, step)
-    measured = curves.validation.up_to(step)
+    measured = curves.unseen.up_to(step)
     loss, accuracy = measured.last("loss"), measured.last("accuracy")
     chance, whole = curves.started.get("chance"), measured.last("sequence_accuracy")
     if loss is None or accuracy is None or chance is None:

@@ -206,7 +206,7 @@ def _labels(folder: Path, step: int, changed: int, kind: str) -> tuple[str, ...]
     run = Run(folder)
     experiment, probe, snapshot = run.experiment, run.probe(), run.snapshot(step)
     modules = modules_by_kind(experiment)[kind]
-    figures = _statistics(folder, step, changed)
+    figures = head_statistics.of_step(folder, step, changed)
     aligned = {}
     if set(modules) <= set(alignment.scored_modules(experiment)) and alignment.can_be_scored(
         experiment, probe
@@ -222,14 +222,6 @@ def _labels(folder: Path, step: int, changed: int, kind: str) -> tuple[str, ...]
         for module in modules
         for head in range(len(figures[module].entropy))
     )
-
-
-@lru_cache(maxsize=128)
-def _statistics(
-    folder: Path, step: int, changed: int
-) -> Mapping[str, head_statistics.HeadStatistics]:
-    run = Run(folder)
-    return head_statistics.of_snapshot(run.experiment, run.probe(), run.snapshot(step))
 
 
 @lru_cache(maxsize=512)

@@ -83,7 +83,8 @@ def head_map(
     allowed = np.ones(weights.shape, np.bool_) if may_attend is None else may_attend
     top = top_of(weights) if top is None else top
     is_flat = len(key_tokens) >= _STRIP * len(query_tokens)  # few words, many patches
-    figure = go.Figure(
+    # the whole layout at once: plotly takes milliseconds for each update of a figure
+    return go.Figure(
         go.Heatmap(
             z=np.where(allowed, weights, np.nan).astype(np.float32),
             zmin=0,
@@ -93,29 +94,28 @@ def head_map(
             xgap=1 if max(weights.shape) <= 32 else 0,
             ygap=1 if max(weights.shape) <= 32 else 0,
             **_hover(weights, query_tokens, key_tokens, allowed, query_words),
-        )
+        ),
+        {
+            "title": {"text": escape(title, quote=False)},
+            "plot_bgcolor": MASKED[theme],
+            "height": _FLAT if is_flat else int(np.clip(160 + 24 * len(query_tokens), 380, 660)),
+            "margin": {"l": 8, "r": 8, "t": 80 if title else 48, "b": 8},
+            "xaxis": {
+                "title": {"text": N_("{key_title} (key, across)", key_title=key_title)},
+                "tickangle": -45,
+                "constrain": "domain",
+                **_ticks(key_tokens),
+            },
+            "yaxis": {
+                "title": {"text": N_("{query_title} (query, down)", query_title=query_title)},
+                "autorange": "reversed",
+                "scaleanchor": None if is_flat else "x",
+                "constrain": "domain",
+                "constraintoward": "top",
+                **_ticks(query_tokens),
+            },
+        },
     )
-    figure.update_layout(
-        title={"text": escape(title, quote=False)},
-        plot_bgcolor=MASKED[theme],
-        height=_FLAT if is_flat else int(np.clip(160 + 24 * len(query_tokens), 380, 660)),
-        margin={"l": 8, "r": 8, "t": 80 if title else 48, "b": 8},
-    )
-    figure.update_xaxes(
-        title={"text": N_("{key_title} (key, across)", key_title=key_title)},
-        tickangle=-45,
-        constrain="domain",
-        **_ticks(key_tokens),
-    )
-    figure.update_yaxes(
-        title={"text": N_("{query_title} (query, down)", query_title=query_title)},
-        autorange="reversed",
-        scaleanchor=None if is_flat else "x",
-        constrain="domain",
-        constraintoward="top",
-        **_ticks(query_tokens),
-    )
-    return figure
 
 
 def top_of(weights: Floats) -> float:

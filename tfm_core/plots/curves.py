@@ -48,6 +48,7 @@ def learning_curve(
     test: Sequence[Measurements],
     *,
     y_title: str,
+    averaged: Sequence[Measurements] = (),
     marks: Sequence[ReferenceLine] = (),
     best: Measurements | None = None,
     total_steps: int | None = None,
@@ -58,20 +59,23 @@ def learning_curve(
     """Draw one quantity over the steps.
 
     window: how many batches the thick line averages. is_log: steps on a logarithmic axis.
-    is_share: values are 0 to 1 and are shown as per cent. best: one point, ringed. A second
-    validation series (whole sequences) gets dashes and diamonds.
+    is_share: values are 0 to 1 and are shown as per cent. best: one point, ringed. averaged: what
+    validation says of averaged weights. A second series (whole sequences) of validation, or of
+    averaged weights, gets dashes and diamonds.
     """
     number = ":.1%" if is_share else ":.4f"
     lines = _train_lines(train, window, is_log, number)
     for series, look in zip(validation, _VALIDATION, strict=False):
-        lines.append(_markers(series, look, number, is_log))
+        lines.append(_markers(series, look, COLOURS["validation"], number, is_log))
+    for series, look in zip(averaged, _VALIDATION, strict=False):
+        if len(series.steps):
+            lines.append(_markers(series, look, COLOURS["average"], number, is_log))
     lines += [_stars(series, number) for series in test if len(series.steps)]
     if best is not None:
         lines.append(_ring(best, number))
-    figure = go.Figure(lines)
+    figure = go.Figure(lines, _layout(y_title, total_steps, is_log, is_share))
     for mark in marks:
         _add_mark(figure, mark)
-    _lay_out(figure, y_title, total_steps, is_log, is_share)
     return figure
 
 
@@ -111,7 +115,9 @@ def _line(
     )
 
 
-def _markers(series: Measurements, look: dict[str, str], number: str, is_log: bool) -> go.Scatter:
+def _markers(
+    series: Measurements, look: dict[str, str], colour: str, number: str, is_log: bool
+) -> go.Scatter:
     steps, values = _float32(series.steps), _float32(series.values)
     steps, values = _on_axis(steps, values, is_log)
     kept = thin(steps, values, is_log=is_log)
@@ -120,7 +126,7 @@ def _markers(series: Measurements, look: dict[str, str], number: str, is_log: bo
         y=values[kept],
         name=series.name,
         mode="lines+markers",
-        line={"color": COLOURS["validation"], "width": 2, "dash": look["dash"]},
+        line={"color": colour, "width": 2, "dash": look["dash"]},
         marker={"symbol": look["symbol"], "size": 7},
         hovertemplate=N_(
             "step %{{x:,}}: %{{y{number}}}<extra>{name}</extra>", number=number, name=series.name
@@ -175,24 +181,27 @@ def _add_mark(figure: go.Figure, mark: ReferenceLine) -> None:
     )
 
 
-def _lay_out(
-    figure: go.Figure, y_title: str, total_steps: int | None, is_log: bool, is_share: bool
-) -> None:
-    figure.update_layout(
-        height=340,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        hovermode="closest",
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
-    )
-    figure.update_xaxes(title={"text": "step (log)" if is_log else "step"})
+def _layout(y_title: str, total_steps: int | None, is_log: bool, is_share: bool) -> dict[str, Any]:
+    """Return the layout, as one: plotly takes milliseconds for each update of a figure."""
+    across: dict[str, Any] = {"title": {"text": "step (log)" if is_log else "step"}}
     if is_log:
         top = np.log10(max(total_steps or 1, 2))
-        figure.update_xaxes(type="log", range=[0, float(top) + 0.02], dtick=1)
+        across |= {"type": "log", "range": [0, float(top) + 0.02], "dtick": 1}
     elif total_steps:
-        figure.update_xaxes(range=[0, total_steps * 1.02])
-    figure.update_yaxes(title={"text": y_title}, rangemode="tozero")
+        across |= {"range": [0, total_steps * 1.02]}
+    up: dict[str, Any] = {"title": {"text": y_title}, "rangemode": "tozero"}
     if is_share:
-        figure.update_yaxes(range=[0, 1.04], tickformat=".0%")
+        up |= {"range": [0, 1.04], "tickformat": ".0%"}
+    return {
+        "height": 340,
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "hovermode": "closest",
+        "legend": {
+            "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12},
+        },
+        "xaxis": across,
+        "yaxis": up,
+    }  # fmt: skip
 
 
 def _on_axis(steps: Floats, values: Floats, is_log: bool) -> tuple[Floats, Floats]:

@@ -8,7 +8,6 @@ from html import escape
 
 import numpy as np
 import numpy.typing as npt
-from PIL import ImageColor
 
 from tfm_core.plots.attention import MASKED, SCALES, Floats, Theme, top_of
 from tfm_core.plots.palette import BACKGROUNDS, INKS
@@ -75,6 +74,8 @@ def cell_colours(
     theme: Theme,
 ) -> npt.NDArray[np.uint8]:
     """Return (Q, K, 3): the colour of every cell; what the mask forbids is grey."""
+    from PIL import ImageColor  # Pillow is loaded where a map is made a picture
+
     stops = np.asarray([ImageColor.getrgb(colour)[:3] for colour in scale], np.float64)
     share = np.clip((np.asarray(weights, np.float64) - lowest) / (highest - lowest), 0, 1)
     knots = np.linspace(0, 1, len(stops))

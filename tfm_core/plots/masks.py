@@ -36,29 +36,29 @@ def weight_map(
             f"The weights are {weights.shape}, but there are {len(query)} query and "
             f"{len(key)} key tokens."
         )
-    figure = go.Figure(_heat(weights, theme))
-    figure.update_xaxes(
-        tickmode="array",
-        tickvals=list(range(len(key))),
-        ticktext=[short(token) for token in key],
-        tickangle=-60,
-        showgrid=False,
-        title={"text": N_("key (across)")},
-    )
-    figure.update_yaxes(
-        tickmode="array",
-        tickvals=list(range(len(query))),
-        ticktext=[short(token) for token in query],
-        autorange="reversed",
-        showgrid=False,
-        title={"text": N_("query (down)")},
-    )
-    figure.update_layout(
-        title={"text": title},
-        height=int(np.clip(150 + 26 * len(query), 200, 520)),
-        margin={"l": 8, "r": 8, "t": 36, "b": 8},
-    )
-    return figure
+    # the whole layout at once: plotly takes milliseconds for each update of a figure
+    layout = {
+        "xaxis": {
+            "tickmode": "array",
+            "tickvals": list(range(len(key))),
+            "ticktext": [short(token) for token in key],
+            "tickangle": -60,
+            "showgrid": False,
+            "title": {"text": N_("key (across)")},
+        },
+        "yaxis": {
+            "tickmode": "array",
+            "tickvals": list(range(len(query))),
+            "ticktext": [short(token) for token in query],
+            "autorange": "reversed",
+            "showgrid": False,
+            "title": {"text": N_("query (down)")},
+        },
+        "title": {"text": title},
+        "height": int(np.clip(150 + 26 * len(query), 200, 520)),
+        "margin": {"l": 8, "r": 8, "t": 36, "b": 8},
+    }
+    return go.Figure(_heat(weights, theme), layout)
 
 
 def _heat(weights: Floats, theme: Theme) -> go.Heatmap:

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
 
 Pixels = npt.NDArray[np.uint8]
 
 
 def png(pixels: Pixels) -> bytes:
     """Return pixels as a PNG file, lossless: (height, width) grey or (height, width, 3) colours."""
+    from PIL import Image  # many figures have no picture
+
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "PNG")
     return file.getvalue()

@@ -52,7 +52,8 @@ def tensor_map(
         for r, line in zip(rows, values.tolist(), strict=True)
     ]
     is_small = values.size <= _MOST_WRITTEN and max(values.shape) <= 16
-    figure = go.Figure(
+    # the whole layout at once: plotly takes milliseconds for each update of a figure
+    return go.Figure(
         go.Heatmap(
             z=values.astype(np.float32),
             zmin=0 if is_positive else -largest,
@@ -70,16 +71,15 @@ def tensor_map(
             textfont={"size": 10},
             xgap=1 if values.shape[1] <= 40 else 0,
             ygap=1 if values.shape[0] <= 40 else 0,
-        )
+        ),
+        {
+            "plot_bgcolor": MASKED[theme],
+            "height": int(np.clip(150 + 24 * len(rows), 230, 480)),
+            "margin": {"l": 8, "r": 8, "t": 44, "b": 8},
+            "xaxis": {"title": {"text": column_title}, **_ticks(columns), "tickangle": -45},
+            "yaxis": {"title": {"text": row_title}, "autorange": "reversed", **_ticks(rows)},
+        },
     )
-    figure.update_layout(
-        plot_bgcolor=MASKED[theme],
-        height=int(np.clip(150 + 24 * len(rows), 230, 480)),
-        margin={"l": 8, "r": 8, "t": 44, "b": 8},
-    )
-    figure.update_xaxes(title={"text": column_title}, **_ticks(columns), tickangle=-45)
-    figure.update_yaxes(title={"text": row_title}, autorange="reversed", **_ticks(rows))
-    return figure
 
 
 def _ticks(names: Sequence[str]) -> dict[str, Any]:

@@ -272,12 +272,12 @@ class Run:
             changed = 0
         if self._known_form is None or self._known_form[0] != changed:  # a worker wrote it anew
             try:
-                probe = self.probe()
+                form = _form_with_probe(self.folder, changed, self.experiment)
             except RunDamaged:
                 raise
             except StudentError:
-                probe = None
-            self._known_form = changed, form_of(self.experiment, probe)
+                form = form_of(self.experiment, None)
+            self._known_form = changed, form
         return self._known_form[1]
 
     def probe(self) -> Probe:
@@ -350,6 +350,15 @@ class Run:
         except (OSError, ValueError, OverflowError):  # gone, or of a time that is no date
             moment = datetime.fromtimestamp(0, UTC)
         return moment.isoformat(timespec="milliseconds")
+
+
+@lru_cache(maxsize=512)
+def _form_with_probe(folder: Path, _changed: int, experiment: Experiment) -> SnapshotForm:
+    """Return the form of a run's snapshots; every page and thread has its own ``Run`` of a folder.
+
+    Raises ValueError, in a sentence, without a probe that can be read.
+    """
+    return form_of(experiment, snapshots.read_probe(folder, experiment))
 
 
 @lru_cache(maxsize=2048)

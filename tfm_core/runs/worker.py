@@ -51,24 +51,24 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def warm_up() -> None:
-    """Import all that training needs, and train one step, which pays what only the first costs."""
+    """Import all that training needs, and train a step of texts and one of pictures, with a
+    snapshot: that pays what only the first costs.
+    """
     from tfm_core.config import from_query
+    from tfm_core.probe import snapshot
     from tfm_core.training.loop import build, train
 
     settle(threads=1)
-    tiny = from_query(
-        {
-            "model.d_model": "8",
-            "task.name": "copy",
-            "task.size": "2",
-            "task.n_train": "8",
-            "task.n_validation": "8",
-            "task.n_test": "8",
-            "training.steps": "1",
-        }
-    )
-    for _ in train(build(tiny)):
-        pass
+    few = {"model.d_model": "8", "task.n_validation": "8", "training.steps": "1"}
+    for kind in (
+        {"task.name": "copy", "task.size": "2", "task.n_train": "8", "task.n_test": "8"},
+        {"model.family": "vit", "training.final_test": "false"},
+    ):
+        trainer = build(from_query(few | kind))
+        for _ in train(trainer):
+            pass
+        snapshot.probe_of(trainer)
+        snapshot.take(trainer, 1)
 
 
 def work(folder: Path, *, max_seconds: float | None = None, max_pause: float | None = None) -> int:

@@ -15,16 +15,18 @@ class Stem(Variant):
     """layer: called with channels, patch_size and d_model.
 
     macs: multiply-accumulates for a picture, from its pixels, channels and d_model. n_kept: numbers
-    that PyTorch keeps of a picture for the backward pass, from pixels and channels. n_cut: channels
-    of what is cut into patches, from those of the picture. latex: what is projected. classes: the
-    source of its own classes in a generated file, behind that of ``PatchEmbedding``; None where
-    there are none. code: what makes it there. drawn: how the diagram calls it. walk_topics: its
-    paragraphs in the walk.
+    that PyTorch keeps of a picture for the backward pass, from pixels and channels. n_kept_once:
+    those kept once for a batch, from patch_size and d_model. n_cut: channels of what is cut into
+    patches, from those of the picture. latex: what is projected. classes: the source of its
+    own classes in a generated file, behind that of ``PatchEmbedding``; None where there are none.
+    code: what makes it there. drawn: how the diagram calls it. walk_topics: its paragraphs in the
+    walk.
     """
 
     layer: str
     macs: Callable[[int, int, int], int]
     n_kept: Callable[[int, int], int]
+    n_kept_once: Callable[[int, int], int]
     n_cut: Callable[[int], int]
     latex: str
     classes: str | None
@@ -41,6 +43,7 @@ PLAIN = Stem(
     layer="tfm_core.layers.patches:PatchEmbedding",
     macs=lambda pixels, channels, d_model: pixels * channels * d_model,
     n_kept=lambda pixels, channels: pixels * channels,
+    n_kept_once=lambda patch_size, d_model: 0,
     n_cut=lambda channels: channels,
     latex=r"\mathrm{patch}_t",
     classes=None,
@@ -62,8 +65,9 @@ CONVOLUTIONAL = Stem(
     source="Dosovitskiy et al. 2021, Eq. 1; Xiao et al. 2021",
     layer="tfm_core.layers.patches:ConvStem",
     macs=lambda pixels, channels, d_model: pixels * WIDTH * (9 * channels + d_model),
-    # the picture, what the convolution says of it, and that bent and cut
-    n_kept=lambda pixels, channels: pixels * (channels + 2 * WIDTH),
+    # what a kernel sees of each pixel, what the convolution says of it, and that bent
+    n_kept=lambda pixels, channels: pixels * (9 * channels + 2 * WIDTH),
+    n_kept_once=lambda patch_size, d_model: WIDTH * patch_size**2 * d_model,
     n_cut=lambda channels: WIDTH,
     latex=r"\mathrm{patch}_t(\mathrm{GELU}(K * \mathrm{image} + b_K))",
     classes=dedent(

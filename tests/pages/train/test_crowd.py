@@ -19,5 +19,7 @@ def test_few_look_as_often_as_they_like_and_many_share() -> None:
     assert pace(1.0, 1) == pace(1.0, 7) == 1.0
     assert pace(1.0, 20) == pace(3.0, 20) == 3.0
     assert pace(3.0, 40) == 6.0
+    assert pace(0.25, 1) == 0.25
+    assert pace(0.25, 7) == 1.0
     looks_a_second = [n / pace(1.0, n) for n in range(1, 200)]
     assert max(looks_a_second) <= 7

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.train import live_keys
+from pages.train import live, live_keys
 from pages.train.live_keys import seconds_left, speed
 from pages.ui import forecast, live_curves, show
 from tests.pages.learned_runs import learned_run
@@ -300,6 +300,17 @@ def test_a_damaged_snapshot_is_a_sentence(store, watch) -> None:
     run = learned_run(store, "reverse")
     (run.folder / "probe.json").write_text("{")
     assert "The probe of this run is damaged" in said(watch(run.id))
+
+
+def test_a_new_run_is_looked_at_often_until_its_curve_has_a_point(store) -> None:
+    new, begun = (made_run(store, state="running", step=3) for _ in range(2))
+    (new.folder / "events.jsonl").write_text("")
+    status = dataclasses.replace(new.status, seconds=1.0)
+    paces = [live._pace(run, status) for run in (new, begun)]
+    assert paces == [live.EAGER, live.BRISK]
+    meta = json.loads((new.folder / "meta.json").read_text())
+    (new.folder / "meta.json").write_text(json.dumps(meta | {"created": "2024-02-03T05:07:11Z"}))
+    assert live._pace(store.get(new.id), status) == live.BRISK  # it waited for others
 
 
 def test_watching_imports_no_torch() -> None:

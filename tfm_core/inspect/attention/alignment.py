@@ -18,17 +18,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from tfm_core.config import Experiment
 from tfm_core.probe.labels import axes, kind_of, layer_of, modules_by_kind
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
@@ -226,6 +228,8 @@ def score_over_training(run: Run, since: int = -1) -> pd.DataFrame:
     layer and head count from 1. since: only snapshots after this step, so that a live run's frame
     can be added to. Snapshots that are damaged are left out. Raises ValueError without a probe.
     """
+    import pandas as pd
+
     probe, experiment = run.probe(), run.experiment
     rows: list[dict[str, Any]] = []
     if can_be_scored(experiment, probe):

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention.alignment import AlignmentScore
@@ -27,7 +28,11 @@ from tfm_core.inspect.attention.head_roles import (
 )
 from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Sentence, StudentError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -176,6 +181,16 @@ def of_snapshot(
     return figures
 
 
+@lru_cache(maxsize=128)
+def of_step(folder: Path, step: int, changed: int) -> Mapping[str, HeadStatistics]:
+    """Return those of the snapshot of a step of the run in a folder, not to be changed.
+
+    changed: when the snapshot was written, in nanoseconds. Raises ValueError, in a sentence.
+    """
+    run = Run(folder)
+    return of_snapshot(run.experiment, run.probe(), run.snapshot(step))
+
+
 def of_example(experiment: Experiment, example: Example) -> dict[str, HeadStatistics]:
     """Return the figures of every module on one example, as it is drawn."""
     figures = {}
@@ -249,6 +264,8 @@ def table(
     Columns: module, kind, layer, head, label, entropy, evenness, distance, the roles and, with
     ``alignment``, aligned (share on true source words) and aer (alignment error rate).
     """
+    import pandas as pd
+
     rows = []
     for module, stats in measured.items():
         kind = kind_of(experiment, module).name

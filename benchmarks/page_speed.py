@@ -1,0 +1,445 @@
+"""How long people wait for pages, in Chromium: cold start, first point, page change, control.
+
+The browser takes the time by its own clock, which is the machine's, as the server's is.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.goals import said
+from benchmarks.paired import Spread
+from benchmarks.report import Figure, Skipped, Table
+from benchmarks.served import ROOT, Served, serve
+from tfm_core.runs.atomic import read_json
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+PRESET = "vit-digits"
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
+# `began` is the last press; `noted` holds when each of `wanted` was true at first, in milliseconds
+# since the page was asked for. Components stand in shadow roots, into which `deep` looks.
+_WATCH = """(() => {
+    const noted = {};
+    const note = (name) => { noted[name] ??= performance.now(); };
+    const roots = new Set([document]);
+    const attach = Element.prototype.attachShadow;
+    Element.prototype.attachShadow = function (...given) {
+        const root = attach.apply(this, given);
+        roots.add(root);
+        return root;
+    };
+    const deep = (selector) => [...roots].filter((root) => root.isConnected)
+        .flatMap((root) => [...root.querySelectorAll(selector)]);
+    const says = (selector, words) => deep(selector).some((one) => one.textContent.includes(words));
+    const plot = (key) => document.querySelector(
+        `[class*='st-key-${key}'] .live-figure`)?._fullData;
+    Object.assign(window, { noted, deep, says, plot, began: 0 });
+    for (const kind of ['pointerdown', 'keydown']) {
+        addEventListener(kind, () => { window.began = performance.now(); }, true);
+    }
+    const Native = WebSocket;
+    window.WebSocket = class extends Native {
+        constructor(...given) {
+            super(...given);
+            note('connection asked for');
+            this.addEventListener('open', () => note('connection open'));
+            this.addEventListener('message', () => note('first message'));
+        }
+    };
+    const wanted = {
+        'title': () => document.querySelector('[data-testid=stMain] h1'),
+        'script ended': () => noted.title
+            && document.querySelector('[data-test-script-state=notRunning]'),
+        'usable': () => noted['script ended']
+            && deep('.stage input[type=range]').some((slider) => !slider.disabled),
+    };
+    const look = () => {
+        for (const [name, is] of Object.entries(wanted)) if (!noted[name] && is()) note(name);
+        if (!noted.usable) requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+})()"""
+_SCRIPTS = """() => performance.getEntriesByType('resource')
+    .filter(({ name }) => /\\.js(\\?|$)/.test(name))
+    .map(({ name, transferSize, decodedBodySize, responseEnd }) =>
+        [name.split('/').at(-1), transferSize, decodedBodySize, responseEnd])"""
+_STAGED = """() => deep('.stage .figures .figure').some((figure) =>
+    figure.textContent.startsWith('training') && /[0-9]/.test(figure.textContent))
+    && performance.now() - began"""
+# plotly unpacks typed arrays into _fullData; the lines of the first batches are called "training"
+_FIGURED = """() => [...document.querySelectorAll('.live-figure')].some((figure) =>
+    (figure._fullData ?? []).some((line) => /^training/.test(line.name) && line.y.length))
+    && performance.now() - began"""
+_PAINTED = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+
+
+def tables(*, quick: bool) -> Iterator[Table | Skipped]:
+    """Measure each of the four waits, what is spent where, and the scripts that pages load."""
+    path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
+    if path is None or find_spec("playwright") is None:
+        yield Skipped("The speed of pages", "it needs playwright and a Chromium on the PATH.")
+        return
+    from playwright.sync_api import sync_playwright
+
+    rounds = 2 if quick else 5
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield _cold(browser, rounds)
+        yield _imports()
+        with tempfile.TemporaryDirectory() as folder, serve(Path(folder)) as served:
+            yield _scripts(browser, served)
+            yield _first_points(browser, served, rounds)
+            yield _page_changes(browser, served, rounds)
+            yield _controls(browser, served, rounds)
+        browser.close()
+
+
+def _cold(browser: Browser, rounds: int) -> Table:
+    found: dict[str, list[float]] = {}
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            begin = time.time()
+            with serve(Path(folder)) as served, _opened(browser) as page:
+                answers = time.time()
+                page.goto(served.url)
+                page.wait_for_function("() => noted.usable")
+                asked = page.evaluate("() => performance.timeOrigin") / 1000 - begin
+                noted = {name: asked + at / 1000 for name, at in _moments(page).items()}
+                times = {"the server answers": answers - begin, "the page is asked for": asked}
+                for name, seconds in (times | noted).items():
+                    found.setdefault(name, []).append(seconds)
+    rows, before = [], 0.0
+    for name, taken in found.items():
+        spread = Spread.of(taken)
+        target = said("cold start", spread.median) if name == "usable" else ""
+        rows.append([name, spread.show(), f"{spread.median - before:+.2f}", target])
+        before = spread.median
+    return Table(
+        "From the start of the server's process to a Home that can be used",
+        ["", "seconds since the start", "of which here", "target"],
+        rows,
+        [f"{rounds} starts, each seen by a browser that knows nothing of the app.",
+         "It can be used when its script has ended and the scrubber of its stage can be moved."],
+        {"cold start": Figure(before)},
+    )  # fmt: skip
+
+
+def _moments(page: Page) -> dict[str, float]:
+    """Return when what a page waits for was there, in order, in ms since it was asked for."""
+    moments: dict[str, float] = page.evaluate("() => noted")
+    html = page.evaluate("() => performance.getEntriesByType('navigation')[0].responseEnd")
+    scripts = [end for *_, end in page.evaluate(_SCRIPTS) if end < moments["connection asked for"]]
+    found = {
+        "its HTML is there": html,
+        "Streamlit's scripts are there": max(scripts),
+        "first paint": page.evaluate(_PAINTED),
+        **moments,
+    }
+    return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+def _imports() -> Table:
+    """Say which packages the server's start spends its imports on."""
+    code = "import streamlit.web.bootstrap, app"
+    command = [sys.executable, "-X", "importtime", "-c", code]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stderr
+    spent = Counter[str]()
+    for own, name in re.findall(r"import time:\s+(\d+) \|\s+\d+ \|\s*(\S+)", said):
+        spent[name.partition(".")[0]] += int(own)
+    total = sum(spent.values())
+    rows = [[name, f"{value / 1000:.0f}"] for name, value in spent.most_common(14)]
+    rest = total - sum(value for _name, value in spent.most_common(14))
+    return Table(
+        "What the server imports before it answers",
+        ["package", "ms in its own modules"],
+        [*rows, ["all others", f"{rest / 1000:.0f}"], ["together", f"{total / 1000:.0f}"]],
+        ["By `python -X importtime`, which makes all of them slower."],
+    )
+
+
+def _scripts(browser: Browser, served: Served) -> Table:
+    rows = []
+    for name, path in {"home": "", "train": "train", "masks": "masks", "positions": "positions",
+                       "a run": "train?run=recorded-korean"}.items():  # fmt: skip
+        with _opened(browser) as page:
+            session = page.context.new_cdp_session(page)
+            session.send("Performance.enable")
+            page.goto(f"{served.url}/{path}")
+            page.wait_for_function("() => noted['script ended']")
+            page.wait_for_timeout(3000)
+            found = page.evaluate(_SCRIPTS)
+            spent = {one["name"]: one["value"]
+                     for one in session.send("Performance.getMetrics")["metrics"]}  # fmt: skip
+        sent, plain = (sum(one[i] for one in found) / 1e6 for i in (1, 2))
+        plotly = sum(one[2] for one in found if "plotly" in one[0].lower()) / 1e6
+        rows.append(
+            [name, str(len(found)), f"{sent:.2f}", f"{plain:.2f}", f"{plotly:.2f}",
+             *(f"{1000 * spent[part]:.0f}"
+               for part in ("ScriptDuration", "LayoutDuration", "RecalcStyleDuration"))]
+        )  # fmt: skip
+    return Table(
+        "What a browser that is new to the app loads and runs for a page",
+        ["page", "scripts", "MB sent", "MB of code", "of it plotly",
+         "ms in scripts", "in layout", "in style"],
+        rows,
+        ["Until three seconds after its script has ended."],
+    )  # fmt: skip
+
+
+@dataclass
+class _Watcher:
+    """Looks at a folder of runs for what the next new run does, and when (``time.time``)."""
+
+    root: Path
+    seen: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def watching(self) -> Iterator[dict[str, float]]:
+        known, ends = set(self._runs()), threading.Event()
+        self.seen = {}
+
+        def watch() -> None:
+            while not ends.wait(0.005):
+                for name in set(self._runs()) - known:
+                    self._look(self.root / name)
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            yield self.seen
+        finally:
+            ends.set()
+            thread.join()
+
+    def _runs(self) -> Sequence[str]:
+        return [path.name for path in self.root.glob("[!.]*") if path.is_dir()]
+
+    def _look(self, folder: Path) -> None:
+        now = time.time()
+        self.seen.setdefault("the run is made", now)
+        state = str((read_json(folder / "status.json") or {}).get("state"))
+        if state in ("starting", "running"):
+            words = {"starting": "a worker has it", "running": "data and model are made"}
+            self.seen.setdefault(words[state], now)
+        if "the first step is written down" not in self.seen:
+            events = folder / "events.jsonl"
+            if events.is_file() and '"event": "step"' in events.read_text(encoding="utf-8"):
+                self.seen["the first step is written down"] = now
+
+
+def _first_points(browser: Browser, served: Served, rounds: int) -> Table:
+    found: dict[str, list[float]] = {}
+    for _ in range(rounds + 1):  # the first round imports what the page needs, and is left out
+        served.await_warm_worker()
+        with _opened(browser) as page, _Watcher(served.store.root).watching() as seen:
+            page.goto(served.url)
+            page.wait_for_function("() => noted.usable")
+            page.locator(f".st-key-start-{PRESET} button").first.click()
+            page.wait_for_function("() => deep('.st-key-live-head').length")
+            drawn = page.evaluate("() => performance.now() - began") / 1000
+            staged = page.wait_for_function(_STAGED).json_value() / 1000
+            figured = page.wait_for_function(_FIGURED).json_value() / 1000
+            click = page.evaluate("() => performance.timeOrigin + began") / 1000
+            times = {name: at - click for name, at in seen.items()}
+        served.end_runs()
+        times |= {"its page is drawn": drawn, "the stage shows a point": staged,
+                  "the figure below shows a point": figured}  # fmt: skip
+        for name, seconds in times.items():
+            found.setdefault(name, []).append(seconds)
+    rows = []
+    for name, taken in found.items():
+        spread = Spread.of(taken[1:])
+        is_goal = name == "the stage shows a point"
+        target = said("point on stage", spread.median) if is_goal else ""
+        rows.append([name, spread.show(), target])
+    return Table(
+        f"From Start to the first point of the curve ({PRESET}, with a warm worker)",
+        ["", "seconds since the press", "target"],
+        rows,
+        [f"{rounds} runs, each begun on Home in a session of its own."],
+        {"point on stage": Figure(Spread.of(found["the stage shows a point"][1:]).median)},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A page: its section of the bar, its link there, and what shows its subject.
+
+    title: the goal's name behind "to".
+    """
+
+    section: str
+    title: str
+    subject: str
+
+
+_STAGE = "deep('.stage input[type=range]').some((slider) => !slider.disabled)"
+PLACES = (
+    _Place("Watch", "Train", "deep('.st-key-start button').length"),
+    _Place("Understand", "Masks", "deep('.lab .cell').length"),
+    _Place("Watch", "Runs", "deep('[class*=st-key-run-row]').length || says('h1', 'Runs')"),
+    _Place("Understand", "Build", "deep('.diagram g.node').length"),
+    _Place("Understand", "Positions", "plot('positions-')?.length"),
+    _Place("Watch", "Attention", "deep('.heads canvas').length"),
+    _Place("Understand", "Parameters", "says('h1', 'Parameters')"),
+    _Place("Understand", "Walk through", "says('h1', 'Walk')"),
+    _Place("Play", "Compare", "says('h1', 'Compare')"),
+)
+
+
+def _page_changes(browser: Browser, served: Served, rounds: int) -> Table:
+    found: dict[str, list[float]] = {}
+    with _opened(browser) as page:
+        page.goto(served.url)
+        page.wait_for_function("() => noted.usable")
+        for _ in range(rounds + 1):  # the first round imports what a page needs, and is left out
+            for place in PLACES:
+                found.setdefault(place.title, []).append(_changed(page, place))
+    rows, reached = [], {}
+    for name, taken in found.items():
+        spread, goal = Spread.of(taken[1:]), f"to {name}"
+        reached[goal] = Figure(spread.median)
+        rows.append([name, f"{taken[0]:.0f}", spread.show(digits=0), said(goal, spread.median)])
+    return Table(
+        "A change of page, until its subject is drawn and its script has ended",
+        ["to", "ms, the first time", "ms, later", "target"],
+        rows,
+        [f"{rounds} rounds through all of them in one session."],
+        reached,
+    )
+
+
+def _changed(page: Page, place: _Place) -> float:
+    """Go to a page; return the milliseconds until its subject is drawn."""
+    before = page.url
+    page.get_by_test_id("stTopNav").get_by_role("button", name=place.section).click()
+    page.get_by_role("menuitem", name=place.title).click()
+    done = page.wait_for_function(
+        f"(before) => location.pathname !== new URL(before).pathname && ({place.subject}) "
+        "&& document.querySelector('[data-test-script-state=notRunning]') "
+        "&& performance.now() - began",
+        arg=before,
+    )
+    taken = float(done.json_value())
+    page.wait_for_timeout(700)
+    return taken
+
+
+Act = Callable[["Page"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Control:
+    """A control of a page: how it is set there and back, and what is true after each.
+
+    name: that of its goal.
+    """
+
+    name: str
+    path: str
+    acts: tuple[tuple[Act, str], tuple[Act, str]]
+
+
+def _radio(name: str) -> Act:
+    return lambda page: page.get_by_role("radio", name=name, exact=True).click()
+
+
+def _slider(label: str, key: str) -> Act:
+    return lambda page: page.get_by_role("slider", name=label).first.press(key)
+
+
+def _click(selector: str) -> Act:
+    return lambda page: page.locator(selector).first.click()
+
+
+_WAVE = "Array.from(plot('positions-wavelengths')?.[0].y ?? []).at(-1)"
+_CELL = ".lab .cell[data-map=mask][data-q='5'][data-k='1']"
+_WEIGHT = "says(\".cell[data-map=weights][data-q='5'][data-k='1']\", '00')"
+_LAST = "location.search.includes('step=1000')"
+_DRAFT = "model.family=encoder-decoder&task.name=copy&model.d_model=64&model.n_heads=4"
+CONTROLS = (
+    _Control("Home: what is learned", "", (
+        (_click(".st-key-home-teaches button:has-text('Read')"),
+         "deep('.st-key-start-sentiment').length && !deep('.st-key-start-translate').length"),
+        (_click(".st-key-home-teaches button:has-text('Start here')"),
+         "deep('.st-key-start-translate').length"),
+    )),
+    _Control("Masks: another of the list", "masks?mask=none", (
+        (_radio("Causal"), "says('[data-testid=stMarkdown]', '21 of 36')"),
+        (_radio("None"), "says('[data-testid=stMarkdown]', '36 of 36')"),
+    )),
+    _Control("Masks: a cell", "masks?mask=none", (
+        (_click(_CELL), _WEIGHT), (_click(_CELL), f"!{_WEIGHT}"),
+    )),
+    _Control("Positions: the base", "positions", (
+        (_slider("Base", "ArrowLeft"), f"{_WAVE} < 10000"),
+        (_slider("Base", "ArrowRight"), f"{_WAVE} > 10000"),
+    )),
+    _Control("Attention: the snapshot before", "attention?run=recorded-korean", (
+        (_click(".heads button.back"),
+         f"location.search.includes('step=') && !{_LAST} && plot('attention-map')"),
+        (_click(".heads button.next"), f"{_LAST} && plot('attention-map')"),
+    )),
+    _Control("Walk: the next step", f"walk?{_DRAFT}&step=8", (
+        (_click(".st-key-walk-right button"), "says('h3', '9 · Mask') && plot('walk-map')"),
+        (_click(".st-key-walk-left button"), "says('h3', '8 · Scores') && plot('walk-map')"),
+    )),
+)  # fmt: skip
+
+
+def _controls(browser: Browser, served: Served, rounds: int) -> Table:
+    rows, reached = [], {}
+    for control in CONTROLS:
+        with _opened(browser) as page:
+            page.goto(f"{served.url}/{control.path}")
+            page.wait_for_function("() => noted['script ended']")
+            page.wait_for_timeout(1500)
+            taken = [
+                _until(page, act, condition) for _ in range(rounds + 1)
+                for act, condition in control.acts
+            ]  # fmt: skip
+        spread = Spread.of(taken[2:])  # the first there and back draws anew
+        reached[control.name] = Figure(spread.median)
+        rows.append([control.name, spread.show(digits=0), said(control.name, spread.median)])
+    return Table(
+        "A control, until its effect is drawn",
+        ["control", "ms from the press", "target"],
+        rows,
+        [f"{rounds} times there and back."],
+        reached,
+    )
+
+
+def _until(page: Page, act: Act, condition: str) -> float:
+    act(page)
+    found = page.wait_for_function(f"() => ({condition}) && performance.now() - began")
+    page.wait_for_timeout(400)
+    return float(found.json_value())
+
+
+@contextmanager
+def _opened(browser: Browser) -> Iterator[Page]:
+    """Open a page in a session that is new to the app."""
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    context.add_init_script(_WATCH)
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    try:
+        yield page
+    finally:
+        context.close()
