@@ -142,9 +142,18 @@ def told(moving: Moving, *, name: str) -> dict[str, Any]:
 def _known(moving: Moving) -> list[dict[str, str]]:
     """Return what is measured of this run, in order; what is not there yet has its place."""
     tested = {line.quantity for line in moving.lines if line.role == "test"}
-    roles = {
-        "loss": ["training", "validation"],
-        "accuracy": ["training", "validation", *(["whole"] if moving.has_wholes else [])],
+    wholes = ["whole"] if moving.has_wholes else []
+    averages: dict[str, list[str]] = {
+        quantity: [
+            line.role
+            for line in moving.lines
+            if line.quantity == quantity and line.role in {"average", "average_whole"}
+        ]
+        for quantity in ("loss", "accuracy")
+    }
+    roles: dict[str, list[str]] = {
+        "loss": ["training", "validation", *averages["loss"]],
+        "accuracy": ["training", "validation", *wholes, *averages["accuracy"]],
     }
     return [
         {"quantity": quantity, "role": role, "colour": COLOURS[ROLE_COLOURS[role]]}
@@ -247,6 +256,8 @@ def _words() -> dict[str, str]:
         "training": _("training"),
         "validation": _("validation"),
         "whole": _("whole sequences"),
+        "average": _("averaged weights"),
+        "average_whole": _("averaged weights, whole sequences"),
         "test": _("test"),
         "log_steps": _("Log steps"),
         "log_steps_help": _("Stretches the beginning, where most is learned."),

@@ -196,14 +196,15 @@ function drawBegins({ data, logSteps }, pen, part, box) {
   });
 }
 
-const DOTTED = new Set(["validation", "whole"]);
+const DOTTED = new Set(["validation", "whole", "average", "average_whole"]);
+const DASHED = new Set(["whole", "average_whole"]);
 
 function drawLine(state, pen, part, line) {
   pen.strokeStyle = line.colour;
   pen.fillStyle = line.colour;
   pen.globalAlpha = line.role === "batch" ? 0.3 : 1;
   pen.lineWidth = { batch: 1, training: 2.2 }[line.role] ?? 1.8;
-  pen.setLineDash(line.role === "whole" ? [5, 3] : []);
+  pen.setLineDash(DASHED.has(line.role) ? [5, 3] : []);
   const points = line.steps.map((step, i) => [step, line.values[i]])
     .filter(([step, value]) => value !== null && (!state.logSteps || step >= 1));
   if (line.role === "test" || line.role === "best") {

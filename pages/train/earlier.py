@@ -56,7 +56,7 @@ def _share(run: Run) -> float | None:
     curves = runs_access.curves(run)
     column = "sequence_accuracy" if run.experiment.task.facts.answer in _WHOLE else "accuracy"
     tested = curves.test.last(column)
-    return curves.validation.last(column) if tested is None else tested
+    return curves.unseen.last(column) if tested is None else tested
 
 
 def _said(value: str, found: Reached) -> str:

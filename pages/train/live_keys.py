@@ -113,8 +113,12 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
     answer = run.experiment.task.facts.answer
     is_over, has_wholes = _is_tested(curves), answer in ("sequence", "blanks")
     is_corpus = answer == "text"
-    measured = curves.test if is_over else curves.validation
-    where = _("measured on the test set") if is_over else _("newest measurement on validation")
+    measured = curves.test if is_over else curves.unseen
+    where = _("newest measurement on validation")
+    if is_over:
+        where = _("measured on the test set")
+    elif measured is curves.averaged:
+        where = _("newest measurement on validation, of the averaged weights")
     cards = [
         (
             _("Test accuracy") if is_over else _("Accuracy"),

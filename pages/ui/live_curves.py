@@ -12,7 +12,7 @@ from pages.ui import runs_access, show
 from tfm_core.config.own_tasks import OwnTextTaskFacts
 from tfm_core.config.text_tasks import TextTaskFacts
 from tfm_core.plots.curves import Measurements, ReferenceLine, learning_curve
-from tfm_core.runs.curves import Curves
+from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.run import Run
 
 WINDOWS = (1, 5, 10, 20, 50, 100, 200)
@@ -86,7 +86,7 @@ def _key(run: Run, curves: Curves) -> tuple[object, ...]:
     """Return what changes exactly when a figure would."""
     sizes = [
         (len(series), series.last("step"))
-        for series in (curves.steps, curves.validation, curves.test)
+        for series in (curves.steps, curves.validation, curves.averaged, curves.test)
     ]
     return (run.id, *sizes, len(curves.resumed), bool(curves.started))
 
@@ -101,22 +101,28 @@ def _figures(
     is_patient = _run.experiment.training.patience > 0
     loss = drawn(
         _train(_curves, "loss"),
-        [_measured(_("validation"), _curves, "validation", "loss")],
-        [_measured(_("test"), _curves, "test", "loss")],
+        [_measured(_("validation"), _curves.validation, "loss")],
+        [_measured(_("test"), _curves.test, "loss")],
+        averaged=[_measured(_("averaged weights"), _curves.averaged, "loss")],
         y_title=_("loss (nats)"),
         marks=_loss_marks(started, is_smoothed=_is_floor_smoothed(_run)),
         best=best(_curves, "loss") if is_patient else None,
     )
-    tokens, test = [("accuracy", _("validation"))], [("accuracy", _("test"))]
+    tokens = [("accuracy", _("validation"), _("averaged weights"))]
     if _run.experiment.task.facts.answer in ("sequence", "blanks"):
         tokens = [
-            ("accuracy", _("validation")),
-            ("sequence_accuracy", _("whole sequences")),
+            *tokens,
+            (
+                "sequence_accuracy",
+                _("whole sequences"),
+                _("averaged weights, whole sequences"),
+            ),
         ]
     accuracy = drawn(
         _train(_curves, "accuracy"),
-        [_measured(name, _curves, "validation", column) for column, name in tokens],
-        [_measured(name, _curves, "test", column) for column, name in test],
+        [_measured(name, _curves.validation, column) for column, name, _averaged in tokens],
+        [_measured(_("test"), _curves.test, "accuracy")],
+        averaged=[_measured(name, _curves.averaged, column) for column, _last, name in tokens],
         y_title=_("accuracy"),
         marks=_chance_marks(started),
         best=best(_curves, "accuracy") if is_patient else None,
@@ -131,8 +137,7 @@ def _train(curves: Curves, column: str) -> Measurements:
     return Measurements(_("training"), curves.steps["step"], curves.steps[column])
 
 
-def _measured(name: str, curves: Curves, split: str, column: str) -> Measurements:
-    series = curves.test if split == "test" else curves.validation
+def _measured(name: str, series: Series, column: str) -> Measurements:
     return Measurements(name, series["step"], series[column])
 
 

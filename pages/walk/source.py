@@ -122,4 +122,9 @@ def _trained(folder: str, changed: int) -> Subject:
     except ValueError:  # no probe yet
         walked = subject(run.experiment, model)
     note = N_("The last checkpoint of the run, at step {step:,} of its training.", step=step)
+    if run.experiment.training.ema_decay:
+        note = N_(
+            "The averaged weights of the run's last checkpoint, at step {step:,} of its training.",
+            step=step,
+        )
     return with_note(walked, note)

@@ -1,6 +1,7 @@
 """Averaged weights: they follow their formula, are tested, and go on from a checkpoint."""
 
 import copy
+import io
 import itertools
 
 import pytest
@@ -12,6 +13,19 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from tests.training.test_loop import EXPERIMENTS, IDS, experiment, records
 from tests.training.test_patience import RESTLESS
 from tfm_core.config import Experiment
+from tfm_core.data.shape import data_shape
+from tfm_core.export.bundle import bundle
+from tfm_core.export.layout import weight_names
+from tfm_core.export.metrics import table
+from tfm_core.export.take_in import take_in
+from tfm_core.facts.memory import of_run
+from tfm_core.inspect.source.file import source_code
+from tfm_core.plots import of_run as plots_of_run
+from tfm_core.plots.stage import curve_lines
+from tfm_core.runs.execute import execute
+from tfm_core.runs.figures import figures, summary
+from tfm_core.runs.notebook import OpenedRun
+from tfm_core.runs.store import RunStore
 from tfm_core.training import checkpoints
 from tfm_core.training.averages import AveragedWeights, decay_at
 from tfm_core.training.checkpoints import FILE, CheckpointDamaged
@@ -193,6 +207,66 @@ def test_an_average_of_another_model_is_said(tmp_path):
     save_file(tensors, tmp_path / FILE, odd)
     with pytest.raises(CheckpointDamaged, match="number of its averaged steps cannot be"):
         checkpoints.load(build(AVERAGING), tmp_path)
+
+
+def test_a_run_draws_writes_and_takes_along_both_curves_and_the_average(tmp_path):
+    store = RunStore(tmp_path / "here", recorded=None)
+    run = store.create(AVERAGING)
+    assert execute(run).state == "finished"
+    curves = run.curves()
+    steps = curves.validation["step"].tolist()
+    assert curves.averaged["step"].tolist() == steps
+    assert curves.unseen is curves.averaged
+    assert curves.tested("average") == "average"
+    roles = {line.role for line in curve_lines(curves, has_wholes=True)}
+    assert {"validation", "whole", "average", "average_whole"} <= roles
+    assert set(table(curves)["split"]) == {"train", "validation", "validation-average", "test"}
+    assert "validation of the averaged weights" in summary(figures(run))
+    assert "average of the weights up to step 6" in summary(figures(run))
+    names = [trace.name for trace in plots_of_run.curves(OpenedRun(run)).data]
+    assert "averaged weights" in names
+    again = take_in(io.BytesIO(bundle(run)), RunStore(tmp_path / "there", recorded=None))
+    kept = [one.folder / "checkpoints" / "last" for one in (run, again)]
+    here, there = build(AVERAGING), build(AVERAGING)
+    for trainer, folder in zip((here, there), kept, strict=True):
+        checkpoints.load(trainer, folder)
+    assert_same(there.model.state_dict(), here.model.state_dict())
+    assert_same(there.average.model.state_dict(), here.average.model.state_dict())
+    assert there.average.n_updates == 6
+    space: dict[str, object] = {"__name__": "model"}
+    exec(source_code(AVERAGING.model, data_shape(AVERAGING)), space)
+    own = space["load"](kept[0] / FILE)
+    expected = here.average.model.state_dict()
+    assert sorted(own) == sorted(weight_names(AVERAGING, list(expected)).values())
+    for name, value in weight_names(AVERAGING, list(expected)).items():
+        assert torch.equal(own[value], expected[name]), name
+
+
+def test_a_run_without_an_average_shows_none(tmp_path):
+    run = RunStore(tmp_path, recorded=None).create(experiment())
+    execute(run)
+    curves = run.curves()
+    assert curves.unseen is curves.validation
+    assert not any("average" in line.role for line in curve_lines(curves, has_wholes=True))
+    assert b"average" not in (run.folder / "events.jsonl").read_bytes()
+    assert set(table(curves)["split"]) == {"train", "validation", "test"}
+
+
+def test_a_copy_that_trains_further_goes_on_with_the_average(tmp_path):
+    store = RunStore(tmp_path, recorded=None)
+    run = store.create(AVERAGING)
+    execute(run)
+    further = store.fork(run.id, steps=9)
+    assert execute(further).state == "finished"
+    trainer = build(further.experiment)
+    checkpoints.load(trainer, further.folder / "checkpoints" / "last")
+    assert trainer.average.n_updates == 9
+
+
+def test_an_average_is_counted_in_the_forecast_of_memory():
+    with_it, without = of_run(AVERAGING, 1000), of_run(experiment(), 1000)
+    assert with_it.weights - without.weights == 4000
+    assert with_it.gradients == without.gradients
 
 
 def test_the_average_is_no_part_of_what_is_trained():

@@ -162,6 +162,9 @@ def _members(
     yield 0.2, N_("Writing the model as one file"), layout.MODEL, model.encode()
     if tensors:
         yield 0.3, _NUMBERS, layout.WEIGHTS, save(_renamed(experiment, tensors), said)
+        if _is_averaged(tensors):
+            trained = save(_renamed(experiment, tensors, "model/"), said)
+            yield 0.35, _NUMBERS, layout.TRAINED_WEIGHTS, trained
         states = {name: value for name, value in tensors.items() if name.startswith("optimizer/")}
         if states:
             yield 0.4, _NUMBERS, layout.OPTIMISER, save(states)
@@ -262,14 +265,22 @@ def _checkpoint(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
     return (tensors, said) if are_numbers else ({}, {})
 
 
-def _renamed(experiment: Experiment, tensors: dict[str, Array]) -> dict[str, Array]:
+def _is_averaged(tensors: dict[str, Array]) -> bool:
+    return any(name.startswith("average/") for name in tensors)
+
+
+def _renamed(
+    experiment: Experiment, tensors: dict[str, Array], head: str | None = None
+) -> dict[str, Array]:
     """Return the weights of a checkpoint under their names in the model file, in full precision.
 
+    head: how their names begin; None for those that count: the averaged ones, where there are any.
     Runs that come with the app keep theirs in half precision.
     """
-    own = [name.removeprefix("model/") for name in tensors if name.startswith("model/")]
+    head = head or ("average/" if _is_averaged(tensors) else "model/")
+    own = [name.removeprefix(head) for name in tensors if name.startswith(head)]
     names = layout.weight_names(experiment, sorted(own))
-    return {new: tensors[f"model/{old}"].astype(np.float32) for old, new in names.items()}
+    return {new: tensors[f"{head}{old}"].astype(np.float32) for old, new in names.items()}
 
 
 def _content(path: Path) -> bytes | None:

@@ -46,14 +46,20 @@ def accuracy(run: Run, curves: Curves) -> go.Figure:
 def _drawn(
     run: Run, curves: Curves, column: str, title: str, marks: list[ReferenceLine]
 ) -> go.Figure:
-    series = {"training": curves.steps, "validation": curves.validation, "test": curves.test}
-    train, validation, test = (
+    series = {
+        "training": curves.steps,
+        "validation": curves.validation,
+        "averaged weights": curves.averaged,
+        "test": curves.test,
+    }
+    train, validation, averaged, test = (
         Measurements(name, one["step"], one[column]) for name, one in series.items()
     )
     return learning_curve(
         train,
         [validation],
         [test],
+        averaged=[averaged],
         y_title=title,
         marks=marks,
         total_steps=run.status.total_steps,

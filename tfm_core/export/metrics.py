@@ -9,10 +9,14 @@ from tfm_core.runs.curves import Curves, Series
 
 
 def table(curves: Curves) -> pd.DataFrame:
-    """Return all series one below the other; ``split`` says which, "train" for the batches."""
+    """Return all series one below the other; ``split`` says which, "train" for the batches.
+
+    Validation of averaged weights, where there are any, is "validation-average".
+    """
     parts = [
         _frame("train", curves.steps),
         _frame("validation", curves.validation),
+        _frame("validation-average", curves.averaged),
         _frame("test", curves.test),
     ]
     names = list(dict.fromkeys(name for part in parts for name in part.columns))

@@ -29,6 +29,10 @@ def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int, ha
         "run/": "what the app needs to take the run in again: events, examples, snapshots, "
         "the optimiser's state",
     }
+    if experiment.training.ema_decay:
+        files[layout.WEIGHTS] = (
+            "the averaged weights of the last checkpoint, under the names of model.py"
+        )
     if not has_weights:
         del files[layout.WEIGHTS]
     width = max(map(len, files)) + 2

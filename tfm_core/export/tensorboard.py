@@ -22,7 +22,7 @@ from tfm_core.export import bundle as zips
 from tfm_core.export.bundle import Progress
 from tfm_core.plots.png import png
 from tfm_core.probe.labels import axes, modules_by_kind
-from tfm_core.runs.curves import Curves
+from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
@@ -146,7 +146,7 @@ def _scalars(run: Run, curves: Curves) -> Iterator[tuple[float, int, Any]]:
     """Yield time, step and summary of each recorded number."""
     from tensorboardX.proto.summary_pb2 import Summary
 
-    splits = {"train": curves.steps, "validation": curves.validation, "test": curves.test}
+    splits = {"train": curves.steps, **_unseen(curves)}
     for split, series in splits.items():
         steps = series["step"].astype(np.float64)
         times = wall_times(run, curves, steps)
@@ -169,13 +169,21 @@ def _settings(run: Run, curves: Curves) -> tuple[Any, ...]:
     for section, settings in values.items():
         flat |= {f"{section}.{name}": _plain(value) for name, value in settings.items()}
     flat.pop("task.text", None)  # a whole text is no setting to sort by
-    splits = {"validation": curves.validation, "test": curves.test}
+    splits = _unseen(curves)
     columns = ("loss", "accuracy")
     metrics = {
         f"{name}/{split}": None for split, one in splits.items() if len(one) for name in columns
     }
     made: tuple[Any, ...] = hparams(flat, metrics)
     return made
+
+
+def _unseen(curves: Curves) -> dict[str, Series]:
+    return {
+        "validation": curves.validation,
+        "validation-average": curves.averaged,
+        "test": curves.test,
+    }
 
 
 def _said(curves: Curves) -> Any:

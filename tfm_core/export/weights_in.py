@@ -36,6 +36,12 @@ def checkpoints(parcel: Parcel, experiment: Experiment, status: Status) -> dict[
     for name, file in files.items():
         if file in parcel:
             tensors, metadata = _weights(parcel, file, experiment, shapes, status)
+            if name == "last" and layout.TRAINED_WEIGHTS in parcel:
+                averaged = {
+                    f"average/{one.removeprefix('model/')}": tensors[one] for one in tensors
+                }
+                trained = layout.TRAINED_WEIGHTS
+                tensors = _weights(parcel, trained, experiment, shapes, status)[0] | averaged
             if name == "last" and layout.OPTIMISER in parcel:
                 tensors |= _optimiser(parcel, experiment, shapes)
             made[name] = save(tensors, {"trainer": metadata["trainer"]})

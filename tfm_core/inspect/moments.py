@@ -304,7 +304,7 @@ def _of_curves(
     if guessing is None:
         return
     yield from _jump(curves, guessing - (floor or 0.0), before, step)
-    measured = curves.validation.up_to(step)
+    measured = curves.unseen.up_to(step)
     loss, accuracy = measured.last("loss"), measured.last("accuracy")
     chance, whole = curves.started.get("chance"), measured.last("sequence_accuracy")
     if loss is None or accuracy is None or chance is None:

@@ -48,6 +48,7 @@ def learning_curve(
     test: Sequence[Measurements],
     *,
     y_title: str,
+    averaged: Sequence[Measurements] = (),
     marks: Sequence[ReferenceLine] = (),
     best: Measurements | None = None,
     total_steps: int | None = None,
@@ -58,13 +59,17 @@ def learning_curve(
     """Draw one quantity over the steps.
 
     window: how many batches the thick line averages. is_log: steps on a logarithmic axis.
-    is_share: values are 0 to 1 and are shown as per cent. best: one point, ringed. A second
-    validation series (whole sequences) gets dashes and diamonds.
+    is_share: values are 0 to 1 and are shown as per cent. best: one point, ringed. averaged: what
+    validation says of averaged weights. A second series (whole sequences) of validation, or of
+    averaged weights, gets dashes and diamonds.
     """
     number = ":.1%" if is_share else ":.4f"
     lines = _train_lines(train, window, is_log, number)
     for series, look in zip(validation, _VALIDATION, strict=False):
-        lines.append(_markers(series, look, number, is_log))
+        lines.append(_markers(series, look, COLOURS["validation"], number, is_log))
+    for series, look in zip(averaged, _VALIDATION, strict=False):
+        if len(series.steps):
+            lines.append(_markers(series, look, COLOURS["average"], number, is_log))
     lines += [_stars(series, number) for series in test if len(series.steps)]
     if best is not None:
         lines.append(_ring(best, number))
@@ -110,7 +115,9 @@ def _line(
     )
 
 
-def _markers(series: Measurements, look: dict[str, str], number: str, is_log: bool) -> go.Scatter:
+def _markers(
+    series: Measurements, look: dict[str, str], colour: str, number: str, is_log: bool
+) -> go.Scatter:
     steps, values = _float32(series.steps), _float32(series.values)
     steps, values = _on_axis(steps, values, is_log)
     kept = thin(steps, values, is_log=is_log)
@@ -119,7 +126,7 @@ def _markers(series: Measurements, look: dict[str, str], number: str, is_log: bo
         y=values[kept],
         name=series.name,
         mode="lines+markers",
-        line={"color": COLOURS["validation"], "width": 2, "dash": look["dash"]},
+        line={"color": colour, "width": 2, "dash": look["dash"]},
         marker={"symbol": look["symbol"], "size": 7},
         hovertemplate=N_(
             "step %{{x:,}}: %{{y{number}}}<extra>{name}</extra>", number=number, name=series.name

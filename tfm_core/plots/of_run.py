@@ -52,6 +52,9 @@ def curves(run: OpenedRun, quantity: Quantity = "loss", *, window: int = 20) -> 
         batches,
         [Measurements(N_("validation"), found.validation["step"], found.validation[quantity])],
         [Measurements(N_("test"), found.test["step"], found.test[quantity])],
+        averaged=[
+            Measurements(N_("averaged weights"), found.averaged["step"], found.averaged[quantity])
+        ],
         y_title=_TITLES[quantity],
         total_steps=run.status.total_steps or None,
         window=window,

@@ -42,6 +42,7 @@ COLOURS: Final[dict[str, str]] = {
     "cross": PURPLE,
     "train": BLUE,
     "validation": VERMILION,
+    "average": PURPLE,
     "test": GREEN,
     "chance": GREY,
     "floor": GREY,

@@ -10,16 +10,20 @@ import numpy.typing as npt
 
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.thinning import smooth, thin
-from tfm_core.runs.curves import Curves
+from tfm_core.runs.curves import Curves, Series
 
 Floats = npt.NDArray[np.floating[Any]]
 Quantity = Literal["loss", "accuracy"]
-Role = Literal["batch", "training", "validation", "whole", "test", "best"]
+Role = Literal[
+    "batch", "training", "validation", "whole", "average", "average_whole", "test", "best"
+]
 ROLE_COLOURS: dict[str, str] = {
     "batch": "train",
     "training": "train",
     "validation": "validation",
     "whole": "validation",
+    "average": "average",
+    "average_whole": "average",
     "best": "validation",
     "test": "test",
 }
@@ -34,6 +38,7 @@ class Line:
     """One series: what it is of, ascending steps, and values of four digits; None where unknown.
 
     batch: what each batch of training said; training: its running mean; whole: whole sequences.
+    average: validation of averaged weights; average_whole: its whole sequences.
     """
 
     quantity: Quantity
@@ -53,11 +58,14 @@ def curve_lines(curves: Curves, *, has_wholes: bool, is_patient: bool = False) -
         steps, values = curves.steps["step"], curves.steps[quantity]
         lines.append(_line(quantity, "batch", steps, values))
         lines.append(_line(quantity, "training", steps, smooth(values, WINDOW)))
-        unseen = curves.validation
-        lines.append(_line(quantity, "validation", unseen["step"], unseen[quantity]))
-        if has_wholes and quantity == "accuracy":
-            wholes = unseen["sequence_accuracy"]
-            lines.append(_line(quantity, "whole", unseen["step"], wholes))
+        kinds: tuple[tuple[Role, Role, Series], ...] = (
+            ("validation", "whole", curves.validation),
+            ("average", "average_whole", curves.averaged),
+        )
+        for role, whole, unseen in kinds:
+            lines.append(_line(quantity, role, unseen["step"], unseen[quantity]))
+            if has_wholes and quantity == "accuracy":
+                lines.append(_line(quantity, whole, unseen["step"], unseen["sequence_accuracy"]))
         lines.append(_line(quantity, "test", curves.test["step"], curves.test[quantity]))
         best = curves.best_validation() if is_patient else None
         if best is not None:

@@ -46,7 +46,8 @@ class Bar:
                 self._bar.write(event.remark, file=sys.stderr)
             self._bar.update(event.step)
         elif isinstance(event, Measured):
-            self._facts[event.split] = f"{event.accuracy:.1%}"
+            is_average = (event.split, event.weights) == ("validation", "average")
+            self._facts["averaged" if is_average else event.split] = f"{event.accuracy:.1%}"
         elif isinstance(event, Step):
             self._facts["loss"] = f"{event.loss:.3f}"
             self._bar.set_postfix(self._facts, refresh=False)

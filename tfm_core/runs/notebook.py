@@ -120,12 +120,13 @@ class OpenedRun:
     def curves(self) -> pd.DataFrame:
         """Return all that was measured, a row a measurement, by step and split.
 
-        split: ``train`` (one batch), ``validation`` or ``test``; step: updates done, from 1;
-        epoch: passes over the training examples; loss: nats per answer; accuracy,
-        sequence_accuracy: shares, 0 to 1, of single answers and of whole sequences; learning_rate;
-        grad_norm: length of the gradient before clipping; examples_per_second; memory_bytes;
-        seconds, cpu_seconds: trained so far, of the clock and of the processor. What was not
-        measured is NaN. Read anew at each call: of a run that trains there are more rows.
+        split: ``train`` (one batch), ``validation``, ``validation-average`` (of averaged weights,
+        where there are any) or ``test``; step: updates done, from 1; epoch: passes over the
+        training examples; loss: nats per answer; accuracy, sequence_accuracy: shares, 0 to 1, of
+        single answers and of whole sequences; learning_rate; grad_norm: length of the gradient
+        before clipping; examples_per_second; memory_bytes; seconds, cpu_seconds: trained so far, of
+        the clock and of the processor. What was not measured is NaN. Read anew at each call: of a
+        run that trains there are more rows.
         """
         import pandas as pd
 
@@ -133,6 +134,7 @@ class OpenedRun:
         parts = (
             ("train", curves.steps),
             ("validation", curves.validation),
+            ("validation-average", curves.averaged),
             ("test", curves.test),
         )
         columns = list(dict.fromkeys((*STEP_COLUMNS, *MEASURED_COLUMNS)))
@@ -203,6 +205,8 @@ class OpenedRun:
 
     def model(self) -> Model:
         """Return the trained model, in eval mode on the CPU, as its last checkpoint left it.
+
+        With the averaged weights, where the training averages.
 
         Raises ValueError, in a sentence, where there is no checkpoint that can be read.
         """

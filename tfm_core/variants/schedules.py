@@ -52,4 +52,23 @@ INVERSE_SQRT = Schedule(
     share=lambda step, warm, total: min(step / warm, math.sqrt(warm / step)),
 )
 
-SCHEDULES = Registry("schedule", CONSTANT, COSINE, LINEAR, INVERSE_SQRT)
+_COOLING = 0.2  # share of the steps, as in Hägele et al. 2024, section 3
+
+
+def _until_cooled(step: int, warm: int, total: int) -> float:
+    left = (total + 1 - step) / (max(1, round(_COOLING * total)) + 1)
+    return min(step / warm, 1.0, left)
+
+
+WSD = Schedule(
+    name="wsd",
+    label=N_("Warm-up, stable, decay"),
+    help=N_(
+        "Rise linearly, stay, and fall linearly to zero in the last fifth of the steps "
+        "(Hu et al. 2024; Hägele et al. 2024)."
+    ),
+    source="Hu et al. 2024 (MiniCPM), section 4; Hägele et al. 2024, section 3, linear",
+    share=_until_cooled,
+)
+
+SCHEDULES = Registry("schedule", CONSTANT, COSINE, LINEAR, WSD, INVERSE_SQRT)

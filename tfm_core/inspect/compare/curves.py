@@ -35,7 +35,8 @@ AXES: Mapping[AxisName, str] = {
 class Metric:
     """A quantity that a run measures.
 
-    series: where it is kept. column: its name there. kind: what it counts, so which settings must
+    series: where it is kept; "validation" is that of the weights that count, see ``Curves.unseen``.
+    column: its name there. kind: what it counts, so which settings must
     be alike for two values to be compared.
     """
 
@@ -77,7 +78,7 @@ class Track:
 def track(curves: Curves, experiment: Experiment, metric: str, axis: AxisName) -> Track | None:
     """Return a metric along an axis; None where the run does not know where it stood on it."""
     kept = METRICS[metric]
-    series = curves.steps if kept.series == "steps" else curves.validation
+    series = curves.steps if kept.series == "steps" else curves.unseen
     values = series[kept.column]
     known = np.isfinite(values)
     steps, values = series["step"][known].astype(np.float64), values[known]
@@ -157,7 +158,7 @@ class Figures:
 
 def figures(curves: Curves) -> Figures:
     """Return the final and the best figures of what a run has recorded until now."""
-    unseen, test = curves.validation, curves.test
+    unseen, test = curves.unseen, curves.test
     low, high = _best(curves, "loss", -1), _best(curves, "accuracy", 1)
     step, n_parameters = curves.steps.last("step"), curves.started.get("n_parameters")
     return Figures(
@@ -178,7 +179,7 @@ def figures(curves: Curves) -> Figures:
 
 def _best(curves: Curves, column: str, sign: int) -> tuple[float, int] | None:
     """Return the best value after step 0 and its step; sign: 1 where the largest is the best."""
-    steps, values = curves.validation["step"], curves.validation[column].astype(np.float64)
+    steps, values = curves.unseen["step"], curves.unseen[column].astype(np.float64)
     known = np.isfinite(values) & (steps > 0)
     if not known.any():
         return None

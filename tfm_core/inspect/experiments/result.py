@@ -79,7 +79,7 @@ def read(
     found, outcome = figures(curves), run.outcome
     is_tested = found.test_accuracy is not None
     n_unseen = getattr(experiment.task, "n_test" if is_tested else "n_validation", 0)
-    seen = curves.validation
+    seen = curves.unseen
     return Result(
         label,
         accuracy=found.test_accuracy if is_tested else found.accuracy,

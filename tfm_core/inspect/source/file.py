@@ -217,6 +217,9 @@ _LOAD = dedent('''\
         with open(path, "rb") as file:
             header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
             data = bytearray(file.read())
+        if any(name.startswith("average/") for name in header):  # averaged weights are those to use
+            header = {{name: one for name, one in header.items() if name[:6] != "model/"}}
+            header = {{name.replace("average/", "model/"): one for name, one in header.items()}}
         weights = {{}}
         for name, entry in header.items():
             if not name.startswith(("optimizer/", "__metadata__")):
