@@ -18,6 +18,7 @@ import anyio
 import streamlit as st
 from starlette.middleware import Middleware
 from starlette.routing import Route
+from streamlit.net_util import get_internal_ip
 
 from pages import health, vendors
 from pages.closed import Closed
@@ -40,8 +41,7 @@ logger = logging.getLogger(__name__)
 @asynccontextmanager
 async def lifespan(app: st.App) -> AsyncIterator[None]:
     """Keep the queue of runs, and the sweeps, working for as long as the server does."""
-    port = st.get_option("server.port")
-    print(f"Watch a Transformer learn: http://localhost:{port}{base_path()}", flush=True)
+    print(f"Watch a Transformer learn: {' and '.join(addresses())}", flush=True)
     await anyio.to_thread.run_sync(runs_access.sweeps)
     threading.Thread(target=warm, daemon=True).start()
     try:
@@ -70,6 +70,16 @@ def health_routes() -> list[Route]:
 def prefixes() -> set[str]:
     """Return the paths that the app may be asked for at: none, and its base path."""
     return {"", base_path()}
+
+
+def addresses() -> list[str]:
+    """Return the app's addresses: on this machine, and in its network where it listens there."""
+    chosen = st.get_option("server.address")
+    is_open = chosen in (None, "", "0.0.0.0", "::")
+    hosts = ["localhost", get_internal_ip()] if is_open else [chosen]
+    scheme = "https" if st.get_option("server.sslCertFile") else "http"
+    tail = f":{st.get_option('server.port')}{base_path()}"
+    return [f"{scheme}://{host}{tail}" for host in hosts if host]
 
 
 def base_path() -> str:

@@ -32,6 +32,10 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "run_list": ("benchmarks.run_list", "how fast the list of a thousand runs opens"),
     "reliability": ("benchmarks.reliability", "what holds when the app is attacked"),
 }
+ON_REQUEST: dict[str, tuple[str, str]] = {
+    "presets": ("benchmarks.presets", "what the entries of tfm_core/presets.py may claim"),
+}
+"""What is measured only where its name is given: it sets no goal."""
 TRAINED = (*(goal.name for goal in LEARNING), *PEERS)
 """Goals of accuracy, which may be asked for one by one."""
 
@@ -41,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     attacks = {name: (reliability.module(name), "an attack") for name in reliability.ATTACKS}
-    known = {**BENCHMARKS, **attacks}
+    known = {**BENCHMARKS, **ON_REQUEST, **attacks}
     for name in options.names:
         if name not in known and name not in TRAINED:
             parser.error(
@@ -88,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help=f"any of {', '.join(BENCHMARKS)}, of the attacks of reliability: "
+        help=f"any of {', '.join((*BENCHMARKS, *ON_REQUEST))}, of the attacks of reliability: "
         f"{', '.join(reliability.ATTACKS)}, or of the goals of accuracy: {'; '.join(TRAINED)}; "
         "all benchmarks if none",
     )

@@ -1,11 +1,12 @@
 """A text written with keys and values kept, against the whole text read again for each token.
 
-The texts are the same (checked first). The end is never written, so that all have one length.
+The texts are the same, or it says so. The end is never written, so that all have one length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 import torch
@@ -16,43 +17,129 @@ from benchmarks.paired import Spread, measure, ratio
 from benchmarks.report import Figure, Table
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig
 from tfm_core.data.vocabulary import BOS, EOS
-from tfm_core.decoding import reading
+from tfm_core.decoding import beam_steps, reading, sampled_steps
 from tfm_core.decoding.reading import NextLogits, Writes
 from tfm_core.models.build import CaptionShape, TextShape, build_captioner, build_text
+from tfm_core.models.text import DecoderOnly
 
 BATCH, LENGTH, WORDS, SOURCE = 64, 128, 64, 32
+WIDTH, LONG = 4, 512
+COLUMNS = ["", "keys kept, CPU-microseconds a token", "read again", "faster"]
 SIZES = {"d_model": 64, "n_heads": 4, "d_ff": 128}
 
 
 def tables(*, quick: bool) -> Iterator[Table]:
-    """Check that the texts are the same, then write them both ways in turn."""
-    rows, reached = [], {}
+    """Write texts both ways in turn, and check that they are the same."""
+    rounds = 1 if quick else 4
+    models, rows, reached = _models(), [], {}
     with torch.no_grad():
-        for name, (model, src) in _models().items():
-            kept, again = (
+        for name, (model, src) in models.items():
+            row, gain = _beside(
+                name,
                 partial(_written, reading, model, src),
                 partial(_written, _again, model, src),
+                tokens=BATCH * LENGTH,
+                rounds=rounds,
             )
-            if not torch.equal(kept(), again()):
-                raise AssertionError(f"{name}: the two ways do not write the same")
-            seconds = measure(
-                {"kept": kept, "again": again}, rounds=1 if quick else 4, warmup=0 if quick else 1
-            )
-            gain = ratio(seconds["again"], seconds["kept"])
-            spent = {
-                way: Spread.of([1e6 * value / (BATCH * LENGTH) for value in values]).show(digits=0)
-                for way, values in seconds.items()
-            }
             goal = f"decoding: {name}"
-            reached[goal] = Figure(gain.median)
-            rows.append([name, *spent.values(), gain.show("x", 1), said(goal, gain.median)])
-    yield Table(
-        f"{BATCH} texts of {LENGTH} tokens, written greedily",
-        ["", "keys kept, CPU-microseconds a token", "read again", "faster", "target"],
-        rows,
-        [f"Two layers, d_model {SIZES['d_model']}; sources of {SOURCE} tokens; fp32, equal texts."],
-        reached,
+            reached[goal] = Figure(gain)
+            rows.append([*row, said(goal, gain)])
+        yield Table(
+            f"{BATCH} texts of {LENGTH} tokens, written greedily",
+            [*COLUMNS, "target"],
+            rows,
+            [
+                f"Two layers, d_model {SIZES['d_model']}; sources of {SOURCE} tokens; fp32, equal "
+                "texts."
+            ],
+            reached,
+        )
+        yield Table(
+            f"Texts of {LENGTH} tokens about one source, drawn at random and searched by beams",
+            COLUMNS,
+            list(_drawn_and_searched(models, 1)),
+            ["The same models, the same draws. Drawing and sorting beams count on both sides."],
+        )
+        yield Table(
+            f"One text of {LONG} tokens, by a model of the preset gpt-text's size",
+            COLUMNS,
+            [_long(1 if quick else 2)],
+            ["The mean over all tokens, from the first to the last."],
+        )
+
+
+def _beside(
+    name: str,
+    kept: Callable[[], Tensor],
+    again: Callable[[], Tensor],
+    *,
+    tokens: int,
+    rounds: int,
+) -> tuple[list[str], float]:
+    """Return a row of a table, and how many times as fast the first one is."""
+    texts: dict[str, Tensor] = {}
+    ways = {
+        "kept": lambda: texts.update(kept=kept()),
+        "again": lambda: texts.update(again=again()),
+    }
+    seconds = measure(ways, rounds=rounds, warmup=int(rounds > 1))
+    if not torch.equal(texts["kept"], texts["again"]):
+        raise AssertionError(f"{name}: the two ways do not write the same")
+    gain = ratio(seconds["again"], seconds["kept"])
+    spent = [
+        Spread.of([1e6 * value / tokens for value in values]).show(digits=0)
+        for values in seconds.values()
+    ]
+    return [name, *spent, gain.show("x", 1)], gain.median
+
+
+def _drawn_and_searched(
+    models: Mapping[str, tuple[Writes, Tensor]], rounds: int
+) -> Iterator[list[str]]:
+    ways: dict[str, tuple[int, Callable[[Writes, Tensor], Tensor]]] = {
+        f"{BATCH} samples": (BATCH, _drawn),
+        f"a beam of {WIDTH}": (WIDTH, _searched),
+    }
+    for name, (model, src) in models.items():
+        for way, (n, write) in ways.items():
+            kept = partial(write, model, src[:1])
+            again = partial(_watched, write, model, src[:1])
+            row, _gain = _beside(f"{name}, {way}", kept, again, tokens=n * LENGTH, rounds=rounds)
+            yield row
+
+
+def _long(rounds: int) -> list[str]:
+    torch.manual_seed(0)
+    config = MODEL_CONFIGS["decoder-only"].parse(
+        {"n_layers": 3, "d_ff": 256, "position": "learned", "max_len": LONG + 1}
     )
+    model = build_text(config, TextShape(WORDS, WORDS)).eval()  # type: ignore[arg-type]
+    assert isinstance(model, DecoderOnly)
+    nothing = torch.zeros(1, 0, dtype=torch.int64)
+    kept = partial(_written, reading, model, nothing, LONG)
+    again = partial(_written, _again, model, nothing, LONG)
+    return _beside("decoder-only", kept, again, tokens=LONG, rounds=rounds)[0]
+
+
+def _drawn(model: Writes, src: Tensor) -> Tensor:
+    steps = sampled_steps(model, src, max_len=LENGTH, seeds=range(BATCH), never=(EOS,))
+    (last,) = deque(steps, maxlen=1)
+    return last.ids
+
+
+def _searched(model: Writes, src: Tensor) -> Tensor:
+    steps = beam_steps(model, src, max_len=LENGTH, width=WIDTH, never=(EOS,))
+    (last,) = deque(steps, maxlen=1)
+    return torch.tensor([beam.ids for beam in last])
+
+
+def _watched(write: Callable[[Writes, Tensor], Tensor], model: Writes, src: Tensor) -> Tensor:
+    """Write while somebody watches a module, so that nothing is kept."""
+    handle = model.output.register_forward_hook(lambda *_: None)
+    try:
+        return write(model, src)
+    finally:
+        handle.remove()
 
 
 def _models() -> dict[str, tuple[Writes, Tensor]]:
@@ -74,10 +161,15 @@ def _models() -> dict[str, tuple[Writes, Tensor]]:
     return found
 
 
-def _written(read: Callable[[Writes, Tensor], NextLogits], model: Writes, src: Tensor) -> Tensor:
+def _written(
+    read: Callable[[Writes, Tensor], NextLogits],
+    model: Writes,
+    src: Tensor,
+    length: int = LENGTH,
+) -> Tensor:
     next_logits = read(model, src)
-    ids = torch.zeros(BATCH, 0, dtype=torch.int64)
-    for _ in range(LENGTH):
+    ids = torch.zeros(len(src), 0, dtype=torch.int64)
+    for _ in range(length):
         logits = next_logits(ids)
         logits[:, EOS] = -torch.inf
         ids = torch.cat([ids, logits.argmax(-1, keepdim=True)], 1)
@@ -86,8 +178,6 @@ def _written(read: Callable[[Writes, Tensor], NextLogits], model: Writes, src: T
 
 def _again(model: Writes, src: Tensor) -> NextLogits:
     """Return what reads the source once and the text anew for each token."""
-    from tfm_core.models.text import DecoderOnly
-
     if isinstance(model, DecoderOnly):
         return lambda ids, parents=None: model(src, _shifted(ids))[:, -1].float()
     encoded = model.encode(src)  # type: ignore[operator]

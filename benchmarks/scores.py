@@ -20,14 +20,14 @@ def official_test(trainer: Trainer) -> float:
     """Return the per cent of the 10,000 official MNIST test pictures that the model tells right."""
     split = official_split()
     assert isinstance(trainer.data, ImageData)
-    right = 0
-    trainer.model.eval()
+    right, model = 0, trainer.answering
+    model.eval()
     with torch.inference_mode():
         batches = zip(
             split.images.split(MEASURE_BATCH), split.labels.split(MEASURE_BATCH), strict=True
         )
         for images, labels in batches:
-            answers = trainer.model(trainer.data.normalise(images)).argmax(-1)
+            answers = model(trainer.data.normalise(images)).argmax(-1)
             right += int((answers == labels).sum())
     return 100 * right / len(split.labels)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 import time
@@ -21,6 +22,7 @@ from benchmarks import (
     peer_translator,
     peer_vits,
     peers,
+    presets,
 )
 from benchmarks.accuracy import experiment_of, reach
 from benchmarks.goals import GOALS, LEARNING, PEERS, Goal
@@ -94,13 +96,22 @@ def test_a_peer_learns_for_as_long_as_the_clock_says():
     model = race.learners[0].make(trainer)
     before = [one.detach().clone() for one in model.parameters()]
     ticks = itertools.count()
-    steps = peer_learning.learn(
-        model, trainer, race.learners[0], seconds=5, clock=lambda: float(next(ticks))
-    )
+    steps = peer_learning.learn(model, trainer, 0.001, seconds=5, clock=lambda: float(next(ticks)))
     assert steps == 4  # the clock is read once at the start and once before each step
     changed = [not torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True)]
     assert all(changed)
     assert 0 <= peer_learning.measured(model, trainer, "validation") <= 100
+
+
+def test_a_preset_is_measured_and_its_entry_written():
+    claim = presets.measure("copy", seed=0, steps=2)
+    assert claim.seconds > 0
+    assert claim.validation.step == claim.test.step == 2
+    claims = [dataclasses.replace(claim, seconds=seconds, official=98.96) for seconds in (7.2, 8.4)]
+    said = dataclasses.replace(PRESETS["copy"], reaches="97 % of it, 3 % are lost")
+    assert presets.entry(said, claims) == 'N_("98 % of it, 3 % are lost"),\nseconds=8,'
+    finer = dataclasses.replace(said, reaches="about 97.8 %")
+    assert presets.entry(finer, claims).startswith('N_("about 98.9 %")')
 
 
 def test_a_race_names_goals():

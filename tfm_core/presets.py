@@ -75,10 +75,10 @@ PRESETS: dict[str, Preset] = {
                 "noun gets its particle.",
             ),
             N_("99 % of unseen sentences, every word right"),
-            seconds=13,
+            seconds=9,
             family="encoder-decoder",
             task="english-korean",
-            training={"steps": 1000},
+            training={"steps": 640, "learning_rate": 0.006},
         ),
         _preset(
             "dates",

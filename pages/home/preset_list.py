@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.home.samples import sample
 from pages.i18n import N_, _
-from pages.ui import offers, run_actions
+from pages.ui import offers, run_actions, run_time
 from pages.ui.typed import escape
 from tfm_core.config import FAMILIES
 from tfm_core.presets import PRESETS, Preset
@@ -32,6 +32,7 @@ def presets() -> None:
     """Show the presets, all of them or those that teach one thing."""
     st.header(_("Everything you can train"), anchor=False)
     names = _names(_filter())
+    st.caption(run_time.whose())
     with st.container(gap="xsmall"):
         for name in names:
             _row(PRESETS[name])

@@ -90,7 +90,7 @@ def _presets(chosen: str | None) -> None:
         persist_state="session",
     )
     with second:
-        st.caption(_about(chosen))
+        st.caption(_about(chosen), help=run_time.whose() if chosen else None)
 
 
 def _about(name: str | None) -> str:

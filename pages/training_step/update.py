@@ -17,7 +17,7 @@ from pages.ui import show
 from tfm_core.config import Experiment
 from tfm_core.plots import training_step as plots
 from tfm_core.plots.training_step import Floats
-from tfm_core.variants.optimisers import OPTIMISERS
+from tfm_core.variants.optimisers import OPTIMISERS, Optimiser
 from tfm_core.variants.optimisers.muon import RMS
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def one_weight(model_at: ModelAtStep, rate: float) -> None:
 
     optimiser = OPTIMISERS[Experiment.model_validate_json(model_at.text).training.optimizer]
     taken = state.taken(state.after(model_at, rate))
-    name, at = _weight(taken, state.own_names_of(model_at))
+    name, at = _weight(taken, optimiser, state.own_names_of(model_at))
     lines, by_hand, real = lines_of(taken, name, at, optimiser)
     mover = optimiser.mover(taken.options[name])
     st.markdown(
@@ -73,9 +73,10 @@ def _orthogonal(values: Floats) -> None:
     words = _(
         "**One number needs its whole matrix.** The momentum of this one moves along {n} "
         "directions, as far as its singular values say: {share:.0%} of its squared length lies "
-        "along the first alone (red). {k} iterations of Newton-Schulz bring all but the tiniest "
-        "near 1 (green), and leave the first {after:.0%}. The factor before X gives the update a "
-        "root mean square of {rms:.2g} times the learning rate, about as AdamW’s updates have."
+        "along the first alone (red). {k} iterations of Newton-Schulz multiply the small ones most "
+        "(green): {near} of {n} are then between 0.5 and 1.3, and the first has {after:.0%}. The "
+        "update's root mean square is {rms:.2g} times the learning rate; it would be 0.2, within "
+        "what is usual for AdamW, if all were 1."
     )
     show.figure(
         plots.singular_values(values),
@@ -84,15 +85,22 @@ def _orthogonal(values: Floats) -> None:
             share=first[0] ** 2 / (first**2).sum() if first.any() else 0.0,
             after=last[0] ** 2 / (last**2).sum() if last.any() else 0.0,
             k=len(values) - 1,
+            near=int(((last > 0.5) & (last < 1.3)).sum()),
             rms=RMS * math.sqrt((last**2).sum() / len(last)),
         ),
         key="training-step-singular",
     )
 
 
-def _weight(taken: Taken, own_name: Callable[[str], str]) -> tuple[str, tuple[int, ...]]:
+def _weight(
+    taken: Taken, optimiser: Optimiser, own_name: Callable[[str], str]
+) -> tuple[str, tuple[int, ...]]:
+    """Choose a weight; first the one of the largest gradient that the optimiser itself moves."""
     names = list(taken.gradients)
-    sizes = [float(one.abs().max()) for one in taken.gradients.values()]
+    sizes = [
+        float(one.abs().max()) if optimiser.mover(taken.options[name]) is optimiser else 0.0
+        for name, one in taken.gradients.items()
+    ]
     left, middle, right = st.columns([3, 1, 1], vertical_alignment="bottom")
     with left:
         name = st.selectbox(

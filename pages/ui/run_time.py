@@ -8,7 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, ngettext
 from pages.ui import runs_access, show, state
 from tfm_core.config import Experiment
 from tfm_core.machine import slowness
@@ -32,6 +32,29 @@ def takes(
     if found is None:
         return _("time not known yet on {device}").format(device=show.device(device))
     return show.about(found.low, found.high)
+
+
+def whose(device: str | None = None) -> str:
+    """Return in a sentence that the times are this machine's, and what they are reckoned from.
+
+    device: the session's, unless told.
+    """
+    device = device or state.device()
+    n = sum(lesson.device == device for lesson in _lessons().of(runs_access.store().kept()))
+    if n:
+        words = ngettext(
+            "Times are this machine’s, reckoned from {n} training that finished here.",
+            "Times are this machine’s, reckoned from {n} trainings that finished here.",
+            n,
+        )
+        return words.format(n=n)
+    if device != "cpu":
+        words = _("Nothing has finished on {device} yet; the first training says what it takes.")
+        return words.format(device=show.device(device))
+    return _(
+        "Times are this machine’s, reckoned from a short measurement of its processor; the first "
+        "training that finishes here makes them surer."
+    )
 
 
 def time_range(

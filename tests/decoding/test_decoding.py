@@ -26,6 +26,7 @@ from tfm_core.decoding import (
     next_logits,
     sampled_steps,
 )
+from tfm_core.decoding.sampling import _draw
 from tfm_core.models.captioner import Captioner
 from tfm_core.models.recurrent import RecurrentTranslator
 from tfm_core.training.loop import build, train
@@ -163,6 +164,18 @@ def test_draws_follow_the_distribution(model, src):
     step = next(sampled_steps(model, src, max_len=1, seeds=seeds))
     share = torch.bincount(step.ids[:, 0], minlength=TGT_WORDS) / len(seeds)
     torch.testing.assert_close(share, step.before[0], atol=0.03, rtol=0)
+
+
+def test_a_draw_is_that_of_multinomial_for_its_seed_and_place():
+    chances = filtered_probs(logits(11), SamplingConfig(top_k=7))
+    for position, first in ((0, 0), (5, 40)):
+        seeds = range(first, first + 11)
+        generators = [torch.Generator().manual_seed(seed * 1_000_003 + position) for seed in seeds]
+        one_by_one = [
+            torch.multinomial(row, 1, generator=generator)
+            for row, generator in zip(chances, generators, strict=True)
+        ]
+        assert torch.equal(_draw(chances, seeds, position), torch.cat(one_by_one))
 
 
 def test_writing_on_is_the_same_as_never_having_stopped(model, src):

@@ -9,6 +9,7 @@ import torch
 
 from tests.models.variants import (
     CAPTIONER_VARIANTS,
+    SRC_WORDS,
     TEXT_VARIANTS,
     TGT_WORDS,
     caption_batch,
@@ -16,16 +17,27 @@ from tests.models.variants import (
     text_batch,
     text_model,
 )
-from tfm_core.data.vocabulary import PAD
+from tfm_core.data.vocabulary import EOS, PAD
 from tfm_core.decoding import beam_steps, greedy, reading, sampled_steps
-from tfm_core.decoding.kept import Kept, can_keep
+from tfm_core.decoding.kept import FEWEST, Kept, can_keep
 from tfm_core.layers import recorder
+from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 LONG = 6
+READING = sys.modules["tfm_core.decoding.reading"]  # the package calls a function that
 FAMILIES = ["encoder-decoder", "decoder-only", "captioner"]
 WRITERS = [(family, settings) for family, settings in TEXT_VARIANTS if family in FAMILIES]
 ALL = [*WRITERS, *(("captioner", settings) for settings in CAPTIONER_VARIANTS)]
 USUAL = [(family, s) for family, s in ALL if s.get("causality", "causal") == "causal"]
+LONG_WRITERS = [
+    *(
+        (family, {"position": position, "window": window})
+        for family in ("encoder-decoder", "decoder-only")
+        for position in POSITIONS_OF_WORDS
+        for window in (0, 3)
+    ),
+    ("captioner", {"text_position": "sinusoidal"}),
+]
 
 
 def made(family, settings):
@@ -77,9 +89,87 @@ def test_rows_go_on_from_whichever_row_is_chosen(family):
     )
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_greedy_samples_and_beams_are_the_same_with_and_without(family, monkeypatch):
+@torch.no_grad()
+@pytest.mark.parametrize("is_kept", [True, False])
+@pytest.mark.parametrize("family", [*FAMILIES, "recurrent"])
+def test_a_row_takes_its_source_along(family, is_kept, monkeypatch):
+    if not is_kept:
+        monkeypatch.setattr(READING, "can_keep", lambda model: False)
     model, src = made(family, {})
+    ids, next_logits = texts(), reading(model, src)
+    next_logits(ids[:, :1])
+    chosen = torch.tensor([1])
+    found = next_logits(ids[chosen, :3], chosen)
+    torch.testing.assert_close(
+        found, again(model, src[chosen], ids[chosen, :3]), atol=2e-5, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("family", "settings", "haste"),
+    [
+        ("encoder-decoder", {"position": "learned"}, 0.5),
+        ("decoder-only", {"position": "rotary"}, 0.5),
+        ("recurrent", {}, 1.5),
+    ],
+)
+def test_texts_that_ended_are_read_no_more_and_the_others_stay_the_same(
+    family, settings, haste, monkeypatch
+):
+    model = text_model(family, **settings).eval()
+    with torch.no_grad():
+        model.output.weight *= 3  # an untrained model is sure of nothing
+        model.output.bias[EOS] += haste
+    generator = torch.Generator().manual_seed(2)
+    src = torch.randint(4, SRC_WORDS, (13, 7), generator=generator)
+    src[::3, 5:] = PAD
+    read, usual = [], READING.reading
+
+    def noting(model, src):
+        next_logits = usual(model, src)
+        return lambda ids, parents=None: read.append(len(ids)) or next_logits(ids, parents)
+
+    monkeypatch.setattr(sys.modules["tfm_core.decoding.greedy"], "reading", noting)
+    found = greedy(model, src, max_len=29)
+    assert min(read) < max(read) == 13
+    for row, one in enumerate(src):
+        alone = greedy(model, one[None], max_len=29)
+        length = alone.ids.size(1)
+        assert torch.equal(found.ids[row, :length], alone.ids[0])
+        assert not found.ids[row, length:].any()
+        torch.testing.assert_close(
+            found.confidence[row, :length], alone.confidence[0], atol=2e-5, rtol=1e-4
+        )
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(("family", "settings"), LONG_WRITERS)
+def test_a_text_that_outgrows_its_room_is_answered_as_the_whole_is(family, settings):
+    model, src = made(family, settings)
+    generator = torch.Generator().manual_seed(5)
+    ids = torch.randint(4, TGT_WORDS, (2, FEWEST + 5), generator=generator)
+    next_logits = reading(model, src)
+    for length in range(ids.size(1)):
+        found = next_logits(ids[:, :length])
+        if length in (3, FEWEST - 2, FEWEST - 1, FEWEST, FEWEST + 4):
+            torch.testing.assert_close(
+                found.log_softmax(-1),
+                again(model, src, ids[:, :length]).log_softmax(-1),
+                atol=3e-5,
+                rtol=1e-4,
+            )
+
+
+@pytest.mark.parametrize(
+    ("family", "settings"),
+    [
+        *((family, {}) for family in FAMILIES),
+        ("decoder-only", {"position": "alibi", "window": 2}),
+        ("encoder-decoder", {"position": "t5-bias"}),
+    ],
+)
+def test_greedy_samples_and_beams_are_the_same_with_and_without(family, settings, monkeypatch):
+    model, src = made(family, settings)
 
     def written():
         *_, sampled = sampled_steps(model, src[:1], max_len=LONG, seeds=(1, 2, 3))
@@ -87,8 +177,7 @@ def test_greedy_samples_and_beams_are_the_same_with_and_without(family, monkeypa
         return greedy(model, src, max_len=LONG).ids, sampled.ids, [one.ids for one in beams]
 
     kept = written()
-    module = sys.modules["tfm_core.decoding.reading"]  # the package calls a function that
-    monkeypatch.setattr(module, "can_keep", lambda model: False)
+    monkeypatch.setattr(READING, "can_keep", lambda model: False)
     plain = written()
     assert torch.equal(kept[0], plain[0])
     assert torch.equal(kept[1], plain[1])
@@ -138,6 +227,8 @@ class Watching:
 
 def test_a_model_that_is_watched_or_changed_is_read_whole():
     model, _src = made("encoder-decoder", {})
+    assert not can_keep(model.train())
+    model.eval()
     block = model.decoder.layers[0]
     handle = block.cross_attention.register_forward_hook(lambda *_args: None)
     assert not can_keep(model)

@@ -206,6 +206,19 @@ def test_with_checkpointing_memory_is_the_peak_of_the_allocator_too(
     assert found.total < of_run(experiment.replace(training=plain), found.weights // BYTES).total
 
 
+@pytest.mark.parametrize(("name", "batch_size"), [("translate", 64), ("translate", 1), ("copy", 1)])
+def test_what_muon_works_on_counts_where_a_batch_is_small(name, batch_size, tmp_path):
+    """Within 10 % on a model that is wide for its batch."""
+    experiment = PRESETS[name].experiment
+    training = experiment.training.replace(optimizer="muon", batch_size=batch_size)
+    experiment = experiment.replace(
+        model=experiment.model.replace(d_model=128, d_ff=512).model_dump(),
+        training=training.model_dump(),
+    )
+    measured, found = measured_and_found(experiment, new_model(experiment).train(), tmp_path)
+    assert found.total == pytest.approx(measured, rel=0.1)
+
+
 @pytest.mark.parametrize("name", list(OPTIMISERS))
 def test_the_numbers_of_the_optimiser_are_those_that_it_keeps(name):
     config, model = model_of("encoder-only", TEXT, {})

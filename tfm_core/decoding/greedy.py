@@ -52,20 +52,29 @@ def greedy_steps(model: TextModel | Captioner, src: Tensor, *, max_len: int) -> 
         if isinstance(model, EncoderOnly):
             yield _at_once(model, src, max_len)
             return
-        next_logits = reading(model, src)
+        next_logits, parents = reading(model, src), None
         written = torch.zeros(len(src), 0, dtype=torch.int64, device=src.device)
         confidence = torch.zeros(len(src), 0, device=src.device)
         done = torch.zeros(len(src), dtype=torch.bool, device=src.device)
+        read = torch.arange(len(src), device=src.device)  # texts that are read on
         for _ in range(max_len):
-            best, ids = next_logits(written).softmax(-1).max(-1)
+            best, ids = next_logits(written[read], parents).softmax(-1).max(-1)
+            if len(read) < len(src):  # the others ended
+                ids = written.new_full((len(src),), PAD).index_copy(0, read, ids)
+                best = confidence.new_zeros(len(src)).index_copy(0, read, best)
             ids = ids.masked_fill(done, PAD)
             best = best.masked_fill(done, 0.0)
             written = torch.cat([written, ids[:, None]], 1)
             confidence = torch.cat([confidence, best[:, None]], 1)
             done = done | (ids == EOS)
             yield Decoded(written, confidence)
-            if bool(done.all()):
+            n_open = int((~done).sum())
+            if not n_open:
                 return
+            parents = None
+            if n_open <= len(read) // 2:  # what is kept of the open ones is copied, so not for few
+                parents = (~done[read]).nonzero()[:, 0]
+                read = read[parents]
     finally:
         model.train(was_training)
 

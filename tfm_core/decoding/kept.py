@@ -131,11 +131,6 @@ def _masked(bias: Tensor, mask: Tensor) -> Tensor:
     return bias.masked_fill(~mask, torch.finfo(bias.dtype).min)
 
 
-def _where(positions: Tensor, length: int) -> slice | Tensor:
-    """Return positions (N or 1, R) as an index; the same of all texts are the last of all."""
-    return slice(length - positions.size(1), length) if len(positions) == 1 else positions
-
-
 def _by_head(bias: Tensor, n: int, n_heads: int) -> Tensor:
     """Return a bias as single queries need it: one row for all of them, or one for each."""
     if bias.size(0) == bias.size(1) == 1:
@@ -147,14 +142,13 @@ def _by_head(bias: Tensor, n: int, n_heads: int) -> Tensor:
 class _Step:
     """One call: where its R new tokens stand, and what their queries may look at.
 
-    positions: (1 or N, R), 1 row where all texts have the same, which new says too; n: R; keys: the
-    K positions that are read; bias: added to scores, broadcastable to (N, H, R, K), or None;
-    waves: a rotation's, (1 or N, R, 1, 1, D / 2, 2).
+    n: R; at: their positions, or (N, R) where each text stands elsewhere; keys: the K positions
+    read; bias: added to scores, broadcastable to (N, H, R, K), or None; waves: a rotation's,
+    (1 or N, R, 1, 1, D / 2, 2).
     """
 
-    positions: Tensor
     n: int
-    new: slice
+    at: slice | Tensor
     keys: slice
     bias: Tensor | None
     waves: Tensor | None
@@ -289,16 +283,22 @@ class Kept:
             behind = torch.arange(self.n_read, self.n_read + new.size(1), device=device)[None]
             positions = behind + (self.n_before if self.is_aligned else self.lengths)
         if self.placed is not None:
-            x = x + self.placed[_where(positions, length)]
+            x = x + self.placed[self._at(positions, length)]
         return x, positions, is_new
+
+    def _at(self, positions: Tensor, length: int) -> slice | Tensor:
+        """Return positions (N or 1, R) as an index: the last of all, where all texts are there."""
+        if self.n_read and not self.is_aligned:
+            return positions
+        return slice(length - positions.size(1), length)
 
     def _step(self, positions: Tensor, tokens: Tensor, length: int) -> _Step:
         """Note which of the new places hold a token (N, R), and say what their queries may see."""
         n, first = tokens.size(1), 0
-        at = _where(positions, length)
+        at = self._at(positions, length)
         self.is_full = self.is_full and bool(tokens.all())
-        if len(positions) == 1:
-            self.is_key[:, length - n : length] = tokens
+        if isinstance(at, slice):
+            self.is_key[:, at] = tokens
             if self.window and n == 1:  # a window of keys in place of a mask
                 first = max(0, length - 1 - self.window)
         else:
@@ -313,7 +313,7 @@ class Kept:
         bias = self._bias(positions, keys, length, bias)
         if bias is not None and n == 1:
             bias = _by_head(bias, len(tokens), self.n_heads)
-        return _Step(positions, n, slice(length - n, length), keys, bias, waves)
+        return _Step(n, at, keys, bias, waves)
 
     def _bias(
         self, positions: Tensor, keys: slice, length: int, relative: Tensor | None
@@ -351,11 +351,11 @@ class Kept:
         if not self.room.numel():
             sizes = (len(self.attentions), *new.shape[:3], self.is_key.size(1), new.size(-1))
             self.room = new.new_zeros(sizes)
-        room, positions = self.room[layer], step.positions
-        if len(positions) == 1:
-            room[:, :, :, step.new] = new
+        room = self.room[layer]
+        if isinstance(step.at, slice):
+            room[:, :, :, step.at] = new
         else:
-            room.scatter_(3, positions[None, :, None, :, None].expand_as(new), new)
+            room.scatter_(3, step.at[None, :, None, :, None].expand_as(new), new)
         keys, values = room[:, :, :, step.keys].unbind(0)
         return attention.mixed(q, keys, values, step.bias)
 

@@ -6,10 +6,10 @@ what is written, wherever the model lets one (``kept``).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from tfm_core.data.vocabulary import BOS
@@ -31,7 +31,8 @@ class NextLogits(Protocol):
         """Return (N, V) for ids (N, T) behind <bos>.
 
         parents: (N,), which row of the call before each row goes on from; None: its own. Each call
-        goes on from the one before it: its rows are rows of that one, with tokens behind them.
+        goes on from the one before it: its rows are rows of that one, with tokens behind them,
+        each about the source that it was about.
         """
 
 
@@ -49,14 +50,14 @@ def reading(model: Writes, src: Tensor, *, context: int = 0) -> NextLogits:
     if isinstance(model, RecurrentTranslator):
         return _Recurrent(model, src)
     encoded = None if isinstance(model, DecoderOnly) else model.encode(src)
-    whole = _whole(_decoder(model, src, encoded), context)
+    whole = _Whole(model, src, encoded, context)
     if not can_keep(model):
         return whole
     kept = Kept(model, src, encoded)
 
     def after(ids: Tensor, parents: Tensor | None = None) -> Tensor:
         slides = 0 < context < ids.size(1) + 1  # every token moves to another position then
-        return whole(ids) if slides else kept(ids, parents)
+        return whole(ids, parents) if slides else kept(ids, parents)
 
     return after
 
@@ -67,32 +68,25 @@ def next_logits(model: Writes, src: Tensor, ids: Tensor, context: int = 0) -> Te
     return reading(model, src, context=context)(ids)
 
 
-def _decoder(model: Decodes, src: Tensor, encoded: Encoded | None) -> Callable[[Tensor], Tensor]:
-    """Return a function from tgt_in (N, T) to logits (N, T, V)."""
-    if isinstance(model, DecoderOnly):
-        return lambda tgt_in: model(_for_each(src, tgt_in), tgt_in)
-    assert encoded is not None
-    memory, keep = encoded
+class _Whole:
+    """Any of the others: it reads the whole text again for each token."""
 
-    def decode(tgt_in: Tensor) -> Tensor:
-        seen = _for_each(memory, tgt_in)
-        if isinstance(model, Captioner):
-            return model.decode(tgt_in, seen)
-        assert keep is not None
-        return model.decode(tgt_in, seen, _for_each(keep, tgt_in))
+    def __init__(self, model: Decodes, src: Tensor, encoded: Encoded | None, context: int) -> None:
+        """encoded: of all but a decoder-only model. context: as in ``reading``."""
+        self.model, self.context = model, context
+        self.source = (src,) if encoded is None else tuple(p for p in encoded if p is not None)
 
-    return decode
-
-
-def _whole(decode: Callable[[Tensor], Tensor], context: int) -> NextLogits:
-    """Read the whole text again for each token."""
-
-    def after(ids: Tensor, parents: Tensor | None = None) -> Tensor:
-        seen = ids[:, max(0, ids.size(1) - context + 1) :] if context else ids
-        tgt_in = torch.cat([seen.new_full((len(seen), 1), BOS), seen], 1)
-        return decode(tgt_in)[:, -1].float()
-
-    return after
+    def __call__(self, ids: Tensor, parents: Tensor | None = None) -> Tensor:
+        """See ``NextLogits``."""
+        self.source = tuple(_chosen(part, parents) for part in self.source)
+        source = [_for_each(part, ids) for part in self.source]
+        seen = ids[:, max(0, ids.size(1) - self.context + 1) :] if self.context else ids
+        tgt_in = F.pad(seen, (1, 0), value=BOS)
+        if isinstance(self.model, DecoderOnly):
+            logits: Tensor = self.model(source[0], tgt_in)
+        else:
+            logits = self.model.decode(tgt_in, *source)
+        return logits[:, -1].float()
 
 
 class _Recurrent:
@@ -104,6 +98,7 @@ class _Recurrent:
         self.n_read = 0
 
     def __call__(self, ids: Tensor, parents: Tensor | None = None) -> Tensor:
+        self.source = EncodedSource(*(_chosen(part, parents) for part in self.source))
         source = EncodedSource(*(_for_each(part, ids) for part in self.source))
         if self.state is not None and parents is not None:
             hidden, cells = ([part[parents] for part in parts] for parts in self.state)
@@ -112,6 +107,11 @@ class _Recurrent:
         logits, self.state = self.model.decode(tgt_in, source, self.state)
         self.n_read += tgt_in.size(1)
         return logits[:, -1].float()
+
+
+def _chosen(of_source: Tensor, rows: Tensor | None) -> Tensor:
+    """Return what belongs to the sources (N, ...) of these rows; a single one is that of all."""
+    return of_source if rows is None or len(of_source) == 1 else of_source[rows]
 
 
 def _for_each(of_source: Tensor, ids: Tensor) -> Tensor:

@@ -148,7 +148,8 @@ class Block(nn.Module):
 
     def _added(self, skipped: Tensor, change: Tensor) -> Tensor:
         """Return the residual's sum, or the change alone where there is no residual."""
-        change = self.dropout(change)
+        if self.training:  # a call of what does nothing is not for nothing
+            change = self.dropout(change)
         return skipped + change if self.has_residual else change
 
 

@@ -83,7 +83,9 @@ def _translator() -> Experiment:
     model = {"d_model": 48, "d_ff": 96, "n_decoder_layers": 3, "norm_first": False}
     return base.replace(
         model=base.model.replace(**model).model_dump(),
-        training=base.training.replace(learning_rate=0.008, weight_decay=0.3).model_dump(),
+        training=base.training.replace(
+            steps=1000, learning_rate=0.008, weight_decay=0.3
+        ).model_dump(),
     )
 
 

@@ -2,7 +2,7 @@
 
 ``torch.optim.Muon`` makes one matrix orthogonal after the other, in bf16. Here all matrices with
 the same smaller side share each product, in fp32, and the iteration runs on their Gram matrices:
-for models of this size an eighth of the time.
+for models of this size a third of the time.
 """
 
 from __future__ import annotations

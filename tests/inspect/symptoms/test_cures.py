@@ -24,14 +24,14 @@ def test_a_wild_rate_goes_on_from_the_best_weights_of_before_with_the_usual_one(
     cure, *_others = cures("diverged", sick(learning_rate=10.0), 400, KEPT)
     assert (cure.begins, cure.step) == ("best", 300)
     assert cure.experiment == TRANSLATE
-    assert cure.label == "Go on from step 300: learning rate 0.004"
+    assert cure.label == "Go on from step 300: learning rate 0.006"
 
 
 @pytest.mark.parametrize("kept", [KEPT, Checkpoints(None, None, 1000)])
 def test_weights_that_are_spoilt_are_not_taken_along(kept: Checkpoints) -> None:
     cure, *_others = cures("diverged", sick(learning_rate=10.0), 2, kept)
     assert (cure.begins, cure.step) == ("beginning", 0)
-    assert cure.label == "Start again: learning rate 0.004"
+    assert cure.label == "Start again: learning rate 0.006"
 
 
 def test_clipping_that_was_off_is_switched_on() -> None:
@@ -42,7 +42,7 @@ def test_clipping_that_was_off_is_switched_on() -> None:
 def test_a_rate_too_low_goes_on_from_where_it_is_for_as_many_steps_again() -> None:
     (cure,) = cures("slow", sick(learning_rate=1e-5), 150, KEPT)
     assert (cure.begins, cure.step) == ("last", 700)
-    assert cure.experiment.training.learning_rate == 0.004
+    assert cure.experiment.training.learning_rate == 0.006
     assert cure.experiment.training.steps == 1700
 
 

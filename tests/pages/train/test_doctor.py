@@ -53,7 +53,7 @@ def ill(store: RunStore, name: str, *, state: State = "finished") -> Run:
 
 def test_a_sick_rate_is_said_beside_start_and_set_right_by_one_press(open_page) -> None:
     app = open_page(TRAIN, **{"model.family": "encoder-decoder", "training.learning_rate": "10"})
-    assert "**Learning rate:** 10 is 2,500 times the usual 0.004" in said(app)
+    assert "**Learning rate:** 10 is 1,667 times the usual 0.006" in said(app)
     app.button(key="start-cure").click().run()
     assert not app.exception
     assert "times the usual" not in said(app)
@@ -89,8 +89,8 @@ def test_a_cure_is_a_new_run_in_the_line_that_says_whose_it_is(store, busy_queue
     cured = next(run for run in store.list() if run.meta.cure_of == sick.id)
     assert busy_queue.position(cured.id) == 1
     assert cured.meta.name == "Backwards, cured"
-    assert cured.experiment.training.learning_rate == 0.004
-    assert "A cure of “Backwards”, from the beginning: learning rate 0.004." in said(app)
+    assert cured.experiment.training.learning_rate == 0.006
+    assert "A cure of “Backwards”, from the beginning: learning rate 0.006." in said(app)
     assert app.button(key="doctor-compare").label == "Compare with the sick run"
     assert sick.status.state == "finished"
 

@@ -150,6 +150,7 @@ def test_a_language_model_has_its_own_names_here(store):
 
 def test_what_stands_behind_a_number_of_muon_is_its_matrix_and_the_rest_is_adamws(store):
     at = at_stage(opened(experiment("decoder-only", training={"optimizer": "muon"})), "update")
+    assert "**Muon**, learning rate" in said(at)  # it opens on a matrix that Muon moves
     for name in ("decoder.layers.0.feed_forward.up.weight", "output.weight"):
         (own,) = [one for one in at.selectbox(key="training-step-weight").options if name in one]
         at.selectbox(key="training-step-weight").select(own).run()

@@ -38,6 +38,7 @@ def test_a_run_that_finishes_is_learned_from_at_once(store) -> None:
     assert not before.learned
     run = runs_access.store().create(experiment, state="running")
     assert run_time.time_range(experiment, device="cpu") == before
+    assert "a short measurement of its processor" in run_time.whose("cpu")
     took = 7 * before.high
     over = {"state": "finished", "seconds": took, "host": this_host()}
     write_status(
@@ -46,8 +47,20 @@ def test_a_run_that_finishes_is_learned_from_at_once(store) -> None:
     after = run_time.time_range(experiment, device="cpu")
     assert after.learned
     assert after.high > took
+    assert "reckoned from 1 training that finished here" in run_time.whose("cpu")
+
+
+def test_home_and_train_say_whose_times_they_show(open_page) -> None:
+    words = run_time.whose("cpu")
+    assert words.startswith("Times are this machine’s")
+    assert words in said(open_page())
+    app = open_page("train/page.py")
+    app.selectbox(key="configure-preset").set_value("copy").run()
+    forecast.wait()
+    assert words in {caption.proto.help for caption in app.caption}
 
 
 def test_a_device_on_which_nothing_finished_is_said_to_be_unknown(store) -> None:
     words = run_time.takes(PRESETS["copy"].experiment, device="cuda:0")
     assert words == "time not known yet on cuda:0"
+    assert run_time.whose("cuda:0").startswith("Nothing has finished on cuda:0 yet")
