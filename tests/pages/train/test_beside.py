@@ -109,7 +109,7 @@ def test_several_settings_and_the_seed_can_differ_at_once(
 ) -> None:
     run = made_run(store, experiment=tiny())
     app = twin(open_page(TRAIN, run=run.id), run, "training.optimizer", "seed")
-    app.button_group(key=f"twin-{run.id}-training.optimizer").set_value("sgd").run()
+    app.selectbox(key=f"twin-{run.id}-training.optimizer").set_value("sgd").run()
     app.number_input(key=f"twin-{run.id}-seed").set_value(7).run()
     app.button(key=f"twin-start-{run.id}").click().run()
     (made,) = waiting(store)

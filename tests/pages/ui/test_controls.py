@@ -361,16 +361,16 @@ def test_a_link_from_elsewhere_says_once_why_its_curve_may_differ(train) -> None
 def test_weight_decay_follows_the_optimiser_until_it_is_typed(train) -> None:
     app = train()
     decay, optimiser = key(app, "training.weight_decay"), key(app, "training.optimizer")
-    app.button_group(key=optimiser).set_value("adam").run()
+    app.selectbox(key=optimiser).set_value("adam").run()
     assert app.number_input(key=decay).value == 0
     assert "With Adam, weight decay is 0 unless you type one." in said(app)
     app.number_input(key=decay).set_value(0.02).run()
     assert "Weight decay is 0.02 with Adam; 0 is safe." in said(app)
     assert app.session_state["advanced-training"]
-    app.button_group(key=optimiser).set_value("sgd").run()
+    app.selectbox(key=optimiser).set_value("sgd").run()
     assert app.number_input(key=decay).value == 0.02
     app.number_input(key=decay).set_value(0).run()
-    app.button_group(key=optimiser).set_value("adamw").run()
+    app.selectbox(key=optimiser).set_value("adamw").run()
     assert app.number_input(key=decay).value == 0.05
     assert "eight decay is" not in said(app)
 
@@ -459,7 +459,7 @@ def test_numbers_out_of_range_are_all_said_and_reset_heals_them(train) -> None:
 def test_a_bad_number_survives_another_family_and_does_not_break_another_setting(train) -> None:
     app = train()
     app.number_input(key=key(app, "training.beta1")).set_value(7.0).run()
-    app.button_group(key=key(app, "training.optimizer")).set_value("sgd").run()
+    app.selectbox(key=key(app, "training.optimizer")).set_value("sgd").run()
     app.button_group(key=key(app, "model.family")).set_value("decoder-only").run()
     assert not app.exception
     assert app.number_input(key=key(app, "training.beta1")).value == 7
