@@ -250,22 +250,24 @@ class Kept:
 
     def _make_room(self, n: int, length: int) -> None:
         """Make room for ``length`` positions of n texts, and tables for as many."""
-        if length <= self.is_key.size(1):
-            return
-        model, longest = self.model, max(FEWEST, 2 * length)
-        more = longest - self.is_key.size(1)
-        if self.n_read:
-            self.room = F.pad(self.room, (0, 0, 0, more))
-            self.is_key = F.pad(self.is_key, (0, more))
-        else:
-            self.is_key = self.lengths.new_zeros(n, longest, dtype=torch.bool)
-        weight = model.tgt_embedding.table.weight
-        self.unturned = weight.new_empty(1, 1, longest, 1)
+        model, weight = self.model, self.model.tgt_embedding.table.weight
+        if length > self.is_key.size(1):
+            longest = max(FEWEST, 2 * length)
+            more = longest - self.is_key.size(1)
+            if self.n_read:
+                self.room = F.pad(self.room, (0, 0, 0, more))
+                self.is_key = F.pad(self.is_key, (0, more))
+            else:
+                self.is_key = self.lengths.new_zeros(n, longest, dtype=torch.bool)
+            self.unturned = weight.new_empty(1, 1, longest, 1)
         placing = model.positions if isinstance(model, DecoderOnly) else model.tgt_positions
+        is_there = self.placed is not None and length <= len(self.placed)
+        if is_there or isinstance(placing, NoPositions):
+            return
+        longest = self.is_key.size(1)
         if isinstance(placing, LearnedPositions):  # which refuses more than its table has
             longest = max(length, min(longest, len(placing.table)))
-        if not isinstance(placing, NoPositions):
-            self.placed = placing(weight.new_zeros(1, longest, weight.size(1)))[0]
+        self.placed = placing(weight.new_zeros(1, longest, weight.size(1)))[0]
 
     def _new(self, ids: Tensor, length: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return vectors (N, R, d_model), positions (1 or N, R) and whether tokens (N, R).
