@@ -29,6 +29,7 @@ def test_a_hidden_bug_is_trained_measured_named_and_read(
     expect(tab.main).not_to_contain_text(bug.label)
     probe = tab.main.get_by_role("button", name=str(PROBES[bug.probe].question))
     expect(probe).to_be_enabled()
+    tab.await_rest(500)  # the training has ended, so the page is drawn anew once more
     probe.click()
     expect(tab.main.get_by_text("≠").first).to_be_visible()
     wrong = BUGS["no-norm"]
