@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 
-from benchmarks import first_screens
+from benchmarks import chromium, first_screens
 from benchmarks.goals import said
 from benchmarks.paired import Spread, ratio
 from benchmarks.report import Figure, Skipped, Table
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 PRESET = "vit-digits"
 WATCHERS = 3
 PAGES = ("", "train", "runs", "attention", "build", "parameters", "masks", "positions", "walk")
-CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 # plotly unpacks typed arrays into _fullData; the lines of the first batches are called "training"
 _HAS_POINTS = """() => [...document.querySelectorAll('.live-figure')].some(
     figure => (figure._fullData ?? []).some(line => /^training/.test(line.name)
@@ -37,44 +34,21 @@ _HAS_POINTS = """() => [...document.querySelectorAll('.live-figure')].some(
 
 
 def tables(*, quick: bool) -> Iterator[Table | Skipped]:
-    """Measure the first point, then answers and slowdown while a long run trains."""
-    path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
-    if path is None or find_spec("playwright") is None:
-        yield Skipped("The app", "it needs playwright and a Chromium on the PATH.")
+    """Measure the first screens, then answers and slowdown while a long run trains."""
+    if chromium.is_lacking():
+        yield Skipped("The app", chromium.LACKING)
         return
-    from playwright.sync_api import sync_playwright
 
     rounds = 2 if quick else 6
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        with serve(Path(folder)) as served:
-            log = Path(folder) / "server.log"
-            yield from first_screens.tables(served, browser, log=log, quick=quick)
-            yield _first_points(served, browser, rounds)
-            yield _answers(served, browser, 3 * rounds)
-            yield _slowdown(served, browser, rounds, seconds=5 if quick else 15)
-        browser.close()
-
-
-def _first_points(served: Served, browser: Browser, rounds: int) -> Table:
-    taken = []
-    for _ in range(rounds):
-        served.await_warm_worker()
-        page = _open(browser, served.url)
-        begin = time.perf_counter()
-        page.locator(f".st-key-start-{PRESET} button").first.click()
-        page.wait_for_function(_HAS_POINTS)
-        taken.append(time.perf_counter() - begin)
-        page.context.close()
-        served.end_runs()
-    spread = Spread.of(taken)
-    return Table(
-        "From Start to the first point of the curve, with a warm worker",
-        ["", "seconds", "target"],
-        [[f"{PRESET}, from click to drawn", spread.show(), said("first point", spread.median)]],
-        [f"{rounds} runs."],
-        {"first point": Figure(spread.median)},
-    )
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        chromium.opened() as browser,
+        serve(Path(folder)) as served,
+    ):
+        log = Path(folder) / "server.log"
+        yield from first_screens.tables(served, browser, log=log, quick=quick)
+        yield _answers(served, browser, 3 * rounds)
+        yield _slowdown(served, browser, rounds, seconds=5 if quick else 15)
 
 
 def _answers(served: Served, browser: Browser, rounds: int) -> Table:

@@ -6,7 +6,6 @@ the browser tells when the canvases hold them and a frame was painted.
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks import chromium
 from benchmarks.goals import target
 from benchmarks.report import Figure, Skipped, Table
 
@@ -70,10 +70,9 @@ CLICK = """
 def tables(*, quick: bool = False) -> list[Table | Skipped]:
     """Return the table of times from click to paint, or why there is none."""
     title = "8 by 8 heads of 64 by 64: from click to painted"
-    try:
-        times = measured(3 if quick else 15)
-    except (RuntimeError, ImportError) as error:
-        return [Skipped(title, str(error))]
+    if chromium.is_lacking():
+        return [Skipped(title, chromium.LACKING)]
+    times = measured(3 if quick else 15)
     middle = median(times)
     wanted = target(GOAL)
     row = [f"{middle:.0f} ms", f"{min(times):.0f} to {max(times):.0f} ms", str(wanted)]
@@ -83,21 +82,13 @@ def tables(*, quick: bool = False) -> list[Table | Skipped]:
 
 
 def measured(rounds: int) -> list[float]:
-    """Return milliseconds from click to painted frame, ``rounds`` of them, after two to warm up.
-
-    Raises RuntimeError without Chromium.
-    """
-    from playwright.sync_api import sync_playwright
-
-    path = shutil.which("chromium") or shutil.which("google-chrome")
-    if path is None:
-        raise RuntimeError("There is no Chromium on the PATH; install one to measure in it.")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    """Return milliseconds from click to painted frame, ``rounds`` of them, after two to warm up."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        chromium.opened("--disable-gpu") as browser,
+    ):
         port = _free_port()
         server = _serve(Path(folder), port)
-        browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
-        )
         try:
             page = browser.new_page(viewport={"width": 1440, "height": 900})
             _open(page, port)
@@ -107,7 +98,6 @@ def measured(rounds: int) -> list[float]:
                 page.wait_for_timeout(300)
             return times[2:]
         finally:
-            browser.close()
             server.terminate()
             server.wait(20)
 

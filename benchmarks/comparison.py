@@ -9,16 +9,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks import chromium
 from benchmarks.goals import said
 from benchmarks.paired import Spread
 from benchmarks.report import Figure, Skipped, Table
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 N_RUNS, N_POINTS, N_MEASURED = 50, 1000, 20
-CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 TITLE = f"{N_RUNS} runs of {N_POINTS:,} points compared"
 _DRAWN = """() => [...document.querySelectorAll('.live-figure')].some(
     figure => Number(figure.dataset.lines) >= %d && figure.dataset.along === '%s')"""
@@ -42,19 +40,14 @@ _DRAWN = """() => [...document.querySelectorAll('.live-figure')].some(
 def tables(*, quick: bool) -> Iterator[Table | Skipped]:
     """Measure the server alone, then the page from its request until it is painted."""
     rounds = 3 if quick else 9
-    path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
     with tempfile.TemporaryDirectory() as folder, serve(Path(folder)) as served:
         ids = make_runs(served.store)
         yield _scripts(served, ids, rounds)
-        if path is None or find_spec("playwright") is None:
-            yield Skipped(TITLE, "it needs playwright and a Chromium on the PATH.")
+        if chromium.is_lacking():
+            yield Skipped(TITLE, chromium.LACKING)
             return
-        from playwright.sync_api import sync_playwright
-
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        with chromium.opened() as browser:
             yield _painted(served, browser, ids, rounds)
-            browser.close()
 
 
 def make_runs(store: RunStore) -> list[str]:

@@ -197,8 +197,14 @@ _PAGES: tuple[Goal, ...] = (
         "a change, until it is on the screen",
         _at_most(300, " ms"),
         "Build: another published model",
-        "Build: a click on a block",
         "Parameters: another published model",
+    ),
+    *_goals(
+        "anatomy",
+        "a control, until its effect is drawn",
+        _at_most(150, " ms"),
+        "Home: what is learned",
+        "Build: a click on a block",
         "Masks: a click on a cell",
         "Masks: another mask",
         "Positions: another base",
@@ -234,7 +240,6 @@ _PAGES: tuple[Goal, ...] = (
         "shift: Attention",
     ),
     *_goals("app", "presets switched in a hurry", _at_most(0, " errors"), "errors in a hurry"),
-    *_goals("app", "from Start to the first point drawn", _at_most(1.5, " s"), "first point"),
     *_goals(
         "app",
         "the server's part of a page while a run trains",
@@ -275,17 +280,6 @@ _PAGES: tuple[Goal, ...] = (
                 "Compare",
             )
         ),
-    ),
-    *_goals(
-        "page_speed",
-        "a control, until its effect is drawn",
-        _at_most(150, " ms"),
-        "Home: what is learned",
-        "Masks: another of the list",
-        "Masks: a cell",
-        "Positions: the base",
-        "Attention: the snapshot before",
-        "Walk: the next step",
     ),
     *_goals(
         "run_list",

@@ -1,4 +1,4 @@
-"""How long people wait for pages, in Chromium: cold start, first point, page change, control.
+"""How long people wait for pages, in Chromium: cold start, first point, page change.
 
 The browser takes the time by its own clock, which is the machine's, as the server's is.
 """
@@ -6,20 +6,19 @@ The browser takes the time by its own clock, which is the machine's, as the serv
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks import chromium
 from benchmarks.goals import said
 from benchmarks.paired import Spread
 from benchmarks.report import Figure, Skipped, Table
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 PRESET = "vit-digits"
-CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 # `began` is the last press; `noted` holds when each of `wanted` was true at first, in milliseconds
 # since the page was asked for. Components stand in shadow roots, into which `deep` looks.
 _WATCH = """(() => {
@@ -89,24 +87,19 @@ _PAINTED = "() => performance.getEntriesByName('first-contentful-paint')[0]?.sta
 
 
 def tables(*, quick: bool) -> Iterator[Table | Skipped]:
-    """Measure each of the four waits, what is spent where, and the scripts that pages load."""
-    path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
-    if path is None or find_spec("playwright") is None:
-        yield Skipped("The speed of pages", "it needs playwright and a Chromium on the PATH.")
+    """Measure each of the three waits, what is spent where, and the scripts that pages load."""
+    if chromium.is_lacking():
+        yield Skipped("The speed of pages", chromium.LACKING)
         return
-    from playwright.sync_api import sync_playwright
 
     rounds = 2 if quick else 5
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    with chromium.opened() as browser:
         yield _cold(browser, rounds)
         yield _imports()
         with tempfile.TemporaryDirectory() as folder, serve(Path(folder)) as served:
             yield _scripts(browser, served)
             yield _first_points(browser, served, rounds)
             yield _page_changes(browser, served, rounds)
-            yield _controls(browser, served, rounds)
-        browser.close()
 
 
 def _cold(browser: Browser, rounds: int) -> Table:
@@ -338,98 +331,6 @@ def _changed(page: Page, place: _Place) -> float:
     taken = float(done.json_value())
     page.wait_for_timeout(700)
     return taken
-
-
-Act = Callable[["Page"], None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Control:
-    """A control of a page: how it is set there and back, and what is true after each.
-
-    name: that of its goal.
-    """
-
-    name: str
-    path: str
-    acts: tuple[tuple[Act, str], tuple[Act, str]]
-
-
-def _radio(name: str) -> Act:
-    return lambda page: page.get_by_role("radio", name=name, exact=True).click()
-
-
-def _slider(label: str, key: str) -> Act:
-    return lambda page: page.get_by_role("slider", name=label).first.press(key)
-
-
-def _click(selector: str) -> Act:
-    return lambda page: page.locator(selector).first.click()
-
-
-_WAVE = "Array.from(plot('positions-wavelengths')?.[0].y ?? []).at(-1)"
-_CELL = ".lab .cell[data-map=mask][data-q='5'][data-k='1']"
-_WEIGHT = "says(\".cell[data-map=weights][data-q='5'][data-k='1']\", '00')"
-_LAST = "location.search.includes('step=1000')"
-_DRAFT = "model.family=encoder-decoder&task.name=copy&model.d_model=64&model.n_heads=4"
-CONTROLS = (
-    _Control("Home: what is learned", "", (
-        (_click(".st-key-home-teaches button:has-text('Read')"),
-         "deep('.st-key-start-sentiment').length && !deep('.st-key-start-translate').length"),
-        (_click(".st-key-home-teaches button:has-text('Start here')"),
-         "deep('.st-key-start-translate').length"),
-    )),
-    _Control("Masks: another of the list", "masks?mask=none", (
-        (_radio("Causal"), "says('[data-testid=stMarkdown]', '21 of 36')"),
-        (_radio("None"), "says('[data-testid=stMarkdown]', '36 of 36')"),
-    )),
-    _Control("Masks: a cell", "masks?mask=none", (
-        (_click(_CELL), _WEIGHT), (_click(_CELL), f"!{_WEIGHT}"),
-    )),
-    _Control("Positions: the base", "positions", (
-        (_slider("Base", "ArrowLeft"), f"{_WAVE} < 10000"),
-        (_slider("Base", "ArrowRight"), f"{_WAVE} > 10000"),
-    )),
-    _Control("Attention: the snapshot before", "attention?run=recorded-korean", (
-        (_click(".heads button.back"),
-         f"location.search.includes('step=') && !{_LAST} && plot('attention-map')"),
-        (_click(".heads button.next"), f"{_LAST} && plot('attention-map')"),
-    )),
-    _Control("Walk: the next step", f"walk?{_DRAFT}&step=8", (
-        (_click(".st-key-walk-right button"), "says('h3', '9 · Mask') && plot('walk-map')"),
-        (_click(".st-key-walk-left button"), "says('h3', '8 · Scores') && plot('walk-map')"),
-    )),
-)  # fmt: skip
-
-
-def _controls(browser: Browser, served: Served, rounds: int) -> Table:
-    rows, reached = [], {}
-    for control in CONTROLS:
-        with _opened(browser) as page:
-            page.goto(f"{served.url}/{control.path}")
-            page.wait_for_function("() => noted['script ended']")
-            page.wait_for_timeout(1500)
-            taken = [
-                _until(page, act, condition) for _ in range(rounds + 1)
-                for act, condition in control.acts
-            ]  # fmt: skip
-        spread = Spread.of(taken[2:])  # the first there and back draws anew
-        reached[control.name] = Figure(spread.median)
-        rows.append([control.name, spread.show(digits=0), said(control.name, spread.median)])
-    return Table(
-        "A control, until its effect is drawn",
-        ["control", "ms from the press", "target"],
-        rows,
-        [f"{rounds} times there and back."],
-        reached,
-    )
-
-
-def _until(page: Page, act: Act, condition: str) -> float:
-    act(page)
-    found = page.wait_for_function(f"() => ({condition}) && performance.now() - began")
-    page.wait_for_timeout(400)
-    return float(found.json_value())
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import torch
 
 from benchmarks import __main__ as command
 from benchmarks import (
+    anatomy,
     batching,
     beginner,
     engine,
@@ -207,9 +208,11 @@ def test_an_unknown_benchmark_is_named_with_those_there_are(capsys):
 
 def test_every_wait_for_a_page_is_a_goal():
     waits = {f"to {place.title}" for place in page_speed.PLACES}
-    waits |= {control.name for control in page_speed.CONTROLS}
     waits |= {"cold start", "point on stage"}
     assert waits == {name for name, goal in GOALS.items() if goal.module == "page_speed"}
+    changes = {case.name for case in anatomy.CASES}
+    changes |= {f"{what} of {name}" for what in ("table", "memory") for name in anatomy.SIZES}
+    assert changes == {name for name, goal in GOALS.items() if goal.module == "anatomy"}
 
 
 def test_the_parts_that_are_looked_for_on_first_screens_are_drawn_by_the_pages():

@@ -9,16 +9,15 @@ need more than one try to be seen again.
 from __future__ import annotations
 
 import random
-import shutil
 import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks import chromium
 from benchmarks.attacks.visits import addresses
 from benchmarks.goals import said
 from benchmarks.report import Figure, Skipped, Table
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 SEED = 10
 REMEMBERED = 20
-CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 TRAINED = ("copy", "vit-digits", "gpt-text")
 """Presets of which the server has a short run; one of them is damaged."""
 
@@ -226,31 +224,24 @@ class Fault:
 
 def tables(*, quick: bool) -> Iterator[Table | Skipped]:
     """Press for a while; count what was done and what broke."""
-    path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
-    if path is None or find_spec("playwright") is None:
-        yield Skipped("Clicks", "it needs playwright and a Chromium on the PATH.")
+    if chromium.is_lacking():
+        yield Skipped("Clicks", chromium.LACKING)
         return
-    from playwright.sync_api import sync_playwright
-
     from tests.browser.tab import Tab
 
     seconds = 30 if quick else 600
     short = {"TFM_MAX_SECONDS": "20", "TFM_MAX_QUEUED": "5"}
     with (
         tempfile.TemporaryDirectory() as name,
-        sync_playwright() as playwright,
+        chromium.opened("--disable-gpu") as browser,
         serve(Path(name), short) as served,
     ):
         _fill(served.store)
-        browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
-        )
         page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
         page.set_default_timeout(REST_MILLISECONDS)
         tab = Tab(page, served.url)
         visitor = Restless(tab, SEED)
         faults = list(_press_for(seconds, visitor, Path(name) / "server.log"))
-        browser.close()
     yield _table(seconds, visitor, faults)
 
 

@@ -10,6 +10,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from tests.training.going_on import resumed_at
 from tests.training.test_loop import EXPERIMENTS, IDS, experiment, records
 from tests.training.test_patience import RESTLESS
 from tfm_core.config import Experiment
@@ -152,17 +153,9 @@ def test_a_training_that_goes_on_gives_the_same_curves_and_the_same_average(
     stop, patience, tmp_path
 ):
     chosen = experiment(training={"ema_decay": DECAY, "patience": patience})
-    whole, stopped, resumed = build(chosen), build(chosen), build(chosen)
+    whole = build(chosen)
     expected = list(records(whole))
-    events = train(stopped)
-    while not (isinstance(event := next(events), Step) and event.step == stop):
-        if isinstance(event, Measured) and event.step == stopped.patience.best_step:
-            checkpoints.save(stopped, tmp_path / "best")
-    checkpoints.save(stopped, tmp_path)
-    events.close()
-    checkpoints.load(resumed, tmp_path)
-    if patience and (tmp_path / "best").exists():
-        checkpoints.load_best(resumed, tmp_path / "best")
+    resumed = resumed_at(chosen, stop, tmp_path)
     again = list(records(resumed))
     assert again[1:] == [event for event in expected[:-2] if event["step"] > stop] + expected[-2:]
     assert_same(resumed.average.model.state_dict(), whole.average.model.state_dict())

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from tests.training.going_on import resumed_at
 from tests.training.test_loop import experiment, records
 from tfm_core.runs.control import Control
 from tfm_core.runs.execute import execute
@@ -112,17 +113,11 @@ def test_the_test_set_can_be_left_unopened(patience):
 
 @pytest.mark.parametrize("back", [0, 1, 3])
 def test_going_on_from_a_checkpoint_stops_at_the_same_step(back, tmp_path):
-    whole, stopped, resumed = build(IMPATIENT), build(IMPATIENT), build(IMPATIENT)
+    whole = build(IMPATIENT)
     expected = list(records(whole))
     at = whole.step - back
-    events = train(stopped)
-    while not (isinstance(event := next(events), Step) and event.step == at):
-        if isinstance(event, Measured) and event.step == stopped.patience.best_step:
-            checkpoints.save(stopped, tmp_path / "best")
-    checkpoints.save(stopped, tmp_path)
-    events.close()
-    checkpoints.load(resumed, tmp_path)
-    checkpoints.load_best(resumed, tmp_path / "best")
+    resumed = resumed_at(IMPATIENT, at, tmp_path)
+    assert (tmp_path / "best").exists()
     again = list(records(resumed))
     assert again[1:] == [event for event in expected[:-2] if event["step"] > at] + expected[-2:]
     for name, value in whole.model.state_dict().items():
