@@ -225,6 +225,7 @@ function showFigures(state, step) {
   if (figures.dataset.key !== key) {
     figures.dataset.key = key;
     figures.textContent = "";
+    figures.classList.toggle("long", shown.some((line) => line.role === "average_whole"));
     figures.parts = shown.map((line, i) => {
       if (line.quantity !== shown[i - 1]?.quantity) figures.append(element("b", "", words[line.quantity]));
       const part = element("span", "figure");
