@@ -22,13 +22,14 @@ GUESSING = 3.0
 def ended(store):
     """Return a finished run whose loss, at steps 1, 2, ... and in validation, was as given."""
 
-    def make(*losses, validation=None, floor=0.0, state="finished"):
+    def make(*losses, validation=None, averaged=None, floor=0.0, state="finished"):
         run = store.create(tiny())
         events = [{"event": "started", "start_loss": GUESSING, "floor": floor, "chance": 0.05}]
         events += [{"event": "step", "step": n, "loss": x} for n, x in enumerate(losses, 1)]
-        if validation is not None:
-            measured = {"event": "measured", "split": "validation", "step": len(losses)}
-            events.append({**measured, "loss": validation, "accuracy": 0.1})
+        measured = {"event": "measured", "split": "validation", "step": len(losses)}
+        for weights, loss in (("last", validation), ("average", averaged)):
+            if loss is not None:
+                events.append({**measured, "weights": weights, "loss": loss, "accuracy": 0.1})
         lines = "".join(json.dumps(event) + "\n" for event in events)
         (run.folder / "events.jsonl").write_text(lines)
         write_status(run.folder, Status(state, step=len(losses), total_steps=len(losses)))
@@ -39,6 +40,11 @@ def ended(store):
 
 def test_a_run_that_learned_is_nothing_to_speak_of(ended):
     assert ended(3.1, 1.0, 0.2, validation=0.3).outcome is None
+
+
+def test_an_average_that_comes_later_is_not_taken_for_learning_by_heart(ended):
+    assert ended(3.1, 1.0, 0.2, validation=4.5).outcome.kind == "by-heart"
+    assert ended(3.1, 1.0, 0.2, validation=0.3, averaged=4.5).outcome is None
 
 
 def test_a_loss_far_above_guessing_has_diverged(ended):

@@ -227,6 +227,15 @@ class Series:
         return row if math.isfinite(row[0]) else None
 
 
+def lowest(measured: Series) -> int | None:
+    """Return which row of a validation has the lowest loss after step 0, None without one."""
+    losses = measured["loss"].astype(np.float64)
+    losses[(measured["step"] == 0) | np.isnan(losses)] = math.inf
+    if not np.isfinite(losses).any():
+        return None
+    return int(losses.argmin())
+
+
 class Curves:
     """All that the events of a run say so far, kept up to date by ``extend``.
 
@@ -277,12 +286,7 @@ class Curves:
 
     def best_validation(self) -> int | None:
         """Return which row of ``unseen`` has the lowest loss after step 0, None without one."""
-        unseen = self.unseen
-        losses = unseen["loss"].astype(np.float64)
-        losses[(unseen["step"] == 0) | np.isnan(losses)] = math.inf
-        if not np.isfinite(losses).any():
-            return None
-        return int(losses.argmin())
+        return lowest(self.unseen)
 
     def tested(self, wanted: str) -> str | None:
         """Return which weights were tested: "best", "last" or "average"; None where none were.

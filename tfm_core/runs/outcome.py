@@ -98,8 +98,11 @@ def outcome_of(status: Status, curves: Curves) -> Outcome | None:
 
 
 def _last_loss(curves: Curves) -> float | None:
-    """Return the loss at the end: on unseen examples, else the mean of the last steps."""
-    step, measured = curves.unseen.last("step"), curves.unseen.last("loss")
+    """Return the loss at the end: on unseen examples, else the mean of the last steps.
+
+    It is that of the weights that were trained, beside which their own examples' loss stands.
+    """
+    step, measured = curves.validation.last("step"), curves.validation.last("loss")
     if step and measured is not None:
         return measured
     last = curves.steps["loss"][-_LAST_STEPS:]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfm_core.runs.curves import Curves
+from tfm_core.runs.curves import Curves, lowest
 from tfm_core.runs.way import LEAST, Way
 
 ABOVE = 1.5
@@ -113,12 +113,15 @@ def fall_per_100(way: Way) -> float:
 
 
 def overfit(way: Way, curves: Curves) -> Rise | None:
-    """Return how the loss on unseen examples rises while that of training falls, or None."""
-    best = curves.best_validation()
+    """Return how the loss on unseen examples rises while that of training falls, or None.
+
+    Both are of the weights that are trained: an average of them comes later.
+    """
+    best = lowest(curves.validation)
     if best is None or not len(way.steps):
         return None
-    steps = curves.unseen["step"][best:]
-    losses = np.asarray(curves.unseen["loss"][best:], np.float64)
+    steps = curves.validation["step"][best:]
+    losses = np.asarray(curves.validation["loss"][best:], np.float64)
     is_known = np.isfinite(losses)
     steps, losses = steps[is_known], losses[is_known]
     if len(losses) <= _LATER or losses[-_LATER:].min() - losses[0] < RISE * way.length:
