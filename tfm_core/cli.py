@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from tfm_core.config import Experiment, from_query, to_query
-from tfm_core.config.advice import advice_on
+from tfm_core.config.advice import advice_on, advice_on_moving
 from tfm_core.facts.advised import advised
-from tfm_core.runs import Run, RunStore, fits, settings
+from tfm_core.runs import Run, RunStore, claim, fits, settings
 from tfm_core.runs.failures import refusal
 from tfm_core.runs.figures import figures, summary
 from tfm_core.runs.process import STALE_SECONDS, this_host
@@ -81,8 +81,21 @@ def _parser() -> argparse.ArgumentParser:
 
     resume = commands.add_parser("resume", help="go on with a run that ended early")
     resume.add_argument("id", metavar="ID", help="the id of the run (see runs)")
+    resume.add_argument("--device", help="where to go on, if not where it was: cpu, cuda:0, mps")
     resume.set_defaults(command=_resume)
     _add_output(resume)
+
+    further = commands.add_parser("further", help="train a copy of a run that is over further")
+    further.add_argument("id", metavar="ID", help="the id of the run (see runs)")
+    further.add_argument(
+        "--steps", type=int, metavar="N", required=True, help="steps in all, the run's own included"
+    )
+    further.add_argument("--device", help="where to go on, if not where it was: cpu, cuda:0, mps")
+    further.add_argument(
+        "--keep-rate-low", action="store_true", help="a low constant learning rate, no schedule"
+    )
+    further.set_defaults(command=_further)
+    _add_output(further)
 
     take = commands.add_parser("export", help="write a run as one zip, which needs no app to read")
     take.add_argument("id", metavar="ID", help="the id of the run (see runs)")
@@ -156,14 +169,39 @@ def _resume(options: argparse.Namespace) -> int:
         raise StudentError("This run comes with the app and cannot be resumed.")
     if run.problem is not None:
         raise StudentError(run.problem)
-    fits.check(run.experiment, run.meta.device)
     if status.state != "queued" and not status.can_resume:
         raise StudentError(
             "The run {id} is {state}; there is nothing to resume.",
             id=run.id,
             state=status.state,
         )
+    _check_move(run.experiment, run.meta.device, options)
+    if options.device is not None:
+        with claim.moment(run.folder):
+            run.move_to(options.device)
     return _execute(run, options)
+
+
+def _further(options: argparse.Namespace) -> int:
+    store = RunStore()
+    parent = store.get(options.id)
+    if parent.problem is not None:
+        raise StudentError(parent.problem)
+    before = "cpu" if parent.meta.recorded else parent.meta.device
+    _check_move(parent.experiment, before, options)
+    copy = store.fork(
+        parent.id, steps=options.steps, device=options.device, stays_low=options.keep_rate_low
+    )
+    return _execute(copy, options)
+
+
+def _check_move(experiment: Experiment, before: str, options: argparse.Namespace) -> None:
+    """Say what another device changes. Raises ValueError where a run cannot go on on the one."""
+    device = options.device or before
+    _check_device(device)
+    fits.check(experiment, device)
+    if device != before and not options.quiet:
+        print(advice_on_moving(before, device, experiment), file=sys.stderr)
 
 
 def _watched(run: Run) -> Status:

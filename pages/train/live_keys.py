@@ -220,6 +220,8 @@ def _small(run: Run, curves: Curves, status: Status) -> list[str]:
     parts = [_("Device {name}").format(name=show.device(status.device))]
     if run.meta.threads > 1:
         parts[0] += _(", {n} threads").format(n=run.meta.threads)
+    if run.meta.begun_on is not None:
+        parts[0] += _(", begun on {name}").format(name=show.device(run.meta.begun_on))
     if curves.started.get("n_parameters"):
         n = show.count(curves.started["n_parameters"])
         parts.append(_("{n} parameters").format(n=n))

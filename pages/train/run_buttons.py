@@ -9,10 +9,12 @@ import streamlit as st
 from pages.components.counted_button import counted_button
 from pages.i18n import _
 from pages.ui import (
+    move,
     page_table,
     run_actions,
     run_asks,
     seed_button,
+    show,
     starts,
     state,
     take_away,
@@ -85,6 +87,23 @@ def _steering(run: Run, status: Status) -> None:
             on_click=run_actions.go_on,
             args=(run,),
         )
+        _resume_elsewhere(run)
+
+
+def _resume_elsewhere(run: Run) -> None:
+    """Offer the devices on which the run was not trained so far, where there are some."""
+    others = [name for name in move.choices(run) if name != run.meta.device]
+    if not others:
+        return
+    with st.popover(_("Resume on …"), icon=":material/memory:", key=state.menu_key("run-move")):
+        device = move.select(run, others, key="run-device")
+        st.button(
+            _("Resume on {device}").format(device=show.device(device)),
+            key="run-again-there",
+            type="primary",
+            on_click=run_actions.go_on,
+            args=(run, device),
+        )
 
 
 def away() -> None:
@@ -154,8 +173,12 @@ def _train_further(run: Run, status: Status) -> None:
             ),
         )
         st.caption(_rate_words(run.experiment.training, done, steps, stays_low=stays_low))
+        names = move.choices(run)
+        device = names[0]
+        if names != [run.meta.device]:
+            device = move.select(run, names, key="run-further-on")
         if st.button(_("Train a copy"), type="primary", key="run-further"):
-            copy = run_actions.train_further(run, steps, stays_low=stays_low)
+            copy = run_actions.train_further(run, steps, device=device, stays_low=stays_low)
             if copy is not None:
                 state.set_current_run(copy.id)
                 st.rerun()

@@ -146,10 +146,10 @@ def ask(run: Run, kind: RequestKind) -> bool:
     return True
 
 
-def go_on(run: Run) -> None:
-    """Go on with a run that ended early, on the page where one is."""
+def go_on(run: Run, device: str | None = None) -> None:
+    """Go on with a run that ended early, on the page where one is; on its device unless told."""
     try:
-        _resume(run)
+        _resume(run, device)
     except (ValueError, OSError) as error:
         _say_briefly(error)
 
@@ -164,15 +164,19 @@ def resume(run: Run) -> None:
     watch(run)
 
 
-def train_further(run: Run, steps: int, *, stays_low: bool = False) -> Run | None:
+def train_further(
+    run: Run, steps: int, *, device: str | None = None, stays_low: bool = False
+) -> Run | None:
     """Train a copy of anybody's run up to ``steps`` steps; None, said in a sentence, if refused.
 
-    stays_low: the learning rate does not rise again.
+    device: the run's unless told. stays_low: the learning rate does not rise again.
     """
     owner = visitors.visitor().owner
     try:
         _check_in_hand(owner)
-        copy = runs_access.store().fork(run.id, steps=steps, stays_low=stays_low, owner=owner)
+        copy = runs_access.store().fork(
+            run.id, steps=steps, device=device, stays_low=stays_low, owner=owner
+        )
         try:
             _say_what_went(runs_access.queue().resume(copy))
         except ValueError:
@@ -280,10 +284,10 @@ def empty_trash() -> None:
         runs_access.store().empty_trash()
 
 
-def _resume(run: Run) -> None:
+def _resume(run: Run, device: str | None = None) -> None:
     owned = _owned(run.id)
     _check_in_hand(visitors.visitor().owner)
-    _say_what_went(runs_access.queue().resume(owned))
+    _say_what_went(runs_access.queue().resume(owned, device))
 
 
 def _say_what_went(n: int) -> None:

@@ -228,3 +228,20 @@ def test_a_cuda_gpu_gives_nearly_the_curve_of_the_cpu(chosen):
         for device in ("cpu", "cuda:0")
     ]
     assert curves[0] == pytest.approx(curves[1], rel=0.02)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU here")
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_a_training_goes_to_a_cuda_gpu_and_back(optimizer, tmp_path):
+    chosen = experiment(training={"optimizer": optimizer, "ema_decay": 0.9, "steps": 9})
+    losses = []
+    for device, until in (("cpu", 3), ("cuda:0", 6), ("cpu", 9)):
+        trainer = build(chosen, device)
+        if losses:
+            checkpoints.load(trainer, tmp_path)
+        steps = (event for event in train(trainer) if isinstance(event, Step))
+        losses += [event.loss for event in islice(steps, until - trainer.step)]
+        checkpoints.save(trainer, tmp_path)
+    whole = [event.loss for event in train(build(chosen)) if isinstance(event, Step)]
+    assert losses == pytest.approx(whole, rel=0.02)

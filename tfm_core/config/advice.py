@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tfm_core.config.experiment import Experiment
 from tfm_core.config.training import TrainingConfig, own_decay
-from tfm_core.sentences import N_, Sentence
+from tfm_core.sentences import N_, Sentence, joined
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.precisions import PRECISIONS
 
@@ -179,6 +180,28 @@ def _of_noise(training: TrainingConfig, dropout: float) -> Iterator[Advice]:
             is_warning=True,
             better=0.1,
         )
+
+
+def advice_on_moving(before: str, device: str, experiment: Experiment) -> Sentence:
+    """Return what changes for a training that goes on on another device than before."""
+    draws = experiment.model.dropout and before.partition(":")[0] != device.partition(":")[0]
+    kept = N_(
+        "Weights, the optimiser’s state, batches and augmentation go on as they would on {before}; "
+        "sums are rounded in another order, so the curve drifts away from the one it would have "
+        "been there.",
+        before=before,
+    )
+    if draws:
+        kept = joined(kept, N_("Dropout draws other numbers."))
+    precision = PRECISIONS[experiment.training.precision]
+    if device == "cpu" and precision.autocast is not None:
+        slow = N_(
+            "The precision stays {name}: on most CPUs a step takes several times as long as in "
+            "fp32.",
+            name=precision.name,
+        )
+        kept = joined(kept, slow)
+    return kept
 
 
 def advice_on(device: str, training: TrainingConfig) -> Sentence | None:

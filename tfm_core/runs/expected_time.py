@@ -51,6 +51,7 @@ def finished(run: Run) -> Finished | None:
     if status.state != "finished" or run.problem is not None:
         return None
     is_own = not meta.recorded and meta.parent is None and status.host == this_host()
+    is_own = is_own and meta.begun_on is None  # else its seconds are of two devices
     if not is_own or status.seconds < _FEWEST_SECONDS or not status.step:
         return None
     ratio = status.seconds / training_time.seconds(run.experiment, status.step)

@@ -139,10 +139,10 @@ class RunQueue:
         return gone
 
     @told()
-    def resume(self, run: Run) -> int:
+    def resume(self, run: Run, device: str | None = None) -> int:
         """Let a run that ended early go on from its last checkpoint, or else from the beginning.
 
-        Returns how many runs were deleted for it.
+        On its own device unless told otherwise. Returns how many runs were deleted for it.
 
         Raises LimitReached or ValueError, in a sentence.
         """
@@ -158,13 +158,15 @@ class RunQueue:
         self.limits.check(run.experiment, n_queued=len(tickets.waiting(self.store.root)))
         self.limits.check_trained(status.seconds - status.parent_seconds)
         self._check_data(run)
-        fits.check(run.experiment, run.meta.device)
+        device = device or run.meta.device
+        fits.check(run.experiment, device)
         gone = self._make_way(run)
         words = None if run.has_checkpoint else N_("It starts again from the beginning.")
         with claim.moment(run.folder):
             if run.status.can_resume:  # nobody was quicker
-                status = run.status
-                write_status(run.folder, dataclasses.replace(status, state="queued", reason=words))
+                run.move_to(device)
+                waits = dataclasses.replace(run.status, state="queued", device=device, reason=words)
+                write_status(run.folder, waits)
         tickets.add(self.store.root, run.id)
         self._wake.set()
         return gone

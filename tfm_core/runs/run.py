@@ -59,7 +59,8 @@ class Meta:
     ``parent`` is the id of the run that this one goes on from, ``cure_of`` that of the sick run
     whose cure it is, from step ``cured_from`` on; ``recorded`` marks the runs that come with the
     app and cannot be changed. ``owner`` is the hash of the token of the browser that
-    began it (see ``owners``), None for a run that the command line began.
+    began it (see ``owners``), None for a run that the command line began. ``begun_on`` is the
+    device of its first steps, where it went on on another one.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Meta:
     owner: str | None = None
     cure_of: str | None = None
     cured_from: int = 0
+    begun_on: str | None = None
 
 
 class Run:
@@ -337,6 +339,22 @@ class Run:
         write_json(self.folder / "meta.json", dataclasses.asdict(meta))
         self.__dict__.pop("_read_meta", None)
 
+    def move_to(self, device: str) -> None:
+        """Let the run go on on another device; nothing of it changes but its meta.json.
+
+        The caller holds the run. Raises OSError, and RunDamaged where meta.json cannot be read.
+        """
+        meta, damage = self._read_meta
+        if device == meta.device:
+            return
+        if damage is not None:
+            raise RunDamaged(damage)
+        values = object_of(self.folder / "meta.json", most=_MOST_META)
+        begun_on = meta.begun_on or (meta.device if self.has_checkpoint else None)
+        moved = {"device": device, "begun_on": begun_on}
+        write_json(self.folder / "meta.json", values | moved, lasting=True)
+        self.__dict__.pop("_read_meta", None)
+
     def write_labels(self, given: Labels) -> None:
         """Replace name, tags, note and group. Raises OSError."""
         labels.write(self.folder, given)
@@ -394,6 +412,7 @@ _META_CHECKS: dict[str, Callable[[object], bool]] = {
     "owner": lambda value: value is None or _is(_OWNER, value),
     "cure_of": lambda value: value is None or _is(ID, value),
     "cured_from": lambda value: is_whole(value, 0, MOST_STEPS),
+    "begun_on": lambda value: value is None or is_device(value),
 }
 
 

@@ -232,7 +232,8 @@ class RunStore:
             # it ran out of patience: the copy would stop at once
             training = training.replace(patience=0)
         experiment = old.replace(training=training.model_dump())
-        device = device or ("cpu" if parent.meta.recorded else parent.meta.device)
+        before = parent.meta.device
+        device = device or ("cpu" if parent.meta.recorded else before)
         meta = dataclasses.replace(
             parent.meta,
             created=_now(),
@@ -242,6 +243,7 @@ class RunStore:
             owner=owner,
             cure_of=None,
             cured_from=0,
+            begun_on=parent.meta.begun_on or (None if device == before else before),
         )
         return self._branch(parent, experiment, meta, done)
 

@@ -18,12 +18,13 @@ from pages.train.live_keys import seconds_left, speed
 from pages.ui import forecast, live_curves, show
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import part_of
-from tests.pages.made_runs import damaged_run, made_run
+from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
 from tfm_core.config import to_json
 from tfm_core.inspect import stage
 from tfm_core.presets import PRESETS
 from tfm_core.runs import troubles
 from tfm_core.runs.process import mark_of
+from tfm_core.runs.run import Run
 from tfm_core.runs.status import STATES, write_status
 
 TRAIN = "train/page.py"
@@ -342,3 +343,25 @@ def test_the_link_to_the_run_comes_back_after_a_change_of_page(store, watch) -> 
     app.query_params.clear()
     app.switch_page(TRAIN).run()
     assert app.query_params["run"] == run.id
+
+
+def test_a_run_of_a_gpu_that_is_not_here_goes_on_on_the_cpu(busy_queue, open_page) -> None:
+    run = with_checkpoint(made_run(busy_queue.store, state="stopped"))
+    run.write_meta(dataclasses.replace(run.meta, device="cuda:7"))
+    app = open_page(TRAIN, run=run.id)
+    assert "batches and augmentation go on as they would on" in said(app)
+    app.button(key="run-again-there").click().run()
+    assert (run.status.state, Run(run.folder).meta.device) == ("queued", "cpu")
+
+
+def test_a_copy_goes_on_where_one_says(busy_queue, open_page) -> None:
+    run = with_checkpoint(made_run(busy_queue.store))
+    run.write_meta(dataclasses.replace(run.meta, device="cuda:7"))
+    app = open_page(TRAIN, run=run.id)
+    forecast.wait()
+    app.run()
+    (device,) = (box for box in app.selectbox if str(box.key).startswith("run-further-on"))
+    assert device.options == ["CPU"]
+    app.button(key="run-further").click().run()
+    (copy,) = (other for other in busy_queue.store.list() if other.meta.parent == run.id)
+    assert (copy.meta.device, copy.meta.begun_on) == ("cpu", "cuda:7")
