@@ -83,7 +83,7 @@ def estimate(experiment: Experiment, device: str) -> Future[Estimate]:
     """Return what a run will need, or the promise of it; ValueError for an unusable device."""
 
     def work() -> Estimate:
-        from tfm_core.training.estimate import estimate as measure
+        from tfm_core.training.apart import estimate as measure
 
         tries = [measure(experiment, device) for _ in range(_TRIES)]
         return min(tries, key=lambda found: found.seconds)
@@ -124,7 +124,7 @@ def devices() -> Future[list[Device]]:
     """Return the devices of this machine, or the promise of them."""
 
     def work() -> list[Device]:
-        from tfm_core.training.devices import devices as look
+        from tfm_core.training.apart import devices as look
 
         return look()
 

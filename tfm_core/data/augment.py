@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tfm_core.data.moving import sent
+
 
 def augment(
     images: Tensor,
@@ -32,10 +34,10 @@ def augment(
     if rotation == scale == 0 and float(shift).is_integer():
         most = int(shift)
         moves = torch.randint(-most, most + 1, (2, n), generator=generator, device=generator.device)
-        down, right = moves.to(images.device)
+        down, right = sent(moves, images.device)
         return shifted(images, down, right)
     draws = torch.rand(4, n, generator=generator, device=generator.device) * 2 - 1
-    down, right, turn, grow = draws.to(images.device)
+    down, right, turn, grow = sent(draws, images.device)
     return transformed(
         images,
         down=down * shift,

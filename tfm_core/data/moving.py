@@ -1,4 +1,4 @@
-"""Data on a device: a copy of a frozen record whose tensors, and whose parts, lie there."""
+"""Data on a device: a frozen record whose tensors and parts lie there, and what each batch adds."""
 
 from __future__ import annotations
 
@@ -19,6 +19,15 @@ def moved(record: Record, device: torch.device | str) -> Record:
     parts: dict[str, Any] = {part.name: getattr(record, part.name) for part in fields(record)}
     there = {name: part.to(device) for name, part in parts.items() if hasattr(part, "to")}
     return replace(record, **there)
+
+
+def sent(tensor: Tensor, device: torch.device) -> Tensor:
+    """Return a tensor of the CPU on a device, without waiting for what the device still has to do.
+
+    Of memory that may be moved meanwhile, CUDA would make a copy first, once all else is done.
+    """
+    held = tensor.pin_memory() if device.type == "cuda" else tensor
+    return held.to(device, non_blocking=True)
 
 
 def normalised(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:

@@ -81,8 +81,7 @@ def fused_attention(
     attn_mask = mask
     if bias is not None:
         # a finite floor keeps a row with nothing allowed finite; its value is set to zero below
-        lowest = torch.finfo(bias.dtype).min
-        attn_mask = bias if mask is None else bias.masked_fill(~mask, lowest)
+        attn_mask = bias if mask is None else bias.masked_fill(~mask, _floor(q))
     scale = None if divisor is None else 1 / divisor
     out = F.scaled_dot_product_attention(
         q, k, v, attn_mask=attn_mask, dropout_p=dropout, scale=scale
@@ -90,6 +89,17 @@ def fused_attention(
     if bias is not None and mask is not None:
         out = out.masked_fill(~mask.any(-1, keepdim=True), 0.0)
     return out
+
+
+def _floor(q: Tensor) -> float:
+    """Return what a masked score is, finite in the type in which the kernel computes those of q.
+
+    Half of the lowest number: a score is added to it.
+    """
+    kind, device = q.dtype, q.device.type
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        kind = torch.get_autocast_dtype(device)
+    return torch.finfo(kind).min / 2
 
 
 class SlicedProjection(nn.Module):

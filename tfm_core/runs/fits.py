@@ -117,7 +117,7 @@ def memory_of(device: str) -> int | None:
     """Return the bytes that a process may use on a device in all, None where that is not known."""
     if device == "cpu":
         return machine.memory(swap=True)
-    from tfm_core.training.devices import devices
+    from tfm_core.training.apart import devices
 
     return next((one.memory_total for one in devices() if one.name == device), None)
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.data.captions import CaptionData, CaptionSplit
 from tfm_core.data.compose import Changes
+from tfm_core.data.moving import sent
 from tfm_core.training.losses import input_floor
 from tfm_core.training.objectives import StepMetrics, measure_tokens, token_metrics
 
@@ -43,7 +44,7 @@ class CaptionObjective:
     def _changes(self, batch: int, generator: torch.Generator) -> Changes:
         config, chosen = self.config, self.data.train.chosen
         drawn = torch.rand((5, batch, chosen.size(1)), generator=generator) * 2 - 1
-        turn, grow, lean, right, down = drawn.to(chosen.device)
+        turn, grow, lean, right, down = sent(drawn, chosen.device)
         return Changes(
             angle=turn * config.rotation,
             zoom=1 + grow * config.scale,
@@ -60,7 +61,7 @@ class CaptionObjective:
         smoothing: float,
         changes: Changes | None = None,
     ) -> StepMetrics:
-        rows = indices.to(split.tgt.device)
+        rows = sent(indices, split.tgt.device)
         images = self.data.normalise(split.pictures(rows, changes))
         tgt = split.tgt[rows]
         logits = model(images, tgt[:, :-1])

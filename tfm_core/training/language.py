@@ -12,10 +12,12 @@ from torch import Tensor, nn
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.corpus.grammar import entropy_per_token
 from tfm_core.data.corpus.task import CorpusTask
+from tfm_core.data.moving import sent
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import PAD
 from tfm_core.training.losses import cross_entropy, input_floor
 from tfm_core.training.objectives import MEASURE_BATCH, StepMetrics
+from tfm_core.training.readback import read
 
 _TOKENS_AT_ONCE = 20_000  # of a measurement: the logits of a large vocabulary must fit in memory
 
@@ -50,7 +52,7 @@ class LanguageObjective:
         if self.data.windows is not None:
             return self._metrics(model, self.data.windows.rows(indices), self.label_smoothing)
         longest = int(self._lengths[indices].max())
-        rows = self.data.train.tgt[indices.to(self.data.train.tgt.device), :longest]
+        rows = self.data.train.tgt[sent(indices, self.data.train.tgt.device), :longest]
         return self._metrics(model, rows, self.label_smoothing)
 
     def _metrics(self, model: nn.Module, rows: Tensor, smoothing: float) -> StepMetrics:
@@ -86,7 +88,7 @@ class LanguageObjective:
         at_once = max(1, min(MEASURE_BATCH, _TOKENS_AT_ONCE // rows.size(1)))
         for part in torch.split(rows, at_once):
             metrics = self._metrics(model, part, 0.0)
-            tokens = float(metrics.n_tokens)
-            loss += float(metrics.loss) * tokens
-            n_correct, n_tokens = n_correct + float(metrics.n_correct), n_tokens + tokens
+            mean, correct, tokens = read(metrics.loss, metrics.n_correct, metrics.n_tokens)
+            loss += mean * tokens
+            n_correct, n_tokens = n_correct + correct, n_tokens + tokens
         return loss / n_tokens, n_correct / n_tokens, None

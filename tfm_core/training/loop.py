@@ -44,8 +44,12 @@ from tfm_core.training.models import mix, new_model
 from tfm_core.training.objectives import Objective, TextObjective
 from tfm_core.training.optimisation import make_optimizer
 from tfm_core.training.patience import Patience
+from tfm_core.training.readback import read
 from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.tasks import TASK_KINDS
+
+MOST_LOST = 16
+"""Steps on end that may overflow fp16: the loss is scaled by 2^16 at first."""
 
 _MEMORY_EVERY = 50  # steps between two looks at the memory in use
 
@@ -63,8 +67,8 @@ class Trainer:
     """All that training has in hand. ``step`` counts the updates made so far.
 
     best: kept where there is patience, for the test at the end. average: of the weights over the
-    steps, where the config asks for it. clock: seconds that count as trained, of which only
-    differences mean anything.
+    steps, where the config asks for it. n_lost: steps on end whose loss was no number. clock:
+    seconds that count as trained, of which only differences mean anything.
     """
 
     experiment: Experiment
@@ -80,6 +84,7 @@ class Trainer:
     descent: Descent = field(default_factory=Descent)
     best: BestWeights | None = None
     average: AveragedWeights[Model] | None = None
+    n_lost: int = 0
     clock: Callable[[], float] = time.perf_counter
     _order: tuple[int, Tensor] | None = field(default=None, repr=False)
 
@@ -175,7 +180,8 @@ def train(trainer: Trainer) -> Iterator[Event]:
         took = trainer.clock() - begin
         trainer.seconds += took
         speed = took if not speed else 0.9 * speed + 0.1 * took
-        descent.update(loss)
+        if math.isfinite(loss):
+            descent.update(loss)
         is_regular = step % config.validate_every == 0 or step == config.steps
         gradients: dict[str, float] = {}
         if step == 1 or is_regular or descent.passes(VALIDATIONS):
@@ -220,16 +226,6 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
         model.train()
     with trainer.autocast():
         metrics = trainer.objective.loss_and_metrics(model, trainer.batch_indices(step), generator)
-    reported = metrics.loss if metrics.reported_loss is None else metrics.reported_loss
-    loss = float(reported.detach())
-    if not math.isfinite(loss):
-        raise TrainingDiverged(
-            NO_NUMBER,
-            loss=loss,
-            step=step,
-            learning_rate=config.learning_rate,
-            lower=calmer_rate(trainer.experiment),
-        )
     optimizer.zero_grad(set_to_none=True)
     scaler.scale(metrics.loss).backward()  # type: ignore[no-untyped-call]
     scaler.unscale_(optimizer)
@@ -239,7 +235,27 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     scaler.update()
     if trainer.average is not None:
         trainer.average.update()
-    return loss, float(metrics.n_correct) / float(metrics.n_tokens), rate, float(norm)
+    reported = metrics.loss if metrics.reported_loss is None else metrics.reported_loss
+    loss, length, n_correct, n_tokens = read(reported, norm, metrics.n_correct, metrics.n_tokens)
+    _check(trainer, loss)
+    return loss, n_correct / n_tokens, rate, length
+
+
+def _check(trainer: Trainer, loss: float) -> None:
+    """Raise TrainingDiverged where the loss of a step is no longer a number.
+
+    With a scaled loss (fp16) such a step changed nothing, and the scale is halved: it is the end
+    only where that has not helped.
+    """
+    trainer.n_lost = 0 if math.isfinite(loss) else trainer.n_lost + 1
+    if trainer.n_lost > (MOST_LOST if trainer.scaler.is_enabled() else 0):
+        raise TrainingDiverged(
+            NO_NUMBER,
+            loss=loss,
+            step=trainer.step + 1,
+            learning_rate=trainer.experiment.training.learning_rate,
+            lower=calmer_rate(trainer.experiment),
+        )
 
 
 def _lowest(objective: Objective, *, may_be_zero: bool) -> float:

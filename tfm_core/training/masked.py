@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.config import TextTaskConfig
+from tfm_core.data.moving import sent
 from tfm_core.data.text.masked_words import MaskedWordsTask, n_hidden, posterior
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import MASK, PAD, SPECIALS
@@ -59,16 +60,15 @@ class MaskedObjective(ReadObjective):
         self.mask_id = self.task.src_vocabulary.id_of(MASK)
         counts = [n_hidden(n, self.task.percent) for n in range(1, data.train.src.size(1) + 1)]
         self._n_chosen = torch.tensor([0, *counts])  # by length
+        self._sentences = data.train.tgt.cpu()  # what is drawn of them depends on no device
 
     def loss_and_metrics(
         self, model: nn.Module, indices: Tensor, generator: torch.Generator
     ) -> StepMetrics:
         """See Objective; ``generator`` draws which words are chosen and what is shown for them."""
-        _, tgt = self._batch("train", indices)
-        words = tgt[:, 1:]
-        src, chosen = self.hide(words.cpu(), generator)
-        src, chosen = src.to(words.device), chosen.to(words.device)
-        return self._at(model, src, words, chosen, self.label_smoothing)
+        longest = int(self._lengths["train"][1][indices].max())
+        words = self._sentences[indices, 1:longest]
+        return self._at(model, words, *self.hide(words, generator), self.label_smoothing)
 
     def hide(self, words: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Return what is shown of sentences (B, T), and bool (B, T): the chosen words."""
@@ -82,25 +82,34 @@ class MaskedObjective(ReadObjective):
         return torch.where(is_random, others, shown), chosen
 
     def _metrics(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> StepMetrics:
-        return self._at(model, src, tgt[:, 1:], src == self.mask_id, smoothing)
+        src = src.cpu()
+        return self._at(model, tgt[:, 1:].cpu(), src, src == self.mask_id, smoothing)
 
     def _at(
-        self, model: nn.Module, src: Tensor, words: Tensor, chosen: Tensor, smoothing: float
+        self, model: nn.Module, words: Tensor, src: Tensor, chosen: Tensor, smoothing: float
     ) -> StepMetrics:
-        """Learn from the chosen words; report those of them that are hidden."""
+        """Learn from the chosen words; report those of them that are hidden.
+
+        words, src, chosen: on the CPU, which knows without waiting how many words are chosen.
+        """
         most = int(chosen.sum(1).max())
         positions = chosen.byte().argsort(dim=1, descending=True, stable=True)[:, :most]  # (B, R)
         chosen, targets = chosen.gather(1, positions), words.gather(1, positions)
-        logits = model(src, words, positions)  # (B, R, vocabulary)
-        picked = logits[chosen]
-        measure = partial(cross_entropy, loss_input=self.loss_input)
-        loss = measure(picked, targets[chosen], smoothing=smoothing)
         hidden = (src.gather(1, positions) == self.mask_id) & chosen
-        seen = hidden[chosen]
-        plain = measure(picked.detach(), targets[chosen], reduction="none")
+        n_tokens = max(1, int(hidden.sum()))
+        which = chosen.flatten().nonzero().squeeze(1)
+        host = (src, words, positions, targets, hidden, which, targets[chosen], hidden[chosen])
+        device = self.data.train.tgt.device
+        src, words, positions, targets, hidden, which, wanted, seen = (
+            sent(one, device) for one in host
+        )
+        logits = model(src, words, positions)  # (B, R, vocabulary)
+        picked = logits.flatten(0, 1)[which]
+        measure = partial(cross_entropy, loss_input=self.loss_input)
+        loss = measure(picked, wanted, smoothing=smoothing)
+        plain = measure(picked.detach(), wanted, reduction="none")
         is_correct = (logits.detach().argmax(-1) == targets) & hidden
         n_exact = (is_correct == hidden).all(1).sum()
-        n_tokens = hidden.sum().clamp(min=1)
         reported = (plain * seen).sum() / n_tokens
         return StepMetrics(loss, is_correct.sum(), n_tokens, n_exact, len(src), reported)
 

@@ -12,9 +12,11 @@ from torch import Tensor, nn
 from tfm_core.config import ImageTaskConfig, OwnTextTaskConfig, TextTaskConfig
 from tfm_core.data.augment import augment
 from tfm_core.data.image_data import ImageData, ImageSplit
+from tfm_core.data.moving import sent
 from tfm_core.data.text_data import TextData, TextSplit
 from tfm_core.data.vocabulary import PAD, SPECIALS
 from tfm_core.training.losses import cross_entropy, input_floor, lowest_loss
+from tfm_core.training.readback import read
 
 MEASURE_BATCH = 500
 
@@ -89,7 +91,7 @@ class TextObjective:
     def _batch(self, name: str, indices: Tensor) -> tuple[Tensor, Tensor]:
         split, (src_lengths, tgt_lengths) = self._splits()[name], self._lengths[name]
         src_len, tgt_len = int(src_lengths[indices].max()), int(tgt_lengths[indices].max())
-        rows = indices.to(split.src.device)
+        rows = sent(indices, split.src.device)
         return split.src[rows, :src_len], split.tgt[rows, :tgt_len]
 
     def _metrics(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> StepMetrics:
@@ -157,11 +159,12 @@ def measure_tokens(
     loss = n_correct = n_tokens = n_exact = 0.0
     for first in range(0, total, batch):
         metrics = metrics_of(torch.arange(first, min(total, first + batch)))
-        tokens = float(metrics.n_tokens)
-        loss += float(metrics.loss) * tokens
-        n_correct, n_tokens = n_correct + float(metrics.n_correct), n_tokens + tokens
         assert metrics.n_exact is not None
-        n_exact += float(metrics.n_exact)
+        mean, correct, tokens, exact = read(
+            metrics.loss, metrics.n_correct, metrics.n_tokens, metrics.n_exact
+        )
+        loss += mean * tokens
+        n_correct, n_tokens, n_exact = n_correct + correct, n_tokens + tokens, n_exact + exact
     return loss / n_tokens, n_correct / n_tokens, n_exact / total
 
 
@@ -189,7 +192,7 @@ class ImageObjective:
     ) -> StepMetrics:
         """See Objective; ``generator`` draws the augmentation."""
         train = self.data.train
-        rows = indices.to(train.labels.device)
+        rows = sent(indices, train.labels.device)
         images = self.data.normalise(train.images.index_select(0, rows))
         config = self.config
         images = augment(
@@ -220,8 +223,8 @@ class ImageObjective:
         loss = n_correct = 0.0
         for images, labels in _chunks(part):
             metrics = self._metrics(model, self.data.normalise(images), labels, 0.0)
-            loss += float(metrics.loss) * len(labels)
-            n_correct += float(metrics.n_correct)
+            mean, correct = read(metrics.loss, metrics.n_correct)
+            loss, n_correct = loss + mean * len(labels), n_correct + correct
         total = len(part.labels)
         return loss / total, n_correct / total, None
 

@@ -31,7 +31,10 @@ class Precision(Variant):
 FP32 = Precision(
     name="fp32",
     label=N_("fp32"),
-    help=N_("Single precision: works everywhere."),
+    help=N_(
+        "Single precision: works everywhere. NVIDIA GPUs multiply matrices in TF32, with the range "
+        "of fp32 and 10 bits of precision."
+    ),
     source="IEEE 754",
     autocast=None,
     scales_loss=False,

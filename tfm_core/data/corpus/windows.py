@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from tfm_core.data.moving import sent
 from tfm_core.data.vocabulary import BOS
 
 
@@ -26,9 +27,8 @@ class Windows:
 
     def rows(self, starts: Tensor) -> Tensor:
         """Return (B, 1 + length): <bos> and the tokens from each start on. starts: (B,) int64."""
-        indices = starts.to(self.ids.device)[:, None] + torch.arange(
-            self.length, device=self.ids.device
-        )
+        device = self.ids.device
+        indices = sent(starts, device)[:, None] + torch.arange(self.length, device=device)
         tokens = self.ids[indices]
         return torch.cat([tokens.new_full((len(tokens), 1), BOS), tokens], 1)
 

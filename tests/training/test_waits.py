@@ -1,0 +1,124 @@
+"""What a training step asks of a GPU, counted without one (see ``far_device``).
+
+A wait keeps the GPU idle: it has nothing to do until the program has read its number and asked for
+more. Each step has one, for the numbers that it reports. Launches are what a small model's step
+takes its time with on a GPU; they may become fewer.
+"""
+
+import math
+from itertools import islice
+
+import pytest
+import torch
+
+from tests.training.far_device import step_of
+from tests.training.test_loop import EXPERIMENTS, IDS, experiment
+from tfm_core.layers.attention import fused_attention
+from tfm_core.layers.relative import alibi_bias
+from tfm_core.runs.execute import settle
+from tfm_core.training.divergence import TrainingDiverged
+from tfm_core.training.events import Step
+from tfm_core.training.loop import MOST_LOST, build, train
+from tfm_core.training.readback import read
+
+CHOSEN = dict(zip(IDS, EXPERIMENTS, strict=True)) | {
+    "rotary": experiment(model={"position": "rotary"}),
+    "alibi": experiment(model={"position": "alibi"}),
+    "t5-bias": experiment(model={"position": "t5-bias"}),
+    "averaged muon": experiment(training={"optimizer": "muon", "ema_decay": 0.9}),
+    "grammar": experiment("decoder-only", "grammar"),
+}
+LAUNCHES = {
+    "encoder-decoder": 263,
+    "encoder-only": 151,
+    "decoder-only": 175,
+    "label": 152,
+    "blanks": 180,
+    "additive": 781,
+    "luong": 398,
+    "vit": 206,
+    "captioner": 395,
+    "rotary": 217,
+    "alibi": 205,
+    "t5-bias": 213,
+    "averaged muon": 245,
+    "grammar": 150,
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_a_step_waits_once_for_its_device_and_launches_no_more_than_it_did(name, monkeypatch):
+    asked = step_of(CHOSEN[name], monkeypatch)
+    assert asked.waits.total() == 1, asked.waits
+    assert "readback" in next(iter(asked.waits))
+    assert asked.sent.total() <= (8 if name == "blanks" else 2), asked.sent
+    assert asked.launches.total() <= LAUNCHES[name], asked.launches
+
+
+def test_numbers_are_read_as_they_are():
+    values = (torch.tensor(0.1), 7, torch.tensor(2**24), torch.tensor(True), math.pi)
+    assert read(*values) == [float(torch.tensor(0.1)), 7.0, 2.0**24, 1.0, math.pi]
+    assert read(5) == [5.0]
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_the_mask_of_alibi_is_finite_in_16_bits_too(kind, monkeypatch):
+    """A row in which nothing is allowed would be NaN in kernels that take -inf at its word."""
+    given = []
+
+    def noted(q, k, v, attn_mask, **_options):
+        given.append(attn_mask.to(kind))
+        return q
+
+    monkeypatch.setattr("torch.nn.functional.scaled_dot_product_attention", noted)
+    q = torch.zeros(2, 3, 5, 7)
+    mask = torch.zeros(5, 5, dtype=torch.bool)
+    with torch.autocast("cpu", dtype=kind):
+        fused_attention(q, q, q, mask, alibi_bias(3, 5))
+    fused_attention(q.to(kind), q.to(kind), q.to(kind), mask, alibi_bias(3, 5))
+    for bias in given:
+        assert bias.isfinite().all()
+        assert (bias < -1e4).all()
+
+
+def lost(trainer, n_steps: int) -> list[Step]:
+    """Return steps of fp16 of which those from the third to before ``n_steps`` more overflow."""
+    sound, events = trainer.model.output.weight.detach().clone(), []
+    for event in train(trainer):
+        if isinstance(event, Step):
+            events.append(event)
+            is_lost = 2 <= event.step < 2 + n_steps
+            with torch.no_grad():
+                trainer.model.output.weight.copy_(sound * (math.inf if is_lost else 1))
+    return events
+
+
+def test_a_few_steps_that_overflow_fp16_are_not_the_end():
+    trainer = build(experiment(training={"precision": "fp16"}))
+    losses = [event.loss for event in lost(trainer, 3)]
+    assert [math.isfinite(loss) for loss in losses] == [True, True, False, False, False, True]
+    assert all(bool(weight.isfinite().all()) for weight in trainer.parameters)
+    assert math.isfinite(trainer.descent.smoothed)
+
+
+def test_steps_that_never_stop_overflowing_are_the_end():
+    trainer = build(experiment(training={"precision": "fp16", "steps": 40}))
+    with pytest.raises(TrainingDiverged, match=f"at step {2 + MOST_LOST + 1}:"):
+        lost(trainer, 40)
+    with pytest.raises(TrainingDiverged, match="at step 3:"):
+        lost(build(experiment(training={"steps": 40})), 1)
+
+
+def test_products_of_fp32_take_tf32_on_nvidia_gpus():
+    settle(1)
+    assert torch.backends.cuda.matmul.allow_tf32
+
+
+def test_settling_changes_no_number_of_the_cpu():
+    torch.backends.cuda.matmul.allow_tf32 = False
+    curves = []
+    for _ in range(2):
+        steps = [e for e in train(build(experiment())) if isinstance(e, Step)]
+        curves.append([event.loss for event in islice(steps, 6)])
+        settle(1)
+    assert curves[0] == curves[1]

@@ -1,0 +1,141 @@
+"""What is asked of NVIDIA GPUs from a process that trains nothing: answered in another one.
+
+Whoever looks at a GPU's memory, or times a step on it, holds some hundred MB there for as long as
+the process lives. A server lives for weeks; so it keeps a helper for such questions, which ends
+when none was asked for a while, or with the server. Where there is no GPU nothing is held, and no
+helper needed; nor where this process has its GPU already.
+"""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from tfm_core.config import Experiment, from_json, to_json
+from tfm_core.training import devices as machine
+
+if TYPE_CHECKING:
+    from tfm_core.training.devices import Device
+    from tfm_core.training.estimate import Estimate
+
+IDLE_SECONDS = 60.0
+"""How long the helper waits for another question before it gives back what it holds."""
+
+
+def devices() -> list[Device]:
+    """Return every device of this machine; see ``devices.devices``."""
+    found: list[Device] = HELPER.ask("devices") if _would_hold_a_gpu() else machine.devices()
+    return found
+
+
+def estimate(experiment: Experiment, device: str) -> Estimate:
+    """Return what a run needs on a device; see ``estimate.estimate``. Raises ValueError."""
+    if device.startswith("cuda") and _would_hold_a_gpu():
+        found: Estimate = HELPER.ask("estimate", to_json(experiment), device)
+        return found
+    from tfm_core.training.estimate import estimate as measure
+
+    return measure(experiment, device)
+
+
+def _would_hold_a_gpu() -> bool:
+    import torch
+
+    has_its_own = bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
+    return torch.cuda.is_available() and not has_its_own
+
+
+class Helper:
+    """A process that answers one question after the other, and is started when one is asked."""
+
+    def __init__(self, idle_seconds: float = IDLE_SECONDS) -> None:
+        """Start nothing yet."""
+        self._idle_seconds = idle_seconds
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._timer: threading.Timer | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is there."""
+        return self._process is not None and self._process.poll() is None
+
+    def ask(self, *question: str) -> Any:
+        """Return the answer. Raises what answering raised: ValueError; else RuntimeError."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            if not self.is_running:
+                self._end()
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "tfm_core.training.apart"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                )
+            answer = self._answer(question)
+            self._timer = threading.Timer(self._idle_seconds, self.close)
+            self._timer.daemon = True
+            self._timer.start()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _answer(self, question: tuple[str, ...]) -> Any:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            pickle.dump(question, self._process.stdin)
+            self._process.stdin.flush()
+            return pickle.load(self._process.stdout)  # what our own process says
+        except (OSError, EOFError, pickle.UnpicklingError):
+            code = self._process.wait()
+            return RuntimeError(f"The process that was asked {question[0]} ended with code {code}.")
+
+    def close(self) -> None:
+        """End the process; the next question starts another."""
+        with self._lock:
+            self._end()
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.communicate()  # its input closes, and it leaves
+            self._process = None
+
+
+HELPER = Helper()
+"""The helper of this process."""
+
+
+def main() -> None:
+    """Answer what stands on the input until it closes."""
+    import os
+
+    said = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what libraries print is no answer
+    while True:
+        try:
+            name, *rest = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        answer: object
+        try:
+            if name == "devices":
+                answer = machine.devices()
+            else:
+                from tfm_core.training.estimate import estimate as measure
+
+                answer = measure(from_json(rest[0]), rest[1])
+        except ValueError as error:
+            answer = error
+        except Exception as error:
+            answer = RuntimeError(f"{type(error).__name__}: {error}")
+        pickle.dump(answer, said)
+        said.flush()
+
+
+if __name__ == "__main__":
+    main()
