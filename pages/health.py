@@ -48,6 +48,7 @@ def _for_everybody(health: Health) -> dict[str, Any]:
 
 def _for_the_host(health: Health) -> dict[str, Any]:
     return {
+        "backend": health.backend,
         "workers": {"warm": health.warm, "alive": health.warm + health.running},
         "disk": {"free": health.free, "used": health.used, "writable": health.writable},
         "version": __version__,

@@ -13,7 +13,8 @@ while a module is imported. The sentences of both are collected with
         -k DataUnavailable -k NotHere -k RunNotFound -k RunDamaged -k RunHeld -k Busy \\
         -k CheckpointDamaged -k TrainingDiverged -k Unreadable -k NotYours \\
         -k Refused -k TooLarge -k BadData -k SetMissing -k SetDamaged -k _TooMuch \\
-        -k SweepNotFound -k SweepDamaged -k NotAStudy app.py pages tfm_core
+        -k SweepNotFound -k SweepDamaged -k NotAStudy -k Unavailable -k JobRefused -k NotItsTurn \\
+        app.py pages tfm_core
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from pathlib import Path
 
@@ -21,6 +22,10 @@ DISTRIBUTION = {
 """What brings a module that has another name."""
 THROUGH_ANOTHER = {"cmaes", "onnxscript"}
 """What Optuna's CMA-ES sampler and PyTorch's ONNX exporter import for us."""
+
+
+FOR_CLUSTERS = {"ray", "requests"}
+"""Of ``requirements-cluster.txt``: Ray, and what its client asks with."""
 
 
 def declared(file: str) -> dict[str, Requirement]:
@@ -59,11 +64,16 @@ def imported(*places: str) -> set[str]:
     ],
 )
 def test_every_direct_import_is_declared(file: str, places: tuple[str, ...]) -> None:
-    assert imported(*places) - declared(file).keys() == set()
+    assert imported(*places) - declared(file).keys() - FOR_CLUSTERS == set()
+
+
+def test_ray_is_imported_only_by_who_asks_it() -> None:
+    code = "import sys, tfm_core.cli, tfm_core.runs.queue; assert 'ray' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 def test_nothing_is_declared_for_the_app_that_it_never_imports() -> None:
-    needed = imported("app.py", "pages", "tfm_core") | THROUGH_ANOTHER
+    needed = (imported("app.py", "pages", "tfm_core") - FOR_CLUSTERS) | THROUGH_ANOTHER
     assert declared("requirements.txt").keys() == needed
 
 

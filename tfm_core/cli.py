@@ -23,10 +23,12 @@ from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.config.advice import advice_on, advice_on_moving
 from tfm_core.facts.advised import advised
 from tfm_core.runs import Run, RunStore, claim, fits, settings
+from tfm_core.runs.backends import job as jobs
 from tfm_core.runs.failures import refusal
 from tfm_core.runs.figures import figures, summary
 from tfm_core.runs.process import STALE_SECONDS, this_host
 from tfm_core.runs.status import Status
+from tfm_core.runs.store import RunNotFound
 from tfm_core.sentences import StudentError
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
@@ -82,6 +84,18 @@ def _parser() -> argparse.ArgumentParser:
     resume = commands.add_parser("resume", help="go on with a run that ended early")
     resume.add_argument("id", metavar="ID", help="the id of the run (see runs)")
     resume.add_argument("--device", help="where to go on, if not where it was: cpu, cuda:0, mps")
+    resume.add_argument(
+        "--job", metavar="NAME", help="as the job of a cluster (see docs/cluster.md)"
+    )
+    resume.add_argument(
+        "--max-seconds", type=float, metavar="S", help="of a job: stop after so long"
+    )
+    resume.add_argument(
+        "--max-pause",
+        type=float,
+        metavar="S",
+        help="of a job: so long it may pause while others wait",
+    )
     resume.set_defaults(command=_resume)
     _add_output(resume)
 
@@ -162,6 +176,8 @@ def _train(options: argparse.Namespace) -> int:
 
 
 def _resume(options: argparse.Namespace) -> int:
+    if options.job is not None:
+        return _work_as_job(options)
     store = RunStore()
     run = store.get(options.id)
     status = _watched(run)
@@ -202,6 +218,30 @@ def _check_move(experiment: Experiment, before: str, options: argparse.Namespace
     fits.check(experiment, device)
     if device != before and not options.quiet:
         print(advice_on_moving(before, device, experiment), file=sys.stderr)
+
+
+def _work_as_job(options: argparse.Namespace) -> int:
+    """Train a run that its server handed to a cluster, like a worker of the server's own."""
+    from tfm_core.runs import worker
+
+    store = RunStore()
+    try:
+        run = store.get(options.id)
+    except RunNotFound:
+        raise StudentError(
+            "{host} sees no run {id} in {root}: a job needs the folder of runs of its server, on a "
+            "disk that both share (TFM_RUNS_DIR).",
+            host=this_host(),
+            id=options.id,
+            root=str(store.root),
+        ) from None
+    jobs.check(run.folder, run.status, options.job)  # before the run's log hides what is said
+    return worker.work(
+        run.folder,
+        max_seconds=options.max_seconds,
+        max_pause=options.max_pause,
+        job=options.job,
+    )
 
 
 def _watched(run: Run) -> Status:

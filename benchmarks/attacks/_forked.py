@@ -22,6 +22,7 @@ from typing import NoReturn
 
 from benchmarks.attacks._writes import Call, watched
 from tfm_core.runs import Run, RunStore, execute, recorder
+from tfm_core.runs.backends.local import LocalWorkers
 from tfm_core.runs.control import Control
 from tfm_core.runs.limits import Limits
 from tfm_core.runs.process import ProcessMark, mark_of
@@ -244,13 +245,15 @@ def queue_of(
 ) -> RunQueue:
     """Return a queue that forks its workers; ``turn`` is its thread."""
     queue = RunQueue(store, max_running=max_running, warm=0, limits=Limits())
-    queue.pool = ForkPool(work)  # type: ignore[assignment]
+    assert isinstance(queue.backend, LocalWorkers)
+    queue.backend.pool = ForkPool(work)  # type: ignore[assignment]
     return queue
 
 
 def turn(queue: RunQueue) -> None:
     """Let a queue do what its thread does at one look."""
-    pool = queue.pool
+    assert isinstance(queue.backend, LocalWorkers)
+    pool = queue.backend.pool
     assert isinstance(pool, ForkPool)
     pool.reap()
     queue._turn()
@@ -274,4 +277,4 @@ def serve(queue: RunQueue, run_id: str) -> None:
         if time.monotonic() > end:
             raise TimeoutError(f"the run is {run.status}")
         time.sleep(0.002)
-    queue.pool.close()
+    queue.backend.close()

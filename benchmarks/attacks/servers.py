@@ -104,7 +104,7 @@ def _serve(store: RunStore, runs: list[Run], log: Path) -> None:
         if time.monotonic() > end:
             raise TimeoutError("runs wait for ever")
         time.sleep(0.002)
-    queue.pool.close()
+    queue.backend.close()
 
 
 def _resume_by_hand(store: RunStore, runs: list[Run], rng: random.Random) -> None:

@@ -25,6 +25,7 @@ from pages.ui import (
 )
 from pages.ui.typed import escape
 from tfm_core.runs import troubles
+from tfm_core.runs.backends import job
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
@@ -190,6 +191,8 @@ def _queued(run: Run, status: Status) -> None:
     else:
         sentence = _("Waiting for a worker. It starts by itself as soon as one is free.")
     why = troubles.why(run.folder)
+    if why is None:
+        why = job.words(run.folder)
     if why is not None:
         sentence = escape(_(why))
     st.info(sentence, icon=":material/hourglass_empty:")

@@ -12,6 +12,7 @@ from pages.i18n import _
 from pages.ui import run_words, runs_access, show, visitors
 from pages.ui.typed import escape
 from tfm_core.runs import settings
+from tfm_core.runs.backends import job
 from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
@@ -222,6 +223,9 @@ def _small(run: Run, curves: Curves, status: Status) -> list[str]:
         parts[0] += _(", {n} threads").format(n=run.meta.threads)
     if run.meta.begun_on is not None:
         parts[0] += _(", begun on {name}").format(name=show.device(run.meta.begun_on))
+    by = job.trained_by(run.folder, status)
+    if by is not None and not settings.read().public:  # names of machines are for nobody else
+        parts.append(escape(_(by)))
     if curves.started.get("n_parameters"):
         n = show.count(curves.started["n_parameters"])
         parts.append(_("{n} parameters").format(n=n))

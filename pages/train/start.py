@@ -156,9 +156,14 @@ def _needs(experiment: Experiment) -> None:
 
 def _asked(experiment: Experiment) -> Future[Any]:
     """Ask for the sizes; only a device on which nothing has finished is measured for its time."""
-    if state.device() == "cpu":
-        return forecast.sizes(experiment)
-    return forecast.estimate(experiment, state.device())
+    if _is_measured():
+        return forecast.estimate(experiment, state.device())
+    return forecast.sizes(experiment)
+
+
+def _is_measured() -> bool:
+    """Say whether a step is timed on the device: the CPU is known, a cluster's GPU out of reach."""
+    return state.device() != "cpu" and settings.read().trains_on == "local"
 
 
 def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
@@ -195,7 +200,7 @@ def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
 def _time(experiment: Experiment, estimate: Any) -> str:
     """Return how long it takes; only a device on which nothing has finished is measured."""
     device = state.device()
-    measured = None if device == "cpu" else estimate.seconds
+    measured = estimate.seconds if _is_measured() else None
     return run_time.takes(experiment, device=device, threads=state.threads(), measured=measured)
 
 

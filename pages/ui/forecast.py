@@ -121,10 +121,10 @@ def step_time(racer: str, length: int, number: int) -> Future[float]:
 
 
 def devices() -> Future[list[Device]]:
-    """Return the devices of this machine, or the promise of them."""
+    """Return the devices that runs can be trained on, or the promise of them."""
 
     def work() -> list[Device]:
-        from tfm_core.training.apart import devices as look
+        from tfm_core.runs.backends.choice import devices as look
 
         return look()
 

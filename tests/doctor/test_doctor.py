@@ -17,6 +17,7 @@ from tests.runs.waiting import tiny
 from tfm_core import doctor
 from tfm_core.cli import main
 from tfm_core.doctor import machine, pictures, variables
+from tfm_core.doctor.backend import check_backend
 from tfm_core.doctor.finding import Finding
 from tfm_core.doctor.folder import check_disk, check_folder
 from tfm_core.doctor.runs import check_claims, check_leftovers, check_line, check_runs
@@ -50,10 +51,19 @@ def test_a_sound_folder_is_ok_on_one_line_a_check(store, capsys):
     assert main(["doctor"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[1] for line in lines] == [
-        *("variables", "versions", "torchvision", "devices", "MNIST"),
+        *("variables", "versions", "torchvision", "devices", "MNIST", "backend"),
         *("folder", "disk", "runs", "line", "claims", "leftovers"),
     ]
     assert {line.split()[0] for line in lines} <= {"ok", "warning"}  # the disk may be short
+
+
+def test_a_cluster_that_cannot_be_asked_is_a_problem(monkeypatch, tmp_path):
+    assert check_backend().level == "ok"
+    monkeypatch.setenv("TFM_BACKEND", "slurm")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = check_backend()
+    assert found.level == "problem"
+    assert "there is no squeue on this machine" in found.words
 
 
 def test_a_problem_is_exit_code_one(store, capsys):

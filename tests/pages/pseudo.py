@@ -42,6 +42,9 @@ KEYWORDS: dict[str, tuple[int, ...] | None] = {  # name of a function -> which o
     "_TooMuch": None,
     "TrainingDiverged": None,
     "Unreadable": None,
+    "Unavailable": None,
+    "NotItsTurn": None,
+    "JobRefused": None,
     "CrossError": (2,),
 }
 

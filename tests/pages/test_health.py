@@ -28,6 +28,7 @@ def test_on_ones_own_machine_all_is_told():
         "ok": True,
         "reason": None,
         "queue": {"running": 1, "max_running": 2, "waiting": 3, "max_waiting": 5},
+        "backend": "local",
         "workers": {"warm": 1, "alive": 2},
         "disk": {"free": 7, "used": 11, "writable": False},
         "version": "0.1.0",

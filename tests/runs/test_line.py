@@ -124,4 +124,4 @@ def test_the_queue_is_sized_by_the_environment(store, monkeypatch):
     monkeypatch.setenv("TFM_MAX_RUNNING", "5")
     monkeypatch.setenv("TFM_WARM_WORKERS", "0")
     queue = RunQueue(store)
-    assert (queue.max_running, queue.pool.size) == (5, 0)
+    assert (queue.max_running, queue.backend.pool.size) == (5, 0)

@@ -21,6 +21,7 @@ BAD = {
     "TFM_MAX_DISK": "twenty",
     "TFM_PUBLIC": "yes please",
     "TFM_HOST_KEY": "short",
+    "TFM_CLUSTER_PYTHON": "python '",
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests.runs.test_claim import DEAD
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs import claim, queue, tickets, troubles
+from tfm_core.runs.backends import local
 from tfm_core.runs.control import Control
 from tfm_core.runs.execute import execute
 from tfm_core.runs.limits import LimitReached, Limits
@@ -40,10 +41,10 @@ def test_a_full_disk_leaves_a_run_waiting_until_there_is_room(store, turns, monk
     assert (run.status.state, run.status.queue_position) == ("queued", 1)
     assert "The disk is full" in troubles.why(run.folder)
     assert "begins by itself" in troubles.why(run.folder)
-    (worker,) = turns.pool.waiting()
+    (worker,) = turns.backend.pool.waiting()
 
     with monkeypatch.context() as patch:
-        patch.setattr(queue, "write_status", full)  # nor, once it is claimed, its state
+        patch.setattr(local, "write_status", full)  # nor, once it is claimed, its state
         turns._turn()
     assert (run.status.state, run.status.queue_position) == ("queued", 1)
     assert not worker.is_alive, "a worker that was claimed for a run has it, or is no more"

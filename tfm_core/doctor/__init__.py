@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tfm_core.doctor.backend import check_backend
 from tfm_core.doctor.finding import Finding
 from tfm_core.doctor.folder import check_disk, check_folder
 from tfm_core.doctor.machine import check_devices, check_torchvision, check_versions
@@ -25,6 +26,7 @@ def examine(*, mends: bool) -> Iterator[Finding]:
     yield check_mnist()
     if variables.level == "problem":  # where the runs lie cannot be known
         return
+    yield check_backend()
     store = RunStore()
     yield check_folder(store)
     yield check_disk(store)

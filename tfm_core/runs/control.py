@@ -14,6 +14,7 @@ from tfm_core.sentences import N_
 RUNNING_SECONDS = 0.05
 PAUSED_SECONDS = 0.03
 BY_HAND = N_("Stopped by hand.")
+ASKED_TO_END = N_("Stopped because the machine asked the worker to end.")
 
 
 class Control:

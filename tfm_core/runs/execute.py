@@ -30,6 +30,7 @@ from tfm_core.runs import (
     weights,
 )
 from tfm_core.runs.atomic import write_json
+from tfm_core.runs.backends import job as jobs
 from tfm_core.runs.control import BY_HAND, Control
 from tfm_core.runs.failures import sentence
 from tfm_core.runs.process import is_same, mark_of
@@ -53,14 +54,22 @@ Ending = tuple[State, str | None]
 """How a stretch of training ended, and why in a sentence."""
 
 
-def execute(run: Run, control: Control | None = None, listener: Listener | None = None) -> Status:
+def execute(
+    run: Run,
+    control: Control | None = None,
+    listener: Listener | None = None,
+    *,
+    job: str | None = None,
+) -> Status:
     """Train a run from its last checkpoint, or from the start, and return how it ended.
 
-    ``listener`` is called with every event. Raises claim.RunHeld where another process works on
-    the run, and OSError where not even the status can be written; all else ends as a status.
+    ``listener`` is called with every event. job: the name of the job that does so, where one of a
+    cluster does. Raises claim.RunHeld where another process works on the run, job.NotItsTurn where
+    it does not wait for this job, and OSError where not even the status can be written; all else
+    ends as a status.
     """
     try:
-        return _executed(run, control, listener)
+        return _executed(run, control, listener, job)
     except OSError as error:  # it could not even begin
         _log(run, error)
         ended = dataclasses.replace(run.status, state="failed", reason=_why(run, error))
@@ -71,9 +80,15 @@ def execute(run: Run, control: Control | None = None, listener: Listener | None 
         return ended
 
 
-def _executed(run: Run, control: Control | None, listener: Listener | None) -> Status:
+def _executed(
+    run: Run, control: Control | None, listener: Listener | None, job: str | None
+) -> Status:
     hold = claim.Hold(run.folder)
     try:
+        if job is None:
+            jobs.leave(run.folder)
+        else:
+            jobs.check(run.folder, run.status, job)
         leftovers.clear(run.folder)
         with contextlib.suppress(OSError):  # on a full disk it trains for as long as it can
             spare.keep(run.folder)

@@ -16,6 +16,7 @@ from pathlib import Path
 from tfm_core.runs import room, tickets
 from tfm_core.runs.failures import refusal
 from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.settings import BackendName
 from tfm_core.sentences import N_, joined
 
 KEPT_SECONDS = 1.0
@@ -31,7 +32,7 @@ class Health:
     """One look at a server. reason: what keeps it from training, in a sentence, or None.
 
     running, waiting: runs; max_waiting: how many may. warm: workers that wait for a run.
-    free, used: bytes, with what lies in the trash.
+    free, used: bytes, with what lies in the trash. backend: who trains.
     """
 
     reason: str | None
@@ -43,6 +44,7 @@ class Health:
     free: int = 0
     used: int = 0
     writable: bool = False
+    backend: BackendName = "local"
 
 
 class Checkup:
@@ -86,10 +88,11 @@ def _look(queue: RunQueue) -> Health:
         max_running=queue.max_running,
         waiting=len(tickets.waiting(root)),
         max_waiting=limits.max_queued,
-        warm=sum(worker.is_alive for worker in queue.pool.waiting()),
+        warm=queue.backend.n_warm(),
         free=found.free,
         used=found.runs + found.deleted,
         writable=writable,
+        backend=queue.backend.name,
     )
 
 

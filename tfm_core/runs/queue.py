@@ -17,6 +17,10 @@ A run is started in this order, and a kill or a full disk between two steps leav
     5. the worker is told   it trains; the ticket of a run that doesn't wait is removed in passing
     6. the ticket removed   it trains; a kill of the worker leaves it interrupted, to be resumed
 
+Steps 3 to 6 are the back end's (``backends``): these are the local workers'. A cluster's jobs take
+the claim themselves, wherever they run, and only if the run still waits for them; ``jobs`` has
+their steps. A run that was handed to a cluster keeps its ticket and takes a place until it begins.
+
 A worker ends a run with its last checkpoint, then its claim, then the status "finished" or
 "stopped": between the last two it reads as interrupted, and goes on from its last step. Resume,
 and Stop of a waiting run, hold the claim while they write the status; a ticket comes after the
@@ -35,18 +39,18 @@ from collections.abc import Iterator
 
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import SetDamaged, SetMissing
-from tfm_core.runs import claim, fits, locks, requests, room, settings, sweep, tickets, troubles
-from tfm_core.runs.atomic import read_json
+from tfm_core.runs import claim, fits, locks, room, settings, sweep, tickets, troubles
+from tfm_core.runs.backends import job
+from tfm_core.runs.backends.backend import JobRefused, Unavailable, waits
+from tfm_core.runs.backends.choice import chosen
 from tfm_core.runs.failures import refusal, told
 from tfm_core.runs.fits import TooLarge
 from tfm_core.runs.limits import LimitReached, Limits
-from tfm_core.runs.pool import WarmPool, WorkerProcess, default_size
 from tfm_core.runs.room import Bounds
 from tfm_core.runs.run import Run
-from tfm_core.runs.status import ALIVE, write_status
+from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RunNotFound, RunStore
 from tfm_core.sentences import N_, StudentError, joined
-from tfm_core.training.devices import usable_cores
 
 LOOK_SECONDS = 0.5
 """How often to look for what other servers and their workers did; one's own wake the queue."""
@@ -57,11 +61,11 @@ MEND_SECONDS = 30.0
 RETRY_SECONDS = 3.0
 """How long a run is left alone that could not be started, on a full disk say."""
 
+REFUSED_SECONDS = 30.0
+"""How long a run is left alone that its cluster does not take, so that others have their turn."""
+
 PATIENCE_SECONDS = 10.0
 """How long to leave the starting to another server; one that is suspended must not stop all."""
-
-REFILL_SECONDS = 3.0
-"""How long a new run is left alone before the next warm worker imports torch beside it."""
 
 logger = logging.getLogger(__name__)
 
@@ -77,19 +81,19 @@ class RunQueue:
         warm: int | None = None,
         limits: Limits | None = None,
     ) -> None:
-        """Prepare; ``start`` begins. max_running: TFM_MAX_RUNNING, else all cores but one."""
+        """Prepare; ``start`` begins. max_running: TFM_MAX_RUNNING, else as the back end says."""
         self.store = store
         said = settings.read()
-        if max_running is None:
-            max_running = said.max_running
-        self.max_running = max(1, usable_cores() - 1) if max_running is None else max_running
         self.limits = limits or Limits.of(said)
         self.bounds = Bounds.of(said)
-        self.pool = WarmPool(default_size() if warm is None else warm)
-        self._refill_at = self._sweep_at = self._mend_at = self._refused_at = 0.0
+        self._wake, self._closed = threading.Event(), threading.Event()
+        self.backend = chosen(store.root, self.limits, warm=warm, wake=self._wake.set)
+        if max_running is None:
+            max_running = said.max_running
+        self.max_running = self.backend.places if max_running is None else max_running
+        self._sweep_at = self._mend_at = self._refused_at = 0.0
         self._lost: set[str] = set()
         self._over: dict[str, tuple[int, int]] = {}  # the statuses of runs that do not wait
-        self._wake, self._closed = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -107,7 +111,7 @@ class RunQueue:
         self._wake.set()
         if self._thread is not None:
             self._thread.join()
-        self.pool.close()
+        self.backend.close()
 
     @told()
     def submit(self, run: Run) -> int:
@@ -165,8 +169,11 @@ class RunQueue:
         with claim.moment(run.folder):
             if run.status.can_resume:  # nobody was quicker
                 run.move_to(device)
-                waits = dataclasses.replace(run.status, state="queued", device=device, reason=words)
-                write_status(run.folder, waits)
+                job.renew(run.folder)
+                queued = dataclasses.replace(
+                    run.status, state="queued", device=device, reason=words
+                )
+                write_status(run.folder, queued)
         tickets.add(self.store.root, run.id)
         self._wake.set()
         return gone
@@ -220,15 +227,23 @@ class RunQueue:
             sweep.sweep(self.store.root)
         waiting = tickets.waiting(self.store.root)
         troubles.forget_all_but(self.store.root, waiting)
-        if waiting:
+        if waiting or self.backend.name != "local":
             with self._alone() as may_start:
-                places = self.max_running - self.n_running() if may_start else 0
-                for run_id in waiting:
-                    if places <= 0:
-                        break
-                    places -= self._try_to_start(run_id)
-        if not self._closed.is_set() and time.monotonic() >= self._refill_at:
-            self.pool.fill()
+                if may_start:
+                    self.backend.look_after(self.store.kept)
+                    self._start_next(waiting)
+        if not self._closed.is_set():
+            self.backend.get_ready()
+
+    def _start_next(self, waiting: list[str]) -> None:
+        """Start as many of the waiting runs as there are places, in their order."""
+        handed = {run_id for run_id in waiting if self.backend.has(Run(self.store.root / run_id))}
+        places = self.max_running - self.n_running() - len(handed)
+        for run_id in waiting:
+            if places <= 0:
+                break
+            if run_id not in handed:
+                places -= self._try_to_start(run_id)
 
     def _mend(self, *, at_once: bool) -> None:
         """Give a ticket to runs that wait without one: a server was killed before it wrote it.
@@ -284,10 +299,14 @@ class RunQueue:
         folder = self.store.root / run_id
         if troubles.is_left_alone(folder):
             return False
+        run = self._waiting_run(run_id)
+        if run is None:
+            return False
         try:
-            is_started = self._start(run_id)
-        except claim.RunHeld as error:
-            troubles.note(folder, error.sentence, seconds=0)
+            is_started = self.backend.start(run)
+        except (claim.RunHeld, Unavailable) as error:
+            seconds = REFUSED_SECONDS if isinstance(error, JobRefused) else 0
+            troubles.note(folder, error.sentence, seconds=seconds)
             return False
         except OSError as error:
             if troubles.note(folder, _why_not(error), seconds=RETRY_SECONDS):
@@ -296,94 +315,16 @@ class RunQueue:
         troubles.forget(folder)
         return is_started
 
-    def _start(self, run_id: str) -> bool:
-        """Give a waiting run to a worker; see above for the order. Raises OSError and RunHeld."""
-        run = self._waiting_run(run_id)
-        if run is None:
-            return False
-        if claim.is_held(run.folder):
-            raise _held()
-        worker = self.pool.take()
-        try:
-            is_ours = claim.take(run.folder, worker.mark)
-        except OSError:
-            self.pool.put_back(worker)
-            raise
-        if not is_ours:
-            self.pool.put_back(worker)
-            raise _held()
-        try:
-            is_told = self._tell(run, worker)
-        except OSError:
-            worker.end()  # and its claim with it
-            raise
-        self._refill_at = time.monotonic() + REFILL_SECONDS
-        tickets.remove(self.store.root, run_id)
-        if is_told:
-            worker.wait_then(lambda: self._reap(run, worker))
-        return is_told
-
     def _waiting_run(self, run_id: str) -> Run | None:
         """Return the run of a ticket; where it doesn't wait any more the ticket is removed."""
         try:
             run = self.store.get(run_id)
         except RunNotFound:
             run = None
-        if run is None or not _waits(run):
+        if run is None or not waits(run):
             tickets.remove(self.store.root, run_id)
             return None
         return run
-
-    def _tell(self, run: Run, worker: WorkerProcess) -> bool:
-        """Give a worker the run that is claimed for it; say whether it has it. Raises OSError.
-
-        False: another server was quicker, and the run doesn't wait any more.
-        """
-        if not _waits(run):
-            claim.release(run.folder, worker.mark)
-            self.pool.put_back(worker)
-            return False
-        requests.take(run.folder)  # what an earlier worker did not live to answer
-        starting = dataclasses.replace(
-            run.status.held_by(worker.mark),
-            state="starting",
-            heartbeat=time.time(),
-            uptime=time.monotonic(),
-        )
-        write_status(run.folder, starting)
-        worker.send(
-            run.folder, max_seconds=self.limits.max_seconds, max_pause=self.limits.max_pause
-        )
-        return True
-
-    def _reap(self, run: Run, worker: WorkerProcess) -> None:
-        """Look how a worker ended; one that broke down leaves a run that failed, with the reason.
-
-        A worker that was killed leaves its run interrupted.
-        """
-        code = worker.process.returncode
-        values = read_json(run.folder / "status.json") or {}
-        if code > 0 and values.get("state") in ALIVE and values.get("pid") == worker.mark.pid:
-            last = (run.log_tail(1) or worker.said()[-1:] or ["it said nothing"])[-1]
-            reason = N_("The worker broke down: {last}", last=last)
-            with contextlib.suppress(OSError, claim.RunHeld), claim.moment(run.folder):
-                write_status(
-                    run.folder, dataclasses.replace(run.status, state="failed", reason=reason)
-                )
-        worker.close()
-        self._wake.set()
-
-
-def _waits(run: Run) -> bool:
-    """Say whether a run with a ticket waits: also one whose server was killed as it started it."""
-    state = run.status.state
-    if state != "interrupted":
-        return state == "queued"
-    return (read_json(run.folder / "status.json") or {}).get("state") == "starting"
-
-
-def _held() -> claim.RunHeld:
-    return claim.RunHeld("Another process still holds it; it begins once that one has let go.")
 
 
 def _why_not(error: OSError) -> str:

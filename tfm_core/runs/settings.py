@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from tfm_core.sentences import StudentError
+
+BackendName = Literal["local", "ray", "slurm"]
+"""Who trains the runs: processes of this machine, or jobs of a cluster."""
 
 SHORTEST_KEY = 16
 """Characters that a host's key needs at least: it is guessed over the network."""
@@ -47,6 +51,15 @@ class Settings:
     open: bool = True
     host_key: str | None = None
     frame_ancestors: str | None = None
+    backend: BackendName | None = None
+    ray_address: str | None = None
+    slurm_options: tuple[str, ...] = ()
+    cluster_python: tuple[str, ...] = ()
+
+    @property
+    def trains_on(self) -> BackendName:
+        """The back end: what was said, else Ray where its address was said."""
+        return self.backend or ("local" if self.ray_address is None else "ray")
 
     @property
     def only_shows(self) -> bool:
@@ -96,7 +109,12 @@ def read(environment: Mapping[str, str] | None = None) -> Settings:
     if values.get("public"):
         defaults = {v.field: v.public for v in VARIABLES if v.public is not None}
         values = defaults | values
-    return Settings(**values)
+    settings = Settings(**values)
+    if settings.trains_on == "ray" and settings.ray_address is None:
+        raise StudentError(
+            "TFM_BACKEND is 'ray', so TFM_RAY_ADDRESS must name its head, as http://HOST:8265."
+        )
+    return settings
 
 
 def checked(environment: Mapping[str, str] | None = None) -> Settings:
@@ -176,6 +194,54 @@ def sources(name: str, text: str) -> str:
     return " ".join(words)
 
 
+def backend(name: str, text: str) -> str:
+    """Return the name of a back end. Raises StudentError."""
+    if text not in (names := get_args(BackendName)):
+        raise StudentError(
+            "{name} is {text!r}, but must be one of {names}.",
+            name=name,
+            text=_short(text),
+            names=", ".join(names),
+        )
+    return text
+
+
+def address(name: str, text: str) -> str:
+    """Return the address of a server. Raises StudentError."""
+    if _ADDRESS.fullmatch(text) is None:
+        raise StudentError(
+            "{name} is {text!r}, but must be an address such as http://HOST:8265.",
+            name=name,
+            text=_short(text),
+        )
+    return text.rstrip("/")
+
+
+def options(name: str, text: str) -> tuple[str, ...]:
+    """Return the options of a command, each in its long form. Raises StudentError."""
+    words = command(name, text)
+    wrong = next((word for word in words if not _OPTION.fullmatch(word)), None)
+    if wrong is not None:
+        raise StudentError(
+            "{name} has {wrong!r}, but must be options such as --partition=gpu --time=4:00:00.",
+            name=name,
+            wrong=_short(wrong),
+        )
+    return words
+
+
+def command(name: str, text: str) -> tuple[str, ...]:
+    """Return the words of a command, as a shell takes them apart. Raises StudentError."""
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:
+        raise StudentError(
+            "{name} is {text!r}, but must be words of a shell, with every quote closed.",
+            name=name,
+            text=_short(text),
+        ) from None
+
+
 def folder(_name: str, text: str) -> Path:
     """Return the whole path of a folder, which need not be there."""
     return Path(text).absolute()
@@ -202,7 +268,7 @@ VARIABLES = (
         "TFM_MAX_RUNNING",
         "max_running",
         "trainings at the same time; the others queue",
-        "cores − 1",
+        "cores − 1; 8 jobs of a cluster",
         "only shows",
         whole,
     ),
@@ -340,7 +406,43 @@ VARIABLES = (
         sources,
         public="'self'",
     ),
+    Variable(
+        "TFM_BACKEND",
+        "backend",
+        "who trains the runs: `local` (processes of this machine), `ray` or `slurm` (jobs of a "
+        "cluster, see docs/cluster.md)",
+        "`ray` where `TFM_RAY_ADDRESS` is set, else `local`",
+        "",
+        backend,
+    ),
+    Variable(
+        "TFM_RAY_ADDRESS",
+        "ray_address",
+        "the dashboard of the head of a Ray cluster: `http://HOST:8265`",
+        "none",
+        "",
+        address,
+    ),
+    Variable(
+        "TFM_SLURM_OPTIONS",
+        "slurm_options",
+        "what `sbatch` is told of every job: `--partition=gpu --time=4:00:00`",
+        "none",
+        "",
+        options,
+    ),
+    Variable(
+        "TFM_CLUSTER_PYTHON",
+        "cluster_python",
+        "the command that is Python on the machines of the cluster",
+        "this server’s own",
+        "",
+        command,
+    ),
 )
+
+_ADDRESS = re.compile(r"https?://[a-z0-9_.-]+(:\d{1,5})?(/[\w./-]*)?", re.IGNORECASE | re.ASCII)
+_OPTION = re.compile(r"--[a-z][a-z0-9-]*(=.+)?", re.ASCII)
 
 _SOURCE = re.compile(
     r"\*|'self'|'none'|https?:|https?://(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:(\d{1,5}|\*))?",

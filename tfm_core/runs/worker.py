@@ -11,16 +11,21 @@ import json
 import os
 import signal
 import sys
+import time
 import traceback
 from pathlib import Path
 
+from tfm_core.runs.backends.job import NotItsTurn
 from tfm_core.runs.claim import RunHeld
-from tfm_core.runs.control import Control
+from tfm_core.runs.control import ASKED_TO_END, Control
 from tfm_core.runs.execute import execute, settle
 from tfm_core.runs.failures import refusal
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_
 
+HELD_SECONDS = 60.0
+"""How long a job waits for its run to be let go: a network folder may show that late."""
+
+_LOOK_SECONDS = 0.5
 NICENESS = 5
 """How far a worker stands back for the app (see nice(1)): pages stay quick on a busy machine."""
 
@@ -71,14 +76,21 @@ def warm_up() -> None:
         snapshot.take(trainer, 1)
 
 
-def work(folder: Path, *, max_seconds: float | None = None, max_pause: float | None = None) -> int:
+def work(
+    folder: Path,
+    *,
+    max_seconds: float | None = None,
+    max_pause: float | None = None,
+    job: str | None = None,
+) -> int:
     """Train the run in a folder; return 0 when it ended as its status says.
 
-    What it says last where it ended otherwise is why, in a sentence.
+    job: as which job of a cluster. What it says last where it ended otherwise is why, in a
+    sentence.
     """
     try:
-        return _work(folder, max_seconds=max_seconds, max_pause=max_pause)
-    except RunHeld as error:
+        return _work(folder, max_seconds=max_seconds, max_pause=max_pause, job=job)
+    except (RunHeld, NotItsTurn) as error:
         print(error, file=sys.stderr)
         return 3
     except OSError as error:
@@ -87,17 +99,26 @@ def work(folder: Path, *, max_seconds: float | None = None, max_pause: float | N
         return 1
 
 
-def _work(folder: Path, *, max_seconds: float | None, max_pause: float | None) -> int:
+def _work(
+    folder: Path, *, max_seconds: float | None, max_pause: float | None, job: str | None
+) -> int:
     _log_to(folder / "worker.log")
     control = Control(folder, max_seconds=max_seconds, max_pause=max_pause)
 
     def asked_to_end(*_: object) -> None:
-        control.stop_reason = N_("Stopped because the machine asked the worker to end.")
+        control.stop_reason = ASKED_TO_END
 
     signal.signal(signal.SIGTERM, asked_to_end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the server
-    execute(Run(folder), control)
-    return 0
+    end = time.monotonic() + (0.0 if job is None else HELD_SECONDS)
+    while True:
+        try:
+            execute(Run(folder), control, job=job)
+            return 0
+        except RunHeld:
+            if time.monotonic() >= end:
+                raise
+            time.sleep(_LOOK_SECONDS)
 
 
 def _log_to(path: Path) -> None:

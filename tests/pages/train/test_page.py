@@ -23,6 +23,8 @@ from tfm_core.config import to_json
 from tfm_core.inspect import stage
 from tfm_core.presets import PRESETS
 from tfm_core.runs import troubles
+from tfm_core.runs.backends import job
+from tfm_core.runs.backends.job import Job
 from tfm_core.runs.process import mark_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import STATES, write_status
@@ -130,6 +132,18 @@ def test_a_waiting_run_says_its_place_and_who_holds_the_others(busy_queue, open_
     app.button(key="run-stop").click().run()
     assert run.status.state == "stopped"
     assert "Stopped while it waited in the queue" in said(app).replace("\\", "")
+
+
+def test_a_run_that_a_job_has_says_which_and_where(busy_queue, open_page, monkeypatch) -> None:
+    run = made_run(busy_queue.store, state="queued", step=7)
+    busy_queue.submit(run)
+    job.write(run.folder, Job("ray", run.id))
+    words = said(open_page(TRAIN, run=run.id))
+    assert f"Handed to Ray as job {run.id}; it begins once the cluster has room" in words
+    write_status(run.folder, dataclasses.replace(run.status.held_by(mark_of()), state="stopped"))
+    assert f"Ray job {run.id} on {mark_of().host}" in said(open_page(TRAIN, run=run.id))
+    monkeypatch.setenv("TFM_PUBLIC", "1")
+    assert "Ray job" not in said(open_page(TRAIN, run=run.id))
 
 
 def test_a_run_that_could_not_begin_says_why(busy_queue, open_page) -> None:

@@ -64,3 +64,27 @@ def test_a_device_on_which_nothing_finished_is_said_to_be_unknown(store) -> None
     words = run_time.takes(PRESETS["copy"].experiment, device="cuda:0")
     assert words == "time not known yet on cuda:0"
     assert run_time.whose("cuda:0").startswith("Nothing has finished on cuda:0 yet")
+
+
+@pytest.fixture
+def _asked_anew():
+    """The devices are looked for once a server."""
+    forecast._asked.clear()
+    yield
+    forecast._asked.clear()
+
+
+@pytest.mark.usefixtures("_asked_anew")
+def test_a_gpu_of_a_cluster_can_be_chosen_and_is_not_measured_here(open_page, monkeypatch) -> None:
+    monkeypatch.setenv("TFM_BACKEND", "slurm")
+    app = open_page("train/page.py")
+    app.selectbox(key="configure-preset").set_value("copy").run()
+    forecast.wait()
+    app.run()
+    device = app.selectbox(key="start-device")
+    assert device.options == ["CPU of the cluster", "A GPU of the cluster"]
+    device.set_value("cuda:0").run()
+    forecast.wait()
+    app.run()
+    assert "in **time not known yet on cuda:0**" in said(app)
+    assert "is not there" not in said(app)

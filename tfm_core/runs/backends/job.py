@@ -1,0 +1,154 @@
+"""The note of a run's job: ``job.json`` in its folder, written before the job is submitted.
+
+A job is called after its run: the id, and ``ID-2`` for the second one, since Ray takes no name
+twice. Only the job that the note names may begin, and only while its run waits. So a job that comes
+late, twice, or to a run that was stopped meanwhile, ends without having touched it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from tfm_core.reading import MOST_STEPS, Unreadable, is_line, is_whole, object_of
+from tfm_core.runs.atomic import write_json
+from tfm_core.runs.remembered import Remembered
+from tfm_core.runs.settings import BackendName
+from tfm_core.runs.status import Status
+from tfm_core.sentences import N_, Sentence, StudentError
+
+FILE = "job.json"
+Phase = Literal["handed", "again", "over"]
+"""handed: submitted, or just being so; again: to be submitted anew; over: nothing is to be done."""
+
+LABELS: dict[BackendName, str] = {"ray": "Ray", "slurm": "Slurm"}
+_MOST_BYTES = 4096
+_BACKENDS = get_args(BackendName)
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
+
+
+class NotItsTurn(StudentError):
+    """A job came to a run that does not wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The last job of a run. attempt: its number, from 1; name: "" where no job trains it.
+
+    step: of the checkpoint that it goes on from. tries: how many jobs in a row went on from it.
+    """
+
+    backend: BackendName
+    name: str
+    attempt: int = 1
+    phase: Phase = "handed"
+    step: int = 0
+    tries: int = 1
+
+
+def read(folder: Path) -> Job | None:
+    """Return the note of a run's job; None where there is none that can be read. Never raises."""
+    try:
+        return _JOBS.of(folder, FILE)
+    except (FileNotFoundError, Unreadable):
+        return None
+
+
+def write(folder: Path, job: Job) -> None:
+    """Replace the note. Raises OSError."""
+    write_json(folder / FILE, dataclasses.asdict(job), lasting=True)
+
+
+def following(folder: Path, backend: BackendName, *, step: int) -> Job:
+    """Return the next job of a run, which goes on from a step; it is not written yet."""
+    last = read(folder) or Job(backend, "", 0, step=step, tries=0)
+    attempt = last.attempt + 1
+    name = folder.name if attempt == 1 else f"{folder.name}-{attempt}"
+    return Job(backend, name, attempt, step=step, tries=last.tries + 1 if step <= last.step else 1)
+
+
+def unsubmitted(job: Job) -> Job:
+    """Return the note of a job that could not be submitted: the next may have its name."""
+    return dataclasses.replace(job, phase="again", attempt=job.attempt - 1, tries=job.tries - 1)
+
+
+def renew(folder: Path) -> None:
+    """Note that a person resumes the run: it is tried as often as a new one. Raises OSError."""
+    if (job := read(folder)) is not None:
+        write(folder, dataclasses.replace(job, phase="again", tries=0))
+
+
+def leave(folder: Path) -> None:
+    """Note that a process which is no job trains the run from here on. Raises OSError."""
+    if (job := read(folder)) is not None and job.name:
+        write(folder, dataclasses.replace(job, name="", phase="over"))
+
+
+def check(folder: Path, status: Status, name: str) -> None:
+    """Raise NotItsTurn, in a sentence, where a job may not begin. Its process holds the claim."""
+    job = read(folder)
+    if job is None or (job.name, job.phase) != (name, "handed"):
+        now = N_("none") if job is None else (job.name or N_("none"))
+        raise NotItsTurn(
+            "The run {id} does not wait for the job {name} (any more); its job is {now}.",
+            id=folder.name,
+            name=name,
+            now=now,
+        )
+    if status.state != "queued":
+        raise NotItsTurn(
+            "The run {id} is {state}, so that the job {name} has nothing to do.",
+            id=folder.name,
+            state=status.state,
+            name=name,
+        )
+
+
+def words(folder: Path) -> Sentence | None:
+    """Return that a waiting run's job was handed over, in a sentence, or None."""
+    job = read(folder)
+    if job is None or job.phase != "handed":
+        return None
+    return N_(
+        "Handed to {backend} as job {name}; it begins once the cluster has room for it.",
+        backend=LABELS.get(job.backend, job.backend),
+        name=job.name,
+    )
+
+
+def trained_by(folder: Path, status: Status) -> Sentence | None:
+    """Return which job trains a run, or did so last, and where, in words; None where none does."""
+    job = read(folder)
+    if job is None or not job.name or status.host is None:
+        return None
+    return N_(
+        "{backend} job {name} on {host}",
+        backend=LABELS.get(job.backend, job.backend),
+        name=job.name,
+        host=status.host,
+    )
+
+
+_CHECKS: dict[str, Callable[[object], bool]] = {
+    "backend": lambda value: value in _BACKENDS,
+    "name": lambda value: value == "" or (is_line(value, 80) and bool(_NAME.fullmatch(str(value)))),
+    "attempt": lambda value: is_whole(value, 0, 10**9),
+    "phase": lambda value: value in get_args(Phase),
+    "step": lambda value: is_whole(value, 0, MOST_STEPS),
+    "tries": lambda value: is_whole(value, 0, 10**9),
+}
+
+
+def _parse(path: Path) -> Job:
+    values: dict[str, Any] = object_of(path, most=_MOST_BYTES)
+    for name, is_valid in _CHECKS.items():
+        if not is_valid(values.get(name)):
+            raise Unreadable("{file} has a value of “{name}” that cannot be", file=FILE, name=name)
+    return Job(**{name: values[name] for name in _CHECKS})
+
+
+_JOBS = Remembered(_parse)
