@@ -104,7 +104,13 @@ LEARNING: tuple[Goal, ...] = (
     _learns("translate-luong", 95, 120),
     _learns("vit-text", 88, 90, "official"),
     _learns("translate", 99.9, 10),
-    _learns("translate, soon", 99, 4, preset="translate", changes={"training": {"steps": 280}}),
+    _learns(
+        "translate, soon",
+        99,
+        4,
+        preset="translate",
+        changes={"training": {"steps": 210, "optimizer": "muon", "learning_rate": 0.014}},
+    ),
     _learns("addition-3", 99, 45),
     _near_floor("masked-words", 0.05, 25, by_worst=True),
     _learns("captions", 95, 80, by_worst=True),
@@ -116,7 +122,10 @@ LEARNING: tuple[Goal, ...] = (
         8,
         "official",
         preset="vit-digits",
-        changes={"training": {"steps": 450}},
+        changes={
+            "task": {"shift": 1.0, "rotation": 5.0, "scale": 0.05},
+            "training": {"steps": 400, "batch_size": 32, "learning_rate": 0.012},
+        },
     ),
     _learns("vit-mnist", 99.2, 60, "official"),
     _learns(
@@ -125,7 +134,7 @@ LEARNING: tuple[Goal, ...] = (
         12,
         "official",
         preset="vit-mnist",
-        changes={"training": {"steps": 400}},
+        changes={"training": {"steps": 340}},
     ),
     _learns(
         "vit-mnist, long",
@@ -134,9 +143,9 @@ LEARNING: tuple[Goal, ...] = (
         "official",
         preset="vit-mnist",
         changes={
-            "model": {"n_layers": 4},
+            "model": {"n_layers": 3},
             "task": {"shift": 1.0, "rotation": 8.0, "scale": 0.08},
-            "training": {"steps": 8000, "validate_every": 1000},
+            "training": {"steps": 6500, "weight_decay": 0.1, "validate_every": 1000},
         },
     ),
 )

@@ -64,8 +64,14 @@ PRESETS: dict[str, Preset] = {
                 "patch_size": 4,
                 "stem": "conv",
             },
-            task_settings={"shift": 2.0, "rotation": 10.0, "scale": 0.1},
-            training={"steps": 3000, "batch_size": 64},
+            task_settings={"shift": 2.0, "rotation": 12.0, "scale": 0.15},
+            training={
+                "steps": 1050,
+                "batch_size": 96,
+                "optimizer": "muon",
+                "learning_rate": 0.015,
+                "weight_decay": 0.2,
+            },
         ),
         _preset(
             "translate",
@@ -164,7 +170,7 @@ PRESETS: dict[str, Preset] = {
             task="mnist",
             model={"stem": "conv"},
             training={
-                "steps": 2100,
+                "steps": 1750,
                 "batch_size": 128,
                 "optimizer": "muon",
                 "learning_rate": 0.01,
@@ -227,7 +233,13 @@ PRESETS: dict[str, Preset] = {
             family="encoder-only",
             task="masked-words",
             model={"position": "rotary"},
-            training={"steps": 2700, "batch_size": 128},
+            task_settings={"n_train": 60_000},
+            training={
+                "steps": 900,
+                "batch_size": 256,
+                "optimizer": "muon",
+                "learning_rate": 0.02,
+            },
         ),
         _preset(
             "span-corruption",
@@ -334,11 +346,10 @@ PRESETS: dict[str, Preset] = {
             model={"n_layers": 3, "position": "learned"},
             task_settings={"size": 3, "n_train": 100_000},
             training={
-                "steps": 2100,
-                "batch_size": 128,
+                "steps": 860,
+                "batch_size": 256,
                 "optimizer": "muon",
-                "learning_rate": 0.01,
-                "validate_every": 200,
+                "learning_rate": 0.025,
             },
         ),
     )
