@@ -45,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.command is not _doctor:
             settings.checked()  # a bad one is said before anything begins
+        if options.command in (_train, _resume, _further) and _n_processes() > 1:
+            return _together(options)
         return int(options.command(options))
     except ValueError as error:
         print(error, file=sys.stderr)
@@ -153,6 +155,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print the final figures as JSON, on the last line"
     )
+    parser.set_defaults(share=None)
 
 
 def _train(options: argparse.Namespace) -> int:
@@ -244,6 +247,41 @@ def _work_as_job(options: argparse.Namespace) -> int:
     )
 
 
+def _n_processes() -> int:
+    """Return how many processes torchrun has started; 1 without it."""
+    return int(os.environ["WORLD_SIZE"]) if "TORCHELASTIC_RUN_ID" in os.environ else 1
+
+
+def _together(options: argparse.Namespace) -> int:
+    """Run a command as one of the processes that torchrun has started.
+
+    The first does all that one alone does; the others train along.
+    """
+    from tfm_core.runs.execute import follow
+    from tfm_core.training.share import joined
+
+    with joined() as share:
+        if share.is_first:
+            options.share = share
+            try:
+                return int(options.command(options))
+            finally:
+                if options.share is not None:  # it was refused, and there is no run
+                    share.told(None)
+        for kind in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(kind, signal.SIG_IGN)  # the first one stops, and says so
+        run_id = share.told(None)
+        if run_id is not None:
+            try:
+                follow(RunStore().get(run_id), share)
+            except ValueError:  # the first one says it
+                return FAILED
+            except RuntimeError as error:
+                print(f"Process {share.rank}: {str(error).splitlines()[0]}", file=sys.stderr)
+                return FAILED
+    return 0
+
+
 def _watched(run: Run) -> Status:
     """Return how a run stands; one on another machine is watched until that can be told."""
     status = run.status
@@ -266,19 +304,25 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
     from tfm_core.runs.control import BY_HAND, Control
     from tfm_core.runs.execute import execute
 
-    control = Control(run.folder)
+    control, share = Control(run.folder), options.share
+    if share is not None:
+        share.told(run.id)
+        options.share = None
     with Bar(run.experiment.training.steps, is_shown=not options.quiet) as bar:
 
         def on_interrupt(*_: object) -> None:
-            if not bar.has_begun or control.stop_reason is not None:
+            if not bar.has_begun or (control.stop_reason is not None and share is None):
                 raise KeyboardInterrupt
             control.stop_reason = BY_HAND
 
-        before = signal.signal(signal.SIGINT, on_interrupt)
+        # torchrun passes on what it is sent, once more
+        kinds = (signal.SIGINT,) if share is None else (signal.SIGINT, signal.SIGTERM)
+        before = [signal.signal(kind, on_interrupt) for kind in kinds]
         try:
-            status = execute(run, control, bar.on_event)
+            status = execute(run, control, bar.on_event, share=share)
         finally:
-            signal.signal(signal.SIGINT, before)
+            for kind, handler in zip(kinds, before, strict=True):
+                signal.signal(kind, handler)
     values = figures(run)
     if status.state == "failed":
         print(status.reason, file=sys.stderr)

@@ -21,23 +21,26 @@ def augment(
     rotation: float,
     scale: float,
     generator: torch.Generator,
+    whole: int | None = None,
+    part: slice = slice(None),
 ) -> Tensor:
     """Return the pictures, each moved, turned and scaled at random.
 
     images: float (B, C, H, W), square. shift: pixels, rotation: degrees, scale: share; each is
     drawn evenly from minus to plus that. With a whole-numbered ``shift`` alone, pictures move by
     whole pixels, exactly; otherwise pixels are interpolated. ``generator`` may live on any device.
+    Where the pictures are a ``part`` of a ``whole`` batch, it draws for all.
     """
     if shift == rotation == scale == 0:
         return images
-    n = len(images)
+    n = len(images) if whole is None else whole
     if rotation == scale == 0 and float(shift).is_integer():
         most = int(shift)
         moves = torch.randint(-most, most + 1, (2, n), generator=generator, device=generator.device)
-        down, right = sent(moves, images.device)
+        down, right = sent(moves[:, part], images.device)
         return shifted(images, down, right)
     draws = torch.rand(4, n, generator=generator, device=generator.device) * 2 - 1
-    down, right, turn, grow = sent(draws, images.device)
+    down, right, turn, grow = sent(draws[:, part], images.device)
     return transformed(
         images,
         down=down * shift,

@@ -42,6 +42,7 @@ from tfm_core.training.events import Event, Finished, Measured, SnapshotDue, Ste
 
 if TYPE_CHECKING:
     from tfm_core.training.loop import Trainer
+    from tfm_core.training.share import Share
 
 CHECKPOINT_SECONDS = 10.0
 """Wall-clock seconds between two checkpoints ..."""
@@ -60,16 +61,17 @@ def execute(
     listener: Listener | None = None,
     *,
     job: str | None = None,
+    share: Share | None = None,
 ) -> Status:
     """Train a run from its last checkpoint, or from the start, and return how it ended.
 
     ``listener`` is called with every event. job: the name of the job that does so, where one of a
-    cluster does. Raises claim.RunHeld where another process works on the run, job.NotItsTurn where
-    it does not wait for this job, and OSError where not even the status can be written; all else
-    ends as a status.
+    cluster does. share: of the first of several processes; the others ``follow``. Raises
+    claim.RunHeld where another process works on the run, job.NotItsTurn where it does not wait for
+    this job, and OSError where not even the status can be written; all else ends as a status.
     """
     try:
-        return _executed(run, control, listener, job)
+        return _executed(run, control, listener, job, share)
     except OSError as error:  # it could not even begin
         _log(run, error)
         ended = dataclasses.replace(run.status, state="failed", reason=_why(run, error))
@@ -80,8 +82,30 @@ def execute(
         return ended
 
 
+def follow(run: Run, share: Share) -> None:
+    """Train a run along with the process that executes it, until that one stops; write nothing."""
+    from tfm_core.training import checkpoints
+    from tfm_core.training.loop import build, train
+
+    settle(run.meta.threads)
+    if not share.told(None):  # until the first has all data, which two might fetch at once
+        return
+    with place.below(run.folder.parent):
+        trainer = build(run.experiment, share.device(run.meta.device))
+    if run.has_checkpoint:
+        checkpoints.load(trainer, run.folder / "checkpoints" / "last")
+    share.begin(trainer)
+    for event in train(trainer):
+        if isinstance(event, Step) and not share.told(None):
+            return
+
+
 def _executed(
-    run: Run, control: Control | None, listener: Listener | None, job: str | None
+    run: Run,
+    control: Control | None,
+    listener: Listener | None,
+    job: str | None,
+    share: Share | None,
 ) -> Status:
     hold = claim.Hold(run.folder)
     try:
@@ -101,7 +125,7 @@ def _executed(
             control.begin(status.seconds - status.parent_seconds, recorder.clock)
             recorder.change("starting")
             tickets.remove(run.folder.parent, run.id)
-            state, reason = _trained(run, control, recorder, listener)
+            state, reason = _trained(run, control, recorder, listener, share)
             recorder.stop_heartbeat()
             _let_go(hold)  # before the last word: who reads it may go on at once
             recorder.change(state, reason)
@@ -131,9 +155,15 @@ class _Execution:
     """One stretch of training, from start or resume to whatever ends it."""
 
     def __init__(
-        self, run: Run, control: Control, recorder: Recorder, listener: Listener | None
+        self,
+        run: Run,
+        control: Control,
+        recorder: Recorder,
+        listener: Listener | None,
+        share: Share | None = None,
     ) -> None:
         self.run, self.control, self.recorder, self.listener = run, control, recorder, listener
+        self.share = share
         self.total = run.experiment.training.steps
         self.last, self.best = (run.folder / "checkpoints" / name for name in ("last", "best"))
         self._best_loss = _best_loss(run.folder)
@@ -151,9 +181,15 @@ class _Execution:
         from tfm_core.training.loop import build, train
 
         settle(self.run.meta.threads)
-        trainer = build(self.run.experiment, self.run.meta.device, self._download)
+        device = self.run.meta.device
+        if self.share is not None:
+            device = self.share.device(device)
+        trainer = build(self.run.experiment, device, self._download)
         trainer.clock = self.recorder.clock
         reason = self._continue(trainer)
+        if self.share is not None:
+            self.share.told(True)
+            self.share.begin(trainer)
         self._choose_examples(trainer)
         self._report_progress(trainer, 0.0)
         self.recorder.change("running", reason, device=str(trainer.device), total_steps=self.total)
@@ -220,6 +256,8 @@ class _Execution:
             go_on=lambda: self.recorder.change("running"),
             snapshot=lambda: self._snapshot(trainer),
         )
+        if self.share is not None:
+            self.share.told(go_on)
         if go_on and self._is_save_due():
             self._save(trainer)
         return go_on
@@ -304,11 +342,17 @@ class _Execution:
             raise KeyboardInterrupt
 
 
-def _trained(run: Run, control: Control, recorder: Recorder, listener: Listener | None) -> Ending:
+def _trained(
+    run: Run,
+    control: Control,
+    recorder: Recorder,
+    listener: Listener | None,
+    share: Share | None,
+) -> Ending:
     """Train, and return how it ended, whatever happens on the way."""
     try:
         with place.below(run.folder.parent):
-            return _Execution(run, control, recorder, listener).go()
+            return _Execution(run, control, recorder, listener, share).go()
     except claim.RunHeld:
         raise
     except KeyboardInterrupt:

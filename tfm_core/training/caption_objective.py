@@ -10,7 +10,7 @@ from tfm_core.data.captions import CaptionData, CaptionSplit
 from tfm_core.data.compose import Changes
 from tfm_core.data.moving import sent
 from tfm_core.training.losses import input_floor
-from tfm_core.training.objectives import StepMetrics, measure_tokens, token_metrics
+from tfm_core.training.objectives import ALL, StepMetrics, measure_tokens, token_metrics
 
 _MEASURED_AT_ONCE = 125  # what is computed of more pictures does not fit a processor's cache
 
@@ -35,16 +35,16 @@ class CaptionObjective:
         self.n_classes = len(data.vocabulary)
 
     def loss_and_metrics(
-        self, model: nn.Module, indices: Tensor, generator: torch.Generator
+        self, model: nn.Module, indices: Tensor, generator: torch.Generator, part: slice = ALL
     ) -> StepMetrics:
         """See Objective; ``generator`` draws how each digit is changed."""
-        changes = self._changes(len(indices), generator)
-        return self._metrics(model, self.data.train, indices, self.label_smoothing, changes)
+        changes = self._changes(len(indices), generator, part)
+        return self._metrics(model, self.data.train, indices[part], self.label_smoothing, changes)
 
-    def _changes(self, batch: int, generator: torch.Generator) -> Changes:
+    def _changes(self, batch: int, generator: torch.Generator, part: slice) -> Changes:
         config, chosen = self.config, self.data.train.chosen
         drawn = torch.rand((5, batch, chosen.size(1)), generator=generator) * 2 - 1
-        turn, grow, lean, right, down = sent(drawn, chosen.device)
+        turn, grow, lean, right, down = sent(drawn[:, part], chosen.device)
         return Changes(
             angle=turn * config.rotation,
             zoom=1 + grow * config.scale,

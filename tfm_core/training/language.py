@@ -16,7 +16,7 @@ from tfm_core.data.moving import sent
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import PAD
 from tfm_core.training.losses import cross_entropy, input_floor
-from tfm_core.training.objectives import MEASURE_BATCH, StepMetrics
+from tfm_core.training.objectives import ALL, MEASURE_BATCH, StepMetrics
 from tfm_core.training.readback import read
 
 _TOKENS_AT_ONCE = 20_000  # of a measurement: the logits of a large vocabulary must fit in memory
@@ -46,13 +46,13 @@ class LanguageObjective:
         self._lengths = (data.train.tgt != PAD).sum(1).cpu()
 
     def loss_and_metrics(
-        self, model: nn.Module, indices: Tensor, generator: torch.Generator
+        self, model: nn.Module, indices: Tensor, generator: torch.Generator, part: slice = ALL
     ) -> StepMetrics:
         """See Objective; ``indices`` are sentences, or the starts of windows of the text."""
         if self.data.windows is not None:
-            return self._metrics(model, self.data.windows.rows(indices), self.label_smoothing)
+            return self._metrics(model, self.data.windows.rows(indices[part]), self.label_smoothing)
         longest = int(self._lengths[indices].max())
-        rows = self.data.train.tgt[sent(indices, self.data.train.tgt.device), :longest]
+        rows = self.data.train.tgt[sent(indices[part], self.data.train.tgt.device), :longest]
         return self._metrics(model, rows, self.label_smoothing)
 
     def _metrics(self, model: nn.Module, rows: Tensor, smoothing: float) -> StepMetrics:

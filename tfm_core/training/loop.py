@@ -41,10 +41,11 @@ from tfm_core.training.events import (
 )
 from tfm_core.training.gradients import gradient_norms
 from tfm_core.training.models import mix, new_model
-from tfm_core.training.objectives import Objective, TextObjective
+from tfm_core.training.objectives import Objective, StepMetrics, TextObjective
 from tfm_core.training.optimisation import make_optimizer
 from tfm_core.training.patience import Patience
 from tfm_core.training.readback import read
+from tfm_core.training.share import Share
 from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.tasks import TASK_KINDS
 
@@ -67,8 +68,9 @@ class Trainer:
     """All that training has in hand. ``step`` counts the updates made so far.
 
     best: kept where there is patience, for the test at the end. average: of the weights over the
-    steps, where the config asks for it. n_lost: steps on end whose loss was no number. clock:
-    seconds that count as trained, of which only differences mean anything.
+    steps, where the config asks for it. n_lost: steps on end whose loss was no number. share: this
+    process's part, where several train together. clock: seconds that count as trained, of which
+    only differences mean anything.
     """
 
     experiment: Experiment
@@ -85,6 +87,7 @@ class Trainer:
     best: BestWeights | None = None
     average: AveragedWeights[Model] | None = None
     n_lost: int = 0
+    share: Share | None = None
     clock: Callable[[], float] = time.perf_counter
     _order: tuple[int, Tensor] | None = field(default=None, repr=False)
 
@@ -220,14 +223,13 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
         group["lr"] = rate
     dropout, drawn = seeds_of_step(trainer.experiment, step)
     if trainer.experiment.model.dropout:
-        torch.manual_seed(dropout)
+        torch.manual_seed(dropout if trainer.share is None else dropout + trainer.share.rank)
     generator = torch.Generator().manual_seed(drawn)
     if not model.training:
         model.train()
-    with trainer.autocast():
-        metrics = trainer.objective.loss_and_metrics(model, trainer.batch_indices(step), generator)
+    learned = _learned(trainer, generator)
     optimizer.zero_grad(set_to_none=True)
-    scaler.scale(metrics.loss).backward()  # type: ignore[no-untyped-call]
+    scaler.scale(learned.loss).backward()  # type: ignore[no-untyped-call]
     scaler.unscale_(optimizer)
     limit = config.clip_norm or math.inf
     norm = nn.utils.clip_grad_norm_(trainer.parameters, limit)
@@ -235,10 +237,37 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     scaler.update()
     if trainer.average is not None:
         trainer.average.update()
-    reported = metrics.loss if metrics.reported_loss is None else metrics.reported_loss
-    loss, length, n_correct, n_tokens = read(reported, norm, metrics.n_correct, metrics.n_tokens)
+    loss, length, n_correct, n_tokens = read(
+        learned.reported, norm, learned.n_correct, learned.n_tokens
+    )
     _check(trainer, loss)
-    return loss, n_correct / n_tokens, rate, length
+    return loss, n_correct / max(1.0, n_tokens), rate, length
+
+
+def _learned(trainer: Trainer, generator: torch.Generator) -> StepMetrics:
+    """Return the loss of the next batch, to be differentiated, and its counts.
+
+    Of a training that processes share the loss is of this one's part, and the counts are of all.
+    """
+    indices, share = trainer.batch_indices(trainer.step + 1), trainer.share
+    if share is None:
+        with trainer.autocast():
+            return trainer.objective.loss_and_metrics(trainer.model, indices, generator)
+    with trainer.autocast():
+        metrics = trainer.objective.loss_and_metrics(
+            share.learning, indices, generator, share.part(len(indices))
+        )
+    n_learned = metrics.n_tokens if metrics.n_learned is None else metrics.n_learned
+    reported, n_correct, n_tokens = share.summed(
+        metrics.reported, metrics.n_correct, metrics.n_tokens
+    )
+    return replace(
+        metrics,
+        loss=share.weighted(metrics.loss, n_learned),
+        n_correct=n_correct,
+        n_tokens=n_tokens,
+        reported_loss=reported,
+    )
 
 
 def _check(trainer: Trainer, loss: float) -> None:
@@ -302,8 +331,14 @@ def _validated(trainer: Trainer) -> list[Measured]:
 def _measured(trainer: Trainer, split: Split, weights: Weights) -> Measured:
     begin = trainer.clock()
     model = (trainer.model if weights == "last" else trainer.answering).eval()
-    with torch.inference_mode(), trainer.autocast():
-        loss, accuracy, exact = trainer.objective.measure(model, split)
+    found: tuple[float, float, float | None] | None = None
+    if trainer.share is None or trainer.share.is_first:
+        with torch.inference_mode(), trainer.autocast():
+            found = trainer.objective.measure(model, split)
+    if trainer.share is not None:
+        found = trainer.share.told(found)
+    assert found is not None
+    loss, accuracy, exact = found
     trainer.seconds += trainer.clock() - begin
     return Measured(trainer.step, split, loss, accuracy, exact, weights)
 

@@ -20,7 +20,7 @@ from tfm_core.data.text.masked_words import MaskedWordsTask, n_hidden, posterior
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import MASK, PAD, SPECIALS
 from tfm_core.training.losses import cross_entropy
-from tfm_core.training.objectives import StepMetrics, TextObjective
+from tfm_core.training.objectives import ALL, StepMetrics, TextObjective
 from tfm_core.training.perfect_reader import ReadObjective
 from tfm_core.training.spans import SpanObjective
 
@@ -63,12 +63,13 @@ class MaskedObjective(ReadObjective):
         self._sentences = data.train.tgt.cpu()  # what is drawn of them depends on no device
 
     def loss_and_metrics(
-        self, model: nn.Module, indices: Tensor, generator: torch.Generator
+        self, model: nn.Module, indices: Tensor, generator: torch.Generator, part: slice = ALL
     ) -> StepMetrics:
         """See Objective; ``generator`` draws which words are chosen and what is shown for them."""
         longest = int(self._lengths["train"][1][indices].max())
         words = self._sentences[indices, 1:longest]
-        return self._at(model, words, *self.hide(words, generator), self.label_smoothing)
+        src, chosen = self.hide(words, generator)
+        return self._at(model, words[part], src[part], chosen[part], self.label_smoothing)
 
     def hide(self, words: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Return what is shown of sentences (B, T), and bool (B, T): the chosen words."""
@@ -96,7 +97,7 @@ class MaskedObjective(ReadObjective):
         positions = chosen.byte().argsort(dim=1, descending=True, stable=True)[:, :most]  # (B, R)
         chosen, targets = chosen.gather(1, positions), words.gather(1, positions)
         hidden = (src.gather(1, positions) == self.mask_id) & chosen
-        n_tokens = max(1, int(hidden.sum()))
+        n_tokens = int(hidden.sum())
         which = chosen.flatten().nonzero().squeeze(1)
         host = (src, words, positions, targets, hidden, which, targets[chosen], hidden[chosen])
         device = self.data.train.tgt.device
@@ -110,8 +111,10 @@ class MaskedObjective(ReadObjective):
         plain = measure(picked.detach(), wanted, reduction="none")
         is_correct = (logits.detach().argmax(-1) == targets) & hidden
         n_exact = (is_correct == hidden).all(1).sum()
-        reported = (plain * seen).sum() / n_tokens
-        return StepMetrics(loss, is_correct.sum(), n_tokens, n_exact, len(src), reported)
+        reported = (plain * seen).sum() / max(1, n_tokens)
+        return StepMetrics(
+            loss, is_correct.sum(), n_tokens, n_exact, len(src), reported, len(which)
+        )
 
     @cached_property
     def _bounds(self) -> tuple[float, float] | None:

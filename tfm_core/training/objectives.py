@@ -19,6 +19,7 @@ from tfm_core.training.losses import cross_entropy, input_floor, lowest_loss
 from tfm_core.training.readback import read
 
 MEASURE_BATCH = 500
+ALL = slice(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,8 @@ class StepMetrics:
 
     loss: mean cross-entropy, to be differentiated; n_correct of n_tokens: target tokens, or
     pictures, each of which counts as one; n_exact of n_examples: targets in which every token is
-    correct, None for pictures. reported_loss: where it is not the one to differentiate.
+    correct, None for pictures. reported_loss: where it is not the one to differentiate; n_learned:
+    what that one is the mean of, where these are not the n_tokens.
     """
 
     loss: Tensor
@@ -36,6 +38,12 @@ class StepMetrics:
     n_exact: Tensor | None
     n_examples: int
     reported_loss: Tensor | None = None
+    n_learned: int | None = None
+
+    @property
+    def reported(self) -> Tensor:
+        """The mean over n_tokens that is shown."""
+        return self.loss if self.reported_loss is None else self.reported_loss
 
 
 class Objective(Protocol):
@@ -46,9 +54,13 @@ class Objective(Protocol):
     reads_per_epoch: float  # how often an epoch reads each token or picture; overlaps count
 
     def loss_and_metrics(
-        self, model: nn.Module, indices: Tensor, generator: torch.Generator
+        self, model: nn.Module, indices: Tensor, generator: torch.Generator, part: slice = ALL
     ) -> StepMetrics:
-        """Return loss and counts of the training examples ``indices`` (B,), on the CPU."""
+        """Return loss and counts of the training examples ``indices`` (B,), on the CPU.
+
+        part: those of them to learn from. What is drawn is drawn for all: a part of a batch is
+        learned from as it would be within the whole.
+        """
         ...
 
     def loss_lower_bound(self) -> float | None:
@@ -88,10 +100,11 @@ class TextObjective:
         data = self.data
         return {"train": data.train, "validation": data.validation, "test": data.test}
 
-    def _batch(self, name: str, indices: Tensor) -> tuple[Tensor, Tensor]:
+    def _batch(self, name: str, indices: Tensor, part: slice = ALL) -> tuple[Tensor, Tensor]:
+        """Return a part of a batch, as long as the longest of the whole."""
         split, (src_lengths, tgt_lengths) = self._splits()[name], self._lengths[name]
         src_len, tgt_len = int(src_lengths[indices].max()), int(tgt_lengths[indices].max())
-        rows = sent(indices, split.src.device)
+        rows = sent(indices[part], split.src.device)
         return split.src[rows, :src_len], split.tgt[rows, :tgt_len]
 
     def _metrics(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> StepMetrics:
@@ -101,10 +114,10 @@ class TextObjective:
         )
 
     def loss_and_metrics(
-        self, model: nn.Module, indices: Tensor, generator: torch.Generator
+        self, model: nn.Module, indices: Tensor, generator: torch.Generator, part: slice = ALL
     ) -> StepMetrics:
         """See Objective; nothing is drawn at random."""
-        return self._metrics(model, *self._batch("train", indices), self.label_smoothing)
+        return self._metrics(model, *self._batch("train", indices, part), self.label_smoothing)
 
     def loss_lower_bound(self) -> float | None:
         """Targets are functions of their sources, so only label smoothing keeps the loss up."""
@@ -188,11 +201,11 @@ class ImageObjective:
         self.n_classes = data.facts.n_classes
 
     def loss_and_metrics(
-        self, model: nn.Module, indices: Tensor, generator: torch.Generator
+        self, model: nn.Module, indices: Tensor, generator: torch.Generator, part: slice = ALL
     ) -> StepMetrics:
         """See Objective; ``generator`` draws the augmentation."""
         train = self.data.train
-        rows = sent(indices, train.labels.device)
+        rows = sent(indices[part], train.labels.device)
         images = self.data.normalise(train.images.index_select(0, rows))
         config = self.config
         images = augment(
@@ -201,6 +214,8 @@ class ImageObjective:
             rotation=config.rotation,
             scale=config.scale,
             generator=generator,
+            whole=len(indices),
+            part=part,
         )
         return self._metrics(model, images, train.labels[rows], self.label_smoothing)
 

@@ -1,0 +1,51 @@
+"""Trains experiments by the processes that torchrun started, and by the first alone; prints both.
+
+``python -m torch.distributed.run --standalone --nproc-per-node 2 -m tests.training.shared``
+"""
+
+import json
+import sys
+from dataclasses import astuple
+from typing import Any
+
+from tests.training.test_loop import EXPERIMENTS, IDS, experiment
+from tfm_core.config import Experiment
+from tfm_core.training.events import Measured, Step
+from tfm_core.training.loop import build, train
+from tfm_core.training.share import Share, joined
+
+CHOSEN = dict(zip(IDS, EXPERIMENTS, strict=True)) | {
+    "muon": experiment(training={"optimizer": "muon", "ema_decay": 0.9}),
+    "fp16": experiment(training={"precision": "fp16"}),
+    "grammar": experiment("decoder-only", "grammar"),
+    "odd": experiment(training={"batch_size": 7, "clip_norm": 0.05}),
+}
+
+
+def curve(chosen: Experiment, share: Share | None) -> list[Any]:
+    """Return losses, accuracies and gradient norms, and what was measured."""
+    chosen = chosen.replace(model=chosen.model.replace(dropout=0.0).model_dump())
+    trainer = build(chosen)
+    if share is not None:
+        share.begin(trainer)
+    events = list(train(trainer))
+    steps = [(e.loss, e.accuracy, e.grad_norm) for e in events if isinstance(e, Step)]
+    measured = [astuple(e)[2:5] for e in events if isinstance(e, Measured)]
+    measured = [[one for one in found if one is not None] for found in measured]
+    return [steps, measured]
+
+
+def main() -> None:
+    """Print ``{name: [together, alone]}``."""
+    found = {}
+    with joined() as share:
+        for name, chosen in CHOSEN.items():
+            together = curve(chosen, share)
+            if share.is_first:
+                found[name] = [together, curve(chosen, None)]
+        if share.is_first:
+            json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

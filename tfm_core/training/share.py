@@ -1,0 +1,129 @@
+"""One training by several processes, each of which learns from its part of every batch.
+
+All of them draw the same batches, put the gradients of their parts together (PyTorch's
+DistributedDataParallel) and make the same update: the curve is that of one process, but for
+rounding, and for dropout, which each process draws for its own part. Parts may hold unequal numbers
+of tokens, so everything that is a mean is weighted by what it is the mean of. ``torchrun`` starts
+the processes; the first one alone keeps the run's folder and decides when to pause and to stop.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from tfm_core.sentences import StudentError
+
+if TYPE_CHECKING:
+    from tfm_core.training.loop import Trainer
+
+_PATIENCE = timedelta(days=30)  # a run may be paused for as long
+_FIRST = 0
+
+
+@contextmanager
+def joined() -> Iterator[Share]:
+    """Join the other processes that torchrun has started, until the end of the block."""
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    dist.init_process_group(backend, timeout=_PATIENCE)
+    try:
+        yield Share(dist.get_rank(), dist.get_world_size())
+    finally:
+        dist.destroy_process_group()
+
+
+@dataclass(eq=False, slots=True)
+class Share:
+    """The part of one process in a training. rank: its number, from 0; size: how many there are.
+
+    learning: the model whose gradients are put together, once the training has begun.
+    """
+
+    rank: int
+    size: int
+    learning: nn.Module = field(default_factory=nn.Identity)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the process that keeps the run's folder."""
+        return self.rank == _FIRST
+
+    def device(self, name: str) -> str:
+        """Return the device of this process where the first one has that of a name.
+
+        Each has a CUDA GPU of its own, in the order in which torchrun counts them on a machine.
+        """
+        kind = name.partition(":")[0]
+        if kind == "mps":
+            raise StudentError("mps is one device, and cannot be shared by processes; take cpu.")
+        return f"cuda:{os.environ.get('LOCAL_RANK', self.rank)}" if kind == "cuda" else name
+
+    def begin(self, trainer: Trainer) -> None:
+        """Take part in a training, from where all stand. Raises StudentError.
+
+        The weights of the first are everybody's.
+        """
+        if trainer.batch_size < self.size:
+            raise StudentError(
+                "A batch of {n} cannot be shared by {size} processes: start {n} at most, or take a "
+                "larger batch.",
+                n=trainer.batch_size,
+                size=self.size,
+            )
+        if self.told(trainer.step) != trainer.step:
+            raise StudentError("The processes do not stand at the same step: start them together.")
+        trainer.share = self
+        self.learning = DistributedDataParallel(
+            trainer.model,
+            device_ids=[trainer.device] if trainer.device.type == "cuda" else None,
+            forward_sync_buffers=False,  # tables of positions: each fills its own
+            find_unused_parameters=_has_unused(trainer),
+        )
+
+    def part(self, n: int) -> slice:
+        """Return which of ``n`` examples are this process's."""
+        return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
+
+    def weighted(self, loss: Tensor, n: Tensor | int) -> Tensor:
+        """Return what to differentiate where ``loss`` is a mean over ``n`` of this part.
+
+        The mean of it over the processes, which their gradients are, is the mean over all.
+        """
+        count = torch.as_tensor(n, dtype=torch.float32, device=loss.device)
+        total = count.clone()
+        dist.all_reduce(total)
+        return loss * (count * self.size / total)
+
+    def summed(
+        self, reported: Tensor, n_correct: Tensor, n_tokens: Tensor | int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the mean loss over the tokens of all parts, and the counts of all."""
+        count = torch.as_tensor(n_tokens, dtype=torch.float32, device=reported.device)
+        sums = torch.stack([reported.detach().float() * count, n_correct.float(), count])
+        dist.all_reduce(sums)
+        loss, correct, total = sums.unbind()
+        return loss / total.clamp(min=1), correct, total
+
+    def told(self, value: Any) -> Any:
+        """Return what the first process says, once it has said it: numbers, words or None."""
+        said = [value]
+        dist.broadcast_object_list(said, _FIRST, device=torch.device("cpu"))
+        return said[0]
+
+
+def _has_unused(trainer: Trainer) -> bool:
+    """Say whether some parameters take no part: those for a source, in a language model."""
+    loss = trainer.objective.loss_and_metrics(
+        trainer.model.train(), trainer.batch_indices(trainer.step + 1), torch.Generator(), slice(1)
+    ).loss
+    gradients = torch.autograd.grad(loss, trainer.parameters, allow_unused=True)
+    return any(one is None for one in gradients)
