@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from tfm_core.runs import RunStore, settings
 from tfm_core.runs.backends import jobs
+from tfm_core.runs.backends.backend import Unavailable
 from tfm_core.runs.backends.choice import devices
 from tfm_core.runs.backends.jobs import Jobs
 from tfm_core.runs.backends.local import LocalWorkers
@@ -44,6 +47,14 @@ def test_the_host_chooses(store: RunStore, monkeypatch, said, kind) -> None:
 def test_ray_needs_its_address() -> None:
     with pytest.raises(ValueError, match="TFM_RAY_ADDRESS must name its head"):
         settings.read({"TFM_BACKEND": "ray"})
+
+
+def test_a_server_without_ray_says_what_to_install(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(
+        Unavailable, match="not installed here: pip install -r requirements-cluster"
+    ):
+        RayJobs(ADDRESS).state("any")
 
 
 def test_an_address_is_read_without_its_last_slash() -> None:
