@@ -82,12 +82,12 @@ def most_in(rows: Sequence[Row]) -> str:
 
 def laid_out(config: ModelConfig, shape: Shape) -> nn.Module:
     """Return the model on the ``meta`` device: shapes and names, no numbers, no memory."""
-    import torch  # late: a page that shows tables is painted before torch is loaded
-
+    # late: a page that shows tables is painted before torch is loaded
     from tfm_core.models.build import build_model
+    from tfm_core.models.unfilled import unfilled
 
-    with torch.device("meta"):
-        return build_model(config, shape)
+    with unfilled():
+        return build_model(config, shape).to("meta")
 
 
 @lru_cache(maxsize=64)

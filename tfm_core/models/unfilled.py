@@ -1,7 +1,8 @@
-"""Models of which only names and shapes matter: no number of their weights is ever drawn.
+"""Models of which only names and shapes matter: no weight takes memory, no number is drawn.
 
-What is never written takes no memory, so this is as light as the ``meta`` device; and that makes
-PyTorch import its compiler for the first model, which takes longer than all else.
+Their weights are on the ``meta`` device. ``torch.device("meta")`` would put there what is computed
+for positions, too, and fill what it makes: both make PyTorch import its compiler for the first
+model, which takes longer than all else.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ _FILLING = {"normal_", "uniform_", "trunc_normal_"}
 
 
 class _NothingDrawn(TorchFunctionMode):
-    """Leaves tensors as they are where numbers would be drawn into them."""
+    """Makes empty tensors on ``meta``, and leaves them so where numbers would be drawn."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
+        if func is torch.empty and kwargs.get("device") is None:
+            return func(*args, **{**kwargs, "device": "meta"})
         if getattr(func, "__name__", "") in _FILLING:
             return args[0] if args else kwargs["tensor"]
         return func(*args, **kwargs)
@@ -30,6 +33,9 @@ class _NothingDrawn(TorchFunctionMode):
 
 @contextmanager
 def unfilled() -> Iterator[None]:
-    """Build models of names and shapes; their weights hold whatever lay in memory."""
+    """Build models of names and shapes; what they compute (tables of positions) is real.
+
+    Who gives such a model something to work on moves it as a whole: ``model.to("meta")``.
+    """
     with torch.device("cpu"), _NothingDrawn():
         yield

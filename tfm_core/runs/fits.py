@@ -99,11 +99,10 @@ def ran_out(experiment: Experiment, device: str) -> str:
 
 def needed(experiment: Experiment) -> Memory:
     """Return what a training step of a run keeps. Loads torch, and makes no model."""
-    import torch
-
+    from tfm_core.models.unfilled import unfilled
     from tfm_core.training.models import new_model
 
-    with torch.device("meta"):
+    with unfilled():
         count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
     return of_run(experiment, count)
 

@@ -113,9 +113,8 @@ class Limits:
 
 def _n_parameters(experiment: Experiment) -> int:
     """Count the parameters of a model without making any."""
-    import torch
-
+    from tfm_core.models.unfilled import unfilled
     from tfm_core.training.models import new_model
 
-    with torch.device("meta"):
+    with unfilled():
         return sum(parameter.numel() for parameter in new_model(experiment).parameters())

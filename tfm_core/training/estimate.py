@@ -20,6 +20,7 @@ from tfm_core.facts.compute import macs, unasked
 from tfm_core.facts.memory import PROCESS_BYTES, of_run
 from tfm_core.layers.blocks import forget_blocks
 from tfm_core.models.build import CaptionShape, Model, TextShape
+from tfm_core.models.unfilled import unfilled
 from tfm_core.training.autocast import autocast
 from tfm_core.training.devices import resolve
 from tfm_core.training.models import new_model
@@ -49,7 +50,7 @@ class Estimate:
 def estimate(experiment: Experiment, device: str = "cpu") -> Estimate:
     """Estimate a run on a device. Raises ValueError for a device that is not there."""
     torch_device = resolve(device)
-    with torch.device("meta"):
+    with unfilled():
         model = new_model(experiment)
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
     batch, step_bytes = experiment.training.batch_size, of_run(experiment, n_parameters).total

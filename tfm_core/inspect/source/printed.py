@@ -12,10 +12,10 @@ from tfm_core.inspect.source.file import source_code
 
 @lru_cache(maxsize=32)
 def printed(config: ModelConfig, shape: Shape) -> str:
-    """Return the printed structure of a model; it is laid out on the ``meta`` device."""
-    import torch
+    """Return the printed structure of a model; none of its weights is made."""
+    from tfm_core.models.unfilled import unfilled
 
     names: dict[str, Any] = {"__name__": "model"}
     exec(source_code(config, shape), names)
-    with torch.device("meta"):
+    with unfilled():
         return str(names["Model"]())

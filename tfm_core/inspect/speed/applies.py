@@ -40,13 +40,12 @@ def _modules(experiment: Experiment) -> tuple[bool, bool]:
     """Return whether the model has multi-head attention, and whether it has Transformer blocks."""
     if type(experiment.model) in _TRANSFORMERS:
         return True, True  # known without loading torch, so that the page appears at once
-    import torch
-
     from tfm_core.layers.attention import MultiHeadAttention
     from tfm_core.layers.blocks import Block
+    from tfm_core.models.unfilled import unfilled
     from tfm_core.training.models import new_model
 
-    with torch.device("meta"):
+    with unfilled():
         modules = list(new_model(experiment).modules())
     return (
         any(isinstance(module, MultiHeadAttention) for module in modules),

@@ -113,9 +113,10 @@ def without_chance(experiment: Experiment) -> Experiment:
 
 def check_size(experiment: Experiment) -> None:
     """Raise ValueError, in a sentence, where a model is too large to measure in a moment."""
+    from tfm_core.models.unfilled import unfilled
     from tfm_core.training.models import new_model
 
-    with torch.device("meta"):
+    with unfilled():
         count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
     if count > MOST_PARAMETERS:
         raise StudentError(

@@ -70,9 +70,10 @@ def start(experiment: Experiment, checkpoint: Path | None = None) -> Trainer:
     Precision is fp32. Raises ValueError, in a sentence, for models that are too large and for data
     or checkpoints that cannot be had.
     """
+    from tfm_core.models.unfilled import unfilled
     from tfm_core.training.models import new_model
 
-    with torch.device("meta"):
+    with unfilled():
         count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
     if count > MOST_PARAMETERS:
         raise StudentError(

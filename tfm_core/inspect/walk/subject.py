@@ -25,6 +25,7 @@ from tfm_core.facts.storage import attention_numbers
 from tfm_core.inspect.attention.budget import AT_ONCE
 from tfm_core.inspect.walk.forward import Item, Subject, recorded
 from tfm_core.models.build import ImageShape, Model, TextShape, build_model
+from tfm_core.models.unfilled import unfilled
 from tfm_core.training.models import new_model
 from tfm_core.variants.tasks import TASK_KINDS
 
@@ -78,7 +79,7 @@ def subject(
     the examples, as a probe holds them; without them some are drawn.
     """
     if model is None:
-        with torch.device("meta"):
+        with unfilled():
             model = new_model(experiment)
         is_small = attention_numbers(experiment) <= AT_ONCE
         if is_small and sum(p.numel() for p in model.parameters()) <= MOST_REAL:
@@ -145,8 +146,9 @@ def by_shape(
 
     A picture has no length; its caption has ``tgt_len`` tokens, or the most that there can be.
     """
+    with unfilled():
+        model = build_model(config, shape).to("meta")
     with torch.device("meta"):
-        model = build_model(config, shape)
         inputs = _meta_inputs(shape, batch, max(1, src_len), max(1, tgt_len))
     cache = recorded(model, inputs)
     return Subject(config, model, shape, inputs, cache, {}, ())
