@@ -11,11 +11,13 @@ import { loadPlotly, loadUplot } from "./vendors.js";
 const nodes = new WeakMap();
 const MOST_TRIMS = 5; // of a figure's height, before it is left as it is
 const HANGING = 60; // pixels of an axis' words: plotly hangs them into the room below square cells
+const PATIENCE = 2000; // milliseconds for which a figure that is out of sight waits for a quiet moment
 const APART = { x: 14, y: 11 }; // pixels between two tokens of an axis, at least; across they lean
 
 function draw(state) {
   const { node, data } = state;
   if (!node.isConnected || !data) return Promise.resolve();
+  state.drawn = data;
   const figure = JSON.parse(data.figure);
   const templates = JSON.parse(data.templates);
   state.dark = isDark(node);
@@ -231,6 +233,11 @@ function mount(parentElement) {
   return state;
 }
 
+// Every draw of the page brings every figure of it; one that follows an animation may have moved on.
+function isShown({ node, many, data, drawn }) {
+  return isDrawn({ node, many }) && !data.follows && ["figure", "name", "save"].every((part) => data[part] === drawn?.[part]);
+}
+
 const isDrawn = ({ node, many }) => Boolean(node.data || many);
 
 async function refresh(state) {
@@ -276,18 +283,37 @@ function say(state, sentence) {
   state.node.textContent = sentence;
 }
 
+// What is out of sight is drawn when the browser has nothing else to do, or at last all the same.
+function arrive(state) {
+  if (state.isComing) return; // what is drawn then is the newest
+  const { top, bottom } = state.node.getBoundingClientRect();
+  if (top < window.innerHeight && bottom > 0) { loadAndDraw(state); return; }
+  state.isComing = true;
+  const come = () => {
+    state.isComing = false;
+    if (nodes.get(state.parent) === state) loadAndDraw(state);
+  };
+  if (window.requestIdleCallback) requestIdleCallback(come, { timeout: PATIENCE });
+  else setTimeout(come, PATIENCE / 10); // Safari
+}
+
+function loadAndDraw(state) {
+  const { data: traces, layout } = JSON.parse(state.data.figure);
+  const { root, sorry } = state.data;
+  const load = isOfManyLines({ layout }) ? loadUplot(root) : loadPlotly(root, traces).then((loaded) => Object.assign(state, { loaded }));
+  load.then(() => refresh(state), () => say(state, sorry.notLoaded));
+}
+
 export default function ({ data, parentElement, setTriggerValue }) {
   const isNew = !nodes.has(parentElement);
   const state = nodes.get(parentElement) ?? mount(parentElement);
   const call = {};
   Object.assign(state, { data, call, send: setTriggerValue });
-  const { data: traces, layout } = JSON.parse(data.figure);
   if (isNew) { // plotly is large: its room does not wait for it
-    stand(state, layout.height ?? 360);
+    stand(state, JSON.parse(data.figure).layout.height ?? 360);
     fill(state.node);
   }
-  const load = isOfManyLines({ layout }) ? loadUplot(data.root) : loadPlotly(data.root, traces).then((loaded) => Object.assign(state, { loaded }));
-  load.then(() => refresh(state), () => say(state, data.sorry.notLoaded));
+  if (isNew || !isShown(state)) arrive(state);
   return () => {
     if (state.call !== call) return; // a newer one came while this one was on its way
     clearInterval(state.theme);

@@ -5,6 +5,8 @@ The run is only read here; leaving, reloading or a second tab change nothing abo
 
 from __future__ import annotations
 
+import math
+import time
 from datetime import UTC, datetime
 
 import streamlit as st
@@ -59,7 +61,14 @@ def page(run: Run) -> None:
     calm = _pace(run, run.status)
     pace = None if calm is None else crowd.pace(calm, crowd.look())
     later = None if pace is None else BRISK if pace <= BRISK else pace * _LOOK_SHARE
-    st.fragment(_pulse, run_every=pace)(run, was_active, calm)
+    due = math.inf
+
+    def pulse() -> None:
+        nonlocal due
+        if _pulse(run, was_active, calm, is_due=time.monotonic() >= due):
+            due = min(due, time.monotonic() + BRISK)
+
+    st.fragment(pulse, run_every=pace)()
     st.fragment(_details, run_every=later)(run)
     twins.DIALOG.draw()
 
@@ -80,8 +89,12 @@ def _is_new(run: Run) -> bool:
     return (datetime.now(UTC) - made.astimezone(UTC)).total_seconds() < _SOON
 
 
-def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
-    """Draw header, buttons, keys and curves; draw the whole page again when pace or end ask it."""
+def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> bool:
+    """Draw header, buttons, keys and curves; draw the whole page again when pace or end ask it.
+
+    Not with the first point of the curve, which would wait for all else, but a second later:
+    returns whether it is to be. is_due: it is time for that.
+    """
     crowd.look()
     if not run.folder.is_dir():
         state.set_current_run(None)
@@ -89,7 +102,7 @@ def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
     doctor.go_on()
     status = run.status
     wanted = _pace(run, status)
-    if status.is_active != was_active or (wanted != pace and pace != EAGER):
+    if status.is_active != was_active or (wanted != pace and (pace != EAGER or is_due)):
         state.draw_anew()
     with st.container(gap="xsmall"):
         _header(run, status)
@@ -101,15 +114,15 @@ def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
         doctor.origin(run)
         if status.state != "queued":
             _stage(run)
-    if wanted != pace:
-        state.draw_anew()  # only now: the first point of the curve does not wait for the rest
+    return wanted != pace
 
 
 def _details(run: Run) -> None:
     """Draw what a second look asks for: every figure, and the curves to zoom into."""
-    if run.status.state == "queued":
-        return
-    live_keys.part(run, run.status)
+    status = run.status
+    if status.state == "queued" or _pace(run, status) == EAGER:
+        return  # there is nothing to see yet, and the first point would wait for plotly
+    live_keys.part(run, status)
     st.header(_("Curves in detail"), anchor=False)
     live_curves.part(run)
 
