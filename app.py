@@ -28,7 +28,7 @@ from pages.i18n import _
 from pages.ui import runs_access, style
 from pages.ui.cookies import Cookies
 from pages.uploads import Uploads
-from pages.warm import warm
+from pages.warm import prepare
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
 
@@ -43,7 +43,7 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     """Keep the queue of runs, and the sweeps, working for as long as the server does."""
     print(f"Watch a Transformer learn: {' and '.join(addresses())}", flush=True)
     await anyio.to_thread.run_sync(runs_access.sweeps)
-    threading.Thread(target=warm, daemon=True).start()
+    threading.Thread(target=prepare, daemon=True).start()
     try:
         yield
     finally:

@@ -20,6 +20,7 @@ from tfm_core.runs.store import RunStore
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 60.0  # seconds
+_UNCOMPILED = "PYTHONDONTWRITEBYTECODE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +80,14 @@ def serve(folder: Path, environment: Mapping[str, str] | None = None) -> Iterato
     """Start the app with one warm worker; its runs, its log and what it writes for a while
     (``tmp``) lie in ``folder``.
 
-    environment: variables beside ours, or in their place.
+    environment: variables beside ours, or in their place. The server keeps its compiled modules, as
+    it does everywhere unless it is forbidden to: only its very first start compiles them.
     """
     port = _free_port()
     store = RunStore(folder / "runs", recorded=None)
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
     (folder / "tmp").mkdir(exist_ok=True)
+    around = {name: text for name, text in os.environ.items() if name != _UNCOMPILED}
     ours = {
         "TFM_RUNS_DIR": str(store.root),
         "TFM_WARM_WORKERS": "1",
@@ -95,7 +98,7 @@ def serve(folder: Path, environment: Mapping[str, str] | None = None) -> Iterato
         process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env={**os.environ, **ours, **(environment or {})},
+            env={**around, **ours, **(environment or {})},
             stdout=log,
             stderr=log,
         )

@@ -7,6 +7,7 @@ import sys
 import time
 from importlib import import_module
 
+from pages.ui.runs_access import CALM
 from tfm_core.machine import slowness
 
 MODULES = (
@@ -31,17 +32,20 @@ scripts, each of which several threads hand on.
 logger = logging.getLogger(__name__)
 
 
-def warm() -> None:
-    """Import what Home needs, read what it plays, and measure the machine, which it asks for."""
+def prepare() -> None:
+    """Prepare Home at once, and what comes behind it once its first visitor was served."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(_TURN)
     try:
-        _warm()
+        warm()
+        time.sleep(CALM)
+        warm_rest()
     finally:
         sys.setswitchinterval(before)
 
 
-def _warm() -> None:
+def warm() -> None:
+    """Import what Home needs, read what it plays, and measure the machine, which it asks for."""
     try:
         for name in MODULES:
             import_module(name)
@@ -49,6 +53,10 @@ def _warm() -> None:
     except Exception:
         logger.exception("Home could not be prepared; its first visitor will wait a little longer.")
     slowness()
+
+
+def warm_rest() -> None:
+    """Import what the next pages need, and read the runs that they list."""
     try:
         for name in LATER:
             import_module(name)

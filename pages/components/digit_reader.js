@@ -206,7 +206,7 @@ export class Reader {
   }
 }
 
-export default function ({ data, parentElement, setStateValue }) {
+export default function ({ data: [data], parentElement, setStateValue }) {
   const root = parentElement.querySelector(".reader");
   root.digitReader ??= new Reader(root, data);
   root.digitReader.send = setStateValue;

@@ -17,6 +17,7 @@ import streamlit as st
 
 from pages.components.digit_pad import SIDE, board_words, decode
 from pages.components.files import bundled, joined
+from pages.components.packing import plain
 from pages.i18n import _
 
 Picture = npt.NDArray[np.uint8]
@@ -102,12 +103,14 @@ def digit_reader(
     samples: (10, 28, 28), one of each digit. note: what is said while there is no reading.
     """
     _component(
-        data={
-            **board_data(shown, samples),
-            "reading": None if reading is None else reading.answer(shown.number),
-            "note": note,
-            "words": reader_words(DIGITS, DIGITS),
-        },
+        data=plain(
+            {
+                **board_data(shown, samples),
+                "reading": None if reading is None else reading.answer(shown.number),
+                "note": note,
+                "words": reader_words(DIGITS, DIGITS),
+            }
+        ),
         default={"drawn": []},
         on_drawn_change=_nothing,
         key=key,

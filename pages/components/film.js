@@ -18,7 +18,7 @@ async function show(film, [kind, example]) {
     keep(unpack(await openedPart(`view-${number}`)));
     film.stage.name = name;
   }
-  stage({ data: film.stage, parentElement: box, setTriggerValue: (_name, chosen) => show(film, chosen) });
+  stage({ data: [film.stage], parentElement: box, setTriggerValue: (_name, chosen) => show(film, chosen) });
 }
 
 function theme() {

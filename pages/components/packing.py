@@ -24,6 +24,14 @@ def packed(header: Mapping[str, Any], values: npt.NDArray[Any]) -> bytes:
     return len(text).to_bytes(4, "little") + text + values.astype(little).tobytes()
 
 
+def plain(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what the browser is told, for a component of the first screens: in a list.
+
+    In a mapping Streamlit looks for tables, and imports pandas to know one; in a list it does not.
+    """
+    return [data]
+
+
 def is_index(value: object, *ends: int) -> TypeGuard[list[int]]:
     """Say whether the browser sent a list of whole numbers, each from 0 to below its end."""
     if not (isinstance(value, list) and len(value) == len(ends)):

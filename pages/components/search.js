@@ -136,7 +136,7 @@ function onSlash(state, event) {
   state.parts.input.select();
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data: [data], parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".search");
   if (!root.search) {
     root.search = { parts: build(root), found: [], at: 0 };

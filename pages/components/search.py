@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.components.files import bundled, joined
+from pages.components.packing import plain
 from pages.i18n import _
 
 _component = st.components.v2.component(
@@ -31,23 +32,25 @@ class Entry:
 def search(entries: Sequence[Entry], *, key: str) -> int | None:
     """Show the field; return the index of the entry that was chosen just now, or None."""
     result = _component(
-        data={
-            "entries": [
-                {
-                    "name": entry.name,
-                    "about": entry.about,
-                    "href": entry.href,
-                    "also": entry.also,
-                }
-                for entry in entries
-            ],
-            "words": {
-                "label": _("Search pages and terms"),
-                "hint": _("Press / to search from anywhere on the page."),
-                "found": _("{n} found"),
-                "none": _("Nothing found."),
-            },
-        },
+        data=plain(
+            {
+                "entries": [
+                    {
+                        "name": entry.name,
+                        "about": entry.about,
+                        "href": entry.href,
+                        "also": entry.also,
+                    }
+                    for entry in entries
+                ],
+                "words": {
+                    "label": _("Search pages and terms"),
+                    "hint": _("Press / to search from anywhere on the page."),
+                    "found": _("{n} found"),
+                    "none": _("Nothing found."),
+                },
+            }
+        ),
         on_chosen_change=_nothing,
         key=key,
         width=260,

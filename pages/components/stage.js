@@ -356,7 +356,7 @@ function begun(root, data) {
   return state;
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data: [data], parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".stage");
   const isNew = !root.stage;
   const state = root.stage ?? begun(root, data);

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from pages.components.files import bundled, joined
-from pages.components.packing import is_index, packed, pooled
+from pages.components.packing import is_index, packed, plain, pooled
 from pages.i18n import _
 from tfm_core.inspect.stage import Answer, Frame, Stage
 from tfm_core.plots.attention import MASKED, SCALES
@@ -93,13 +93,15 @@ def stage(
         if shown is not None:
             _maps(data=shown, key=f"{key}-maps")
         _stage(
-            data={
-                **told(moving, name=name),
-                "has_maps": shown is not None,
-                "autoplay": autoplay,
-                "loop": loop,
-                "compact": compact,
-            },
+            data=plain(
+                {
+                    **told(moving, name=name),
+                    "has_maps": shown is not None,
+                    "autoplay": autoplay,
+                    "loop": loop,
+                    "compact": compact,
+                }
+            ),
             on_choose_change=chosen,
             key=key,
         )

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from tfm_core.sweeps.driver import Driver
 
 
+CALM = 5.0
+"""Seconds for which a server that starts leaves the machine to who opens the first page."""
+
+
 def store() -> RunStore:
     """Return the store at ``TFM_RUNS_DIR`` (default ``runs/``)."""
     return _store(_root())
@@ -79,7 +83,7 @@ def _store(root: str) -> RunStore:
 def _queue(root: str) -> RunQueue:
     from tfm_core.runs.queue import RunQueue
 
-    started = RunQueue(_store(root))
+    started = RunQueue(_store(root), calm=CALM)
     started.start()
     return started
 

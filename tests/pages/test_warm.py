@@ -4,12 +4,15 @@ import subprocess
 import sys
 
 from pages.home import hero
+from pages.i18n import PAGES_DIR
 from pages.runs.filter import Known
 from pages.ui import runs_access, stage_view
-from pages.warm import warm
+from pages.warm import warm, warm_rest
 from tests.pages.made_runs import made_run
 from tfm_core.runs import remembered, run, status
 from tfm_core.runs.store import RunStore
+
+FRAME = PAGES_DIR / "frame.py"
 
 
 def test_the_first_visitor_finds_the_stage_read(monkeypatch) -> None:
@@ -27,7 +30,7 @@ def test_the_first_visitor_finds_the_stage_read(monkeypatch) -> None:
 def test_the_first_who_lists_the_runs_finds_them_read(store: RunStore, monkeypatch) -> None:
     made = made_run(store)
     monkeypatch.setattr(remembered, "_SETTLED_NS", -(10**12))
-    warm()
+    warm_rest()
 
     def fail(_path: object) -> None:
         raise AssertionError("a run is read again")
@@ -40,7 +43,10 @@ def test_the_first_who_lists_the_runs_finds_them_read(store: RunStore, monkeypat
 def test_home_does_not_wait_for_pandas() -> None:
     code = (
         "import sys; from importlib import import_module; from pages import warm; import app;"
-        "[import_module(name) for name in warm.MODULES]; sys.exit('pandas' in sys.modules)"
+        "[import_module(name) for name in warm.MODULES];"
+        "from streamlit.testing.v1 import AppTest;"
+        f"AppTest.from_file({str(FRAME)!r}, default_timeout=60).run();"
+        "sys.exit('pandas' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -80,8 +80,12 @@ class RunQueue:
         max_running: int | None = None,
         warm: int | None = None,
         limits: Limits | None = None,
+        calm: float = 0.0,
     ) -> None:
-        """Prepare; ``start`` begins. max_running: TFM_MAX_RUNNING, else as the back end says."""
+        """Prepare; ``start`` begins. max_running: TFM_MAX_RUNNING, else as the back end says.
+
+        calm: seconds until the first worker gets ready.
+        """
         self.store = store
         said = settings.read()
         self.limits = limits or Limits.of(said)
@@ -91,6 +95,7 @@ class RunQueue:
         if max_running is None:
             max_running = said.max_running
         self.max_running = self.backend.places if max_running is None else max_running
+        self._ready_at = time.monotonic() + calm
         self._sweep_at = self._mend_at = self._refused_at = 0.0
         self._lost: set[str] = set()
         self._over: dict[str, tuple[int, int]] = {}  # the statuses of runs that do not wait
@@ -232,7 +237,7 @@ class RunQueue:
                 if may_start:
                     self.backend.look_after(self.store.kept)
                     self._start_next(waiting)
-        if not self._closed.is_set():
+        if not self._closed.is_set() and time.monotonic() >= self._ready_at:
             self.backend.get_ready()
 
     def _start_next(self, waiting: list[str]) -> None:

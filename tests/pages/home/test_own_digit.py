@@ -53,7 +53,7 @@ def digits(trained: Path, store: RunStore, monkeypatch: pytest.MonkeyPatch) -> R
 
 def sent(app: AppTest) -> dict[str, Any]:
     """Return what the browser gets for the board."""
-    shown: dict[str, Any] = json.loads(part_of(app, "digit_reader").json)
+    shown: dict[str, Any] = json.loads(part_of(app, "digit_reader").json)[0]
     return shown
 
 

@@ -126,7 +126,7 @@ def test_the_train_page_without_a_run_offers_its_configuration_alone(open_page: 
 def test_the_search_leads_to_pages_and_terms(open_page: Open) -> None:
     app = open_page("home/page.py")
     (field,) = [one for one in app.get("bidi_component") if one.proto.component_name == "search"]
-    found = {entry["name"]: entry for entry in json.loads(field.proto.json)["entries"]}
+    found = {entry["name"]: entry for entry in json.loads(field.proto.json)[0]["entries"]}
     assert urlsplit(found["Masks"]["href"]).path == "/masks"
     causal = found["Causal mask"]
     assert urlsplit(causal["href"])[2:4] == ("/masks", "mask=causal")
