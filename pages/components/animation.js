@@ -9,6 +9,7 @@ import { forgetFrame, tellFrame } from "./events.js";
 
 const HOLD = 420; // milliseconds that a snapshot stands
 const BLEND = 260; // and in which it turns into the next one
+const REST = 350; // after which a hand that moves the film rests
 const ICONS = { play: "▶", pause: "❚❚", back: "◀", next: "▶" };
 
 export const sizeOf = (view) => view.shape.reduce((product, n) => product * n, 1);
@@ -51,7 +52,14 @@ function goTo(state, at) {
   tell(state);
 }
 
-// Tell the server where we stand, once the hand rests: the rest of the page then follows.
+// Tell the server where we stand, once the hand rests: the rest of the page then follows. A single press
+// is told at once, and of more of them the first and the last.
+function settleSoon(state) {
+  const now = performance.now();
+  settle(state, now - (state.pressed ?? -REST) < REST ? REST : 0);
+  state.pressed = now;
+}
+
 function settle(state, wait) {
   clearTimeout(state.waiting);
   state.waiting = setTimeout(() => {
@@ -118,9 +126,9 @@ function buildAnimation(state) {
   const slider = element("input");
   slider.type = "range";
   slider.min = 0;
-  slider.addEventListener("input", () => { stopAnimation(state); goTo(state, Number(slider.value)); settle(state, 350); });
+  slider.addEventListener("input", () => { stopAnimation(state); goTo(state, Number(slider.value)); settle(state, REST); });
   const play = animationButton("play", words.play, () => (state.playing ? pauseAnimation(state) : playAnimation(state)));
-  const move = (by) => () => { stopAnimation(state); goTo(state, state.at + by); settle(state, 350); };
+  const move = (by) => () => { stopAnimation(state); goTo(state, state.at + by); settleSoon(state); };
   const step = element("span", "step");
   const back = animationButton("back", words.back, move(-1));
   const next = animationButton("next", words.next, move(1));

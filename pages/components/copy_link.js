@@ -53,25 +53,34 @@ function buildBoard() {
 
 const OWN = /^(localhost|127\.[\d.]+|\[?::1\]?|0\.0\.0\.0)$/; // names that only this computer understands
 
-function showCode(state, link) {
+// Parts of the page change the address without this component hearing of it.
+function lookWhere(state) {
+  const fields = state.parts.panel.querySelectorAll("input");
+  state.data.links.forEach((link, at) => {
+    if (link.is_here) fields[at].value = link.href = window.location.href;
+  });
+}
+
+function showCode(state, at) {
   const { board } = state.parts;
-  state.wanted = link;
+  lookWhere(state);
+  state.asked = [at, state.data.links[at].href];
   board.close.textContent = state.data.words.close;
   fillCode(state);
   if (!board.dialog.open) board.dialog.showModal();
-  state.send("code", link.href);
+  state.send("code", state.asked);
 }
 
 function fillCode(state) {
   const { board } = state.parts;
   const { words, code } = state.data;
-  const link = state.wanted;
+  const link = state.data.links[state.asked?.[0]];
   if (!link) return;
   board.dialog.setAttribute("aria-label", words.code);
   board.title.textContent = link.opens;
   board.address.textContent = link.href;
   board.local.textContent = OWN.test(new URL(link.href).hostname) ? words.local : "";
-  if (code?.href !== link.href) {
+  if (String(code?.asked) !== String(state.asked)) {
     board.picture.textContent = words.drawing;
   } else if (!code.src) {
     board.picture.textContent = words.tooLong;
@@ -87,6 +96,7 @@ function fillCode(state) {
 async function press(state, at, button) {
   const { words, links } = state.data;
   const { panel, refused, said } = state.parts;
+  lookWhere(state);
   const wasOpen = !panel.hidden;
   let isCopied = await copy(links[at].href);
   if (!isCopied) {
@@ -104,6 +114,7 @@ async function press(state, at, button) {
 
 function open(state, isOpen) {
   const { panel, others } = state.parts;
+  if (isOpen) lookWhere(state);
   panel.hidden = !isOpen;
   others.setAttribute("aria-expanded", String(isOpen));
 }
@@ -141,14 +152,14 @@ function fill(state) {
     const code = element("button");
     code.type = "button";
     label(code, words.code, words.codeTo.replace("{what}", link.to));
-    code.addEventListener("click", () => showCode(state, link));
+    code.addEventListener("click", () => showCode(state, at));
     row.append(field, button, code);
     panel.append(element("p", "", link.opens), row);
   });
   if (note) panel.append(element("p", "note", note));
 }
 
-export default function ({ data, parentElement, setStateValue }) {
+export default function ({ data: [data], parentElement, setStateValue }) {
   const root = parentElement.querySelector(".copy-link");
   if (!root.copyLink) {
     const state = { parts: build(root) };
@@ -168,7 +179,7 @@ export default function ({ data, parentElement, setStateValue }) {
   if (said !== state.said) { // else a tick would take the focus out of an open panel
     state.said = said;
     const links = JSON.stringify([data.links, data.note, data.words]);
-    state.data = data;
+    state.data = structuredClone(data); // see lookWhere
     if (links !== state.links) { // a code that came leaves the panel and its focus as they are
       state.links = links;
       fill(state);

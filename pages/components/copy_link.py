@@ -12,6 +12,7 @@ from functools import lru_cache
 import streamlit as st
 
 from pages.components.files import bundled, joined
+from pages.components.packing import is_index, plain
 from pages.i18n import _
 
 _component = st.components.v2.component(
@@ -24,39 +25,45 @@ _component = st.components.v2.component(
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An address, what it is a link to, and what it opens in a sentence."""
+    """An address, what it is a link to, and what it opens in a sentence.
+
+    is_here: it is what the browser's own address says, also after a part of the page changed that.
+    """
 
     to: str
     opens: str
     href: str
+    is_here: bool = False
 
 
 def copy_link(links: Sequence[Link], *, note: str = "", key: str) -> None:
     """Show the button, which copies the first of some links; note: a sentence below all of them."""
-    asked = st.session_state.get(key, {}).get("code")
-    shown = next((link for link in links if link.href == asked), None)
+    asked = st.session_state.get(key, {}).get("code")  # which link, and what it was then
+    shown = links[asked[0]] if _is_one_of(asked, len(links)) else None
     _component(
-        data={
-            "links": [asdict(link) for link in links],
-            "note": note,
-            "code": None if shown is None else {"href": shown.href, "src": qr_code(shown.href)},
-            "words": {
-                "copy": _("Copy link"),
-                "copied": _("Copied"),
-                "to": _("Copy link to {what}"),
-                "others": _("All links"),
-                "refused": _("The browser does not let the page copy. Here is the address:"),
-                "code": _("QR code"),
-                "codeTo": _("Show a QR code of the link to {what}"),
-                "close": _("Close"),
-                "drawing": _("Drawing the code …"),
-                "tooLong": _("This address is too long for a QR code that a camera can read."),
-                "local": _(
-                    "This address is this computer’s own name for itself: a phone cannot open it. "
-                    "Open the app by an address that the class can reach, and share that."
-                ),
-            },
-        },
+        data=plain(
+            {
+                "links": [asdict(link) for link in links],
+                "note": note,
+                "code": None if shown is None else {"asked": asked, "src": qr_code(shown.href)},
+                "words": {
+                    "copy": _("Copy link"),
+                    "copied": _("Copied"),
+                    "to": _("Copy link to {what}"),
+                    "others": _("All links"),
+                    "refused": _("The browser does not let the page copy. Here is the address:"),
+                    "code": _("QR code"),
+                    "codeTo": _("Show a QR code of the link to {what}"),
+                    "close": _("Close"),
+                    "drawing": _("Drawing the code …"),
+                    "tooLong": _("This address is too long for a QR code that a camera can read."),
+                    "local": _(
+                        "This address is this computer’s own name for itself: a phone cannot open "
+                        "it. Open the app by an address that the class can reach, and share that."
+                    ),
+                },
+            }
+        ),
         on_code_change=_nothing,
         key=key,
         width="content",
@@ -80,6 +87,11 @@ def qr_code(text: str) -> str:
     if int(code.version) > _MOST_CELLS:
         return ""
     return str(code.svg_data_uri(dark="#000", light="#fff", border=4, omitsize=True))
+
+
+def _is_one_of(asked: object, n: int) -> bool:
+    """Say whether the browser asks for the code of a link that there is."""
+    return isinstance(asked, list) and len(asked) == 2 and is_index(asked[:1], n)
 
 
 def _nothing() -> None:

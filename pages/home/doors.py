@@ -54,7 +54,21 @@ def doors() -> None:
     """Show the button that trains, and the doors beside it."""
     with st.container(key="doors"):
         begin, *places = st.columns([1.25, 1, 1, 1], gap="medium")
-    with begin, st.container(gap="xxsmall"):
+    with begin:
+        st.fragment(_begin)()  # a press draws this much only
+    for place, door in zip(places, DOORS, strict=True):
+        with place, st.container(gap=None):
+            st.page_link(
+                page_table.path_of(door.page),
+                label=f"**{_(door.label)}**",
+                icon=door.icon,
+                query_params=door.query,
+            )
+            st.caption(_(door.says))
+
+
+def _begin() -> None:
+    with st.container(gap="xxsmall"):
         if st.button(
             _("Now train it yourself"),
             key="begin",
@@ -65,12 +79,3 @@ def doors() -> None:
             run_actions.start_preset(FIRST)
         words = _("“{name}” from random weights, {time} here.")
         st.caption(words.format(name=_(PRESETS[FIRST].label), time=offers.takes(FIRST)))
-    for place, door in zip(places, DOORS, strict=True):
-        with place, st.container(gap=None):
-            st.page_link(
-                page_table.path_of(door.page),
-                label=f"**{_(door.label)}**",
-                icon=door.icon,
-                query_params=door.query,
-            )
-            st.caption(_(door.says))

@@ -11,7 +11,7 @@ RECENT = 3
 show.header("home")
 hero.hero()
 doors.doors()
-preset_list.presets()
+st.fragment(preset_list.presets)()  # a press draws this much only
 
 runs = visitors.listed()
 if runs:

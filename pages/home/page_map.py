@@ -92,6 +92,6 @@ def page_map() -> None:
 
 
 def _stop(name: str, says: str) -> None:
-    with st.container(gap=None):
-        st.page_link(page_table.path_of(name), label=f"**{_(PAGES[name].title)}**")
-        st.caption(_(says))
+    """Show a page and what is understood there as one link: fewer elements are drawn sooner."""
+    label = f"**{_(PAGES[name].title)}** {_(says)}"
+    st.page_link(page_table.path_of(name), label=label)

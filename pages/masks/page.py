@@ -9,6 +9,7 @@ from pages.masks import controls, lab, traps
 from pages.masks import traps as masks_traps
 from pages.masks.controls import MaskChoice
 from pages.ui import show
+from pages.ui.body import body
 from tfm_core.inspect.masks.lab import Projected
 
 SECTIONS = {
@@ -22,6 +23,10 @@ SECTIONS = {
 def page() -> None:
     """Ask for a mask and tokens; show what becomes of the scores, a trap, and the code."""
     show.header("masks")
+    body(_choose)
+
+
+def _choose() -> None:
     kind = controls.kind()
     try:
         choice = controls.choice(kind)

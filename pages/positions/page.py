@@ -6,6 +6,7 @@ from pages.i18n import _
 from pages.positions import buckets, learned, race, relative, shuffle, waves
 from pages.positions.link import VIEW
 from pages.ui import show, view_link
+from pages.ui.body import body
 
 VIEWS = {
     "sinusoidal": waves.view,
@@ -22,6 +23,10 @@ VIEWS = {
 def page() -> None:
     """Show one side of positions at a time; a link holds which."""
     show.header("positions")
+    body(_view)
+
+
+def _view() -> None:
     VIEWS[view_link.choice(_("Positions"), VIEW, is_labelled=False)]()
 
 

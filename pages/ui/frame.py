@@ -113,12 +113,12 @@ def _links() -> list[Link]:
         links = [] if page.name == "train" else [_page_link()]
         return [*links, configuration]
     opens = _("Opens this run, for anyone who can reach this app.")
-    run = Link(_("this run"), opens, state.run_link(run_id))
+    run = Link(_("this run"), opens, state.run_link(run_id), is_here=page.shows_run)
     return [*([] if page.shows_run else [_page_link()]), run, configuration]
 
 
 def _page_link() -> Link:
-    return Link(_("this page"), _("Opens this page as it is."), state.page_link())
+    return Link(_("this page"), _("Opens this page as it is."), state.page_link(), is_here=True)
 
 
 def _no_run() -> None:

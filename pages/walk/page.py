@@ -6,12 +6,17 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import question, show, view_link, walk_state
+from pages.ui.body import body
 from pages.walk import functions, old_links, picture, source, tensor
 
 
 def page() -> None:
     """Show one step of the chosen model's forward pass."""
     show.header("walk")
+    body(_walk)
+
+
+def _walk() -> None:
     try:
         with st.spinner(_("One forward pass …"), show_time=False):
             name, subject = source.pick()

@@ -20,6 +20,15 @@ def test_another_base_changes_the_slowest_wave(open_tab: OpenTab) -> None:
     tab.await_plotly("positions-wavelengths", f"{SLOWEST} < arg", before)
 
 
+def test_a_run_that_is_chosen_on_a_page_stands_above_it(open_tab: OpenTab) -> None:
+    tab = open_tab("positions?view=learned")
+    look = tab.main.get_by_role("button", name=re.compile("Look at"))
+    said = re.search("“(.+)”", look.inner_text())
+    assert said is not None
+    look.click()
+    expect(tab.strip.get_by_text(said[1], exact=True)).to_be_visible()
+
+
 def test_shuffled_words_are_noticed_by_all_but_the_bag(open_tab: OpenTab) -> None:
     tab = open_tab("positions?view=shuffle")
     said = tab.main.get_by_text(re.compile("^Shuffled: "))

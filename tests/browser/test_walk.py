@@ -27,6 +27,7 @@ def test_next_and_back_go_from_step_to_step_and_the_link_keeps_it(open_tab: Open
     tab.main.get_by_role("button", name=re.compile("^.*Next")).click()
     at_step(tab, "8 · Scores, scaled")
     expect(tab.page).to_have_url(re.compile(r"\bstep=scores\b"))
+    assert tab.copied_link() == tab.page.url
     tab.main.get_by_role("button", name=re.compile("^.*Back")).click()
     at_step(tab, "7 · Split into heads")
     tab.reload()

@@ -44,4 +44,4 @@ def links(app: AppTest) -> list[str]:
     """Return the addresses that the strip offers to copy, the first one first."""
     components = app.get("bidi_component")
     (button,) = [one for one in components if one.proto.component_name == "copy_link"]
-    return [link["href"] for link in json.loads(button.proto.json)["links"]]
+    return [link["href"] for link in json.loads(button.proto.json)[0]["links"]]
