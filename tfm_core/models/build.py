@@ -43,7 +43,7 @@ Model = TextModel | VisionTransformer | Captioner
 
 
 def build_model(config: ModelConfig, shape: Shape) -> Model:
-    """Build any model; on ``torch.device("meta")`` it takes no memory and almost no time."""
+    """Build any model; inside ``unfilled()`` it takes no memory and almost no time."""
     model: Model = FAMILIES[config.family].part("build")(config, shape)
     return model
 

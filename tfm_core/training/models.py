@@ -12,7 +12,7 @@ from tfm_core.models.build import Model, build_model
 def new_model(experiment: Experiment) -> Model:
     """Build the model on the default device, its first weights drawn from the seed.
 
-    The caller's own random numbers stay as they were. Under ``torch.device("meta")`` no memory is
+    The caller's own random numbers stay as they were. Inside ``unfilled()`` no memory is
     taken.
     """
     shape = data_shape(experiment)
