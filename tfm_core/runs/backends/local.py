@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tfm_core.runs import claim, requests, tickets
 from tfm_core.runs.atomic import read_json
+from tfm_core.runs.backends import gpus
 from tfm_core.runs.backends.backend import waits
 from tfm_core.runs.limits import Limits
 from tfm_core.runs.pool import WarmPool, WorkerProcess, default_size
@@ -42,9 +43,10 @@ class LocalWorkers:
         self._refill_at = 0.0
 
     def start(self, run: Run) -> bool:
-        """Give a waiting run to a worker. Raises OSError and RunHeld."""
+        """Give a waiting run to a worker. Raises Unavailable, OSError and RunHeld."""
         if claim.is_held(run.folder):
             raise _held()
+        device = gpus.device_for(run, self._root)
         worker = self.pool.take()
         try:
             is_ours = claim.take(run.folder, worker.mark)
@@ -55,7 +57,7 @@ class LocalWorkers:
             self.pool.put_back(worker)
             raise _held()
         try:
-            is_told = self._tell(run, worker)
+            is_told = self._tell(run, worker, device)
         except OSError:
             worker.end()  # and its claim with it
             raise
@@ -85,7 +87,7 @@ class LocalWorkers:
         """End the workers that wait."""
         self.pool.close()
 
-    def _tell(self, run: Run, worker: WorkerProcess) -> bool:
+    def _tell(self, run: Run, worker: WorkerProcess, device: str) -> bool:
         """Give a worker the run that is claimed for it; say whether it has it. Raises OSError.
 
         False: another server was quicker, and the run doesn't wait any more.
@@ -95,9 +97,11 @@ class LocalWorkers:
             self.pool.put_back(worker)
             return False
         requests.take(run.folder)  # what an earlier worker did not live to answer
+        run.move_to(device)
         starting = dataclasses.replace(
             run.status.held_by(worker.mark),
             state="starting",
+            device=device,
             heartbeat=time.time(),
             uptime=time.monotonic(),
         )
