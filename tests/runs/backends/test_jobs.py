@@ -189,8 +189,6 @@ def test_a_run_that_loses_job_after_job_is_left_for_a_person(queue, store, monke
     turn_until(queue, lambda: run.status.state == "failed", "it gives up")
     assert run.status.reason.startswith("Slurm lost 3 jobs of this run before they began to train")
     assert tickets.waiting(store.root) == []
-    monkeypatch.undo()
-    monkeypatch.setenv("TFM_BACKEND", "slurm")
 
 
 def test_a_run_that_gets_no_further_is_left_interrupted(queue, store):
