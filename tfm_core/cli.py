@@ -24,6 +24,7 @@ from tfm_core.config.advice import advice_on, advice_on_moving
 from tfm_core.facts.advised import advised
 from tfm_core.runs import Run, RunStore, claim, fits, settings
 from tfm_core.runs.backends import job as jobs
+from tfm_core.runs.elsewhere import mirror, places, takeover
 from tfm_core.runs.failures import refusal
 from tfm_core.runs.figures import figures, summary
 from tfm_core.runs.process import STALE_SECONDS, this_host
@@ -162,6 +163,7 @@ def _train(options: argparse.Namespace) -> int:
     experiment = _experiment(options.preset, options.set, options.seed)
     _check_device(options.device)
     fits.check(experiment, options.device)
+    _compare()
     if not options.quiet:
         for said in advised(experiment):
             print(said.sentence, file=sys.stderr)
@@ -182,8 +184,10 @@ def _resume(options: argparse.Namespace) -> int:
     if options.job is not None:
         return _work_as_job(options)
     store = RunStore()
+    _compare()
     run = store.get(options.id)
-    status = _watched(run)
+    with mirror.mirroring(store.root):
+        status = _watched(run)
     if run.meta.recorded:
         raise StudentError("This run comes with the app and cannot be resumed.")
     if run.problem is not None:
@@ -195,6 +199,7 @@ def _resume(options: argparse.Namespace) -> int:
             state=status.state,
         )
     _check_move(run.experiment, run.meta.device, options)
+    takeover.own(run.folder)
     if options.device is not None:
         with claim.moment(run.folder):
             run.move_to(options.device)
@@ -203,6 +208,7 @@ def _resume(options: argparse.Namespace) -> int:
 
 def _further(options: argparse.Namespace) -> int:
     store = RunStore()
+    _compare()
     parent = store.get(options.id)
     if parent.problem is not None:
         raise StudentError(parent.problem)
@@ -282,6 +288,13 @@ def _together(options: argparse.Namespace) -> int:
     return 0
 
 
+def _compare() -> None:
+    """Publish and fetch runs where there is a store (TFM_RUNS_URL); say what keeps it from that."""
+    trouble = mirror.once(RunStore().root)
+    if trouble is not None:
+        print(trouble, file=sys.stderr)
+
+
 def _watched(run: Run) -> Status:
     """Return how a run stands; one on another machine is watched until that can be told."""
     status = run.status
@@ -323,6 +336,9 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
         finally:
             for kind, handler in zip(kinds, before, strict=True):
                 signal.signal(kind, handler)
+    unpublished = places.trouble(run.folder.parent)
+    if unpublished is not None:
+        print(unpublished, file=sys.stderr)
     values = figures(run)
     if status.state == "failed":
         print(status.reason, file=sys.stderr)
@@ -343,6 +359,7 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
 
 def _runs(options: argparse.Namespace) -> int:
     rows, store = [], RunStore()
+    _compare()
     with contextlib.suppress(FileNotFoundError):  # no run was made yet
         os.listdir(store.root)  # a folder that nobody may look into is not one without runs
     for run in store.list():
@@ -376,6 +393,7 @@ def _export(options: argparse.Namespace) -> int:
     from tfm_core.export import bundle, tensorboard
     from tfm_core.runs.atomic import write_bytes
 
+    _compare()
     run = RunStore().get(options.id)
     make: Callable[[Run], bytes] = partial(bundle.bundle, with_set=options.data)
     name = bundle.file_name(run)
@@ -402,6 +420,7 @@ def _import(options: argparse.Namespace) -> int:
         raise StudentError("There is no file {path}.", path=str(path))
     with path.open("rb") as file:
         run = take_in(file, RunStore())
+    _compare()
     print(run.id)
     return 0
 

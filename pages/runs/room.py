@@ -12,6 +12,8 @@ from tfm_core.runs import room, settings
 from tfm_core.runs.failures import obstacle
 from tfm_core.runs.room import Bounds, Room
 
+_LOOK_SECONDS = 5.0
+
 
 def hindrance() -> None:
     """Say what keeps anything from being written; nothing where all is well."""
@@ -19,6 +21,16 @@ def hindrance() -> None:
     found = obstacle(root) if os.path.isdir(root) else None
     if found is not None:
         show.problem(found)
+    if settings.read().runs_url is not None:
+        _elsewhere()
+
+
+@st.fragment(run_every=_LOOK_SECONDS)
+def _elsewhere() -> None:
+    """Say why runs are not shared with other servers just now; nothing where they are."""
+    words = runs_access.trouble_elsewhere()
+    if words is not None:
+        show.problem(words)
 
 
 def line() -> None:

@@ -9,7 +9,7 @@ from functools import partial
 
 import streamlit as st
 
-from pages.i18n import _, ngettext
+from pages.i18n import N_, _, ngettext
 from pages.ui import (
     recorded,
     run_actions,
@@ -26,6 +26,7 @@ from pages.ui import (
 )
 from pages.ui.sparkline import sparkline
 from pages.ui.typed import escape
+from tfm_core.runs.elsewhere import places
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 
@@ -129,9 +130,17 @@ def _say(run: Run, drawn_as: State, apart: str) -> None:
     if note:
         st.caption(f":material/edit_note: {escape(_shortened(note))}", help=escape(note))
     why = outcome.sentence if outcome is not None else status.reason
-    for sentence in (why, run.damage, recorded.origin_words(run)):
+    for sentence in (why, run.damage, recorded.origin_words(run), _elsewhere(run)):
         if sentence:
             st.caption(escape(_(sentence)))
+
+
+def _elsewhere(run: Run) -> str | None:
+    """Say which server of several that share a store has a run, where it is another one."""
+    host = places.theirs(run.folder)
+    if host is None:
+        return None
+    return N_("Of another server ({host}); what is seen here is a few seconds old.", host=host)
 
 
 def _labels(run: Run) -> Iterator[str]:

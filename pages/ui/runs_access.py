@@ -14,6 +14,8 @@ import streamlit as st
 
 from tfm_core.runs import settings
 from tfm_core.runs.curves import Curves, EventReader
+from tfm_core.runs.elsewhere import places
+from tfm_core.runs.elsewhere.mirror import Mirror
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 
@@ -41,12 +43,22 @@ def sweeps() -> Driver:
     return _sweeps(_root())
 
 
+def trouble_elsewhere() -> str | None:
+    """Return why runs are not published or fetched just now, in a sentence, or None."""
+    root = _root()
+    mirror = _mirror(root)
+    return None if mirror is None else mirror.trouble or places.trouble(Path(root))
+
+
 def close_queue() -> None:
     """Stop the sweeps, the queue's thread and its idle workers; running workers go on without."""
     _sweeps(_root()).close()
     _sweeps.clear()
     _queue(_root()).close()
     _queue.clear()
+    if (mirror := _mirror(_root())) is not None:
+        mirror.close()
+    _mirror.clear()
 
 
 def curves(run: Run) -> Curves:
@@ -84,6 +96,17 @@ def _queue(root: str) -> RunQueue:
     from tfm_core.runs.queue import RunQueue
 
     started = RunQueue(_store(root), calm=CALM)
+    started.start()
+    _mirror(root)
+    return started
+
+
+@st.cache_resource(show_spinner=False)
+def _mirror(root: str) -> Mirror | None:
+    url = settings.read().runs_url
+    if url is None:
+        return None
+    started = Mirror(Path(root), url)
     started.start()
     return started
 

@@ -33,6 +33,7 @@ KEYWORDS: dict[str, tuple[int, ...] | None] = {  # name of a function -> which o
     "NotYours": None,
     "Refused": None,
     "TooLarge": None,
+    "Away": None,
     "BadData": None,
     "SetMissing": None,
     "SetDamaged": None,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tfm_core.doctor.backend import check_backend
+from tfm_core.doctor.elsewhere import check_store
 from tfm_core.doctor.finding import Finding
 from tfm_core.doctor.folder import check_disk, check_folder
 from tfm_core.doctor.machine import check_devices, check_torchvision, check_versions
 from tfm_core.doctor.pictures import check_mnist
 from tfm_core.doctor.runs import check_claims, check_leftovers, check_line, check_runs
 from tfm_core.doctor.variables import check_variables
+from tfm_core.runs import settings
 from tfm_core.runs.store import RunStore
 
 __all__ = ["Finding", "examine"]
@@ -29,6 +31,8 @@ def examine(*, mends: bool) -> Iterator[Finding]:
     yield check_backend()
     store = RunStore()
     yield check_folder(store)
+    if (url := settings.read().runs_url) is not None:
+        yield check_store(url)
     yield check_disk(store)
     yield check_runs(store)
     yield check_line(store, mends=mends)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tfm_core.doctor.finding import Finding, count, some
 from tfm_core.runs import claim, leftovers, sweep, tickets
+from tfm_core.runs.elsewhere import places
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 
@@ -74,7 +75,9 @@ def check_leftovers(store: RunStore, *, mends: bool = False) -> Finding:
 
 
 def _own(store: RunStore) -> list[Run]:
-    return [run for run in store.list() if not run.meta.recorded]
+    """Return the runs that this server may mend: none that comes from elsewhere."""
+    runs = [run for run in store.list() if not run.meta.recorded]
+    return [run for run in runs if not places.is_theirs(run.folder)]
 
 
 def _is_alive(store: RunStore, run_id: str) -> bool:

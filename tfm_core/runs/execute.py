@@ -32,6 +32,7 @@ from tfm_core.runs import (
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.backends import job as jobs
 from tfm_core.runs.control import BY_HAND, Control
+from tfm_core.runs.elsewhere import publish
 from tfm_core.runs.failures import sentence
 from tfm_core.runs.process import is_same, mark_of
 from tfm_core.runs.recorder import Recorder, keeps
@@ -70,6 +71,22 @@ def execute(
     claim.RunHeld where another process works on the run, job.NotItsTurn where it does not wait for
     this job, and OSError where not even the status can be written; all else ends as a status.
     """
+    control = control or Control(run.folder)
+
+    def lost() -> None:
+        control.stop_reason = publish.TAKEN_OVER
+
+    with publish.publishing(run.folder, lost):
+        return _ended(run, control, listener, job, share)
+
+
+def _ended(
+    run: Run,
+    control: Control,
+    listener: Listener | None,
+    job: str | None,
+    share: Share | None,
+) -> Status:
     try:
         return _executed(run, control, listener, job, share)
     except OSError as error:  # it could not even begin
@@ -102,7 +119,7 @@ def follow(run: Run, share: Share) -> None:
 
 def _executed(
     run: Run,
-    control: Control | None,
+    control: Control,
     listener: Listener | None,
     job: str | None,
     share: Share | None,
@@ -120,7 +137,6 @@ def _executed(
         if status.mark is None or not is_same(status.mark, hold.mark):
             # else the queue has prepared all for this process
             requests.take(run.folder)  # what an earlier worker did not live to answer
-        control = control or Control(run.folder)
         with Recorder(hold, status.held_by(hold.mark)) as recorder:
             control.begin(status.seconds - status.parent_seconds, recorder.clock)
             recorder.change("starting")

@@ -125,6 +125,11 @@ class Watch:
                 self._seen.popitem(last=False)
         return now - seen[1]
 
+    def forget(self) -> None:
+        """Begin with nothing seen again: what lies between could not be watched."""
+        with self._lock:
+            self._seen.clear()
+
 
 WATCH = Watch()
 """What this process has seen of workers elsewhere."""

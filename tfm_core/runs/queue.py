@@ -43,6 +43,7 @@ from tfm_core.runs import claim, fits, locks, room, settings, sweep, tickets, tr
 from tfm_core.runs.backends import job
 from tfm_core.runs.backends.backend import JobRefused, Unavailable, waits
 from tfm_core.runs.backends.choice import chosen
+from tfm_core.runs.elsewhere import places, takeover
 from tfm_core.runs.failures import refusal, told
 from tfm_core.runs.fits import TooLarge
 from tfm_core.runs.limits import LimitReached, Limits
@@ -164,6 +165,7 @@ class RunQueue:
             raise StudentError(
                 "This run is {state}; there is nothing to resume.", state=status.state
             )
+        takeover.own(run.folder)
         self.limits.check(run.experiment, n_queued=len(tickets.waiting(self.store.root)))
         self.limits.check_trained(status.seconds - status.parent_seconds)
         self._check_data(run)
@@ -209,11 +211,15 @@ class RunQueue:
         return self._thread is not None and self._thread.is_alive()
 
     def n_running(self) -> int:
-        """Return how many runs of the store have a worker, whoever started it."""
-        return sum(run.status.is_alive for run in self.store.list() if not run.meta.recorded)
+        """Return how many runs of this folder have a worker, whoever started it."""
+        return sum(run.status.is_alive for run in self._mine())
 
     def _make_way(self, run: Run) -> int:
-        return room.make_way(self.store.root, self.store.kept(), self.bounds, keeps=run.id)
+        return room.make_way(self.store.root, self._mine(), self.bounds, keeps=run.id)
+
+    def _mine(self) -> list[Run]:
+        """Return the runs but for those of servers that share a store with this one."""
+        return [run for run in self.store.kept() if not places.is_theirs(run.folder)]
 
     def _work(self) -> None:
         while not self._closed.is_set():
@@ -267,7 +273,7 @@ class RunQueue:
     def _queued(self) -> list[Run]:
         """Return the runs in the state "queued"; of those that were over only news are read."""
         waiting, over = list[Run](), dict[str, tuple[int, int]]()
-        for run in self.store.kept():
+        for run in self._mine():
             try:
                 facts = (run.folder / "status.json").stat()
             except OSError:

@@ -37,6 +37,7 @@ from tfm_core.reading import (
 from tfm_core.runs import claim, labels, origin, requests, snapshots, tickets, weights
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.curves import Curves, EventReader
+from tfm_core.runs.elsewhere import places, takeover
 from tfm_core.runs.failures import told
 from tfm_core.runs.labels import MAX_NAME, Labels
 from tfm_core.runs.origin import Origin
@@ -200,7 +201,7 @@ class Run:
     @property
     def has_checkpoint(self) -> bool:
         """Whether there is a state of the training to go on from."""
-        return is_plain(self._checkpoint)
+        return is_plain(self._checkpoint) or places.has_checkpoint(self.folder)
 
     @property
     def checkpoint_step(self) -> int | None:
@@ -314,11 +315,15 @@ class Run:
                 raise StudentError(
                     "This run is still waiting in the queue; it can only be stopped."
                 )
+            takeover.own(self.folder)
             if self._leave_line():
                 return
         elif not status.is_alive:
             raise StudentError(_CANNOT[status.state])
-        requests.drop(self.folder, kind)
+        if places.is_theirs(self.folder):
+            takeover.ask(self.folder, kind)
+        else:
+            requests.drop(self.folder, kind)
 
     def _leave_line(self) -> bool:
         """Stop a waiting run, unless a worker was given it this very moment."""

@@ -34,6 +34,7 @@ class Settings:
     """
 
     runs_dir: Path = Path("runs")
+    runs_url: str | None = None
     max_running: int | None = None
     warm_workers: int | None = None
     max_queued: int = 20
@@ -132,7 +133,31 @@ def checked(environment: Mapping[str, str] | None = None) -> Settings:
             text=str(said.runs_dir),
             there=str(there),
         )
+    if said.runs_url is not None:
+        _check_address(said.runs_url)
     return said
+
+
+def _check_address(url: str) -> None:
+    """Raise StudentError where nothing is installed that could open an address."""
+    import fsspec
+
+    protocol = url.partition("://")[0]
+    try:
+        fsspec.get_filesystem_class(protocol)
+    except ImportError:
+        raise StudentError(
+            "TFM_RUNS_URL begins with {protocol}://, but must begin with what is installed here: "
+            "pip install -r requirements-cluster.txt brings s3://, and fsspec's pages say what "
+            "brings others.",
+            protocol=protocol,
+        ) from None
+    except ValueError:
+        raise StudentError(
+            "TFM_RUNS_URL begins with {protocol}://, but must begin with one that fsspec knows, "
+            "such as s3:// or file://.",
+            protocol=protocol,
+        ) from None
 
 
 def whole(name: str, text: str) -> int:
@@ -242,6 +267,19 @@ def command(name: str, text: str) -> tuple[str, ...]:
         ) from None
 
 
+def store_address(name: str, text: str) -> str:
+    """Return an address of fsspec as it is. Raises StudentError."""
+    protocol, _, place = text.partition("://")
+    if not (_PROTOCOL.fullmatch(protocol) and place.strip("/")):
+        raise StudentError(
+            "{name} is {text!r}, but must be an address such as s3://bucket/runs or "
+            "file:///mnt/shared/runs.",
+            name=name,
+            text=_short(text.rpartition("@")[2]),  # without a password
+        )
+    return text.rstrip("/")
+
+
 def folder(_name: str, text: str) -> Path:
     """Return the whole path of a folder, which need not be there."""
     return Path(text).absolute()
@@ -255,6 +293,15 @@ VARIABLES = (
         "`runs/`",
         "",
         folder,
+    ),
+    Variable(
+        "TFM_RUNS_URL",
+        "runs_url",
+        "a store that several servers share, as an address of fsspec: `s3://bucket/runs`, "
+        "`file:///mnt/shared/runs`; see docs/storage.md",
+        "none",
+        "",
+        store_address,
     ),
     Variable(
         "TFM_WARM_WORKERS",
@@ -448,6 +495,7 @@ _SOURCE = re.compile(
     r"\*|'self'|'none'|https?:|https?://(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:(\d{1,5}|\*))?",
     re.IGNORECASE | re.ASCII,
 )
+_PROTOCOL = re.compile(r"[a-z][a-z0-9+-]*", re.ASCII)
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?(?:([kmgt])(i)?)?b?", re.IGNORECASE | re.ASCII)
 
 

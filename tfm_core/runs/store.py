@@ -17,6 +17,7 @@ from tfm_core.disk import sync_file, sync_folder
 from tfm_core.reading import is_plain
 from tfm_core.runs import labels, room, settings, spare, trash, weights
 from tfm_core.runs.atomic import read_json, write_bytes, write_json
+from tfm_core.runs.elsewhere import takeover
 from tfm_core.runs.failures import told
 from tfm_core.runs.labels import Labels
 from tfm_core.runs.run import ID, Meta, Run
@@ -103,6 +104,7 @@ class RunStore:
                 "This is not the id of a run: an id is 8 to 64 letters, digits, _ and -."
             )
         if os.path.isdir(self.root / run_id):
+            takeover.look(self.root / run_id)
             return Run(self.root / run_id)
         if self.recorded is not None and os.path.isdir(self.recorded / run_id):
             return Run(self.recorded / run_id, recorded=True)
@@ -339,6 +341,7 @@ class RunStore:
         run = self.get(run_id)
         if run.meta.recorded:
             raise StudentError("This run comes with the app and cannot be {verb}.", verb=verb)
+        takeover.own(run.folder)
         return run
 
     def _add(self, write: Callable[[Path], None], run_id: str | None = None) -> Run:

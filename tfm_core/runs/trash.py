@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tfm_core.runs.elsewhere import places
 from tfm_core.runs.failures import is_disk_full
 
 FOLDER = ".trash"
@@ -98,12 +99,14 @@ def remove_oldest(root: Path) -> bool:
 def remove(folder: Path) -> bool:
     """Remove a folder for good; say whether this call did it. Never raises."""
     going = folder.with_name(f"{GOING}{secrets.token_hex(6)}")
+    places.note_removed(folder)  # first: it must not come back from a store meanwhile
     try:
         os.rename(folder, going)
     except FileNotFoundError:  # another server was quicker
         return False
     except OSError as error:
         logger.warning("A folder could not be removed: %s", error)
+        places.forget_removed(folder)
         return False
     if going.is_symlink():
         going.unlink(missing_ok=True)
