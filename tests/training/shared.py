@@ -18,6 +18,7 @@ CHOSEN = dict(zip(IDS, EXPERIMENTS, strict=True)) | {
     "muon": experiment(training={"optimizer": "muon", "ema_decay": 0.9}),
     "fp16": experiment(training={"precision": "fp16"}),
     "grammar": experiment("decoder-only", "grammar"),
+    "checkpointing": experiment(training={"checkpointing": True}),
     "odd": experiment(training={"batch_size": 7, "clip_norm": 0.05}),
 }
 
