@@ -1,5 +1,5 @@
-"""The app's entry: ``streamlit run app.py``. Starts and stops the queue, serves vendors' scripts
-and ``/health``.
+"""The app's entry: ``streamlit run app.py``. Starts and stops what works behind the pages, serves
+vendors' scripts, published runs and ``/health``.
 
 The script that Streamlit runs is ``pages/frame.py``: with the main script inside ``pages/``,
 Streamlit discovers no pages by itself, and a deep link on a cold server gets the frame too.
@@ -25,10 +25,12 @@ from pages.closed import Closed
 from pages.first_paint import FirstPaint
 from pages.headers import Headers
 from pages.i18n import _
-from pages.ui import runs_access, style
+from pages.published import Published
+from pages.ui import publisher, runs_access, style
 from pages.ui.cookies import Cookies
 from pages.uploads import Uploads
 from pages.warm import prepare
+from tfm_core.publish.shelf import shelf
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
 
@@ -43,10 +45,12 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     """Keep the queue of runs, and the sweeps, working for as long as the server does."""
     print(f"Watch a Transformer learn: {' and '.join(addresses())}", flush=True)
     await anyio.to_thread.run_sync(runs_access.sweeps)
+    await anyio.to_thread.run_sync(publisher.publisher)
     threading.Thread(target=prepare, daemon=True).start()
     try:
         yield
     finally:
+        await anyio.to_thread.run_sync(publisher.close)
         await anyio.to_thread.run_sync(runs_access.close_queue)
 
 
@@ -103,6 +107,7 @@ app = st.App(
     lifespan=lifespan,
     routes=[*vendors.routes(prefixes()), *health_routes()],
     middleware=[
+        Middleware(Published, shelf=shelf(settings.read().runs_dir.resolve()), prefixes=prefixes()),
         Middleware(Headers, page=PAGE),
         Middleware(FirstPaint, page=PAGE, style=style.RULES),
         Middleware(Closed),

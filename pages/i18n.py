@@ -22,6 +22,8 @@ from __future__ import annotations
 import gettext
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -31,7 +33,17 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from tfm_core.runs.failures import refusal
 from tfm_core.sentences import N_, Sentence, StudentError
 
-__all__ = ["N_", "PAGES_DIR", "_", "content", "language", "languages", "ngettext", "speak"]
+__all__ = [
+    "N_",
+    "PAGES_DIR",
+    "_",
+    "content",
+    "language",
+    "languages",
+    "ngettext",
+    "speak",
+    "speaking",
+]
 
 PAGES_DIR = Path(__file__).resolve().parent
 LOCALE_DIR = PAGES_DIR / "locale"
@@ -45,6 +57,7 @@ class _Kept(threading.local):
 
     context: object = None
     spoken = SERVERS
+    outside = SERVERS
 
 
 _KEPT = _Kept()
@@ -57,10 +70,10 @@ def languages() -> list[str]:
 
 
 def language() -> str:
-    """Return the language of this session; outside of sessions, the server's."""
+    """Return the language of this session; outside of sessions, the server's, unless said."""
     context = get_script_run_ctx(suppress_warning=True)
     if context is None:
-        return SERVERS
+        return _KEPT.outside
     if _KEPT.context is not context:
         _KEPT.context, _KEPT.spoken = context, str(st.session_state.get(_SESSIONS, SERVERS))
     return _KEPT.spoken
@@ -71,6 +84,16 @@ def speak(name: str) -> None:
     if name in languages():
         st.session_state[_SESSIONS] = name
         _KEPT.context = None
+
+
+@contextmanager
+def speaking(name: str) -> Iterator[None]:
+    """Let this thread, which draws no session, speak a language for the length of the block."""
+    before, _KEPT.outside = _KEPT.outside, name
+    try:
+        yield
+    finally:
+        _KEPT.outside = before
 
 
 def follow_link() -> None:

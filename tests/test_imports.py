@@ -31,7 +31,7 @@ ORDER = (  # each part of tfm_core may import those in the lines above its own, 
     ("inspect",),
     ("sweeps",),
     ("plots", "recorded"),
-    ("export",),
+    ("export", "publish"),
     ("cli",),
     ("__main__",),
 )

@@ -3,13 +3,12 @@
 import { buildAsking } from "./film_asking.js";
 import { keep } from "./stage_store.js";
 import { element } from "./dom.js";
+import { followTheme, goToStep } from "./film_page.js";
 import { openedPart } from "./film_parts.js";
-import { settle } from "./stage.js";
 import stage from "./stage.js";
 import { unpack } from "./packed.js";
 
 const box = document.getElementById("stage");
-const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 async function show(film, [kind, example]) {
   if (film.views.length) {
@@ -21,38 +20,16 @@ async function show(film, [kind, example]) {
   stage({ data: [film.stage], parentElement: box, setTriggerValue: (_name, chosen) => show(film, chosen) });
 }
 
-function theme() {
-  const root = document.documentElement;
-  const isDark = () => (root.dataset.theme ?? (window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-  document.getElementById("theme").addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; });
-  let before;
-  window.addEventListener("beforeprint", () => {
-    before = root.dataset.theme;
-    root.dataset.theme = "light";
-    root.classList.add("printed");
-    settle(box.querySelector(".stage"));
-  });
-  window.addEventListener("afterprint", () => {
-    if (before) root.dataset.theme = before;
-    else delete root.dataset.theme;
-    root.classList.remove("printed");
-    settle(box.querySelector(".stage"));
-  });
-}
-
 function moments() {
   document.querySelectorAll("button[data-step]").forEach((button) => {
-    button.addEventListener("click", () => {
-      box.querySelector(".stage").stage.goToStep(Number(button.dataset.step));
-      box.scrollIntoView({ behavior: calm() ? "auto" : "smooth" });
-    });
+    button.addEventListener("click", () => goToStep(box, Number(button.dataset.step)));
   });
 }
 
 async function begin() {
   const film = JSON.parse(new TextDecoder().decode(await openedPart("film")));
   await show(film, film.first);
-  theme();
+  followTheme(box);
   moments();
   const asking = document.getElementById("asking");
   if (film.asking) buildAsking(asking, film.asking);

@@ -82,7 +82,7 @@ class Film:
 
 def page(film: Film) -> bytes:
     """Return the page, UTF-8."""
-    style = "\n".join([_colours(), joined(*_STYLES)])
+    style = "\n".join([colours(), joined(*_STYLES)])
     scripts = [bundled("film.js")]
     parts = {f"view-{n}": _zipped(view.content) for n, view in enumerate(film.views)}
     parts["film"] = _zipped(json.dumps(_told(film)).encode())
@@ -150,7 +150,7 @@ def _hashed(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def _colours() -> str:
+def colours() -> str:
     """Return the colours of both themes: as the reader's system has it, unless the page says."""
     light, dark = _theme("light"), _theme("dark")
     fixed = f"--st-font: {_FONT}; --st-primary-color: {BLUE}; --st-button-radius: 8px;"

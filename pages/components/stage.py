@@ -172,7 +172,19 @@ def pack(shown: Stage, name: str, most: int = MOST_VALUES) -> bytes:
     """
     frames, weights, block = bounded(shown.frames, shown.weights, most)
     header = {
+        **still(shown),
         "name": name,
+        "frames": [_frame(frame) for frame in frames],
+        "n_snapshots": len(shown.frames),
+        "shape": weights.shape[1:],
+        "block": block,
+    }
+    return packed(header, weights)
+
+
+def still(shown: Stage) -> dict[str, Any]:
+    """Return what all snapshots of a stage have in common, as the browser gets it."""
+    return {
         "kinds": [
             {"label": _(KINDS[kind].label), "look_for": _(KINDS[kind].look_for)}
             for kind in shown.kinds
@@ -189,10 +201,6 @@ def pack(shown: Stage, name: str, most: int = MOST_VALUES) -> bytes:
             }
             for n, example in enumerate(shown.examples)
         ],
-        "frames": [_frame(frame) for frame in frames],
-        "n_snapshots": len(shown.frames),
-        "shape": weights.shape[1:],
-        "block": block,
         "surface": shown.surface,
         "side": shown.side,
         "cls": shown.has_cls,
@@ -202,7 +210,6 @@ def pack(shown: Stage, name: str, most: int = MOST_VALUES) -> bytes:
         "scales": SCALES,
         "masked": MASKED,
     }
-    return packed(header, weights)
 
 
 def bounded(
@@ -223,8 +230,13 @@ def _frame(frame: Frame) -> Mapping[str, Any]:
     return {
         "step": frame.step,
         "labels": [_(label) for label in frame.labels],
-        "answers": [_answer(answer) for answer in frame.answers],
+        "answers": answers(frame),
     }
+
+
+def answers(frame: Frame) -> list[Mapping[str, Any]]:
+    """Return the answers of a snapshot, as the browser gets them."""
+    return [_answer(answer) for answer in frame.answers]
 
 
 def _answer(answer: Answer) -> Mapping[str, Any]:

@@ -67,7 +67,7 @@ def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words
             views=views,
             first=first,
             moments=moving.moments,
-            tables=list(_tables(run)),
+            tables=list(tables(run)),
             asked=asked,
         )
         small = replace(made, asked=None)
@@ -140,7 +140,11 @@ def _view(shown: Stage, n_shown: int, most: int) -> View:
     return View(_number(shown), shown.example, name, pack(shown, name, most))
 
 
-def _tables(run: Run) -> Iterator[tuple[str, component.Rows]]:
+def tables(run: Run, *, with_id: bool = True) -> Iterator[tuple[str, component.Rows]]:
+    """Yield what was set and what it was made with, as small tables with their captions.
+
+    with_id: whoever has the id can do more with a run than watch it.
+    """
     from tfm_core.export.bundle import versions
 
     experiment, meta = run.experiment, run.meta
@@ -155,7 +159,7 @@ def _tables(run: Run) -> Iterator[tuple[str, component.Rows]]:
             ("onnxruntime", metadata.version("onnxruntime")),
             (_("Device of the training"), show.device(run.status.device or meta.device)),
             (_("Begun"), meta.created[:16].replace("T", " ") + " UTC"),
-            (_("Run"), run.id),
+            *([(_("Run"), run.id)] if with_id else []),
         ],
     )
 

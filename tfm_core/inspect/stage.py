@@ -95,10 +95,16 @@ class Stage:
         return tuple(frame.step for frame in self.frames)
 
 
-def read(run: Run, kind: str | None = None, example: int | None = None) -> Stage:
+def read(
+    run: Run,
+    kind: str | None = None,
+    example: int | None = None,
+    steps: Sequence[int] | None = None,
+) -> Stage:
     """Return the stage of a run as it is now; what cannot be shown falls back to the first.
 
-    Snapshots that are damaged are left out. Raises ValueError, in a sentence, where the run has no
+    steps: of the snapshots to read; all there are, unless said. Snapshots that are damaged are left
+    out. Raises ValueError, in a sentence, where the run has no
     probe that can be read.
     """
     experiment, probe = run.experiment, run.probe()
@@ -108,7 +114,7 @@ def read(run: Run, kind: str | None = None, example: int | None = None) -> Stage
     index = example if example is not None and 0 <= example < n_attended else _telling(probe)
     frames: list[Frame] = []
     maps: list[Array] = []
-    for step in run.snapshot_steps():
+    for step in run.snapshot_steps() if steps is None else steps:
         try:
             frame, weights = _frame(run, probe, step, chosen, index)
         except ValueError:

@@ -48,6 +48,7 @@ class Settings:
     max_disk: int | None = None
     max_runs: int | None = None
     max_own_data: int | None = None
+    max_published: int = 20
     public: bool = False
     open: bool = True
     host_key: str | None = None
@@ -416,6 +417,14 @@ VARIABLES = (
         "none can be added",
         size,
         public=2 * 10**9,
+    ),
+    Variable(
+        "TFM_MAX_PUBLISHED",
+        "max_published",
+        "runs that the app publishes at a time, each of some MB, for watchers without a session",
+        "20",
+        "none can be published",
+        whole,
     ),
     Variable(
         "TFM_PUBLIC",

@@ -1,0 +1,52 @@
+"""A run as a folder for any web server: ``python -m pages.publish ID --to FOLDER``.
+
+The folder is kept up to date until the run ends; see ``docs/watchers.md``. It stands here and not
+on the engine's command line because the page is made of the app's scripts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from pages.ui.publication import Publication
+from tfm_core.publish.folder import EVERY, PAGE, Folder
+from tfm_core.runs.store import RunStore
+
+WRONG_INPUT = 2
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Publish a run until it ends; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m pages.publish",
+        description="write a run as static files that play in a browser, until the run ends",
+    )
+    parser.add_argument("id", metavar="ID", help="the id of the run (see python -m tfm_core runs)")
+    parser.add_argument("--to", metavar="FOLDER", required=True, help="where to write them")
+    parser.add_argument("--once", action="store_true", help="as the run is now, and no longer")
+    options = parser.parse_args(arguments)
+    logging.getLogger("streamlit").setLevel(logging.ERROR)  # it asks after a browser's session
+    folder = Path(options.to)
+    try:
+        publication = Publication(RunStore().get(options.id), Folder(folder))
+        goes_on = publication.update()
+        print(folder / PAGE, flush=True)
+        while goes_on and not options.once:
+            time.sleep(EVERY)
+            goes_on = publication.update()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return WRONG_INPUT
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,209 @@
+"""A run as a folder of static files, kept up to date while it trains; see ``tfm_core.publish``.
+
+Each look reads what is new of the run and writes what is new of the folder. A snapshot is written
+once, in a file for each kind of attention and example: who watches fetches what is in sight.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pages.components import live as component
+from pages.components import stage
+from pages.components.packing import packed
+from pages.i18n import _, languages, speaking
+from pages.ui import film, run_words, stage_view
+from tfm_core.inspect import stage as stages
+from tfm_core.inspect.stage import Stage
+from tfm_core.plots.palette import COLOURS
+from tfm_core.plots.stage import ROLE_COLOURS
+from tfm_core.publish.folder import EVERY, PAGE, Folder, tag
+from tfm_core.publish.lines import CurveLines, Line
+from tfm_core.runs.run import Run
+from tfm_core.runs.snapshots import snapshot_path
+
+MOST_VIEWS = 12
+"""Kinds of attention times examples that can be looked at."""
+LOOKS_ANEW = 10
+"""Looks after which what is told of a live run in words is made anew, whatever happened."""
+
+_PER_VIEW = ("attention", "example", "surface", "side", "cls", "query", "key", "row_words")
+_STILL = ("words", "ill", "grey")  # of what a stage is told: what is the same at each look
+_OF_A_LOOK = ("name", "lines", "now", "total", "live")  # what a page makes itself
+
+
+class Publication:
+    """A run, its folder, and what was written of it so far."""
+
+    def __init__(self, run: Run, folder: Folder) -> None:
+        """Begin with nothing. Raises RunDamaged, in a sentence, where the run cannot be read."""
+        training = run.experiment.training
+        self.run, self.folder = run, folder
+        self._reader = run.reader()
+        self._lines = CurveLines(is_patient=training.patience > 0)
+        self._most = stage.MOST_VALUES // max(1, training.snapshots)  # weights of a file
+        self._views: Sequence[Stage] = ()
+        self._first: tuple[int, int] | None = None
+        self._snapshots: dict[int, str] = {}
+        self._files: dict[int, list[str]] = {}
+        self._parts: dict[str, str] = {}
+        self._told: object = None
+        self._n_looks = self._beat = 0
+
+    def update(self, *, every: float = EVERY) -> bool:
+        """Write what is new; return whether more will come.
+
+        every: seconds after which pages are told to ask again. Raises OSError, and ValueError, in a
+        sentence, where the run's probe cannot be read.
+        """
+        status = self.run.status  # before the events: at the end none of them is missed
+        lines = self._lines.take(self._reader.read()) + self._new_snapshots()
+        if lines:
+            self.folder.append(lines)
+        told = status.state, tuple(self._snapshots.items()), self.run.meta.name
+        if told != self._told or (status.is_active and self._n_looks % LOOKS_ANEW == 0):
+            self._write_parts()
+            self._told = told
+            self._beat += 1
+        self._n_looks += 1
+        curves = self._lines.curves
+        self.folder.say(
+            {
+                "page": component.static().version,
+                "languages": languages(),
+                "state": status.state,
+                "live": status.is_active,
+                "step": int(curves.steps.last("step") or 0),
+                "total": int(curves.started.get("total_steps") or status.total_steps),
+                "every": every,
+                "beat": self._beat,
+                **self._parts,
+            }
+        )
+        return status.is_active
+
+    # ---- snapshots
+
+    def _new_snapshots(self) -> list[Line]:
+        """Write the files of new snapshots; return the lines that speak of them."""
+        lines: list[Line] = []
+        found = {step: self._tag(step) for step in self.run.snapshot_steps()}
+        for step in [step for step, its in self._snapshots.items() if found.get(step) != its]:
+            del self._snapshots[step]
+            lines.append(["gone", step])
+        for step in sorted(found.keys() - self._snapshots.keys()):
+            if files := self._write_snapshot(step, found[step]):
+                self._snapshots[step], self._files[step] = found[step], files
+                lines.append(["snapshot", step, found[step]])
+        return lines
+
+    def _tag(self, step: int) -> str:
+        """Return what a snapshot is called: another name where it, or the probe, is another one."""
+        facts: list[object] = [self._most, languages()]
+        for path in (snapshot_path(self.run.folder, step), self.run.folder / "probe.json"):
+            try:
+                known = path.stat()
+            except OSError:
+                continue
+            facts += [known.st_mtime_ns, known.st_size]
+        return tag(repr(facts).encode())
+
+    def _write_snapshot(self, step: int, its: str) -> list[str]:
+        """Write a file for each view; return their names, none where it cannot be read."""
+        begun = stages.read(self.run, steps=[step])
+        if not begun.frames:
+            return []
+        n_shown = max(1, min(begun.n_attended, MOST_VIEWS // max(1, len(begun.kinds))))
+        if begun.weights is None:
+            n_shown = 1
+        views = [
+            replace(stages.read(self.run, kind, example, [step]), n_attended=n_shown)
+            for kind in begun.kinds or (None,)
+            for example in range(n_shown)
+        ]
+        names = [f"{step:08d}-{its}-{_number(view)}-{view.example}.bin" for view in views]
+        for name, view in zip(names, views, strict=True):
+            self.folder.put(name, self._packed(view))
+        self._views = views
+        self._first = _number(begun), begun.example if begun.example < n_shown else 0
+        return names
+
+    def _packed(self, view: Stage) -> bytes:
+        """Return a view of one snapshot, as the browser gets it."""
+        (frame,), weights, block = stage.bounded(view.frames, view.weights, self._most)
+        labels = {}
+        for spoken in languages():
+            with speaking(spoken):
+                labels[spoken] = [_(label) for label in frame.labels]
+        header = {
+            "step": frame.step,
+            "labels": labels,
+            "answers": stage.answers(frame),
+            "shape": weights.shape[1:],
+            "block": block,
+        }
+        return packed(header, weights)
+
+    # ---- what is said of the run
+
+    def _write_parts(self) -> None:
+        """Write what the page says of the run, in each language; what it said before goes."""
+        before = self._names()
+        looks, nows = {}, {}
+        for spoken in languages():
+            with speaking(spoken):
+                told = stage.told(stage_view.moving(self.run, tuple(self._snapshots)), name="")
+                looks[spoken] = self._look({name: told[name] for name in _STILL})
+                moving = told.keys() - {*_STILL, *_OF_A_LOOK}
+                nows[spoken] = {"stage": {name: told[name] for name in sorted(moving)}}
+        self._parts = {"look": self._put("look", looks), "now": self._put("now", nows)}
+        for name, content in component.static().contents.items():
+            self.folder.put(name, content)
+        self.folder.put(PAGE, component.page(self.run.meta.name))
+        snapshots = [name for step in self._snapshots for name in self._files[step]]
+        self.folder.tidy({*before, *self._names(), *component.static().contents, *snapshots})
+
+    def _look(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        views = [stage.still(view) for view in self._views]
+        shared = views[0] if views else {}
+        run = self.run
+        return {
+            "title": run.meta.name,
+            "about": f"{run_words.learns(run)} · {run.meta.created[:10]}",
+            "words": {
+                **component.words(),
+                "states": {state: _(said.label) for state, said in run_words.STATES.items()},
+            },
+            "stage": told,
+            "colours": {role: COLOURS[name] for role, name in ROLE_COLOURS.items()},
+            "tables": list(film.tables(run, with_id=False)),
+            "first": self._first,
+            "shared": {name: shared[name] for name in shared if name not in _PER_VIEW},
+            "views": [{name: view[name] for name in _PER_VIEW} for view in views],
+        }
+
+    def _put(self, part: str, values: Mapping[str, Any]) -> str:
+        """Write a part in each language; return what names it."""
+        contents = {
+            spoken: json.dumps(said, ensure_ascii=False).encode() for spoken, said in values.items()
+        }
+        its = tag(*contents.values())
+        for spoken, content in contents.items():
+            self.folder.put(_name(part, its, spoken), content)
+        return its
+
+    def _names(self) -> set[str]:
+        return {
+            _name(part, its, spoken) for part, its in self._parts.items() for spoken in languages()
+        }
+
+
+def _name(part: str, its: str, spoken: str) -> str:
+    return f"{part}-{its}-{spoken}.json"
+
+
+def _number(view: Stage) -> int:
+    return view.kinds.index(view.kind) if view.kind in view.kinds else 0

@@ -1,0 +1,172 @@
+"""The runs that this server publishes: whose address is where, and a thread that keeps them fresh.
+
+It lives as long as the server does. A folder is locked by who keeps it up to date, so two servers
+on one folder of runs do not write the same files; where one ends, the other goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from pages.ui import runs_access
+from tfm_core.publish.folder import EVERY, Folder
+from tfm_core.publish.shelf import Published, Shelf, shelf
+from tfm_core.runs import locks, settings
+from tfm_core.runs.store import RunNotFound, RunStore
+
+if TYPE_CHECKING:
+    from pages.ui.publication import Publication
+
+POLLS = 200
+"""How often a second pages shall ask, all together, about one run: with more of them each asks
+more seldom."""
+SELDOMEST = 30.0  # seconds
+_ENDED = 10.0  # seconds between two looks at a run that is over: it may go on
+_LOCK = ".lock"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class _Kept:
+    """What this process keeps up to date, and when it looks again, of ``time.monotonic``."""
+
+    publication: Publication
+    lock: int
+    due: float = 0.0
+    every: float = EVERY
+    polls: int = 0
+    looked: float = 0.0
+
+
+class Publisher:
+    """Keeps the folders of a shelf up to date."""
+
+    def __init__(self, store: RunStore, shown: Shelf) -> None:
+        """Begin with nothing; ``start`` begins to look."""
+        self.store, self.shelf = store, shown
+        self._kept: dict[str, _Kept] = {}
+        self._wake, self._is_over = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._go_on, name="publisher", daemon=True)
+
+    def start(self) -> None:
+        """Look after the folders from now on, in a thread."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop looking; the folders stay as they are."""
+        self._is_over.set()
+        self._wake.set()
+        self._thread.join()
+        for token in list(self._kept):
+            self._forget(token)
+
+    def look(self) -> None:
+        """Look soon: something was published."""
+        self._wake.set()
+
+    def turn(self) -> None:
+        """Bring up to date what is due. What goes wrong with one run is logged, and tried again."""
+        published = {one.token: one for one in self.shelf.list()}
+        for token in self._kept.keys() - published.keys():
+            self._forget(token)
+        for one in published.values():
+            try:
+                self._update(one)
+            except RunNotFound:
+                self.shelf.unpublish(one.run_id)
+            except (ValueError, OSError) as error:
+                logger.warning("A published run could not be brought up to date: %s", error)
+                if one.token in self._kept:
+                    self._kept[one.token].due = time.monotonic() + _ENDED
+
+    def _go_on(self) -> None:
+        while not self._is_over.is_set():
+            try:
+                self.turn()
+            except Exception:  # the next turn may be luckier; the app goes on without this one
+                logger.exception("Published runs could not be brought up to date")
+            self._wake.wait(EVERY / 2)
+            self._wake.clear()
+
+    def _update(self, one: Published) -> None:
+        from pages.ui.publication import Publication  # late: most servers publish nothing
+
+        run = self.store.get(one.run_id)
+        if one.token not in self._kept:
+            try:
+                lock = locks.lock(one.folder / _LOCK)
+            except BlockingIOError:
+                return  # another server does it
+            try:
+                self._kept[one.token] = _Kept(Publication(run, Folder(one.folder)), lock)
+            except BaseException:
+                locks.unlock(lock)
+                raise
+        kept, now = self._kept[one.token], time.monotonic()
+        if now < kept.due:
+            return
+        asked = self.shelf.polls[one.token]
+        if kept.looked:
+            kept.every = pace((asked - kept.polls) / (now - kept.looked), kept.every)
+        kept.polls, kept.looked = asked, now
+        goes_on = kept.publication.update(every=kept.every)
+        kept.due = now + (EVERY if goes_on else _ENDED)
+
+    def _forget(self, token: str) -> None:
+        locks.unlock(self._kept.pop(token).lock)
+
+
+def pace(polls: float, every: float) -> float:
+    """Return after how many seconds pages shall ask again, EVERY to SELDOMEST.
+
+    polls: how often a second they did, all together, when they asked after ``every`` seconds.
+    """
+    watchers = polls * every
+    return round(min(SELDOMEST, max(EVERY, watchers / POLLS)), 1)
+
+
+def publisher() -> Publisher:
+    """Return the started publisher of this server's runs."""
+    return _publisher(_root())
+
+
+def close() -> None:
+    """Stop the publisher's thread."""
+    _publisher(_root()).close()
+    _publisher.clear()
+
+
+def address(run_id: str) -> str | None:
+    """Return the path of a published run's page below the app's, None where it is not published."""
+    found = publisher().shelf.of(run_id)
+    return None if found is None else f"live/{found.token}/"
+
+
+def publish(run_id: str) -> None:
+    """Give a run an address of its own. Raises LimitReached, in a sentence, and OSError."""
+    publisher().shelf.publish(run_id, most=settings.read().max_published)
+    publisher().look()
+
+
+def unpublish(run_id: str) -> None:
+    """Take the address of a run away, with all that lies there."""
+    publisher().shelf.unpublish(run_id)
+
+
+def _root() -> Path:
+    return settings.read().runs_dir.resolve()
+
+
+@st.cache_resource(show_spinner=False)
+def _publisher(root: Path) -> Publisher:
+    started = Publisher(runs_access.store(), shelf(root))
+    started.start()
+    return started

@@ -1,0 +1,1 @@
+"""A run as a folder of plain files that any web server hands out while it trains."""

@@ -1,0 +1,103 @@
+"""The runs that a server publishes: a folder each, whose name lets whoever knows it watch.
+
+They lie beside the runs, in a folder that is none. A name has 256 bits, so nobody guesses one; it
+is not the run's own id, which lets one do more than watch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from tfm_core.publish.folder import is_served
+from tfm_core.runs.atomic import read_json, write_json
+from tfm_core.runs.limits import LimitReached
+from tfm_core.runs.owners import is_token, new_token
+
+FOLDER = ".published"
+_SOURCE = ".source.json"  # a name that is not served
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published run: its id, the token in its address, and its folder."""
+
+    run_id: str
+    token: str
+    folder: Path
+
+
+class Shelf:
+    """What of the runs in a folder is published. Safe to share between threads and processes.
+
+    polls: how often pages have asked how far a run is, by token, since this process began.
+    """
+
+    def __init__(self, root: Path) -> None:
+        """Look below a folder of runs, which need not exist yet."""
+        self.path = root / FOLDER
+        self.polls: Counter[str] = Counter()
+
+    def list(self) -> list[Published]:
+        """Return all that is published. Never raises."""
+        try:
+            names = sorted(os.listdir(self.path))
+        except OSError:
+            return []
+        found = []
+        for token in filter(is_token, names):
+            said = read_json(self.path / token / _SOURCE)
+            if said is not None and isinstance(said.get("run"), str):
+                found.append(Published(said["run"], token, self.path / token))
+        return found
+
+    def of(self, run_id: str) -> Published | None:
+        """Return how a run is published, None where it is not."""
+        return next((one for one in self.list() if one.run_id == run_id), None)
+
+    def publish(self, run_id: str, *, most: int) -> Published:
+        """Give a run an address. Its files are for who keeps it up to date.
+
+        most: runs that may be published here. Raises LimitReached, and OSError.
+        """
+        known = self.of(run_id)
+        if known is not None:
+            return known
+        if len(self.list()) >= most:
+            raise LimitReached(
+                "{n} runs are published here, and more may not be; unpublish one first.", n=most
+            )
+        token = new_token()
+        folder = self.path / token
+        folder.mkdir(parents=True)
+        write_json(folder / _SOURCE, {"run": run_id})
+        return Published(run_id, token, folder)
+
+    def unpublish(self, run_id: str) -> None:
+        """Remove all that is published of a run: from now on its address answers nobody."""
+        for one in self.list():
+            if one.run_id == run_id:
+                gone = self.path / f".gone-{secrets.token_hex(8)}"  # at once, and as a whole
+                with contextlib.suppress(OSError):
+                    os.rename(one.folder, gone)
+                shutil.rmtree(gone, ignore_errors=True)
+                self.polls.pop(one.token, None)
+
+    def file(self, token: str, name: str) -> Path | None:
+        """Return where a file of a published run lies; None for what is not published.
+
+        The token and the name come from strangers.
+        """
+        return self.path / token / name if is_token(token) and is_served(name) else None
+
+
+@lru_cache(maxsize=8)
+def shelf(root: Path) -> Shelf:
+    """Return the one shelf of this process for a folder of runs."""
+    return Shelf(root)
