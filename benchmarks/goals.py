@@ -305,6 +305,12 @@ _PROMISES: tuple[Goal, ...] = (
         "reliability", "20 sessions, a press, p95", _at_most(0.5, " s"), "20 sessions answered"
     ),
     *_goals("reliability", "a step slower by 20 sessions", _at_most(5, " %"), "20 sessions' cost"),
+    *_goals(
+        "reliability", "memory of one of 20 sessions", _at_most(10, " MB"), "a session's memory"
+    ),
+    *_goals("watchers", "a request of 1,000, p95", _at_most(1, " s"), "1000 watchers answered"),
+    *_goals("watchers", "a step slower by 1,000", _at_most(5, " %"), "1000 watchers' cost"),
+    *_goals("watchers", "the server grown by 1,000", _at_most(60, " MB"), "1000 watchers' memory"),
     *_goals("reliability", "memory that visits leave", _at_most(40, " MiB"), "visits: memory"),
     *_goals("reliability", "tracebacks of visits", _at_most(0, ""), "visits: tracebacks"),
     *_goals("reliability", "the server at its peak", _at_most(1200, " MB"), "memory: peak"),

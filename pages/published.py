@@ -71,7 +71,13 @@ class Published:
         if not slash:
             found = file.is_file()  # beside it lie the others: they are asked for by short names
             return (307, {"location": f"{token}/"}, b"") if found else (404, {}, b"")
-        answer = answered(file, Headers(scope=scope))
+        asked = Headers(scope=scope)
+        if file.suffix in {".js", ".css"} and "gzip" in asked.get("accept-encoding", ""):
+            status, said, content = answered(file.with_name(f"{file.name}.gz"), asked)
+            if status in {200, 304}:
+                said |= {"content-type": media_type(name), "content-encoding": "gzip"}
+                return status, said | {"vary": "accept-encoding"}, content
+        answer = answered(file, asked)
         if file.name == STATE and answer[0] in {200, 304}:
             self.shelf.polls[token] += 1
         return answer

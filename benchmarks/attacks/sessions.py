@@ -33,7 +33,7 @@ SEED = 20
 ACTS_EVERY = 10.0
 """Seconds between two things that one session does, on average; people read in between."""
 
-ANSWER, SLOWDOWN = "20 sessions answered", "20 sessions' cost"
+ANSWER, SLOWDOWN, MEMORY = "20 sessions answered", "20 sessions' cost", "a session's memory"
 """Goals."""
 
 
@@ -41,23 +41,28 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
     """Watch a run with twenty sessions and with none, there and back, several times."""
     rounds, seconds = (1, 10.0) if quick else (5, 20.0)
     with tempfile.TemporaryDirectory() as folder, serve(Path(folder)) as served:
-        run = _start_long_run(served)
+        run = start_long_run(served)
         worker = psutil.Process(run.status.pid)
         generator = random.Random(SEED)
         paces: dict[str, list[tuple[float, float]]] = {"alone": [], "watched": []}
         watched = Watched()
+        with visitor(served.url) as first:  # what a page needs is imported once for all
+            first.visit("train", f"run={run.id}")
+        before, memory = served.process.memory_info().rss, 0
         for number in range(2 * rounds):
             for kind in ("alone", "watched") if number % 2 == 0 else ("watched", "alone"):
                 seen = _sessions(served, run, generator, watched)
                 with seen if kind == "watched" else nullcontext():
                     paces[kind].append(per_step(run, worker, lambda: time.sleep(seconds)))
+                    memory = max(memory, served.process.memory_info().rss)
         if not run.status.is_alive:
             raise RuntimeError(f"The run ended while it was watched: {run.status}")
     yield _answers(watched)
     yield _slowdown(paces, 2 * rounds, seconds)
+    yield _memory(before, memory)
 
 
-def _start_long_run(served: Served) -> Run:
+def start_long_run(served: Served) -> Run:
     """Put a preset with far more steps than will be trained into the line of the server."""
     experiment = PRESETS[PRESET].experiment
     longer = experiment.training.replace(steps=100_000)
@@ -124,6 +129,21 @@ def _answers(watched: Watched) -> Table:
         rows,
         [f"Each presses about every {ACTS_EVERY:g} seconds; seed {SEED}."],
         reached,
+    )
+
+
+def _memory(before: int, most: int) -> Table:
+    each = (most - before) / 1e6 / SESSIONS
+    return Table(
+        f"The server's memory while {SESSIONS} sessions watch",
+        ["", "MB resident", "target"],
+        [
+            ["before, one session has come and gone", f"{before / 1e6:,.0f}", ""],
+            ["at most", f"{most / 1e6:,.0f}", ""],
+            ["a session", f"{each:.1f}", said(MEMORY, each)],
+        ],
+        ["Over all turns: what an earlier session left and none uses counts, too."],
+        {MEMORY: Figure(each)},
     )
 
 

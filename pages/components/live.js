@@ -76,20 +76,36 @@ async function readFrames() {
   if (!chosen) return;
   const files = [...live.curves.snapshots].sort(([a], [b]) => a - b).map((one) => fileOf(one, chosen));
   [...live.frames.keys()].filter((name) => !files.includes(name)).forEach((name) => live.frames.delete(name));
-  const missing = files.filter((name) => !live.frames.has(name)).reverse();
-  if (!missing.length) return;
+  if (live.shown === files.join()) return;
+  const lacking = () => files.filter((name) => !live.frames.has(name)).reverse();
+  if (lacking().length > AT_ONCE && live.run.reel) await readReel(files, chosen);
   const problems = [];
   const readOne = async (name) => {
     try { live.frames.set(name, unpack(await lasting(name))); } catch (error) { problems.push(error); }
   };
-  await readOne(missing[0]);
-  if (live.chosen === chosen) assemble(files);
-  for (let at = 1; at < missing.length && live.chosen === chosen; at += AT_ONCE) {
+  const missing = lacking();
+  for (let at = 0; at < missing.length && live.chosen === chosen; at += AT_ONCE) {
     await Promise.all(missing.slice(at, at + AT_ONCE).map(readOne));
+    if (!at && missing.length > AT_ONCE && live.chosen === chosen) assemble(files);
   }
   if (live.chosen !== chosen) return;
-  if (missing.length > 1) assemble(files);
+  assemble(files);
   if (problems.length) throw problems[0];
+  live.shown = files.join();
+}
+
+// All snapshots that there were when it was made; without it they come one by one.
+async function readReel(files, chosen) {
+  let bytes;
+  try { bytes = await lasting(`reel-${live.run.reel}-${chosen.join("-")}.bin`); } catch { return; }
+  const view = new DataView(bytes.buffer);
+  for (let at = 0; at < bytes.length;) {
+    const length = view.getUint32(at, true);
+    const frame = unpack(bytes.subarray(at + 4, at + 4 + length));
+    const name = fileOf([frame.step, frame.tag], chosen);
+    if (files.includes(name)) live.frames.set(name, frame);
+    at += 4 + length;
+  }
 }
 
 // One view of all snapshots that are here, as the stage keeps it.

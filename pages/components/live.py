@@ -7,6 +7,7 @@ own.
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -44,11 +45,14 @@ class Static:
 
 @cache
 def static() -> Static:
-    """Return script and style sheet by their names."""
+    """Return script and style sheet by their names, and each compressed, beside it."""
     script = bundled("live.js").encode()
     style = "\n".join([colours(), joined(*_STYLES)]).encode()
     names = f"live-{tag(script)}.js", f"live-{tag(style)}.css"
-    return Static(tag(script, style), *names, dict(zip(names, (script, style), strict=True)))
+    contents = dict(zip(names, (script, style), strict=True))
+    for name in names:
+        contents[f"{name}.gz"] = gzip.compress(contents[name], 9, mtime=0)
+    return Static(tag(script, style), *names, contents)
 
 
 def page(title: str) -> bytes:

@@ -1,7 +1,8 @@
 """A run as a folder of static files, kept up to date while it trains; see ``tfm_core.publish``.
 
 Each look reads what is new of the run and writes what is new of the folder. A snapshot is written
-once, in a file for each kind of attention and example: who watches fetches what is in sight.
+once, in a file for each kind of attention and example: who watches fetches what is in sight. Who
+comes late gets them in a reel, which holds all there were when it was made.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ MOST_VIEWS = 12
 LOOKS_ANEW = 10
 """Looks after which what is told of a live run in words is made anew, whatever happened."""
 
+REEL = 8
+"""Snapshots after which reels are made anew."""
+
 _PER_VIEW = ("attention", "example", "surface", "side", "cls", "query", "key", "row_words")
 _STILL = ("words", "ill", "grey")  # of what a stage is told: what is the same at each look
 _OF_A_LOOK = ("name", "lines", "now", "total", "live")  # what a page makes itself
@@ -49,7 +53,9 @@ class Publication:
         self._first: tuple[int, int] | None = None
         self._snapshots: dict[int, str] = {}
         self._files: dict[int, list[str]] = {}
-        self._parts: dict[str, str] = {}
+        self._n_in_reel = 0
+        self._parts: dict[str, str] = {}  # what names each
+        self._names: dict[str, list[str]] = {}  # and the files of each
         self._told: object = None
         self._n_looks = self._beat = 0
 
@@ -63,6 +69,9 @@ class Publication:
         lines = self._lines.take(self._reader.read()) + self._new_snapshots()
         if lines:
             self.folder.append(lines)
+        n_new = len(self._snapshots) - self._n_in_reel
+        if n_new < 0 or n_new >= REEL or (n_new and not status.is_active):
+            self._write_reels()
         told = status.state, tuple(self._snapshots.items()), self.run.meta.name
         if told != self._told or (status.is_active and self._n_looks % LOOKS_ANEW == 0):
             self._write_parts()
@@ -126,12 +135,12 @@ class Publication:
         ]
         names = [f"{step:08d}-{its}-{_number(view)}-{view.example}.bin" for view in views]
         for name, view in zip(names, views, strict=True):
-            self.folder.put(name, self._packed(view))
+            self.folder.put(name, self._packed(view, its))
         self._views = views
         self._first = _number(begun), begun.example if begun.example < n_shown else 0
         return names
 
-    def _packed(self, view: Stage) -> bytes:
+    def _packed(self, view: Stage, its: str) -> bytes:
         """Return a view of one snapshot, as the browser gets it."""
         (frame,), weights, block = stage.bounded(view.frames, view.weights, self._most)
         labels = {}
@@ -140,6 +149,7 @@ class Publication:
                 labels[spoken] = [_(label) for label in frame.labels]
         header = {
             "step": frame.step,
+            "tag": its,
             "labels": labels,
             "answers": stage.answers(frame),
             "shape": weights.shape[1:],
@@ -147,11 +157,26 @@ class Publication:
         }
         return packed(header, weights)
 
+    def _write_reels(self) -> None:
+        """Put all snapshots of each view into one file: the length of each (uint32), and it."""
+        its = tag(repr(self._snapshots).encode())
+        names = []
+        for view in self._views:
+            ending = f"{_number(view)}-{view.example}.bin"
+            content = bytearray()
+            for step, of_step in self._snapshots.items():
+                part = (self.folder.path / f"{step:08d}-{of_step}-{ending}").read_bytes()
+                content += len(part).to_bytes(4, "little") + part
+            names.append(f"reel-{its}-{ending}")
+            self.folder.put(names[-1], bytes(content))
+        self._parts["reel"], self._names["reel"] = its, names
+        self._n_in_reel = len(self._snapshots)
+
     # ---- what is said of the run
 
     def _write_parts(self) -> None:
-        """Write what the page says of the run, in each language; what it said before goes."""
-        before = self._names()
+        """Write what the page says of the run, in each language; what was before it goes."""
+        before = [name for names in self._names.values() for name in names]
         looks, nows = {}, {}
         for spoken in languages():
             with speaking(spoken):
@@ -159,12 +184,15 @@ class Publication:
                 looks[spoken] = self._look({name: told[name] for name in _STILL})
                 moving = told.keys() - {*_STILL, *_OF_A_LOOK}
                 nows[spoken] = {"stage": {name: told[name] for name in sorted(moving)}}
-        self._parts = {"look": self._put("look", looks), "now": self._put("now", nows)}
-        for name, content in component.static().contents.items():
+        self._put("look", looks)
+        self._put("now", nows)
+        static = component.static().contents
+        for name, content in static.items():
             self.folder.put(name, content)
         self.folder.put(PAGE, component.page(self.run.meta.name))
+        now = [name for names in self._names.values() for name in names]
         snapshots = [name for step in self._snapshots for name in self._files[step]]
-        self.folder.tidy({*before, *self._names(), *component.static().contents, *snapshots})
+        self.folder.tidy({*before, *now, *static, *snapshots})
 
     def _look(self, told: Mapping[str, Any]) -> dict[str, Any]:
         views = [stage.still(view) for view in self._views]
@@ -185,24 +213,16 @@ class Publication:
             "views": [{name: view[name] for name in _PER_VIEW} for view in views],
         }
 
-    def _put(self, part: str, values: Mapping[str, Any]) -> str:
-        """Write a part in each language; return what names it."""
+    def _put(self, part: str, values: Mapping[str, Any]) -> None:
+        """Write a part in each language."""
         contents = {
             spoken: json.dumps(said, ensure_ascii=False).encode() for spoken, said in values.items()
         }
         its = tag(*contents.values())
+        names = {spoken: f"{part}-{its}-{spoken}.json" for spoken in contents}
         for spoken, content in contents.items():
-            self.folder.put(_name(part, its, spoken), content)
-        return its
-
-    def _names(self) -> set[str]:
-        return {
-            _name(part, its, spoken) for part, its in self._parts.items() for spoken in languages()
-        }
-
-
-def _name(part: str, its: str, spoken: str) -> str:
-    return f"{part}-{its}-{spoken}.json"
+            self.folder.put(names[spoken], content)
+        self._parts[part], self._names[part] = its, list(names.values())
 
 
 def _number(view: Stage) -> int:

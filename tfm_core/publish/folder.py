@@ -31,8 +31,8 @@ PAGE = "index.html"
 _TAG = r"[0-9a-f]{12}"
 _CHANGING = re.compile(rf"{re.escape(STATE)}|{re.escape(PAGE)}|log-{_TAG}\.jsonl")
 _LASTING = re.compile(
-    rf"live-{_TAG}\.(js|css)|(look|now)-{_TAG}-[a-zA-Z_]{{2,12}}\.json"
-    rf"|\d{{8,9}}-{_TAG}-\d{{1,3}}-\d{{1,5}}\.bin"
+    rf"live-{_TAG}\.(js|css)(\.gz)?|(look|now)-{_TAG}-[a-zA-Z_]{{2,12}}\.json"
+    rf"|(\d{{8,9}}|reel)-{_TAG}-\d{{1,3}}-\d{{1,5}}\.bin"
 )
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -41,6 +41,7 @@ _TYPES = {
     ".json": "application/json",
     ".jsonl": "application/jsonl; charset=utf-8",
     ".bin": "application/octet-stream",
+    ".gz": "application/gzip",
 }
 
 

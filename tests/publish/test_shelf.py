@@ -1,0 +1,51 @@
+"""What is published has an address that nobody guesses, until it is taken away."""
+
+from __future__ import annotations
+
+import pytest
+
+from tfm_core.publish.shelf import Shelf
+from tfm_core.runs.limits import LimitReached
+from tfm_core.runs.owners import is_token
+from tfm_core.runs.store import RunStore
+
+RUN = "a-run-of-mine"
+
+
+def test_a_run_has_one_address_and_keeps_it(tmp_path) -> None:
+    shelf = Shelf(tmp_path)
+    assert shelf.of(RUN) is None
+    first = shelf.publish(RUN, most=2)
+    assert is_token(first.token)
+    assert RUN not in first.token
+    assert shelf.publish(RUN, most=2) == first == Shelf(tmp_path).of(RUN)
+    assert shelf.publish("another-run", most=2).token != first.token
+
+
+def test_what_is_unpublished_is_gone_and_comes_back_elsewhere(tmp_path) -> None:
+    shelf = Shelf(tmp_path)
+    first = shelf.publish(RUN, most=1)
+    (first.folder / "run.json").write_text("{}")
+    shelf.unpublish(RUN)
+    assert not first.folder.exists()
+    assert list(shelf.path.iterdir()) == []
+    assert shelf.list() == []
+    assert shelf.publish(RUN, most=1).token != first.token
+
+
+def test_no_more_are_published_than_the_host_lets(tmp_path) -> None:
+    shelf = Shelf(tmp_path)
+    shelf.publish(RUN, most=1)
+    with pytest.raises(LimitReached, match="1 runs are published here"):
+        shelf.publish("another-run", most=1)
+    assert len(shelf.list()) == 1
+
+
+def test_it_is_no_run_and_disturbs_none(tmp_path) -> None:
+    Shelf(tmp_path).publish(RUN, most=1)
+    assert RunStore(tmp_path, recorded=None).list() == []
+
+
+@pytest.mark.parametrize("token", ["", ".", "..", "../x", "a" * 42, "a" * 44, "a/" + "b" * 41])
+def test_only_a_token_leads_to_a_file(tmp_path, token) -> None:
+    assert Shelf(tmp_path).file(token, "run.json") is None
