@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.runs import bring, filter, host, room, selection, undo
-from pages.ui import run_labels, run_list, run_names, show, twins, visitors
+from pages.ui import publish_switch, run_labels, run_list, run_names, show, twins, visitors
 
 show.header("runs")
 room.hindrance()
@@ -36,4 +36,5 @@ undo.line()
 room.line()
 host.part()
 twins.DIALOG.draw()
+publish_switch.DIALOG.draw()
 run_labels.DIALOG.draw()

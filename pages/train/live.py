@@ -15,6 +15,7 @@ from pages.i18n import N_, _
 from pages.train import crowd, doctor, live_keys, run_buttons
 from pages.ui import (
     live_curves,
+    publish_switch,
     recorded,
     run_words,
     runs_access,
@@ -71,6 +72,7 @@ def page(run: Run) -> None:
     st.fragment(pulse, run_every=pace)()
     st.fragment(_details, run_every=later)(run)
     twins.DIALOG.draw()
+    publish_switch.DIALOG.draw()
 
 
 def _pace(run: Run, status: Status) -> float | None:

@@ -11,6 +11,7 @@ from pages.i18n import _
 from pages.ui import (
     move,
     page_table,
+    publish_switch,
     run_actions,
     run_asks,
     seed_button,
@@ -39,6 +40,7 @@ def row(run: Run, status: Status) -> None:
         _train_further(run, status)
     if not status.is_active:
         take_away.button(run, key="run-take")
+    publish_switch.button(run, key="run-publish")
     _new_run(run)
     _beside(run)
     way_back.link(run.id)

@@ -2,51 +2,64 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import streamlit as st
 
 from pages.components.copy_link import Link, copy_link
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import publisher, show, state, visitors
+from pages.ui.run_dialog import RunDialog
+from pages.ui.typed import escape
 from tfm_core.runs import settings
 from tfm_core.runs.run import Run
 
 
-def row(run: Run) -> None:
-    """Draw what publishes a run, for who may change it."""
-    may = settings.read().max_published > 0 and visitors.visitor().may_change(run)
-    if run.problem is not None or not may:
+def button(run: Run, *, key: str, width: Literal["content", "stretch"] = "content") -> None:
+    """Draw the button that opens what publishes a run, for who may; else nothing."""
+    if settings.read().max_published == 0 or not visitors.visitor().may_change(run):
         return
-    with st.container(border=True, key="publish"):
-        path = publisher.address(run.id)
-        words, place = st.columns([5, 2], vertical_alignment="center")
-        with words, st.container(gap="xxsmall"):
-            st.markdown(f":material/podcasts: **{_('A page that others watch')}**")
-            st.caption(_explained(path is not None))
-        with place:
-            if path is None:
-                _publish_button(run)
-            else:
-                _unpublish_button(run)
-        if path is not None:
-            _address(run, state.address(path, {}))
+    label = _("Publish")
+    if st.button(
+        label if width == "content" else f"{label} :gray[{escape(run.meta.name)}]",
+        key=key,
+        icon=":material/podcasts:",
+        help=_("An address at which others watch this run, without a session of this app."),
+        width=width,
+    ):
+        DIALOG.ask(run.id)
+        st.rerun()
 
 
-def _explained(is_published: bool) -> str:
-    if is_published:
-        return _(
-            "Whoever has the address sees this run’s name, settings, curves, examples, answers and "
-            "heads, now and as it goes on, and nothing else of this app. Unpublished, the address "
-            "answers nobody."
+def _panel(run: Run) -> None:
+    path = publisher.address(run.id)
+    if path is None:
+        st.markdown(
+            _(
+                "Gives **{name}** an address of its own, which nobody can guess: a page that plays "
+                "the training, and moves on while it goes on. It opens no session of this app, so "
+                "a thousand may watch."
+            ).format(name=escape(run.meta.name))
         )
-    return _(
-        "Gives this run an address of its own, which nobody can guess: a page that plays it, and "
-        "moves on while it trains. It opens no session, so a thousand may watch."
+    else:
+        _address(run, state.address(path, {}))
+    st.caption(
+        _(
+            "Whoever has the address sees this run’s name, settings, curves, examples, answers and "
+            "heads, and nothing else of this app. Once it is unpublished, the address answers "
+            "nobody; a page that is open keeps what it has read."
+        )
     )
+    if path is None:
+        _publish_button(run)
+    elif st.button(_("Unpublish"), key="publish-off", icon=":material/public_off:"):
+        publisher.unpublish(run.id)
+        st.rerun(scope="fragment")
 
 
 def _publish_button(run: Run) -> None:
     """Publish the run where it is pressed, or say why that cannot be."""
-    if not st.button(_("Publish"), key="publish-on", icon=":material/podcasts:", width="stretch"):
+    if not st.button(_("Publish"), key="publish-on", icon=":material/podcasts:", type="primary"):
         return
     try:
         visitors.visitor().check(run)
@@ -57,16 +70,14 @@ def _publish_button(run: Run) -> None:
     st.rerun(scope="fragment")
 
 
-def _unpublish_button(run: Run) -> None:
-    if st.button(_("Unpublish"), key="publish-off", icon=":material/public_off:", width="stretch"):
-        publisher.unpublish(run.id)
-        st.rerun(scope="fragment")
-
-
 def _address(run: Run, href: str) -> None:
     """Show the address: to copy, as a code, and to open."""
+    st.code(href, language=None, wrap_lines=True)
     with st.container(horizontal=True, vertical_alignment="center"):
         opens = _("Shows this run to anybody who has the address.")
         copy_link([Link(_("the published page"), opens, href)], key=f"publish-link-{run.id}")
         st.link_button(_("Open"), href, icon=":material/open_in_new:")
-    st.code(href, language=None, wrap_lines=True)
+
+
+DIALOG = RunDialog("publish-of", N_("Publish"), ":material/podcasts:", _panel, "medium")
+"""Drawn by the pages whose runs have the button."""

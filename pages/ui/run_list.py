@@ -11,6 +11,7 @@ import streamlit as st
 
 from pages.i18n import N_, _, ngettext
 from pages.ui import (
+    publish_switch,
     recorded,
     run_actions,
     run_asks,
@@ -206,6 +207,8 @@ def _menu(run: Run) -> None:
     with st.popover(_named(_("More"), run), key=state.menu_key(f"menu-{run.id}")):
         if is_whole and not run.status.is_active:
             take_away.button(run, key=f"take-{run.id}", width="stretch")
+        if is_whole:
+            publish_switch.button(run, key=f"publish-{run.id}", width="stretch")
         if (
             is_whole
             and run.has_checkpoint

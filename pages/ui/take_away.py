@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.components.press import press
 from pages.i18n import N_, _
-from pages.ui import film, publish_switch, recorded, runs_access, show, state, visitors
+from pages.ui import film, recorded, runs_access, show, state, visitors
 from pages.ui.typed import escape
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.inspect.attention.trained import no_checkpoint
@@ -221,10 +221,7 @@ def button(run: Run, *, key: str, width: str = "content") -> None:
         named,
         key=key,
         icon=":material/download:",
-        help=_(
-            "The whole run as a zip with a notebook, as files for other tools, or as a page that "
-            "others watch."
-        ),
+        help=_("The whole run as a zip with a notebook, or as files for other tools."),
         width="stretch" if width == "stretch" else "content",
         on_click=state.close_menus,
     ):
@@ -246,7 +243,6 @@ def _panel(run: Run) -> None:
     )
     for offer in OFFERS:
         _row(run, offer)
-    publish_switch.row(run)
 
 
 def _row(run: Run, offer: Offer) -> None:

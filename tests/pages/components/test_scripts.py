@@ -14,7 +14,7 @@ from pages.components.files import FOLDER, bundled, exports
 ENTRIES = sorted(
     path.name
     for path in FOLDER.glob("*.js")
-    if "default" in exports(path.name) or path.stem in {"film", "standalone"}
+    if "default" in exports(path.name) or path.stem in {"film", "live", "standalone"}
 )
 UNIT_TESTS = sorted((Path(__file__).parent / "scripts").glob("*.test.js"))
 ROOT = FOLDER.parents[1]

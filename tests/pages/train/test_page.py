@@ -61,7 +61,7 @@ def run_buttons(app: AppTest) -> set[str]:
 @pytest.mark.parametrize("state", STATES)
 def test_every_state_is_shown_with_the_buttons_that_make_sense(store, watch, state) -> None:
     app = watch(made_run(store, state=state).id)
-    beside = {"run-new", "run-seeds", "run-twin", "run-compare"}
+    beside = {"run-new", "run-publish", "run-seeds", "run-twin", "run-compare"}
     assert run_buttons(app) == BUTTONS[state] | beside
     assert "Backwards" in said(app)
 

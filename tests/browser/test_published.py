@@ -1,0 +1,244 @@
+"""A published run, watched in a real browser: live from the app, and from any web server."""
+
+import functools
+import http.server
+import json
+import os
+import re
+import threading
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from pages.ui.publication import Publication
+from tests.browser.conftest import DESKTOP, PATIENCE
+from tests.browser.experiments import LONG
+from tests.browser.tab import link_of
+from tests.pages.learned_runs import learned_run
+from tfm_core.publish.folder import STATE, Folder
+from tfm_core.runs.store import RunStore
+
+pytestmark = pytest.mark.browser
+
+PHONE = {"width": 390, "height": 844}
+STEP = re.compile(r"Step ([\d,]+) of")
+NOW = "() => window.dispatchEvent(new Event('online'))"
+"""Lets a page ask at once, as it does when the network is back."""
+
+
+class Watched:
+    """A page of a published run, and what it asked for."""
+
+    def __init__(self, page, url):
+        self.page, self.wrong, self.answers = page, [], []
+        page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        page.on("websocket", lambda socket: self.wrong.append(f"a session: {socket.url}"))
+        page.on("response", lambda one: self.answers.append((one.url.split("/")[-1], one.status)))
+        page.goto(url)
+        page.wait_for_function("() => 'ready' in document.documentElement.dataset")
+
+    def step(self):
+        """The step where the play head stands."""
+        return int(
+            STEP.search(self.page.locator(".stage .where").text_content())[1].replace(",", "")
+        )
+
+    def await_step(self, step):
+        self.page.wait_for_function(
+            "least => Number(/Step ([0-9,]+) of/.exec(document.querySelector('.stage .where')"
+            ".textContent)[1].replaceAll(',', '')) >= least",
+            arg=step,
+        )
+
+    def statuses(self, start):
+        return {status for name, status in self.answers if name.startswith(start)}
+
+    @property
+    def state(self):
+        return self.page.locator("#state")
+
+    @property
+    def said(self):
+        return self.page.locator("#said")
+
+
+@pytest.fixture
+def watch(chromium):
+    """Open the page of a published run as somebody who has never been here."""
+    contexts, opened = [], []
+
+    def watch(url, **options):
+        context = chromium.new_context(**{"viewport": DESKTOP, **options})
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        opened.append(Watched(context.new_page(), url))
+        return opened[-1]
+
+    yield watch
+    for context in contexts:
+        context.close()
+    assert [sentence for one in opened for sentence in one.wrong] == []
+
+
+def test_a_run_is_published_watched_while_it_trains_and_taken_back(open_tab, server, watch) -> None:
+    tab = open_tab(link_of(LONG))
+    tab.button("Start").click()
+    tab.await_step(1)
+    tab.button("Publish").click()
+    panel = tab.page.get_by_role("dialog")
+    panel.get_by_role("button", name="Publish", exact=True).click()
+    url = panel.locator("code").text_content()
+    (run,) = server.active()
+    assert run.id not in url
+    expect(panel.get_by_role("button", name="Copy link to the published page")).to_be_visible()
+
+    seen = watch(url)
+    expect(seen.state).to_have_text("Training")
+    expect(seen.page.get_by_role("heading", level=1)).to_have_text(run.meta.name)
+    expect(seen.page.locator(".stage .head")).not_to_have_count(0)
+    seen.await_step(seen.step() + 10)
+    seen.await_step(seen.step() + 10)
+    assert seen.statuses("log-") == {206}
+    assert seen.statuses("run.json") <= {200, 304}
+    assert seen.page.context.cookies() == []
+    lasting = [name for name, _status in seen.answers if name.endswith((".bin", ".js", ".css"))]
+    assert len(lasting) == len(set(lasting))
+
+    server.end_runs()
+    expect(seen.state).to_have_text("Stopped")
+    panel.get_by_role("button", name="Unpublish").click()
+    expect(panel.get_by_role("button", name="Publish", exact=True)).to_be_visible()
+    seen.page.evaluate(NOW)
+    expect(seen.said).to_contain_text("no longer published here")
+    expect(seen.page.locator(".stage .head").first).to_be_visible()  # what was read stays
+
+
+class Plain:
+    """``python -m http.server`` in a folder: it knows no ranges and no ETag."""
+
+    def __init__(self, folder, port=0):
+        handler = functools.partial(Quiet, directory=folder)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+        self.port = self.server.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}/"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_words):
+        pass
+
+
+@pytest.fixture
+def published(tmp_path):
+    """A run that trains as its test says, published into a folder, and a plain server there."""
+    run = learned_run(RunStore(tmp_path / "runs", recorded=None), "translate", state="paused")
+    publication = Publication(run, Folder(tmp_path / "public"))
+    publication.update(every=0.2)
+    server = Plain(tmp_path / "public")
+    yield run, publication, server
+    server.close()
+
+
+def train(run, publication, step):
+    with (run.folder / "events.jsonl").open("a") as file:
+        record = {"event": "step", "step": step, "loss": 0.5, "accuracy": 0.25}
+        file.write(json.dumps(record) + "\n")
+    publication.update(every=0.2)
+
+
+def test_any_web_server_will_do(published, watch) -> None:
+    run, publication, server = published
+    seen = watch(server.url)
+    for step in (500, 600):
+        train(run, publication, step)
+        seen.await_step(step)
+    assert seen.statuses("log-") == {200}  # all of it each time: and yet nothing stands twice
+    points = seen.page.evaluate(
+        "() => document.querySelector('.stage').stage.data.lines"
+        ".find(line => line.role === 'batch').steps"
+    )
+    assert points == sorted(set(points))
+    assert points[-2:] == [500, 600]
+    assert 304 in seen.statuses("run.json")
+
+
+def test_it_is_scrubbed_and_another_head_and_example_are_chosen(published, watch) -> None:
+    _run, _publication, server = published
+    seen = watch(server.url, color_scheme="dark", viewport=PHONE, reduced_motion="reduce")
+    page = seen.page
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= PHONE["width"]
+    dark = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    page.get_by_role("slider", name="Step of the training").press("Home")
+    expect(page.locator(".stage .where")).to_contain_text("Step 1 of")
+    page.locator(".stage .row").nth(1).click()
+    expect(page.locator(".stage .which")).to_contain_text("Example 2:")
+    kinds = page.get_by_label("Attention").locator("option")
+    page.get_by_label("Attention").select_option(index=1)
+    chosen = kinds.nth(1).text_content()
+    expect(page.get_by_label("Attention").locator("option:checked")).to_have_text(chosen)
+    expect(page.locator(".stage .which")).to_contain_text("Example 2:")
+    page.locator(".stage .head").first.click()
+    expect(page.get_by_role("button", name="Back to all heads")).to_be_visible()
+    page.get_by_role("button", name="Light or dark").click()
+    assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") != dark
+
+
+def test_a_server_that_goes_is_missed_and_one_that_comes_back_is_found(published, watch) -> None:
+    run, publication, server = published
+    seen = watch(server.url)
+    server.close()
+    expect(seen.said).to_contain_text("cannot be reached")
+    again = Plain(publication.folder.path, server.port)
+    try:
+        train(run, publication, 500)
+        seen.await_step(500)  # by itself
+        expect(seen.said).to_be_empty()
+    finally:
+        again.close()
+
+
+def test_a_publisher_that_is_silent_is_told_of(published, watch) -> None:
+    _run, publication, server = published
+    long_ago = time.time() - 600
+    os.utime(publication.folder.path / STATE, (long_ago, long_ago))
+    seen = watch(server.url)
+    expect(seen.said).to_contain_text("Nothing new for 10 minutes")
+
+
+def test_a_tab_that_nobody_sees_asks_for_nothing(published, watch) -> None:
+    run, publication, server = published
+    seen = watch(server.url)
+    page = seen.page
+    page.evaluate(
+        "() => { Object.defineProperty(document, 'hidden', { value: true, configurable: true });"
+        " document.dispatchEvent(new Event('visibilitychange')); }"
+    )
+    page.wait_for_function("() => new Promise(done => setTimeout(() => done(true), 0))")
+    train(run, publication, 500)
+    asked = len(seen.answers)
+    page.evaluate(
+        "() => new Promise(done => setTimeout(done, 1000))"
+    )  # five times as long as each waits
+    assert len(seen.answers) - asked <= 1  # one may have been under way
+    page.evaluate(
+        "() => { delete document.hidden; document.dispatchEvent(new Event('visibilitychange')); }"
+    )
+    seen.await_step(500)
+
+
+def test_a_name_is_text_on_the_page(published, watch) -> None:
+    run, publication, server = published
+    name = '<img src=x onerror=alert(1)> & "quoted"'
+    RunStore(run.folder.parent, recorded=None).rename(run.id, name)
+    publication.run = RunStore(run.folder.parent, recorded=None).get(run.id)
+    publication.update(every=0.2)
+    seen = watch(server.url)
+    expect(seen.page.get_by_role("heading", level=1)).to_have_text(name)
+    assert seen.page.title() == name
+    assert seen.page.locator("header img").count() == 0
