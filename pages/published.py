@@ -17,6 +17,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pages.components.live import POLICY
+from pages.headers import UNUSED
 from tfm_core.publish.folder import PAGE, STATE, is_lasting, media_type
 from tfm_core.publish.shelf import Shelf
 from tfm_core.reading import Unreadable, open_plain
@@ -43,6 +44,7 @@ class Published:
         self._always = {
             "accept-ranges": "bytes",
             "content-security-policy": POLICY + ancestors,
+            "permissions-policy": ", ".join(f"{name}=()" for name in UNUSED),
             "referrer-policy": "no-referrer",
             "x-content-type-options": "nosniff",
             "x-robots-tag": "noindex",

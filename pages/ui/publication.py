@@ -107,6 +107,7 @@ class Publication:
             if files := self._write_snapshot(step, found[step]):
                 self._snapshots[step], self._files[step] = found[step], files
                 lines.append(["snapshot", step, found[step]])
+        self._snapshots = dict(sorted(self._snapshots.items()))
         return lines
 
     def _tag(self, step: int) -> str:

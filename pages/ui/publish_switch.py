@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.components.copy_link import Link, copy_link
 from pages.i18n import N_, _
-from pages.ui import publisher, show, state, visitors
+from pages.ui import publisher, run_actions, show, state, visitors
 from pages.ui.run_dialog import RunDialog
 from pages.ui.typed import escape
 from tfm_core.runs import settings
@@ -32,6 +32,7 @@ def button(run: Run, *, key: str, width: Literal["content", "stretch"] = "conten
 
 
 def _panel(run: Run) -> None:
+    """Say what publishing is, or show where the run is; then the press that changes it."""
     path = publisher.address(run.id)
     if path is None:
         st.markdown(
@@ -51,23 +52,21 @@ def _panel(run: Run) -> None:
         )
     )
     if path is None:
-        _publish_button(run)
-    elif st.button(_("Unpublish"), key="publish-off", icon=":material/public_off:"):
-        publisher.unpublish(run.id)
-        st.rerun(scope="fragment")
-
-
-def _publish_button(run: Run) -> None:
-    """Publish the run where it is pressed, or say why that cannot be."""
-    if not st.button(_("Publish"), key="publish-on", icon=":material/podcasts:", type="primary"):
+        pressed = st.button(
+            _("Publish"), key="publish-on", icon=":material/podcasts:", type="primary"
+        )
+        change = run_actions.publish
+    else:
+        pressed = st.button(_("Unpublish"), key="publish-off", icon=":material/public_off:")
+        change = run_actions.unpublish
+    if not pressed:
         return
     try:
-        visitors.visitor().check(run)
-        publisher.publish(run.id)
+        change(run)
     except (ValueError, OSError) as error:
         show.problem(error)
-        return
-    st.rerun(scope="fragment")
+    else:
+        st.rerun(scope="fragment")
 
 
 def _address(run: Run, href: str) -> None:

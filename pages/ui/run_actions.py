@@ -14,7 +14,7 @@ from typing import BinaryIO
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.ui import page_table, runs_access, show, state, visitors, way_back
+from pages.ui import page_table, publisher, runs_access, show, state, visitors, way_back
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.data.own import sets
@@ -276,6 +276,16 @@ def undelete(run_id: str) -> None:
             _resume(run)
     except (ValueError, OSError) as error:
         state.notify(_(error))
+
+
+def publish(run: Run) -> None:
+    """Give a run an address at which anybody may watch it. Raises ValueError and OSError."""
+    publisher.publish(_owned(run.id).id)
+
+
+def unpublish(run: Run) -> None:
+    """Take that address away, with all that lies there. Raises ValueError."""
+    publisher.unpublish(_owned(run.id).id)
 
 
 def empty_trash() -> None:

@@ -1,6 +1,5 @@
 """A published run, watched in a real browser: live from the app, and from any web server."""
 
-import dataclasses
 import functools
 import http.server
 import json
@@ -17,9 +16,8 @@ from tests.browser.conftest import DESKTOP, PATIENCE
 from tests.browser.experiments import LONG
 from tests.browser.tab import link_of
 from tests.pages.learned_runs import learned_run
+from tests.pages.made_runs import with_worker
 from tfm_core.publish.folder import STATE, Folder
-from tfm_core.runs.process import mark_of
-from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RunStore
 
 pytestmark = pytest.mark.browser
@@ -140,12 +138,8 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture
 def published(tmp_path):
     """A run that trains as its test says, published into a folder, and a plain server there."""
-    run = learned_run(RunStore(tmp_path / "runs", recorded=None), "translate", state="paused")
-    mark = mark_of()  # this process is its worker
-    facts = {"pid": mark.pid, "host": mark.host, "created": mark.created, "total_steps": 1000}
-    status = dataclasses.replace(run.status, state="paused", heartbeat=time.time(), **facts)
-    write_status(run.folder, status)
-    assert run.status.is_active
+    store = RunStore(tmp_path / "runs", recorded=None)
+    run = with_worker(learned_run(store, "translate"), "paused")
     publication = Publication(run, Folder(tmp_path / "public"))
     publication.update(every=0.2)
     server = Plain(tmp_path / "public")

@@ -53,6 +53,16 @@ def made_run(
     return run
 
 
+def with_worker(run: Run, state: State) -> Run:
+    """Let the process of the test be the worker of a run, in a state that needs one."""
+    mark = mark_of()
+    status = dataclasses.replace(
+        run.status, state=state, pid=mark.pid, host=mark.host, created=mark.created
+    )
+    write_status(run.folder, dataclasses.replace(status, heartbeat=time.time()))
+    return run
+
+
 def damaged_run(store: RunStore) -> Run:
     """A run whose experiment is no JSON."""
     run = made_run(store, name="Broken")

@@ -11,15 +11,16 @@ import pytest
 from pages.components import live
 from pages.i18n import _, language, languages, speaking
 from pages.publish import WRONG_INPUT, main
-from pages.ui import publisher
+from pages.ui import publisher, run_actions
 from pages.ui.publication import MOST_VIEWS, REEL, Publication
 from pages.ui.publisher import Publisher, pace
 from tests.pages.learned_runs import learned_run
-from tests.pages.made_runs import made_run
+from tests.pages.made_runs import made_run, with_worker
 from tfm_core.inspect import stage
 from tfm_core.publish.folder import EVERY, STATE, Folder, is_served
 from tfm_core.publish.shelf import Shelf
 from tfm_core.runs import locks
+from tfm_core.runs.owners import NotYours, hashed, new_token
 from tfm_core.runs.snapshots import snapshot_path, write
 
 EVIL = "</title><script>alert(1)</script>\"'&"
@@ -92,7 +93,7 @@ def test_a_name_is_text_and_nothing_else(store, tmp_path) -> None:
 
 
 def test_only_what_is_new_is_written(store, tmp_path) -> None:
-    run, folder = learned_run(store, state="running"), tmp_path / "public"
+    run, folder = with_worker(learned_run(store), "paused"), tmp_path / "public"
     publication = Publication(run, Folder(folder))
     publication.update()
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
@@ -110,7 +111,7 @@ def test_only_what_is_new_is_written(store, tmp_path) -> None:
 
 
 def test_who_comes_late_gets_many_snapshots_in_one_file(store, tmp_path) -> None:
-    run, folder = learned_run(store, state="running"), tmp_path / "public"
+    run, folder = with_worker(learned_run(store), "paused"), tmp_path / "public"
     publication = Publication(run, Folder(folder))
     publication.update()
     assert "reel" not in said(folder)
@@ -220,6 +221,19 @@ def test_a_run_that_cannot_be_read_leaves_the_others_alone(store, caplog) -> Non
     assert said(folders[1])["state"] == "finished"
     for token in list(kept._kept):
         kept._forget(token)
+
+
+def test_another_visitors_run_is_neither_published_nor_unpublished(store, monkeypatch) -> None:
+    monkeypatch.setenv("TFM_PUBLIC", "1")
+    theirs = made_run(store, owner=hashed(new_token()))
+    shelf = Shelf(store.root.resolve())
+    with pytest.raises(NotYours):
+        run_actions.publish(theirs)
+    assert shelf.list() == []
+    shelf.publish(theirs.id, most=1)
+    with pytest.raises(NotYours):
+        run_actions.unpublish(theirs)
+    assert shelf.of(theirs.id) is not None
 
 
 def test_the_more_ask_the_more_seldom_each_does() -> None:
