@@ -23,7 +23,7 @@ from streamlit.net_util import get_internal_ip
 from pages import health, vendors
 from pages.closed import Closed
 from pages.first_paint import FirstPaint
-from pages.headers import Headers
+from pages.headers import UNUSED, Headers
 from pages.i18n import _
 from pages.published import Published
 from pages.ui import publisher, runs_access, style

@@ -57,7 +57,7 @@ class _Kept(threading.local):
 
     context: object = None
     spoken = SERVERS
-    outside = SERVERS
+    outside: str | None = None
 
 
 _KEPT = _Kept()
@@ -73,7 +73,7 @@ def language() -> str:
     """Return the language of this session; outside of sessions, the server's, unless said."""
     context = get_script_run_ctx(suppress_warning=True)
     if context is None:
-        return _KEPT.outside
+        return _KEPT.outside or SERVERS
     if _KEPT.context is not context:
         _KEPT.context, _KEPT.spoken = context, str(st.session_state.get(_SESSIONS, SERVERS))
     return _KEPT.spoken

@@ -17,7 +17,6 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pages.components.live import POLICY
-from pages.headers import UNUSED
 from tfm_core.publish.folder import PAGE, STATE, is_lasting, media_type
 from tfm_core.publish.shelf import Shelf
 from tfm_core.reading import Unreadable, open_plain
@@ -35,8 +34,14 @@ Answer = tuple[int, dict[str, str], bytes]
 class Published:
     """Answer what is asked for below ``/live/``, and hand all else on to the app."""
 
-    def __init__(self, app: ASGIApp, *, shelf: Shelf, prefixes: Collection[str]) -> None:
-        """Stand before an app. prefixes: the paths that it may be asked for at."""
+    def __init__(
+        self, app: ASGIApp, *, shelf: Shelf, prefixes: Collection[str], unused: Collection[str] = ()
+    ) -> None:
+        """Stand before an app.
+
+        prefixes: the paths that it may be asked for at. unused: what a browser could let a page do
+        and this one never does.
+        """
         self.app, self.shelf = app, shelf
         self._roots = tuple(f"{prefix}{PATH}" for prefix in prefixes)
         frames = settings.read().frame_ancestors
@@ -44,7 +49,7 @@ class Published:
         self._always = {
             "accept-ranges": "bytes",
             "content-security-policy": POLICY + ancestors,
-            "permissions-policy": ", ".join(f"{name}=()" for name in UNUSED),
+            "permissions-policy": ", ".join(f"{name}=()" for name in unused),
             "referrer-policy": "no-referrer",
             "x-content-type-options": "nosniff",
             "x-robots-tag": "noindex",

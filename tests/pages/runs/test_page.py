@@ -327,7 +327,7 @@ def test_a_recorded_run_is_marked_and_offers_neither_name_nor_delete(
     monkeypatch.setattr(store, "recorded", elsewhere.root)
     app = open_page(PAGE)
     assert "Recorded" in names(app)
-    verbs = ("open", "take", "further", "seeds", "twin")
+    verbs = ("open", "take", "publish", "further", "seeds", "twin")
     assert keys(app) == {*(f"{verb}-{run.id}" for verb in verbs), "runs-compare"}
 
 
