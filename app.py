@@ -107,7 +107,12 @@ app = st.App(
     lifespan=lifespan,
     routes=[*vendors.routes(prefixes()), *health_routes()],
     middleware=[
-        Middleware(Published, shelf=shelf(settings.read().runs_dir.resolve()), prefixes=prefixes()),
+        Middleware(
+            Published,
+            shelf=shelf(settings.read().runs_dir.resolve()),
+            prefixes=prefixes(),
+            unused=UNUSED,
+        ),
         Middleware(Headers, page=PAGE),
         Middleware(FirstPaint, page=PAGE, style=style.RULES),
         Middleware(Closed),
