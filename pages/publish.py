@@ -34,11 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.getLogger("streamlit").setLevel(logging.ERROR)  # it asks after a browser's session
     folder = Path(options.to)
     try:
-        publication = Publication(RunStore().get(options.id), Folder(folder))
+        store = RunStore()
+        publication = Publication(store.get(options.id), Folder(folder))
         goes_on = publication.update()
         print(folder / PAGE, flush=True)
         while goes_on and not options.once:
             time.sleep(EVERY)
+            publication.run = store.get(options.id)  # a fresh one knows its name of now
             goes_on = publication.update()
     except KeyboardInterrupt:
         return INTERRUPTED

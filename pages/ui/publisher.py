@@ -117,6 +117,7 @@ class Publisher:
         if kept.looked:
             kept.every = pace((asked - kept.polls) / (now - kept.looked), kept.every)
         kept.polls, kept.looked = asked, now
+        kept.publication.run = run  # a fresh one knows its name of now
         goes_on = kept.publication.update(every=kept.every)
         kept.due = now + (EVERY if goes_on else _ENDED)
 

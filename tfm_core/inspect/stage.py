@@ -104,8 +104,7 @@ def read(
     """Return the stage of a run as it is now; what cannot be shown falls back to the first.
 
     steps: of the snapshots to read; all there are, unless said. Snapshots that are damaged are left
-    out. Raises ValueError, in a sentence, where the run has no
-    probe that can be read.
+    out. Raises ValueError, in a sentence, where the run has no probe that can be read.
     """
     experiment, probe = run.experiment, run.probe()
     kinds = _kinds(experiment)
