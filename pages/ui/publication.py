@@ -177,7 +177,6 @@ class Publication:
 
     def _write_parts(self) -> None:
         """Write what the page says of the run, in each language; what was before it goes."""
-        before = [name for names in self._names.values() for name in names]
         looks, nows = {}, {}
         for spoken in languages():
             with speaking(spoken):
@@ -193,7 +192,7 @@ class Publication:
         self.folder.put(PAGE, component.page(self.run.meta.name))
         now = [name for names in self._names.values() for name in names]
         snapshots = [name for step in self._snapshots for name in self._files[step]]
-        self.folder.tidy({*before, *now, *static, *snapshots})
+        self.folder.tidy({*now, *static, *snapshots})
 
     def _look(self, told: Mapping[str, Any]) -> dict[str, Any]:
         views = [stage.still(view) for view in self._views]

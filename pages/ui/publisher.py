@@ -24,7 +24,7 @@ from tfm_core.runs.store import RunNotFound, RunStore
 if TYPE_CHECKING:
     from pages.ui.publication import Publication
 
-POLLS = 200
+POLLS = 100
 """How often a second pages shall ask, all together, about one run: with more of them each asks
 more seldom."""
 SELDOMEST = 30.0  # seconds

@@ -112,7 +112,7 @@ def test_a_folder_that_is_begun_again_has_another_log(tmp_path) -> None:
 
 
 def test_tidying_takes_what_nobody_reads_and_nothing_else(tmp_path) -> None:
-    folder = Folder(tmp_path)
+    folder = Folder(tmp_path, linger=0)
     (tmp_path / "notes.txt").write_text("of somebody else")
     folder.append([["batch", 1, 0.5]])
     folder.say({})
@@ -124,6 +124,14 @@ def test_tidying_takes_what_nobody_reads_and_nothing_else(tmp_path) -> None:
     assert sorted(os.listdir(tmp_path)) == sorted(
         ["notes.txt", folder.log, STATE, "index.html", kept]
     )
+
+
+def test_what_somebody_may_just_have_read_of_stays_for_a_while(tmp_path) -> None:
+    folder, name = Folder(tmp_path), f"look-{TAG}-en.json"
+    folder.put(name, b"{}")
+    folder.tidy([])
+    folder.tidy([])
+    assert folder.has(name)
 
 
 def test_a_file_that_never_changes_is_written_once(tmp_path) -> None:

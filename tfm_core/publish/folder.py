@@ -15,6 +15,7 @@ import json
 import os
 import re
 import secrets
+import time
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ FORM = 1
 """Of the files; a page of another form loads itself anew."""
 EVERY = 2.0
 """Seconds after which a page asks again, unless very many do."""
+LINGER = 60.0
+"""Seconds that a file stays which nothing names any more: who is slow may just have read of it."""
 STATE = "run.json"
 PAGE = "index.html"
 
@@ -72,9 +75,10 @@ def tag(*contents: bytes) -> str:
 class Folder:
     """A folder that one process keeps up to date. Its methods raise OSError."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, linger: float = LINGER) -> None:
         """Begin a new log in a folder, which is made if need be; all else that lies there stays."""
-        self.path = path
+        self.path, self._linger = path, linger
+        self._dropped: dict[str, float] = {}
         path.mkdir(parents=True, exist_ok=True)
         self.log = f"log-{secrets.token_hex(6)}.jsonl"
         self.log_bytes = 0
@@ -125,11 +129,12 @@ class Folder:
         return True
 
     def tidy(self, keep: Collection[str]) -> None:
-        """Remove what is served and neither kept nor part of every folder. Never raises."""
-        always = {STATE, PAGE, self.log}
-        with contextlib.suppress(OSError), os.scandir(self.path) as entries:
-            for entry in entries:
-                name = entry.name
-                if is_served(name) and name not in always and name not in keep:
-                    with contextlib.suppress(OSError):
-                        os.unlink(entry.path)
+        """Remove what is served, is none of these, and was none for a while. Never raises."""
+        kept, now = {STATE, PAGE, self.log, *keep}, time.monotonic()
+        with contextlib.suppress(OSError):
+            gone = [name for name in os.listdir(self.path) if is_served(name) and name not in kept]
+            self._dropped = {name: self._dropped.get(name, now) for name in gone}
+        for name, since in self._dropped.items():
+            if now - since >= self._linger:
+                with contextlib.suppress(OSError):
+                    os.unlink(self.path / name)
