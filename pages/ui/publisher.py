@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.ui import runs_access
-from tfm_core.publish.folder import EVERY, Folder
+from tfm_core.publish.folder import EVERY, STATE, Folder
 from tfm_core.publish.shelf import Published, Shelf, shelf
 from tfm_core.runs import locks, settings
 from tfm_core.runs.store import RunNotFound, RunStore
@@ -29,6 +29,7 @@ POLLS = 100
 more seldom."""
 SELDOMEST = 30.0  # seconds
 _ENDED = 10.0  # seconds between two looks at a run that is over: it may go on
+_PATIENCE = 15.0  # seconds that a press waits for the first files, on a busy machine
 _LOCK = ".lock"
 
 logger = logging.getLogger(__name__)
@@ -152,9 +153,15 @@ def address(run_id: str) -> str | None:
 
 
 def publish(run_id: str) -> None:
-    """Give a run an address of its own. Raises LimitReached, in a sentence, and OSError."""
-    publisher().shelf.publish(run_id, most=settings.read().max_published)
+    """Give a run an address of its own, and wait a moment until something is there.
+
+    Raises LimitReached, in a sentence, and OSError.
+    """
+    one = publisher().shelf.publish(run_id, most=settings.read().max_published)
     publisher().look()
+    end = time.monotonic() + _PATIENCE
+    while not (one.folder / STATE).is_file() and time.monotonic() < end:
+        time.sleep(0.02)
 
 
 def unpublish(run_id: str) -> None:
