@@ -26,8 +26,9 @@ def button(run: Run, *, key: str, width: Literal["content", "stretch"] = "conten
         icon=":material/podcasts:",
         help=_("An address at which others watch this run, without a session of this app."),
         width=width,
+        on_click=DIALOG.ask,  # a press is heard also where the page is drawn anew just then
+        args=(run.id,),
     ):
-        DIALOG.ask(run.id)
         st.rerun()
 
 
