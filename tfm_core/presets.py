@@ -84,7 +84,7 @@ PRESETS: dict[str, Preset] = {
             seconds=9,
             family="encoder-decoder",
             task="english-korean",
-            training={"steps": 640, "learning_rate": 0.006},
+            training={"steps": 630, "learning_rate": 0.006},
         ),
         _preset(
             "dates",
@@ -170,7 +170,7 @@ PRESETS: dict[str, Preset] = {
             task="mnist",
             model={"stem": "conv"},
             training={
-                "steps": 1750,
+                "steps": 2000,
                 "batch_size": 128,
                 "optimizer": "muon",
                 "learning_rate": 0.01,
@@ -233,9 +233,9 @@ PRESETS: dict[str, Preset] = {
             family="encoder-only",
             task="masked-words",
             model={"position": "rotary"},
-            task_settings={"n_train": 60_000},
+            task_settings={"n_train": 100_000},
             training={
-                "steps": 900,
+                "steps": 930,
                 "batch_size": 256,
                 "optimizer": "muon",
                 "learning_rate": 0.02,
@@ -346,7 +346,7 @@ PRESETS: dict[str, Preset] = {
             model={"n_layers": 3, "position": "learned"},
             task_settings={"size": 3, "n_train": 100_000},
             training={
-                "steps": 860,
+                "steps": 940,
                 "batch_size": 256,
                 "optimizer": "muon",
                 "learning_rate": 0.025,
