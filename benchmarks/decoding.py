@@ -16,7 +16,7 @@ from benchmarks.goals import said
 from benchmarks.paired import Spread, measure, ratio
 from benchmarks.report import Figure, Table
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig
-from tfm_core.data.vocabulary import BOS, EOS
+from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.decoding import beam_steps, reading, sampled_steps
 from tfm_core.decoding.reading import NextLogits, Writes
 from tfm_core.models.build import CaptionShape, TextShape, build_captioner, build_text
@@ -24,6 +24,7 @@ from tfm_core.models.text import DecoderOnly
 
 BATCH, LENGTH, WORDS, SOURCE = 64, 128, 64, 32
 WIDTH, LONG = 4, 512
+NEVER = (PAD, EOS)  # a trained model ends a text, and writes no padding into one
 COLUMNS = ["", "keys kept, CPU-microseconds a token", "read again", "faster"]
 SIZES = {"d_model": 64, "n_heads": 4, "d_ff": 128}
 
@@ -32,40 +33,39 @@ def tables(*, quick: bool) -> Iterator[Table]:
     """Write texts both ways in turn, and check that they are the same."""
     rounds = 1 if quick else 4
     models, rows, reached = _models(), [], {}
-    with torch.no_grad():
-        for name, (model, src) in models.items():
-            row, gain = _beside(
-                name,
-                partial(_written, reading, model, src),
-                partial(_written, _again, model, src),
-                tokens=BATCH * LENGTH,
-                rounds=rounds,
-            )
-            goal = f"decoding: {name}"
-            reached[goal] = Figure(gain)
-            rows.append([*row, said(goal, gain)])
-        yield Table(
-            f"{BATCH} texts of {LENGTH} tokens, written greedily",
-            [*COLUMNS, "target"],
-            rows,
-            [
-                f"Two layers, d_model {SIZES['d_model']}; sources of {SOURCE} tokens; fp32, equal "
-                "texts."
-            ],
-            reached,
+    for name, (model, src) in models.items():
+        row, gain = _beside(
+            name,
+            partial(_written, reading, model, src),
+            partial(_written, _again, model, src),
+            tokens=BATCH * LENGTH,
+            rounds=rounds,
         )
-        yield Table(
-            f"Texts of {LENGTH} tokens about one source, drawn at random and searched by beams",
-            COLUMNS,
-            list(_drawn_and_searched(models, 1)),
-            ["The same models, the same draws. Drawing and sorting beams count on both sides."],
-        )
-        yield Table(
-            f"One text of {LONG} tokens, by a model of the preset gpt-text's size",
-            COLUMNS,
-            [_long(1 if quick else 2)],
-            ["The mean over all tokens, from the first to the last."],
-        )
+        goal = f"decoding: {name}"
+        reached[goal] = Figure(gain)
+        rows.append([*row, said(goal, gain)])
+    yield Table(
+        f"{BATCH} texts of {LENGTH} tokens, written greedily",
+        [*COLUMNS, "target"],
+        rows,
+        [
+            f"Two layers that write, d_model {SIZES['d_model']}; sources of {SOURCE} tokens, "
+            "pictures of 16 patches; fp32, equal texts."
+        ],
+        reached,
+    )
+    yield Table(
+        f"Texts of {LENGTH} tokens about one source, drawn at random and searched by beams",
+        COLUMNS,
+        list(_drawn_and_searched(models, 1)),
+        ["The same models, the same draws. Drawing and sorting beams count on both sides."],
+    )
+    yield Table(
+        f"One text of {LONG} tokens, by a model of the preset gpt-text's size",
+        COLUMNS,
+        [_long(1 if quick else 2)],
+        ["The mean over all tokens, from the first to the last."],
+    )
 
 
 def _beside(
@@ -121,14 +121,16 @@ def _long(rounds: int) -> list[str]:
     return _beside("decoder-only", kept, again, tokens=LONG, rounds=rounds)[0]
 
 
+@torch.inference_mode()
 def _drawn(model: Writes, src: Tensor) -> Tensor:
-    steps = sampled_steps(model, src, max_len=LENGTH, seeds=range(BATCH), never=(EOS,))
+    steps = sampled_steps(model, src, max_len=LENGTH, seeds=range(BATCH), never=NEVER)
     (last,) = deque(steps, maxlen=1)
     return last.ids
 
 
+@torch.inference_mode()
 def _searched(model: Writes, src: Tensor) -> Tensor:
-    steps = beam_steps(model, src, max_len=LENGTH, width=WIDTH, never=(EOS,))
+    steps = beam_steps(model, src, max_len=LENGTH, width=WIDTH, never=NEVER)
     (last,) = deque(steps, maxlen=1)
     return torch.tensor([beam.ids for beam in last])
 
@@ -146,13 +148,12 @@ def _models() -> dict[str, tuple[Writes, Tensor]]:
     torch.manual_seed(0)
     src = torch.randint(4, WORDS, (BATCH, SOURCE))
     shape = TextShape(WORDS, WORDS)
+    both = {"n_encoder_layers": 2, "n_decoder_layers": 2}
     pictures = build_captioner(
-        CaptionerConfig.parse({**SIZES, "patch_size": 7}), CaptionShape(28, 1, WORDS, LENGTH + 1)
+        CaptionerConfig.parse({**SIZES, **both, "patch_size": 7}),
+        CaptionShape(28, 1, WORDS, LENGTH + 1),
     )
-    text = {
-        "encoder-decoder": {"n_encoder_layers": 2, "n_decoder_layers": 2},
-        "decoder-only": {"n_layers": 2},
-    }
+    text = {"encoder-decoder": both, "decoder-only": {"n_layers": 2}}
     found: dict[str, tuple[Writes, Tensor]] = {}
     for family, layers in text.items():
         config = MODEL_CONFIGS[family].parse({**SIZES, **layers, "position": "rotary"})
@@ -161,6 +162,7 @@ def _models() -> dict[str, tuple[Writes, Tensor]]:
     return found
 
 
+@torch.inference_mode()
 def _written(
     read: Callable[[Writes, Tensor], NextLogits],
     model: Writes,
@@ -171,7 +173,7 @@ def _written(
     ids = torch.zeros(len(src), 0, dtype=torch.int64)
     for _ in range(length):
         logits = next_logits(ids)
-        logits[:, EOS] = -torch.inf
+        logits[:, list(NEVER)] = -torch.inf
         ids = torch.cat([ids, logits.argmax(-1, keepdim=True)], 1)
     return ids
 
