@@ -17,9 +17,9 @@ from tests.models.variants import (
     text_batch,
     text_model,
 )
-from tfm_core.data.vocabulary import EOS, PAD
+from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.decoding import beam_steps, greedy, reading, sampled_steps
-from tfm_core.decoding.kept import FEWEST, Kept, can_keep
+from tfm_core.decoding.kept import FEWEST, ROOM, Kept, can_keep
 from tfm_core.layers import recorder
 from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
@@ -31,7 +31,7 @@ ALL = [*WRITERS, *(("captioner", settings) for settings in CAPTIONER_VARIANTS)]
 USUAL = [(family, s) for family, s in ALL if s.get("causality", "causal") == "causal"]
 LONG_WRITERS = [
     *(
-        (family, {"position": position, "window": window})
+        (family, {"position": position, "window": window, "max_len": 2 * ROOM})
         for family in ("encoder-decoder", "decoder-only")
         for position in POSITIONS_OF_WORDS
         for window in (0, 3)
@@ -56,7 +56,7 @@ def texts(n=2):
 
 def again(model, src, ids):
     """Logits for what follows ids, everything read anew."""
-    tgt_in = torch.cat([ids.new_full((len(ids), 1), 1), ids], 1)
+    tgt_in = torch.cat([ids.new_full((len(ids), 1), BOS), ids], 1)
     return model(src.expand(len(ids), *src.shape[1:]), tgt_in)[:, -1]
 
 
@@ -143,15 +143,46 @@ def test_texts_that_ended_are_read_no_more_and_the_others_stay_the_same(
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("family", FAMILIES)
+def test_padding_behind_an_end_masks_nothing_and_padding_within_a_text_does(family):
+    model, src = made(family, {})
+    ids = texts().clamp(min=4)
+    for held, is_full in (([EOS, PAD, PAD], True), ([PAD, 7, 5], False)):
+        ids[1, 2:5] = torch.tensor(held)
+        encoded = model.encode(src[:1]) if hasattr(model, "encode") else None
+        kept = Kept(model, src[:1], encoded)
+        for length in range(LONG):
+            found = kept(ids[:, :length])
+        asked = slice(0, 1) if is_full else slice(None)  # behind an end nobody asks
+        assert kept.is_full == is_full
+        torch.testing.assert_close(
+            found[asked], again(model, src[:1], ids[:, :length])[asked], atol=2e-5, rtol=1e-4
+        )
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("family", ["encoder-decoder", "decoder-only"])
+def test_kept_keys_answer_in_half_precision_too(family):
+    model, src = made(family, {"position": "rotary"})
+    ids = texts()[:1].expand(2, -1)
+    with torch.autocast("cpu", torch.bfloat16):
+        next_logits = reading(model, src)
+        for length in range(LONG):
+            found = next_logits(ids[:, :length]).softmax(-1)
+    exact = again(model, src, ids[:, :length]).softmax(-1)
+    torch.testing.assert_close(found, exact, atol=0.02, rtol=0.0)
+
+
+@torch.no_grad()
 @pytest.mark.parametrize(("family", "settings"), LONG_WRITERS)
 def test_a_text_that_outgrows_its_room_is_answered_as_the_whole_is(family, settings):
     model, src = made(family, settings)
     generator = torch.Generator().manual_seed(5)
-    ids = torch.randint(4, TGT_WORDS, (2, FEWEST + 5), generator=generator)
+    ids = torch.randint(4, TGT_WORDS, (2, ROOM + 5), generator=generator)
     next_logits = reading(model, src)
     for length in range(ids.size(1)):
         found = next_logits(ids[:, :length])
-        if length in (3, FEWEST - 2, FEWEST - 1, FEWEST, FEWEST + 4):
+        if length in (3, FEWEST - 2, FEWEST - 1, FEWEST, ROOM - 1, ROOM, ROOM + 4):
             torch.testing.assert_close(
                 found.log_softmax(-1),
                 again(model, src, ids[:, :length]).log_softmax(-1),

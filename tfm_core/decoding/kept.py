@@ -16,13 +16,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.data.vocabulary import BOS
+from tfm_core.data.vocabulary import BOS, EOS
 from tfm_core.layers import recorder
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block, Stack, tokens_at
 from tfm_core.layers.masks import causal_mask, is_token
 from tfm_core.layers.positions import LearnedPositions, NoPositions
-from tfm_core.layers.relative import Alibi, BucketBias, Rotation, turned
+from tfm_core.layers.relative import HALF, Alibi, BucketBias, Rotation, turned
 from tfm_core.models.captioner import Captioner
 from tfm_core.models.text import DecoderOnly, EncoderDecoder
 
@@ -32,6 +32,9 @@ Encoded = tuple[Tensor, Tensor | None]
 
 FEWEST = 32
 """Keys that are read at least: a product with fewer is left to a slower kernel on the CPU."""
+
+ROOM = 64
+"""Positions that room is made for at a time: what lies wide apart takes longer to read."""
 
 
 def can_keep(model: Decodes) -> bool:
@@ -71,59 +74,66 @@ def _is_changed(module: nn.Module) -> bool:
 class _Attention:
     """One attention's weights and, where it looks at a memory, what it keeps of that.
 
-    weight: of query, key and value, or of the query alone; memory: keys and values,
-    (2, N or 1, H, S, D).
+    weight: of query, key and value, (3, d_model, d_model), or of the query alone, (1, ...), that of
+    the query divided by what scores are divided by; bias: of the same, (3 or 1, 1, d_model or 1);
+    keys and values: of the memory, (N * H or H, S, D).
     """
 
     n_heads: int
     weight: Tensor
-    bias: Tensor | None
-    scale: float
+    bias: Tensor
     mix: nn.Module
-    memory: Tensor | None = None
+    keys: Tensor | None = None
+    values: Tensor | None = None
 
     @classmethod
     def to_itself(cls, of: MultiHeadAttention) -> _Attention:
         """Keep nothing: keys grow with the text."""
-        made = of.in_projection
-        return cls(of.n_heads, made.weight, made.bias, _scale(of), of.out_projection)
+        return cls(of.n_heads, *_by_part(of, 3), of.out_projection)
 
     @classmethod
     def to_memory(cls, of: MultiHeadAttention, memory: Tensor, is_seen: Tensor) -> _Attention:
         """Keep keys and values of memory (N, S, d_model); is_seen: (N, S, 1), False = padding."""
         weight, bias, d = of.in_projection.weight, of.in_projection.bias, of.d_model
-        query_bias, key_bias = (None, None) if bias is None else (bias[:d], bias[d:])
-        kept = F.linear(memory, weight[d:], key_bias)
+        kept = F.linear(memory, weight[d:], None if bias is None else bias[d:])
         kept = kept.where(is_seen, 0.0)  # who may look at nothing finds nothing
-        kept = kept.view(*memory.shape[:2], 2, of.n_heads, -1).permute(2, 0, 3, 1, 4).contiguous()
-        return cls(of.n_heads, weight[:d], query_bias, _scale(of), of.out_projection, kept)
+        kept = kept.view(*memory.shape[:2], 2, of.n_heads, -1).permute(2, 0, 3, 1, 4).flatten(1, 2)
+        keys = kept[0].mT.contiguous().mT  # so that its product with single queries is faster
+        return cls(of.n_heads, *_by_part(of, 1), of.out_projection, keys, kept[1])
 
     def project(self, x: Tensor, n: int) -> Tensor:
-        """Return of x (N * R, d_model) queries, and keys and values: (N, R, 1 or 3, H, D)."""
-        made = F.linear(x, self.weight, self.bias)
-        return made.view(-1, n, made.size(1) // x.size(1), self.n_heads, x.size(1) // self.n_heads)
+        """Return of x (N * R, d_model) queries, and keys and values: (1 or 3, N * H, R, D)."""
+        parts, d_head = len(self.weight), x.size(1) // self.n_heads
+        made = torch.baddbmm(self.bias, x.expand(parts, *x.shape), self.weight)
+        by_head = made.view(parts, -1, n, self.n_heads, d_head).transpose(2, 3)
+        return by_head.reshape(parts, -1, n, d_head)
 
     def mixed(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
-        """Return what queries (N, H, R, D) find among keys and values: (N * R, d_model).
+        """Return what queries (N * H, R, D) find among keys and values (N * H, K, D).
 
-        bias: added to scores, broadcastable to (N, H, R, K); of single queries that size, or
-        (1, 1, 1, K).
+        bias: added to scores, broadcastable to (N * H, R, K). Returns (N * R, d_model).
         """
-        if q.size(2) == 1:  # the fused kernel makes more work of it than it saves
-            flat, keys, values = q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)
-            added, beta = (q.new_zeros(1), 0) if bias is None else (bias.flatten(0, 1), 1)
-            scores = torch.baddbmm(added, flat, keys.mT, beta=beta, alpha=self.scale)
-            heads = torch.bmm(scores.softmax(-1), values).view_as(q)
-        else:
-            heads = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=self.scale)
-        out: Tensor = self.mix(heads.transpose(1, 2).flatten(0, 1).flatten(1))
+        scores = torch.bmm(q, k.mT) if bias is None else torch.baddbmm(bias, q, k.mT)
+        return self.merged(torch.bmm(scores.softmax(-1), v))
+
+    def merged(self, heads: Tensor) -> Tensor:
+        """Return (N * R, d_model) of what the heads found, (N * H, R, D)."""
+        _, n, d_head = heads.shape
+        by_token = heads.view(-1, self.n_heads, n, d_head).transpose(1, 2)
+        out: Tensor = self.mix(by_token.reshape(-1, self.n_heads * d_head))
         return out
 
 
-def _scale(attention: MultiHeadAttention) -> float:
-    if attention.divisor is not None:
-        return 1 / attention.divisor
-    return 1 / math.sqrt(attention.d_model // attention.n_heads)
+def _by_part(of: MultiHeadAttention, n: int) -> tuple[Tensor, Tensor]:
+    """Return matrices (n, d_model, d_model) and biases (n, 1, d_model or 1), the query's first.
+
+    One product for each leaves queries, keys and values in one piece each.
+    """
+    weight, bias, d = of.in_projection.weight, of.in_projection.bias, of.d_model
+    scale = weight.new_ones(n, 1, 1)
+    scale[0] /= math.sqrt(d // of.n_heads) if of.divisor is None else of.divisor
+    by_part = weight[: n * d].view(n, d, d).mT * scale
+    return by_part, scale - scale if bias is None else bias[: n * d].view(n, 1, d) * scale
 
 
 def _masked(bias: Tensor, mask: Tensor) -> Tensor:
@@ -131,20 +141,13 @@ def _masked(bias: Tensor, mask: Tensor) -> Tensor:
     return bias.masked_fill(~mask, torch.finfo(bias.dtype).min)
 
 
-def _by_head(bias: Tensor, n: int, n_heads: int) -> Tensor:
-    """Return a bias as single queries need it: one row for all of them, or one for each."""
-    if bias.size(0) == bias.size(1) == 1:
-        return bias
-    return bias.expand(n, n_heads, -1, -1).contiguous()
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Step:
     """One call: where its R new tokens stand, and what their queries may look at.
 
-    n: R; at: their positions, or (N, R) where each text stands elsewhere; keys: the K positions
-    read; bias: added to scores, broadcastable to (N, H, R, K), or None; waves: a rotation's,
-    (1 or N, R, 1, 1, D / 2, 2).
+    n: R; at: their positions, or (N * H, R) where each text stands elsewhere; keys: the K positions
+    read; bias: added to scores, or None: broadcastable to (N, H, R, K), of single queries to
+    (N * H, 1, K); waves: a rotation's, (R, D / 2, 2) or (N * H, R, D / 2, 2).
     """
 
     n: int
@@ -157,9 +160,9 @@ class _Step:
 class Kept:
     """Answers which token comes next; see ``NextLogits``, whose rules its calls follow.
 
-    All keys and values lie in one room, by layer and position, which doubles when it is full: new
+    All keys and values lie in one room, by layer and position, which grows when it is full: new
     ones are written into it, and it is read in place. A step of one token needs no mask where all
-    texts stand at one position and none holds padding: all that is kept may be attended to.
+    texts stand at one position and none holds padding within: all that is kept may be attended to.
     """
 
     def __init__(self, model: Decodes, src: Tensor, encoded: Encoded | None) -> None:
@@ -179,10 +182,12 @@ class Kept:
         self.lengths = is_token(self.src, model.pad_id).sum(1, keepdim=True)  # (N or 1, 1)
         self.n_before = self.src.size(1)  # the longest of them
         self.is_aligned = bool((self.lengths == self.n_before).all())
-        self.is_full = self.is_aligned  # whether no padding stands among what is kept either
+        self.is_full = self.is_aligned  # whether no padding stands in a text that did not end
         self.room = torch.empty(0)  # (layers, 2, N, H, L, D): keys and values
+        self.rooms: list[Tensor] = []  # the same, one for each layer, (2, N * H, L, D)
         self.is_key = torch.empty(0, 0, dtype=torch.bool)  # (N, L): no padding
         self.placed: Tensor | None = None  # what a position adds to a token, (L, d_model)
+        self.waves: Tensor | None = None  # a rotation's, (L, D / 2, 2)
         self.unturned = torch.empty(0)  # stands for L keys where their number alone is asked for
         self.ids = torch.empty(0, 0, dtype=torch.int64)  # (N, T): of the call before
         self.n_read = 0  # of their tokens, <bos> included
@@ -213,12 +218,16 @@ class Kept:
             self._choose(parents, ids[:, : self.ids.size(1)])
         length = self.n_before + 1 + ids.size(1)
         self._make_room(len(ids), length)
-        x, positions, tokens = self._new(ids, length)
-        step = self._step(positions, tokens, length)
-        x = self._through(x.flatten(0, 1), step)
-        if step.n > 1:
-            last = (self.lengths + ids.size(1) - positions[:, :1]).expand(len(ids), 1)
-            x = tokens_at(x.view(len(ids), step.n, -1), last)[:, 0]
+        x, tokens = self._new(ids)
+        if self.is_full and not bool(tokens.all()):  # behind an end nobody asks
+            has_ended = (ids == EOS).any(1, keepdim=True)
+            self.is_full = bool((tokens | has_ended).all())
+        x, step = self._placed(x, tokens, length)
+        x = self._through(x.flatten(0, 1), step).view(*x.shape)
+        if self.n_read or self.is_aligned:
+            x = x[:, -1]
+        else:
+            x = tokens_at(x, (self.lengths + ids.size(1)).expand(len(ids), 1))[:, 0]
         self.ids, self.n_read = ids, 1 + ids.size(1)
         out: Tensor = self.model.output(x)
         return out.float()
@@ -230,100 +239,102 @@ class Kept:
         """
         n, length = len(rows), self.n_before + self.n_read
         if not self.has_one_source:
+            heads = torch.arange(self.n_heads, device=rows.device)
+            by_head = (rows[:, None] * self.n_heads + heads).flatten()
             self.looks = [
-                replace(look, memory=look.memory[:, rows])
+                replace(look, keys=look.keys.mT[by_head].mT, values=look.values[by_head])
                 for look in self.looks
-                if look.memory is not None
+                if look.keys is not None and look.values is not None
             ]
             if self.src_bias is not None and len(self.src_bias) > 1:
-                self.src_bias = self.src_bias[rows]
+                self.src_bias = self.src_bias[by_head]
             self.lengths = self.lengths[rows] if len(self.lengths) > 1 else self.lengths
         if not self.has_one_source or n > len(self.ids):
-            self.room, self.is_key = self.room.index_select(2, rows), self.is_key[rows]
+            self._move(self.room.index_select(2, rows), self.is_key[rows])
             return
         n_same = int((self.ids[:n] == ids).all(0).long().cumprod(0).sum())
         moved = slice(self.n_before + 1 + n_same, length)
         if moved.start < length:
             self.room[:, :, :n, :, moved] = self.room[..., moved, :].index_select(2, rows)
             self.is_key[:n, moved] = self.is_key[rows, moved]
-        self.room, self.is_key = self.room[:, :, :n], self.is_key[:n]
+        self._move(self.room[:, :, :n], self.is_key[:n])
+
+    def _move(self, room: Tensor, is_key: Tensor) -> None:
+        self.room, self.is_key = room, is_key
+        self.rooms = [of_layer.flatten(1, 2) for of_layer in room]
 
     def _make_room(self, n: int, length: int) -> None:
         """Make room for ``length`` positions of n texts, and tables for as many."""
-        model, weight = self.model, self.model.tgt_embedding.table.weight
-        if length > self.is_key.size(1):
-            longest = max(FEWEST, 2 * length)
-            more = longest - self.is_key.size(1)
-            if self.n_read:
-                self.room = F.pad(self.room, (0, 0, 0, more))
-                self.is_key = F.pad(self.is_key, (0, more))
-            else:
-                self.is_key = self.lengths.new_zeros(n, longest, dtype=torch.bool)
-            self.unturned = weight.new_empty(1, 1, longest, 1)
-        placing = model.positions if isinstance(model, DecoderOnly) else model.tgt_positions
-        is_there = self.placed is not None and length <= len(self.placed)
-        if is_there or isinstance(placing, NoPositions):
+        if length <= self.is_key.size(1) and (self.placed is None or length <= len(self.placed)):
             return
-        longest = self.is_key.size(1)
+        model, weight = self.model, self.model.tgt_embedding.table.weight
+        longest, before = ROOM * math.ceil(length / ROOM), self.is_key.size(1)
+        if self.n_read:
+            grown = self.room.new_zeros(*self.room.shape[:4], longest, self.room.size(-1))
+            grown[..., :before, :] = self.room
+            self._move(grown, F.pad(self.is_key, (0, longest - before), value=True))
+        else:
+            self.is_key = self.lengths.new_ones(n, longest, dtype=torch.bool)
+        self.unturned = weight.new_empty(1, 1, longest, 1)
+        if isinstance(self.relative, Rotation):
+            self.waves = self.relative.waves(longest, self.unturned)
+        placing = model.positions if isinstance(model, DecoderOnly) else model.tgt_positions
         if isinstance(placing, LearnedPositions):  # which refuses more than its table has
             longest = max(length, min(longest, len(placing.table)))
-        self.placed = placing(weight.new_zeros(1, longest, weight.size(1)))[0]
+        if not isinstance(placing, NoPositions):
+            self.placed = placing(weight.new_zeros(1, longest, weight.size(1)))[0]
 
-    def _new(self, ids: Tensor, length: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return vectors (N, R, d_model), positions (1 or N, R) and whether tokens (N, R).
+    def _new(self, ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Return vectors (N, R, d_model), of no position yet, and whether they are tokens (N, R).
 
         R: of all that was not read yet; at first of the source of a decoder-only model too.
         """
-        model, n, device = self.model, len(ids), ids.device
+        model = self.model
         new = ids[:, self.n_read - 1 :] if self.n_read else F.pad(ids, (1, 0), value=BOS)
         if isinstance(model, DecoderOnly) and not self.n_read:
-            src = self.src.expand(n, -1) if self.has_one_source else self.src
+            src = self.src.expand(len(ids), -1) if self.has_one_source else self.src
             x, is_new, _lengths = model._joined(src, new)
-            positions = torch.arange(x.size(1), device=device)[None]
-        else:
-            x, is_new = model.tgt_embedding(new), is_token(new, model.pad_id)
-            behind = torch.arange(self.n_read, self.n_read + new.size(1), device=device)[None]
-            positions = behind + (self.n_before if self.is_aligned else self.lengths)
-        if self.placed is not None:
-            x = x + self.placed[self._at(positions, length)]
-        return x, positions, is_new
+            return x, is_new
+        return model.tgt_embedding(new), is_token(new, model.pad_id)
 
-    def _at(self, positions: Tensor, length: int) -> slice | Tensor:
-        """Return positions (N or 1, R) as an index: the last of all, where all texts are there."""
+    def _placed(self, x: Tensor, tokens: Tensor, length: int) -> tuple[Tensor, _Step]:
+        """Put new vectors (N, R, d_model) where they stand, and say what their queries may see.
+
+        tokens: (N, R), False = padding.
+        """
+        n, first, bias = x.size(1), 0, None
+        at: slice | Tensor = slice(length - n, length)
         if self.n_read and not self.is_aligned:
-            return positions
-        return slice(length - positions.size(1), length)
-
-    def _step(self, positions: Tensor, tokens: Tensor, length: int) -> _Step:
-        """Note which of the new places hold a token (N, R), and say what their queries may see."""
-        n, first = tokens.size(1), 0
-        at = self._at(positions, length)
-        self.is_full = self.is_full and bool(tokens.all())
-        if isinstance(at, slice):
+            at = self._positions(n, length)
+            self.is_key.scatter_(1, at, tokens)
+        elif not self.is_full:
             self.is_key[:, at] = tokens
-            if self.window and n == 1:  # a window of keys in place of a mask
-                first = max(0, length - 1 - self.window)
-        else:
-            self.is_key.scatter_(1, positions, tokens)
-        waves = bias = None
-        if isinstance(self.relative, Rotation):
-            waves = self.relative.waves(self.is_key.size(1), self.unturned)
-            waves = waves[at][..., None, None, :, :]
-        elif self.relative is not None:
-            bias = self.relative(self.unturned, self.unturned, positions)[2]
+        if self.window and n == 1 and isinstance(at, slice):  # a window of keys, and no mask
+            first = max(0, length - 1 - self.window)
         keys = slice(first, max(length, FEWEST) if n == 1 else length)
-        bias = self._bias(positions, keys, length, bias)
+        if self.relative is not None and self.waves is None:
+            positions = self._positions(n, length)
+            bias = self.relative(self.unturned, self.unturned, positions)[2][..., keys]
+        if n > 1 or not self.is_full or keys.stop > length:
+            bias = self._causal(self._positions(n, length), keys, bias)
         if bias is not None and n == 1:
-            bias = _by_head(bias, len(tokens), self.n_heads)
-        return _Step(n, at, keys, bias, waves)
+            bias = _by_head(bias, len(x), self.n_heads)
+        x = x if self.placed is None else x + self.placed[at]
+        waves = None if self.waves is None else self.waves[at]
+        if isinstance(at, Tensor):
+            at = at.repeat_interleave(self.n_heads, 0)
+            waves = None if waves is None else waves.repeat_interleave(self.n_heads, 0)
+        return x, _Step(n, at, keys, bias, waves)
 
-    def _bias(
-        self, positions: Tensor, keys: slice, length: int, relative: Tensor | None
-    ) -> Tensor | None:
-        """Return what is added to scores, broadcastable to (N, H, R, K), None for nothing."""
-        bias = None if relative is None else relative[..., keys]
-        if positions.size(1) == 1 and self.is_full and keys.stop == length:
-            return bias
+    def _positions(self, n: int, length: int) -> Tensor:
+        """Return where the n new tokens stand, (1 or N, n)."""
+        last = torch.arange(length - n, length, device=self.lengths.device)[None]
+        if self.n_read and not self.is_aligned:
+            return last - self.n_before + self.lengths
+        return last
+
+    def _causal(self, positions: Tensor, keys: slice, bias: Tensor | None) -> Tensor:
+        """Return a bias for queries at positions (1 or N, R) that masks what they may not see."""
         where = torch.arange(keys.start, keys.stop, device=positions.device)
         before = positions[:, None, :, None] - where  # how far before its query a key stands
         mask = before >= 0
@@ -346,25 +357,46 @@ class Kept:
     def _attend(self, layer: int, step: _Step, x: Tensor) -> Tensor:
         """Attend from the new tokens to themselves and to all before them."""
         attention = self.attentions[layer]
-        heads = attention.project(x, step.n)
+        made = attention.project(x, step.n)
         if step.waves is not None:  # a key is turned once, by where it stands
-            heads[:, :, :2] = turned(heads[:, :, :2], step.waves)
-        q, new = heads[:, :, 0].transpose(1, 2), heads[:, :, 1:].permute(2, 0, 3, 1, 4)
-        if not self.room.numel():
-            sizes = (len(self.attentions), *new.shape[:3], self.is_key.size(1), new.size(-1))
-            self.room = new.new_zeros(sizes)
-        room = self.room[layer]
+            _turn(made[:2], step.waves)
+        if not self.rooms:
+            n, length = self.is_key.shape
+            sizes = (len(self.blocks), 2, n, self.n_heads, length, made.size(-1))
+            self._move(made.new_zeros(sizes), self.is_key)
+        room = self.rooms[layer]
         if isinstance(step.at, slice):
-            room[:, :, :, step.at] = new
+            room[:, :, step.at] = made[1:]
         else:
-            room.scatter_(3, step.at[None, :, None, :, None].expand_as(new), new)
-        keys, values = room[:, :, :, step.keys].unbind(0)
-        return attention.mixed(q, keys, values, step.bias)
+            room.scatter_(2, step.at[None, :, :, None].expand_as(made[1:]), made[1:])
+        keys, values = room[:, :, step.keys].unbind(0)
+        if step.n == 1:
+            return attention.mixed(made[0], keys, values, step.bias)
+        q = made[0].view(-1, self.n_heads, step.n, made.size(-1))
+        keys, values = self.room[layer, :, :, :, step.keys].unbind(0)
+        heads = F.scaled_dot_product_attention(q, keys, values, attn_mask=step.bias, scale=1.0)
+        return attention.merged(heads.flatten(0, 1))
 
     def _look(self, layer: int, step: _Step, x: Tensor) -> Tensor:
         """Look at what was read; where all texts have one source, each query is one of its own."""
         look = self.looks[layer]
-        assert look.memory is not None
-        keys, values = look.memory.unbind(0)
-        n = len(x) if len(keys) == 1 else step.n
-        return look.mixed(look.project(x, n)[:, :, 0].transpose(1, 2), keys, values, self.src_bias)
+        assert look.keys is not None
+        assert look.values is not None
+        n = len(x) if len(look.keys) == self.n_heads else step.n
+        return look.mixed(look.project(x, n)[0], look.keys, look.values, self.src_bias)
+
+
+def _by_head(bias: Tensor, n: int, n_heads: int) -> Tensor:
+    """Return a bias as single queries need it: one row for all of them, or one for each."""
+    if bias.size(0) == bias.size(1) == 1:
+        return bias[0]
+    return bias.expand(n, n_heads, -1, -1).flatten(0, 1)
+
+
+def _turn(x: Tensor, waves: Tensor) -> None:
+    """Turn x as ``turned`` does, in place."""
+    if x.dtype in HALF:
+        x.copy_(turned(x, waves))
+    else:
+        pairs = torch.view_as_complex(x.view(*x.shape[:-1], -1, 2))
+        pairs.mul_(torch.view_as_complex(waves))

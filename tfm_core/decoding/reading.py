@@ -32,7 +32,7 @@ class NextLogits(Protocol):
 
         parents: (N,), which row of the call before each row goes on from; None: its own. Each call
         goes on from the one before it: its rows are rows of that one, with tokens behind them,
-        each about the source that it was about.
+        each about the source that it was about. Of a row that holds <eos>, any answer will do.
         """
 
 
