@@ -64,14 +64,8 @@ PRESETS: dict[str, Preset] = {
                 "patch_size": 4,
                 "stem": "conv",
             },
-            task_settings={"shift": 2.0, "rotation": 12.0, "scale": 0.15},
-            training={
-                "steps": 1050,
-                "batch_size": 96,
-                "optimizer": "muon",
-                "learning_rate": 0.015,
-                "weight_decay": 0.2,
-            },
+            task_settings={"shift": 2.0, "rotation": 10.0, "scale": 0.1},
+            training={"steps": 3000, "batch_size": 64},
         ),
         _preset(
             "translate",
@@ -346,10 +340,11 @@ PRESETS: dict[str, Preset] = {
             model={"n_layers": 3, "position": "learned"},
             task_settings={"size": 3, "n_train": 100_000},
             training={
-                "steps": 940,
-                "batch_size": 256,
+                "steps": 1650,
+                "batch_size": 128,
                 "optimizer": "muon",
-                "learning_rate": 0.025,
+                "learning_rate": 0.018,
+                "validate_every": 200,
             },
         ),
     )

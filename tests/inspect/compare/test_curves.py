@@ -77,7 +77,7 @@ def test_a_run_without_times_is_reckoned_by_its_speed_and_has_no_cpu_seconds() -
 
 def test_a_batch_is_no_larger_than_what_there_is_to_learn_from() -> None:
     assert batch_size(changed(task__n_train=8)) == 8
-    assert batch_size(PRESETS["vit-digits"].experiment) == 96
+    assert batch_size(PRESETS["vit-digits"].experiment) == 64
 
 
 def test_figures_say_the_last_and_the_best_after_step_0() -> None:

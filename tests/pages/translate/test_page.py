@@ -52,7 +52,7 @@ def test_cold_a_recorded_translator_writes_at_once():
         ("recorded-additive", 9),
         ("recorded-spans", 4),
         ("recorded-grammar", 3),
-        ("recorded-masked-words", 7),
+        ("recorded-masked-words", 6),
         ("recorded-captions", 49),
     ],
 )
