@@ -148,7 +148,7 @@ function show() {
     loop: false,
     compact: false,
   };
-  stage({ data, parentElement: box, setTriggerValue: (_name, chosen) => choose(chosen) });
+  stage({ data: [data], parentElement: box, setTriggerValue: (_name, chosen) => choose(chosen) });
 }
 
 function choose(chosen) {
