@@ -1,11 +1,20 @@
-"""What makes a file survive a power cut: its content on the disk before its name relies on it."""
+"""What makes a file survive a power cut: its content on the disk before its name relies on it.
+
+And what Windows asks for: bytes as they are, and patience where another program looks at a file.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import time
 from pathlib import Path
 
+BINARY = getattr(os, "O_BINARY", 0)
+"""For ``os.open``: on Windows a line end would become two bytes without it."""
+
+_HELD = {5, 32}  # ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION
+_HELD_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _NOT_FOR_FOLDERS = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM}
 
 
@@ -16,6 +25,24 @@ def sync_file(path: Path) -> None:
         os.fsync(file)
     finally:
         os.close(file)
+
+
+def replace(source: Path, target: Path) -> None:
+    """Give a file another's name and place, at once. Raises OSError.
+
+    Windows refuses while another program has the target open, a reader of the app or a virus
+    scanner: it is tried again for two seconds then.
+    """
+    for seconds in _HELD_SECONDS:
+        try:
+            os.replace(source, target)
+        except PermissionError as error:
+            if getattr(error, "winerror", None) not in _HELD:
+                raise
+            time.sleep(seconds)
+        else:
+            return
+    os.replace(source, target)
 
 
 def sync_folder(path: Path) -> None:

@@ -33,7 +33,7 @@ def test_a_checkpoint_is_on_the_disk_before_its_name_relies_on_it(tmp_path, monk
     for module, name in (
         (checkpoints, "sync_file"),
         (checkpoints, "sync_folder"),
-        (checkpoints.os, "replace"),
+        (checkpoints, "replace"),
     ):
         monkeypatch.setattr(module, name, _noting(done, name, getattr(module, name)))
     checkpoints.save(build(experiment()), tmp_path / "last")

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from tfm_core.disk import replace
 from tfm_core.sentences import StudentError
 
 Progress = Callable[[int, int, str], None]  # bytes done, bytes in all (0: unknown), what happens
@@ -118,6 +119,6 @@ def _written(path: Path) -> Iterator[IO[bytes]]:
         with os.fdopen(handle, "w+b") as file:
             yield file
         Path(part).chmod(0o644)
-        os.replace(part, path)
+        replace(Path(part), path)
     finally:
         Path(part).unlink(missing_ok=True)

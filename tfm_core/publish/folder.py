@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tfm_core.disk import BINARY
 from tfm_core.runs.atomic import write_bytes
 
 FORM = 1
@@ -100,7 +101,7 @@ class Folder:
             json.dumps(line, allow_nan=False, separators=(",", ":")).encode() + b"\n"
             for line in lines
         )
-        file = os.open(self.path / self.log, os.O_CREAT | os.O_WRONLY, 0o644)
+        file = os.open(self.path / self.log, os.O_CREAT | os.O_WRONLY | BINARY, 0o644)
         try:
             os.ftruncate(file, self.log_bytes)
             os.lseek(file, 0, os.SEEK_END)

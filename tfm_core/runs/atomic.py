@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-from tfm_core.disk import sync_folder
+from tfm_core.disk import BINARY, replace, sync_folder
 from tfm_core.reading import Unreadable, object_of
 
 
@@ -21,7 +21,7 @@ def write_bytes(path: Path, content: bytes, *, lasting: bool = False) -> None:
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         write_new(beside, content, lasting=lasting)
-        os.replace(beside, path)
+        replace(beside, path)
     except OSError:
         beside.unlink(missing_ok=True)
         raise
@@ -31,7 +31,7 @@ def write_bytes(path: Path, content: bytes, *, lasting: bool = False) -> None:
 
 def write_new(path: Path, content: bytes, *, lasting: bool = False) -> None:
     """Write a file that must not be there yet. Raises OSError; then half of it may lie there."""
-    file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | BINARY, 0o644)
     try:
         left = memoryview(content)
         while left:

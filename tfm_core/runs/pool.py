@@ -22,6 +22,12 @@ ENOUGH_MEMORY = 4 * 2**30
 """Bytes of memory below which no worker waits warm; one takes about 300 MB."""
 
 
+# On Windows: a worker does not go with the console of its server, nor hears its Ctrl-C.
+_APART = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(
+    subprocess, "CREATE_NEW_PROCESS_GROUP", 0
+)
+
+
 class WorkerProcess:
     """One worker: getting ready, or waiting, until ``send`` gives it its run."""
 
@@ -42,6 +48,7 @@ class WorkerProcess:
                 "OMP_WAIT_POLICY": "PASSIVE",
             },
             start_new_session=True,
+            creationflags=_APART,
         )
         self.mark: ProcessMark = mark_of(self.process.pid)
 

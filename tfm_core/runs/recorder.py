@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from tfm_core.disk import BINARY
 from tfm_core.runs import claim, room
 from tfm_core.runs.awake import AwakeClock
 from tfm_core.runs.status import State, Status, write_status
@@ -43,7 +44,7 @@ class Recorder:
         self.clock = AwakeClock()
         self._hold, self._slept = hold, 0.0
         self._events = os.open(
-            hold.folder / "events.jsonl", os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o644
+            hold.folder / "events.jsonl", os.O_CREAT | os.O_APPEND | os.O_RDWR | BINARY, 0o644
         )
         self._lock = threading.Lock()
         self._closed = threading.Event()

@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from tfm_core.config import Experiment
-from tfm_core.disk import sync_file, sync_folder
+from tfm_core.disk import replace, sync_file, sync_folder
 from tfm_core.models.build import Model
 from tfm_core.reading import open_plain
 from tfm_core.sentences import StudentError
@@ -67,7 +67,7 @@ def save(trainer: Trainer, folder: Path) -> None:
     try:
         save_file(tensors, beside, {"trainer": json.dumps(facts)})
         sync_file(beside)
-        os.replace(beside, folder / FILE)
+        replace(beside, folder / FILE)
     except SafetensorError as error:  # the writer wraps a full disk in its own error
         beside.unlink(missing_ok=True)
         raise OSError(f"The checkpoint could not be written: {error}") from error

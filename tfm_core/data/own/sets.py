@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tfm_core.data.own import place
-from tfm_core.disk import sync_file, sync_folder
+from tfm_core.disk import replace, sync_file, sync_folder
 from tfm_core.reading import Unreadable, content_of, is_line, is_moment, is_whole, object_of
 from tfm_core.sentences import N_, StudentError
 
@@ -363,7 +363,7 @@ def _replace(path: Path, values: Mapping[str, Any]) -> None:
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         beside.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
-        os.replace(beside, path)
+        replace(beside, path)
     except OSError:
         beside.unlink(missing_ok=True)
         raise

@@ -26,6 +26,7 @@ from tfm_core.sentences import N_, StudentError
 
 PATIENCE = 15.0
 """Seconds without a poll after which a measurement is ended."""
+_KILLED = getattr(signal, "SIGKILL", 9)  # Windows has no such signal
 _POLL_SECONDS = 0.1  # seconds between two polls of a process
 
 
@@ -102,7 +103,7 @@ class BenchmarkProcess:
                 self._report.problem = sentence
         with contextlib.suppress(OSError):
             if hasattr(os, "killpg"):
-                os.killpg(self._process.pid, signal.SIGKILL)
+                os.killpg(self._process.pid, _KILLED)
             else:
                 self._process.kill()
 
@@ -147,7 +148,7 @@ class BenchmarkProcess:
         self._cache.cleanup()
 
     def _why_it_ended(self) -> str:
-        if self._process.returncode == -signal.SIGKILL:
+        if self._process.returncode == -_KILLED:
             return N_("The measuring process was killed; perhaps memory ran out.")
         self._log.seek(0)
         lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line]

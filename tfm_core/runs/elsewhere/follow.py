@@ -12,6 +12,7 @@ import shutil
 import time
 from pathlib import Path
 
+from tfm_core.disk import BINARY, replace
 from tfm_core.runs import trash
 from tfm_core.runs.atomic import write_bytes
 from tfm_core.runs.elsewhere import manifest, places, record
@@ -130,7 +131,7 @@ def _written(path: Path, at: str, remote: Remote, entry: Entry, *, is_new: bool)
         ((name, size),) = entry.parts
         if not remote.fetch(f"{at}/{name}", beside) or beside.stat().st_size != size:
             return False
-        os.replace(beside, path)
+        replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
     return True
@@ -153,7 +154,7 @@ def _grown(path: Path, at: str, remote: Remote, entry: Entry) -> bool:
             more += content[max(0, have - start) :]
         start += size
     more += entry.tail[max(0, have - start) :]
-    file = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o644)
+    file = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY | BINARY, 0o644)
     try:
         while more:
             more = more[os.write(file, more) :]

@@ -17,6 +17,7 @@ import secrets
 import time
 from pathlib import Path
 
+from tfm_core.disk import replace
 from tfm_core.runs.atomic import write_bytes
 
 FOLDER = ".elsewhere"
@@ -115,7 +116,7 @@ def server(root: Path) -> str:
         with contextlib.suppress(OSError):  # another process was quicker, or there are no links
             os.link(aside, path)
         if not path.exists():
-            os.replace(aside, path)
+            replace(aside, path)
         aside.unlink(missing_ok=True)
     return path.read_text("utf-8")
 
