@@ -20,9 +20,8 @@ from typing import Any
 
 import psutil
 
-from benchmarks.attacks.sessions import PRESET, start_long_run
+from benchmarks.attacks.sessions import slowdown, start_long_run
 from benchmarks.goals import said
-from benchmarks.paired import Spread, milliseconds, ratio
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import ROOT, Served, per_step, serve, wait_until
 from tfm_core.publish.folder import STATE
@@ -74,7 +73,7 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
         if not run.status.is_alive:
             raise RuntimeError(f"The run ended while it was watched: {run.status}")
     yield _answers(seen)
-    yield _slowdown(paces, 2 * rounds, seconds)
+    yield slowdown(SLOWDOWN, f"{WATCHERS:,} watchers", paces, 2 * rounds, seconds)
     yield _spent(seen, before)
 
 
@@ -120,26 +119,6 @@ def _answers(seen: Crowd) -> Table:
             f"All arrive within {ARRIVE_SECONDS:g} s, and then ask as often as run.json says.",
             f"{failed:,} requests failed.{f' The first: {problem}' if problem else ''}",
         ],
-        reached,
-    )
-
-
-def _slowdown(paces: dict[str, list[tuple[float, float]]], pairs: int, seconds: float) -> Table:
-    rows, reached = [], {}
-    for row, clock in enumerate(("wall clock", "CPU of the worker")):
-        alone, watched = ([pair[row] for pair in paces[kind]] for kind in ("alone", "watched"))
-        slower = ratio(watched, alone)
-        spread = Spread(*(100 * (value - 1) for value in (slower.median, slower.low, slower.high)))
-        if row == 0:
-            reached[SLOWDOWN] = Figure(spread.median)
-        verdict = said(SLOWDOWN, spread.median) if row == 0 else ""
-        rows.append([clock, *(milliseconds(values).show() for values in (alone, watched)),
-                     spread.show(" %", 1), verdict])  # fmt: skip
-    return Table(
-        f"A training step of {PRESET}, alone and watched by {WATCHERS:,}",
-        ["", "alone, ms", "watched, ms", "slower by", "target"],
-        rows,
-        [f"{pairs} pairs of {seconds:g} seconds, there and back; the clients take cores, too."],
         reached,
     )
 

@@ -58,7 +58,7 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
         if not run.status.is_alive:
             raise RuntimeError(f"The run ended while it was watched: {run.status}")
     yield _answers(watched)
-    yield _slowdown(paces, 2 * rounds, seconds)
+    yield slowdown(SLOWDOWN, f"{SESSIONS} sessions", paces, 2 * rounds, seconds)
     yield _memory(before, memory)
 
 
@@ -147,21 +147,31 @@ def _memory(before: int, most: int) -> Table:
     )
 
 
-def _slowdown(paces: dict[str, list[tuple[float, float]]], pairs: int, seconds: float) -> Table:
+def slowdown(
+    goal: str,
+    crowd: str,
+    paces: dict[str, list[tuple[float, float]]],
+    pairs: int,
+    seconds: float,
+) -> Table:
+    """Return how much slower a step is for a crowd that watches, such as ``"20 sessions"``.
+
+    paces: seconds a step, by the clock and of the worker's CPU, of turns alone and watched.
+    """
     rows, reached = [], {}
     for row, clock in enumerate(("wall clock", "CPU of the worker")):
         alone, watched = ([pair[row] for pair in paces[kind]] for kind in ("alone", "watched"))
         slower = ratio(watched, alone)
         spread = Spread(*(100 * (value - 1) for value in (slower.median, slower.low, slower.high)))
         if row == 0:
-            reached[SLOWDOWN] = Figure(spread.median)
-        verdict = said(SLOWDOWN, spread.median) if row == 0 else ""
+            reached[goal] = Figure(spread.median)
+        verdict = said(goal, spread.median) if row == 0 else ""
         rows.append([clock, *(milliseconds(values).show() for values in (alone, watched)),
                      spread.show(" %", 1), verdict])  # fmt: skip
     return Table(
-        f"A training step of {PRESET}, alone and watched by {SESSIONS} sessions",
+        f"A training step of {PRESET}, alone and watched by {crowd}",
         ["", "alone, ms", "watched, ms", "slower by", "target"],
         rows,
-        [f"{pairs} pairs of {seconds:g} seconds, there and back; the sessions take cores, too."],
+        [f"{pairs} pairs of {seconds:g} seconds, there and back; who watches takes cores, too."],
         reached,
     )
