@@ -49,6 +49,7 @@ def test_the_training_plays_in_the_browser_and_everything_moves_along(open_tab: 
     tab = open_tab(LINES)
     heads = tab.main.locator(".heads")
     expect(heads.locator(".step")).to_have_text("Step 1,000")
+    expect(tab.main.locator(".lines .say")).not_to_be_empty()
     said = tab.main.locator(".lines .say").inner_text()
     play(tab)
     await_animation(tab, "step === 'Step 7' && say !== arg", said)
@@ -78,6 +79,7 @@ def test_where_the_animation_is_paused_the_page_follows(open_tab: OpenTab) -> No
 def test_the_answer_and_the_heading_move_with_the_film(open_tab: OpenTab) -> None:
     tab = open_tab(LINES)
     title = tab.main.get_by_role("heading", name="Layer 1, head 1")
+    expect(tab.main.locator(".lines .say")).not_to_be_empty()
     before = title.inner_text()
     play(tab)
     tab.main.locator(".line", has_text="✗").filter(has_text="at step 7").wait_for()
