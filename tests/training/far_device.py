@@ -29,6 +29,8 @@ _aten = torch.ops.aten
 class FarDevice(TorchDispatchMode):
     """Counts what is asked of the device while it is in force, by the line that asks."""
 
+    trainer: loop.Trainer
+
     def __init__(self) -> None:
         super().__init__()
         self.forget()
@@ -72,7 +74,7 @@ def step_of(experiment: Experiment, monkeypatch) -> FarDevice:
             monkeypatch.setattr(module, name, lambda: [DEVICE.type])
     monkeypatch.setattr(loop, "resolve", lambda _name: DEVICE)
     with FarDevice() as device:
-        trainer = loop.build(experiment)
+        trainer = device.trainer = loop.build(experiment)
         steps = loop.train(trainer)
         for step in range(3):
             if step == 2:

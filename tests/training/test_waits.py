@@ -6,16 +6,20 @@ takes its time with on a GPU; they may become fewer.
 """
 
 import math
+from dataclasses import replace
 from itertools import islice
 
 import pytest
 import torch
 
-from tests.training.far_device import step_of
+from tests.training.far_device import DEVICE, step_of
+from tests.training.test_language import language
 from tests.training.test_loop import EXPERIMENTS, IDS, experiment
+from tfm_core.data.moving import sent_together
 from tfm_core.layers.attention import fused_attention
 from tfm_core.layers.relative import alibi_bias
 from tfm_core.runs.execute import settle
+from tfm_core.training import loop, placing
 from tfm_core.training.divergence import TrainingDiverged
 from tfm_core.training.events import Step
 from tfm_core.training.loop import MOST_LOST, build, train
@@ -27,6 +31,7 @@ CHOSEN = dict(zip(IDS, EXPERIMENTS, strict=True)) | {
     "t5-bias": experiment(model={"position": "t5-bias"}),
     "averaged muon": experiment(training={"optimizer": "muon", "ema_decay": 0.9}),
     "grammar": experiment("decoder-only", "grammar"),
+    "text": language(),
 }
 LAUNCHES = {
     "encoder-decoder": 263,
@@ -43,6 +48,7 @@ LAUNCHES = {
     "t5-bias": 213,
     "averaged muon": 245,
     "grammar": 150,
+    "text": 154,
 }
 
 
@@ -51,8 +57,59 @@ def test_a_step_waits_once_for_its_device_and_launches_no_more_than_it_did(name,
     asked = step_of(CHOSEN[name], monkeypatch)
     assert asked.waits.total() == 1, asked.waits
     assert "readback" in next(iter(asked.waits))
-    assert asked.sent.total() <= (8 if name == "blanks" else 2), asked.sent
+    assert not asked.sent, asked.sent  # the batch came with those of the steps before
     assert asked.launches.total() <= LAUNCHES[name], asked.launches
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_batches_drawn_ahead_are_those_drawn_one_by_one(name, monkeypatch):
+    trainer, other = build(CHOSEN[name]), build(CHOSEN[name])
+    there = torch.device("cpu")
+    monkeypatch.setattr(
+        loop,
+        "sent_draws",
+        lambda draws, _device: [
+            replace(draw, tensors=sent)
+            for draw, sent in zip(
+                draws, sent_together([draw.tensors for draw in draws], there), strict=True
+            )
+        ],
+    )
+    monkeypatch.setattr(loop, "_AHEAD_STEPS", 3)
+    trainer.device = DEVICE
+    for step in (1, 2, 3, 4, 6):  # the fifth was drawn with the fourth
+        ahead, own = trainer.draw(step), other.draw(step)
+        assert ahead.sizes == own.sizes
+        torch.testing.assert_close(ahead.tensors, own.tensors, rtol=0, atol=0)
+        assert torch.equal(ahead.indices, own.rows)
+
+
+def test_large_batches_are_not_drawn_far_ahead(monkeypatch):
+    monkeypatch.setattr(loop, "_AHEAD_BYTES", 0)
+    monkeypatch.setattr(loop, "resolve", lambda _name: DEVICE)
+    trainer = build(CHOSEN["vit"])
+    trainer.draw(1)
+    assert list(trainer._ahead) == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("encoder-decoder", 2), ("grammar", 1), ("text", 1), ("vit", 2)]
+)
+def test_data_without_room_on_the_device_stays_and_each_batch_is_sent(name, most, monkeypatch):
+    monkeypatch.setattr(placing, "memory_free", lambda _device: 1000)
+    asked = step_of(CHOSEN[name], monkeypatch)
+    assert asked.waits.total() == 1, asked.waits
+    assert asked.sent.total() == most, asked.sent
+    remark = asked.trainer.remark
+    assert "do not fit together into the 1000 B that are free on meta" in remark.replace(",", "")
+    assert next(train(asked.trainer)).remark == remark
+
+
+def test_data_with_room_on_the_device_lies_there_and_nothing_is_remarked(monkeypatch):
+    monkeypatch.setattr(placing, "memory_free", lambda _device: 2**30)
+    asked = step_of(CHOSEN["encoder-decoder"], monkeypatch)
+    assert asked.trainer.data.train.src.is_meta
+    assert asked.trainer.remark is None
 
 
 def test_numbers_are_read_as_they_are():

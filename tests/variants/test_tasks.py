@@ -30,7 +30,7 @@ from tfm_core.probe.snapshot import probe_of, take
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.training.events import Finished, Measured, SnapshotDue, Step
 from tfm_core.training.loop import build, train
-from tfm_core.training.objectives import StepMetrics
+from tfm_core.training.objectives import ALL, Draw, Objective, StepMetrics
 from tfm_core.variants.record import UnknownVariant, Variant
 from tfm_core.variants.tasks import TASK_KINDS, TaskKind
 
@@ -143,7 +143,7 @@ def share_shape(experiment: Experiment) -> TextShape:
     return TextShape(FIRST_BIT + 2, 1, head="mean", n_labels=1)
 
 
-class ShareObjective:
+class ShareObjective(Objective):
     """Mean squared error of one number; a prediction within 0.1 counts as correct."""
 
     n_classes = 2
@@ -164,10 +164,11 @@ class ShareObjective:
         n_correct = ((predicted.detach() - share).abs() < 0.1).sum()
         return StepMetrics(F.mse_loss(predicted, share), n_correct, len(bits), None, len(bits))
 
-    def loss_and_metrics(
-        self, model: nn.Module, indices: Tensor, generator: torch.Generator
-    ) -> StepMetrics:
-        return self._metrics(model, self.data.train.bits[indices])
+    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
+        return Draw(indices[part], (), (indices[part],))
+
+    def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
+        return self._metrics(model, self.data.train.bits[draw.rows])
 
     def loss_lower_bound(self) -> float:
         return 0.0

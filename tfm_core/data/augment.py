@@ -21,26 +21,45 @@ def augment(
     rotation: float,
     scale: float,
     generator: torch.Generator,
-    whole: int | None = None,
-    part: slice = slice(None),
 ) -> Tensor:
     """Return the pictures, each moved, turned and scaled at random.
 
     images: float (B, C, H, W), square. shift: pixels, rotation: degrees, scale: share; each is
     drawn evenly from minus to plus that. With a whole-numbered ``shift`` alone, pictures move by
     whole pixels, exactly; otherwise pixels are interpolated. ``generator`` may live on any device.
-    Where the pictures are a ``part`` of a ``whole`` batch, it draws for all.
     """
+    moves = draw(len(images), shift=shift, rotation=rotation, scale=scale, generator=generator)
+    moves = sent(moves, images.device)
+    return changed(images, moves, shift=shift, rotation=rotation, scale=scale)
+
+
+def draw(
+    n: int, *, shift: float, rotation: float, scale: float, generator: torch.Generator
+) -> Tensor:
+    """Return how each of ``n`` pictures is changed, for ``changed``; (0, n) where none is.
+
+    (2, n) int64: whole pixels down and right; else (4, n) from -1 to 1: shares of the most that
+    each is moved down and right, turned and scaled.
+    """
+    on = generator.device
     if shift == rotation == scale == 0:
-        return images
-    n = len(images) if whole is None else whole
+        return torch.empty(0, n, device=on)
     if rotation == scale == 0 and float(shift).is_integer():
         most = int(shift)
-        moves = torch.randint(-most, most + 1, (2, n), generator=generator, device=generator.device)
-        down, right = sent(moves[:, part], images.device)
+        return torch.randint(-most, most + 1, (2, n), generator=generator, device=on)
+    return torch.rand(4, n, generator=generator, device=on) * 2 - 1
+
+
+def changed(
+    images: Tensor, moves: Tensor, *, shift: float, rotation: float, scale: float
+) -> Tensor:
+    """Return pictures (B, C, H, W) changed as ``draw`` says; its moves lie on their device."""
+    if not len(moves):
+        return images
+    if not moves.is_floating_point():
+        down, right = moves
         return shifted(images, down, right)
-    draws = torch.rand(4, n, generator=generator, device=generator.device) * 2 - 1
-    down, right, turn, grow = sent(draws[:, part], images.device)
+    down, right, turn, grow = moves
     return transformed(
         images,
         down=down * shift,

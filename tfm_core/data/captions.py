@@ -49,12 +49,12 @@ class CaptionSplit:
         """Return the split with its tensors on a device."""
         return moved(self, device)
 
-    def digits_of(self, rows: Tensor) -> Tensor:
+    def digits_of(self, rows: Tensor | slice) -> Tensor:
         """Return the digits of some scenes: uint8 (B, n, 28, 28)."""
         chosen = self.chosen[rows]
         return self.digits.images[chosen.flatten(), 0].view(*chosen.shape, 28, 28)
 
-    def pictures(self, rows: Tensor, changes: Changes | None = None) -> Tensor:
+    def pictures(self, rows: Tensor | slice, changes: Changes | None = None) -> Tensor:
         """Return the pictures of some scenes: uint8 (B, 1, size, size); see ``compose``."""
         return compose(self.digits_of(rows), self.squares[rows], changes)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Collection, Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
@@ -14,11 +15,25 @@ if TYPE_CHECKING:
     Record = TypeVar("Record", bound=DataclassInstance)
 
 
-def moved(record: Record, device: torch.device | str) -> Record:
-    """Return a dataclass with every field that can be moved on a device; the others stay."""
-    parts: dict[str, Any] = {part.name: getattr(record, part.name) for part in fields(record)}
+def moved(record: Record, device: torch.device | str, *, besides: Collection[str] = ()) -> Record:
+    """Return a dataclass with every field that can be moved on a device; the others stay.
+
+    besides: names of fields that stay although they could be moved.
+    """
+    parts: dict[str, Any] = {
+        part.name: getattr(record, part.name) for part in fields(record) if part.name not in besides
+    }
     there = {name: part.to(device) for name, part in parts.items() if hasattr(part, "to")}
     return replace(record, **there)
+
+
+def size_of(record: object) -> int:
+    """Return the bytes of the tensors in a dataclass and in its parts; of a tensor its own."""
+    if isinstance(record, Tensor):
+        return record.nbytes
+    if not is_dataclass(record):
+        return 0
+    return sum(size_of(getattr(record, part.name)) for part in fields(record))
 
 
 def sent(tensor: Tensor, device: torch.device) -> Tensor:
@@ -26,8 +41,34 @@ def sent(tensor: Tensor, device: torch.device) -> Tensor:
 
     Of memory that may be moved meanwhile, CUDA would make a copy first, once all else is done.
     """
-    held = tensor.pin_memory() if device.type == "cuda" else tensor
+    held = tensor.pin_memory() if device.type == "cuda" and tensor.device.type == "cpu" else tensor
     return held.to(device, non_blocking=True)
+
+
+def sent_together(
+    groups: Sequence[Sequence[Tensor]], device: torch.device
+) -> list[tuple[Tensor, ...]]:
+    """Return groups of tensors of the CPU on a device: one copy for all of a kind of number."""
+    flat = [tensor for group in groups for tensor in group]
+    there: dict[int, Tensor] = {}
+    for kind in {tensor.dtype for tensor in flat}:
+        some = [tensor for tensor in flat if tensor.dtype == kind]
+        whole = sent(torch.cat([tensor.flatten() for tensor in some]), device)
+        parts = torch.split(whole, [tensor.numel() for tensor in some])
+        there |= {
+            id(tensor): part.view(tensor.shape) for tensor, part in zip(some, parts, strict=True)
+        }
+    return [tuple(there[id(tensor)] for tensor in group) for group in groups]
+
+
+def taken(table: Tensor, rows: Tensor, indices: Tensor) -> Tensor:
+    """Return rows of a table on the device of ``rows``, which are the same as ``indices``.
+
+    indices: on the CPU, for a table that lies there because the device has no room for it.
+    """
+    if table.device == rows.device:
+        return table.index_select(0, rows)
+    return sent(table.index_select(0, indices), rows.device)
 
 
 def normalised(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:

@@ -8,14 +8,20 @@ from torch import Tensor, nn
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.data.captions import CaptionData, CaptionSplit
 from tfm_core.data.compose import Changes
-from tfm_core.data.moving import sent
 from tfm_core.training.losses import input_floor
-from tfm_core.training.objectives import ALL, StepMetrics, measure_tokens, token_metrics
+from tfm_core.training.objectives import (
+    ALL,
+    Draw,
+    Objective,
+    StepMetrics,
+    measure_tokens,
+    token_metrics,
+)
 
 _MEASURED_AT_ONCE = 125  # what is computed of more pictures does not fit a processor's cache
 
 
-class CaptionObjective:
+class CaptionObjective(Objective):
     """Next-word prediction; training pictures are composed anew, with digits a little changed."""
 
     reads_per_epoch = 1.0
@@ -34,17 +40,22 @@ class CaptionObjective:
         self.n_train = len(data.train)
         self.n_classes = len(data.vocabulary)
 
-    def loss_and_metrics(
-        self, model: nn.Module, indices: Tensor, generator: torch.Generator, part: slice = ALL
-    ) -> StepMetrics:
+    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
         """See Objective; ``generator`` draws how each digit is changed."""
-        changes = self._changes(len(indices), generator, part)
-        return self._metrics(model, self.data.train, indices[part], self.label_smoothing, changes)
+        size = (5, len(indices), self.data.train.chosen.size(1))
+        drawn = torch.rand(size, generator=generator) * 2 - 1
+        return Draw(indices[part], (), (indices[part], drawn[:, part]))
 
-    def _changes(self, batch: int, generator: torch.Generator, part: slice) -> Changes:
-        config, chosen = self.config, self.data.train.chosen
-        drawn = torch.rand((5, batch, chosen.size(1)), generator=generator) * 2 - 1
-        turn, grow, lean, right, down = sent(drawn[:, part], chosen.device)
+    def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
+        """See Objective."""
+        rows, drawn = draw.tensors
+        changes = self._changes(drawn)
+        return self._metrics(model, self.data.train, rows, self.label_smoothing, changes)
+
+    def _changes(self, drawn: Tensor) -> Changes:
+        """Return how digits are changed, given (5, B, n) from -1 to 1."""
+        config = self.config
+        turn, grow, lean, right, down = drawn
         return Changes(
             angle=turn * config.rotation,
             zoom=1 + grow * config.scale,
@@ -57,11 +68,10 @@ class CaptionObjective:
         self,
         model: nn.Module,
         split: CaptionSplit,
-        indices: Tensor,
+        rows: Tensor | slice,
         smoothing: float,
         changes: Changes | None = None,
     ) -> StepMetrics:
-        rows = sent(indices, split.tgt.device)
         images = self.data.normalise(split.pictures(rows, changes))
         tgt = split.tgt[rows]
         logits = model(images, tgt[:, :-1])

@@ -93,6 +93,17 @@ def memory_used(device: torch.device | str) -> int:
     return int(psutil.Process().memory_info().rss)
 
 
+def memory_free(device: torch.device) -> int | None:
+    """Return bytes that are free on an accelerator just now; None where nobody says so."""
+    import torch
+
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    if device.type == "mps":
+        return _mps_free()
+    return None
+
+
 def thread_choices() -> tuple[int, ...]:
     """Return the numbers of threads worth offering: 1, 2, 4, ... and all cores of this process."""
     cores = usable_cores()
@@ -194,8 +205,13 @@ def _mps() -> Device:
     if not torch.backends.mps.is_available():
         return Device("mps", N_("Apple GPU"), available=False, reason=_why_no_mps())
     total = int(torch.mps.recommended_max_memory())
-    free = total - int(torch.mps.driver_allocated_memory())
-    return Device("mps", N_("Apple GPU"), True, None, free, total)
+    return Device("mps", N_("Apple GPU"), True, None, _mps_free(), total)
+
+
+def _mps_free() -> int:
+    import torch
+
+    return int(torch.mps.recommended_max_memory()) - int(torch.mps.driver_allocated_memory())
 
 
 def _why_no_cuda() -> str:

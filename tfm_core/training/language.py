@@ -12,17 +12,17 @@ from torch import Tensor, nn
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.corpus.grammar import entropy_per_token
 from tfm_core.data.corpus.task import CorpusTask
-from tfm_core.data.moving import sent
+from tfm_core.data.moving import sent, taken
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import PAD
 from tfm_core.training.losses import cross_entropy, input_floor
-from tfm_core.training.objectives import ALL, MEASURE_BATCH, StepMetrics
+from tfm_core.training.objectives import ALL, MEASURE_BATCH, Draw, Objective, StepMetrics
 from tfm_core.training.readback import read
 
 _TOKENS_AT_ONCE = 20_000  # of a measurement: the logits of a large vocabulary must fit in memory
 
 
-class LanguageObjective:
+class LanguageObjective(Objective):
     """Next-token prediction without a source."""
 
     def __init__(
@@ -45,14 +45,21 @@ class LanguageObjective:
         self.n_classes = len(data.task.tgt_vocabulary)
         self._lengths = (data.train.tgt != PAD).sum(1).cpu()
 
-    def loss_and_metrics(
-        self, model: nn.Module, indices: Tensor, generator: torch.Generator, part: slice = ALL
-    ) -> StepMetrics:
+    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
         """See Objective; ``indices`` are sentences, or the starts of windows of the text."""
-        if self.data.windows is not None:
-            return self._metrics(model, self.data.windows.rows(indices[part]), self.label_smoothing)
-        longest = int(self._lengths[indices].max())
-        rows = self.data.train.tgt[sent(indices[part], self.data.train.tgt.device), :longest]
+        is_cut = self.data.windows is None
+        sizes = (int(self._lengths[indices].max()),) if is_cut else ()
+        return Draw(indices[part], sizes, (indices[part],))
+
+    def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
+        """See Objective."""
+        windows, device = self.data.windows, draw.rows.device
+        if windows is None:
+            rows = taken(self.data.train.tgt[:, : draw.sizes[0]], draw.rows, draw.indices)
+        elif windows.ids.device == device:
+            rows = windows.rows(draw.rows)
+        else:
+            rows = sent(windows.rows(draw.indices), device)
         return self._metrics(model, rows, self.label_smoothing)
 
     def _metrics(self, model: nn.Module, rows: Tensor, smoothing: float) -> StepMetrics:

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 
 from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.data.download import Progress
-from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import Data, load
 from tfm_core.facts.learning_rate import calmer_rate
 from tfm_core.layers.blocks import forget_blocks
@@ -41,9 +40,17 @@ from tfm_core.training.events import (
 )
 from tfm_core.training.gradients import gradient_norms
 from tfm_core.training.models import mix, new_model
-from tfm_core.training.objectives import Objective, StepMetrics, TextObjective
+from tfm_core.training.objectives import (
+    ALL,
+    Draw,
+    Objective,
+    StepMetrics,
+    TextObjective,
+    sent_draws,
+)
 from tfm_core.training.optimisation import make_optimizer
 from tfm_core.training.patience import Patience
+from tfm_core.training.placing import placed
 from tfm_core.training.readback import read
 from tfm_core.training.share import Share
 from tfm_core.variants.precisions import PRECISIONS
@@ -51,6 +58,9 @@ from tfm_core.variants.tasks import TASK_KINDS
 
 MOST_LOST = 16
 """Steps on end that may overflow fp16: the loss is scaled by 2^16 at first."""
+
+_AHEAD_STEPS, _AHEAD_BYTES = 64, 4 * 2**20
+"""Batches that are drawn together for a device that is not the CPU: so many, or about so large."""
 
 _MEMORY_EVERY = 50  # steps between two looks at the memory in use
 
@@ -70,7 +80,7 @@ class Trainer:
     best: kept where there is patience, for the test at the end. average: of the weights over the
     steps, where the config asks for it. n_lost: steps on end whose loss was no number. share: this
     process's part, where several train together. clock: seconds that count as trained, of which
-    only differences mean anything.
+    only differences mean anything. remark: what a person should know of the data and where it lies.
     """
 
     experiment: Experiment
@@ -89,7 +99,9 @@ class Trainer:
     n_lost: int = 0
     share: Share | None = None
     clock: Callable[[], float] = time.perf_counter
+    remark: str | None = None
     _order: tuple[int, Tensor] | None = field(default=None, repr=False)
+    _ahead: dict[int, Draw] = field(default_factory=dict, repr=False)
 
     def autocast(self) -> AbstractContextManager[object]:
         """Return the context in which forward passes run at the configured precision."""
@@ -129,6 +141,30 @@ class Trainer:
             self._order = (epoch, order)
         return self._order[1][index * self.batch_size : (index + 1) * self.batch_size]
 
+    def draw(self, step: int) -> Draw:
+        """Return the batch of a step, counted from 1, its tensors on the device.
+
+        For another device than the CPU those of some steps to come are drawn and sent with it.
+        """
+        if self.device.type == "cpu":
+            return self._drawn(step)
+        if step not in self._ahead:
+            last = max(step, min(self.experiment.training.steps, step + _AHEAD_STEPS - 1))
+            draws, n_bytes = [], 0
+            for one in range(step, last + 1):
+                draws.append(self._drawn(one))
+                n_bytes += sum(tensor.nbytes for tensor in draws[-1].tensors)
+                if n_bytes > _AHEAD_BYTES:
+                    break
+            self._ahead = dict(enumerate(sent_draws(draws, self.device), step))
+        return self._ahead[step]
+
+    def _drawn(self, step: int) -> Draw:
+        generator = torch.Generator().manual_seed(seeds_of_step(self.experiment, step)[1])
+        indices = self.batch_indices(step)
+        part = ALL if self.share is None else self.share.part(len(indices))
+        return self.objective.draw(indices, generator, part)
+
 
 def build(experiment: Experiment, device: str = "cpu", progress: Progress | None = None) -> Trainer:
     """Make data, model and optimiser, all on the device.
@@ -138,7 +174,8 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
     """
     torch_device = resolve(device)
     task, kind = experiment.task, TASK_KINDS[experiment.task.kind]
-    data = load(task, seed=experiment.seed, progress=progress).to(torch_device)
+    loaded = load(task, seed=experiment.seed, progress=progress)
+    data, remark = placed(loaded, experiment, torch_device)
     objective: Objective = kind.part("objective")(
         data,
         task,
@@ -160,6 +197,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         optimizer=make_optimizer(model, experiment.training),
         scaler=torch.amp.GradScaler(torch_device.type, enabled=precision.scales_loss),
         average=AveragedWeights(model, decay) if decay else None,
+        remark=remark,
     )
 
 
@@ -221,13 +259,12 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     rate = config.rate(step)
     for group in optimizer.param_groups:
         group["lr"] = rate
-    dropout, drawn = seeds_of_step(trainer.experiment, step)
+    dropout, _drawn = seeds_of_step(trainer.experiment, step)
     if trainer.experiment.model.dropout:
         torch.manual_seed(dropout if trainer.share is None else dropout + trainer.share.rank)
-    generator = torch.Generator().manual_seed(drawn)
     if not model.training:
         model.train()
-    learned = _learned(trainer, generator)
+    learned = _learned(trainer)
     optimizer.zero_grad(set_to_none=True)
     scaler.scale(learned.loss).backward()  # type: ignore[no-untyped-call]
     scaler.unscale_(optimizer)
@@ -244,19 +281,17 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     return loss, n_correct / max(1.0, n_tokens), rate, length
 
 
-def _learned(trainer: Trainer, generator: torch.Generator) -> StepMetrics:
+def _learned(trainer: Trainer) -> StepMetrics:
     """Return the loss of the next batch, to be differentiated, and its counts.
 
     Of a training that processes share the loss is of this one's part, and the counts are of all.
     """
-    indices, share = trainer.batch_indices(trainer.step + 1), trainer.share
-    if share is None:
-        with trainer.autocast():
-            return trainer.objective.loss_and_metrics(trainer.model, indices, generator)
+    share, draw = trainer.share, trainer.draw(trainer.step + 1)
     with trainer.autocast():
-        metrics = trainer.objective.loss_and_metrics(
-            share.learning, indices, generator, share.part(len(indices))
-        )
+        learning = trainer.model if share is None else share.learning
+        metrics = trainer.objective.learn(learning, draw)
+    if share is None:
+        return metrics
     n_learned = metrics.n_tokens if metrics.n_learned is None else metrics.n_learned
     reported, n_correct, n_tokens = share.summed(
         metrics.reported, metrics.n_correct, metrics.n_tokens
@@ -311,7 +346,7 @@ def _started(trainer: Trainer) -> Started:
         floor=objective.loss_lower_bound(),
         ceiling=objective.accuracy_upper_bound() if isinstance(objective, TextObjective) else None,
         reads_per_epoch=objective.reads_per_epoch,
-        remark=trainer.data.remark if isinstance(trainer.data, ImageData) else None,
+        remark=trainer.remark,
     )
 
 

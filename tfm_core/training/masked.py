@@ -15,12 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.config import TextTaskConfig
-from tfm_core.data.moving import sent
+from tfm_core.data.moving import sent_together
 from tfm_core.data.text.masked_words import MaskedWordsTask, n_hidden, posterior
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import MASK, PAD, SPECIALS
 from tfm_core.training.losses import cross_entropy
-from tfm_core.training.objectives import ALL, StepMetrics, TextObjective
+from tfm_core.training.objectives import ALL, Draw, StepMetrics, TextObjective
 from tfm_core.training.perfect_reader import ReadObjective
 from tfm_core.training.spans import SpanObjective
 
@@ -62,14 +62,17 @@ class MaskedObjective(ReadObjective):
         self._n_chosen = torch.tensor([0, *counts])  # by length
         self._sentences = data.train.tgt.cpu()  # what is drawn of them depends on no device
 
-    def loss_and_metrics(
-        self, model: nn.Module, indices: Tensor, generator: torch.Generator, part: slice = ALL
-    ) -> StepMetrics:
+    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
         """See Objective; ``generator`` draws which words are chosen and what is shown for them."""
-        longest = int(self._lengths["train"][1][indices].max())
+        longest = self._lengths_of("train", indices)[1]
         words = self._sentences[indices, 1:longest]
         src, chosen = self.hide(words, generator)
-        return self._at(model, words[part], src[part], chosen[part], self.label_smoothing)
+        n_hidden, tensors = self._at(words[part], src[part], chosen[part])
+        return Draw(indices[part], (n_hidden,), (indices[part], *tensors))
+
+    def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
+        """See Objective."""
+        return self._answered(model, draw.sizes[0], draw.tensors[1:], self.label_smoothing)
 
     def hide(self, words: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Return what is shown of sentences (B, T), and bool (B, T): the chosen words."""
@@ -83,27 +86,32 @@ class MaskedObjective(ReadObjective):
         return torch.where(is_random, others, shown), chosen
 
     def _metrics(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> StepMetrics:
-        src = src.cpu()
-        return self._at(model, tgt[:, 1:].cpu(), src, src == self.mask_id, smoothing)
+        host, device = src.cpu(), src.device
+        n_hidden, tensors = self._at(tgt[:, 1:].cpu(), host, host == self.mask_id)
+        return self._answered(model, n_hidden, sent_together([tensors], device)[0], smoothing)
 
-    def _at(
-        self, model: nn.Module, words: Tensor, src: Tensor, chosen: Tensor, smoothing: float
-    ) -> StepMetrics:
-        """Learn from the chosen words; report those of them that are hidden.
+    def _at(self, words: Tensor, src: Tensor, chosen: Tensor) -> tuple[int, tuple[Tensor, ...]]:
+        """Return how many words are hidden, and what ``_answered`` takes, all of it on the CPU,
+        which knows without waiting how many words are chosen.
 
-        words, src, chosen: on the CPU, which knows without waiting how many words are chosen.
+        words: as they are, src: as they are shown, chosen: bool, (B, T) each.
         """
         most = int(chosen.sum(1).max())
         positions = chosen.byte().argsort(dim=1, descending=True, stable=True)[:, :most]  # (B, R)
         chosen, targets = chosen.gather(1, positions), words.gather(1, positions)
         hidden = (src.gather(1, positions) == self.mask_id) & chosen
-        n_tokens = int(hidden.sum())
         which = chosen.flatten().nonzero().squeeze(1)
-        host = (src, words, positions, targets, hidden, which, targets[chosen], hidden[chosen])
-        device = self.data.train.tgt.device
-        src, words, positions, targets, hidden, which, wanted, seen = (
-            sent(one, device) for one in host
-        )
+        wanted, seen = targets[chosen], hidden[chosen]
+        return int(hidden.sum()), (src, words, positions, targets, hidden, which, wanted, seen)
+
+    def _answered(
+        self, model: nn.Module, n_tokens: int, tensors: tuple[Tensor, ...], smoothing: float
+    ) -> StepMetrics:
+        """Learn from the chosen words; report those of them that are hidden.
+
+        tensors: of ``_at``, on the model's device.
+        """
+        src, words, positions, targets, hidden, which, wanted, seen = tensors
         logits = model(src, words, positions)  # (B, R, vocabulary)
         picked = logits.flatten(0, 1)[which]
         measure = partial(cross_entropy, loss_input=self.loss_input)

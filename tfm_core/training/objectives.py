@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from tfm_core.config import ImageTaskConfig, OwnTextTaskConfig, TextTaskConfig
-from tfm_core.data.augment import augment
+from tfm_core.data import augment
 from tfm_core.data.image_data import ImageData, ImageSplit
-from tfm_core.data.moving import sent
+from tfm_core.data.moving import sent_together, taken
 from tfm_core.data.text_data import TextData, TextSplit
 from tfm_core.data.vocabulary import PAD, SPECIALS
 from tfm_core.training.losses import cross_entropy, input_floor, lowest_loss
@@ -20,6 +20,7 @@ from tfm_core.training.readback import read
 
 MEASURE_BATCH = 500
 ALL = slice(None)
+_CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +47,53 @@ class StepMetrics:
         return self.loss if self.reported_loss is None else self.reported_loss
 
 
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """All of one batch that the CPU decides: which examples, how long, and what chance does.
+
+    indices: (B,), always on the CPU. sizes: lengths and counts, as each objective needs them.
+    tensors: first the indices again; made on the CPU, and learned from once they are sent.
+    """
+
+    indices: Tensor
+    sizes: tuple[int, ...]
+    tensors: tuple[Tensor, ...]
+
+    @property
+    def rows(self) -> Tensor:
+        """The indices where the batch is made."""
+        return self.tensors[0]
+
+
 class Objective(Protocol):
-    """One task as the loop sees it."""
+    """One task as the loop sees it.
+
+    A batch is drawn on the CPU, whatever the device, and made where the data lies: so every device
+    learns from the same batches, and what many steps need of the CPU can be sent in one go.
+    """
 
     n_train: int
     n_classes: int
     reads_per_epoch: float  # how often an epoch reads each token or picture; overlaps count
 
-    def loss_and_metrics(
-        self, model: nn.Module, indices: Tensor, generator: torch.Generator, part: slice = ALL
-    ) -> StepMetrics:
-        """Return loss and counts of the training examples ``indices`` (B,), on the CPU.
+    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
+        """Draw a batch of the training examples ``indices`` (B,), which lie on the CPU.
 
         part: those of them to learn from. What is drawn is drawn for all: a part of a batch is
         learned from as it would be within the whole.
         """
         ...
+
+    def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
+        """Return loss and counts of a draw whose tensors were sent to the model's device."""
+        ...
+
+    def loss_and_metrics(
+        self, model: nn.Module, indices: Tensor, generator: torch.Generator, part: slice = ALL
+    ) -> StepMetrics:
+        """Draw a batch, send it to the model, and return its loss and counts."""
+        device = next((one.device for one in model.parameters()), _CPU)
+        return self.learn(model, sent_draws([self.draw(indices, generator, part)], device)[0])
 
     def loss_lower_bound(self) -> float | None:
         """Return the lowest loss that the targets allow, None where unknown."""
@@ -72,7 +104,15 @@ class Objective(Protocol):
         ...
 
 
-class TextObjective:
+def sent_draws(draws: Sequence[Draw], device: torch.device) -> list[Draw]:
+    """Return draws with their tensors on a device, sent together."""
+    if device.type == "cpu":
+        return list(draws)
+    there = sent_together([draw.tensors for draw in draws], device)
+    return [replace(draw, tensors=one) for draw, one in zip(draws, there, strict=True)]
+
+
+class TextObjective(Objective):
     """Next-token prediction of the target given the source."""
 
     reads_per_epoch = 1.0
@@ -100,12 +140,10 @@ class TextObjective:
         data = self.data
         return {"train": data.train, "validation": data.validation, "test": data.test}
 
-    def _batch(self, name: str, indices: Tensor, part: slice = ALL) -> tuple[Tensor, Tensor]:
-        """Return a part of a batch, as long as the longest of the whole."""
-        split, (src_lengths, tgt_lengths) = self._splits()[name], self._lengths[name]
-        src_len, tgt_len = int(src_lengths[indices].max()), int(tgt_lengths[indices].max())
-        rows = sent(indices[part], split.src.device)
-        return split.src[rows, :src_len], split.tgt[rows, :tgt_len]
+    def _lengths_of(self, name: str, indices: Tensor) -> tuple[int, int]:
+        """Return the lengths of the longest source and target of some examples."""
+        src_lengths, tgt_lengths = self._lengths[name]
+        return int(src_lengths[indices].max()), int(tgt_lengths[indices].max())
 
     def _metrics(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> StepMetrics:
         logits, targets = model(src, tgt[:, :-1]), tgt[:, 1:]
@@ -113,11 +151,16 @@ class TextObjective:
             logits, targets, smoothing, loss_input=self.loss_input, first_class=self.first_class
         )
 
-    def loss_and_metrics(
-        self, model: nn.Module, indices: Tensor, generator: torch.Generator, part: slice = ALL
-    ) -> StepMetrics:
-        """See Objective; nothing is drawn at random."""
-        return self._metrics(model, *self._batch("train", indices, part), self.label_smoothing)
+    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
+        """See Objective; nothing is drawn at random, and all are as long as the longest."""
+        return Draw(indices[part], self._lengths_of("train", indices), (indices[part],))
+
+    def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
+        """See Objective."""
+        train, (src_len, tgt_len) = self.data.train, draw.sizes
+        src = taken(train.src[:, :src_len], draw.rows, draw.indices)
+        tgt = taken(train.tgt[:, :tgt_len], draw.rows, draw.indices)
+        return self._metrics(model, src, tgt, self.label_smoothing)
 
     def loss_lower_bound(self) -> float | None:
         """Targets are functions of their sources, so only label smoothing keeps the loss up."""
@@ -130,10 +173,13 @@ class TextObjective:
     @torch.no_grad()
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
         """See Objective; the loss is without label smoothing."""
-        total = len(self._splits()[split].src)
-        return measure_tokens(
-            total, lambda rows: self._metrics(model, *self._batch(split, rows), 0.0)
-        )
+        part = self._splits()[split]
+
+        def metrics_of(rows: slice) -> StepMetrics:
+            src_len, tgt_len = self._lengths_of(split, torch.arange(rows.start, rows.stop))
+            return self._metrics(model, part.src[rows, :src_len], part.tgt[rows, :tgt_len], 0.0)
+
+        return measure_tokens(len(part.src), metrics_of)
 
 
 class OwnObjective(TextObjective):
@@ -166,12 +212,12 @@ def token_metrics(
 
 
 def measure_tokens(
-    total: int, metrics_of: Callable[[Tensor], StepMetrics], batch: int = MEASURE_BATCH
+    total: int, metrics_of: Callable[[slice], StepMetrics], batch: int = MEASURE_BATCH
 ) -> tuple[float, float, float | None]:
     """Return loss, accuracy and whole-sequence accuracy over ``total`` examples, in batches."""
     loss = n_correct = n_tokens = n_exact = 0.0
     for first in range(0, total, batch):
-        metrics = metrics_of(torch.arange(first, min(total, first + batch)))
+        metrics = metrics_of(slice(first, min(total, first + batch)))
         assert metrics.n_exact is not None
         mean, correct, tokens, exact = read(
             metrics.loss, metrics.n_correct, metrics.n_tokens, metrics.n_exact
@@ -181,7 +227,7 @@ def measure_tokens(
     return loss / n_tokens, n_correct / n_tokens, n_exact / total
 
 
-class ImageObjective:
+class ImageObjective(Objective):
     """Classification of pictures."""
 
     reads_per_epoch = 1.0
@@ -200,24 +246,23 @@ class ImageObjective:
         self.n_train = len(data.train.labels)
         self.n_classes = data.facts.n_classes
 
-    def loss_and_metrics(
-        self, model: nn.Module, indices: Tensor, generator: torch.Generator, part: slice = ALL
-    ) -> StepMetrics:
+    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
         """See Objective; ``generator`` draws the augmentation."""
-        train = self.data.train
-        rows = sent(indices[part], train.labels.device)
-        images = self.data.normalise(train.images.index_select(0, rows))
+        moves = augment.draw(len(indices), generator=generator, **self._most)
+        return Draw(indices[part], (), (indices[part], moves[:, part]))
+
+    @property
+    def _most(self) -> dict[str, float]:
         config = self.config
-        images = augment(
-            images,
-            shift=config.shift,
-            rotation=config.rotation,
-            scale=config.scale,
-            generator=generator,
-            whole=len(indices),
-            part=part,
-        )
-        return self._metrics(model, images, train.labels[rows], self.label_smoothing)
+        return {"shift": config.shift, "rotation": config.rotation, "scale": config.scale}
+
+    def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
+        """See Objective."""
+        train, (rows, moves) = self.data.train, draw.tensors
+        images = self.data.normalise(taken(train.images, rows, draw.indices))
+        images = augment.changed(images, moves, **self._most)
+        labels = taken(train.labels, rows, draw.indices)
+        return self._metrics(model, images, labels, self.label_smoothing)
 
     def _metrics(
         self, model: nn.Module, images: Tensor, labels: Tensor, smoothing: float
