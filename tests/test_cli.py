@@ -168,3 +168,13 @@ def test_a_file_that_is_no_run_is_one_sentence(runs, capsys, tmp_path):
     assert "This is no zip that can be read" in capsys.readouterr().err
     assert main(["import", str(tmp_path / "b.zip")]) == 2
     assert "There is no file" in capsys.readouterr().err
+
+
+def test_a_pipe_that_knows_few_characters_gets_the_others_as_question_marks():
+    told = subprocess.run(
+        [sys.executable, "-m", "tfm_core", "presets"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=True,
+    )
+    assert b"?" in told.stdout

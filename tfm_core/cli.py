@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import logging
 import os
@@ -40,6 +41,8 @@ _WATCH_SECONDS = 0.2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: threads that don't spin
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a pipe of Windows knows few characters
+        sys.stdout.reconfigure(errors="replace")
     options = _parser().parse_args(arguments)
     if not logging.root.handlers:  # what goes wrong is one sentence, without its traceback
         logging.getLogger("tfm_core").addHandler(logging.NullHandler())

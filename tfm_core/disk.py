@@ -5,13 +5,22 @@ And what Windows asks for: bytes as they are, and patience where another program
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 BINARY = getattr(os, "O_BINARY", 0)
 """For ``os.open``: on Windows a line end would become two bytes without it."""
+
+OPEN_IS_HELD = sys.platform == "win32"
+"""Whether a file that is open, under any of its names, cannot be replaced or removed."""
 
 _HELD = {5, 32}  # ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION
 _HELD_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -28,21 +37,35 @@ def sync_file(path: Path) -> None:
 
 
 def replace(source: Path, target: Path) -> None:
-    """Give a file another's name and place, at once. Raises OSError.
+    """Give a file another's name and place, at once. Raises OSError; see ``patiently``."""
+    patiently(os.replace, source, target)
 
-    Windows refuses while another program has the target open, a reader of the app or a virus
-    scanner: it is tried again for two seconds then.
+
+def rename(source: Path, target: Path) -> None:
+    """Give a folder a name that is free, at once. Raises OSError; see ``patiently``."""
+    patiently(os.rename, source, target)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, if there is one. Raises OSError; see ``patiently``."""
+    with contextlib.suppress(FileNotFoundError):
+        patiently(os.unlink, path)
+
+
+def patiently(call: Callable[..., T], *values: Any) -> T:
+    """Ask the operating system again, for two seconds, while it says that a file is held.
+
+    Windows says so of a file that another program has open, a reader of the app or a virus
+    scanner, of a folder with such a file, and for a moment of one that is just being replaced.
     """
     for seconds in _HELD_SECONDS:
         try:
-            os.replace(source, target)
+            return call(*values)
         except PermissionError as error:
             if getattr(error, "winerror", None) not in _HELD:
                 raise
             time.sleep(seconds)
-        else:
-            return
-    os.replace(source, target)
+    return call(*values)
 
 
 def sync_folder(path: Path) -> None:

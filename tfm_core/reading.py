@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from tfm_core.disk import patiently
 from tfm_core.sentences import StudentError
 
 MOST_STEPS = 10**9
@@ -35,7 +36,7 @@ def open_plain(path: Path) -> int:
     FileNotFoundError where there is nothing, and Unreadable.
     """
     try:
-        file = os.open(path, _ONLY_LOOK | _NO_LINKS)
+        file = patiently(os.open, path, _ONLY_LOOK | _NO_LINKS)
     except FileNotFoundError:
         raise
     except OSError as error:

@@ -30,7 +30,6 @@ more seldom."""
 SELDOMEST = 30.0  # seconds
 _ENDED = 10.0  # seconds between two looks at a run that is over: it may go on
 _PATIENCE = 15.0  # seconds that a press waits for the first files, on a busy machine
-_LOCK = ".lock"
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +102,7 @@ class Publisher:
         run = self.store.get(one.run_id)
         if one.token not in self._kept:
             try:
-                lock = locks.lock(one.folder / _LOCK)
+                lock = locks.lock(one.lock)
             except BlockingIOError:
                 return  # another server does it
             try:

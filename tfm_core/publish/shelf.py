@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from tfm_core.disk import rename
 from tfm_core.publish.folder import is_served
 from tfm_core.runs.atomic import read_json, write_json
 from tfm_core.runs.limits import LimitReached
@@ -31,6 +32,11 @@ class Published:
     run_id: str
     token: str
     folder: Path
+
+    @property
+    def lock(self) -> Path:
+        """Locked by who keeps the folder up to date; beside it, so that the folder can be moved."""
+        return self.folder.with_name(f".{self.token}.lock")
 
 
 class Shelf:
@@ -84,9 +90,13 @@ class Shelf:
         for one in self.list():
             if one.run_id == run_id:
                 gone = self.path / f".gone-{secrets.token_hex(8)}"  # at once, and as a whole
-                with contextlib.suppress(OSError):
-                    os.rename(one.folder, gone)
+                try:
+                    rename(one.folder, gone)
+                except OSError:  # moved by another server, or somebody reads it for long
+                    gone = one.folder
                 shutil.rmtree(gone, ignore_errors=True)
+                with contextlib.suppress(OSError):
+                    one.lock.unlink()
                 self.polls.pop(one.token, None)
 
     def file(self, token: str, name: str) -> Path | None:

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tfm_core.disk import remove
 from tfm_core.runs import locks
 from tfm_core.runs.atomic import read_json, write_json, write_new
 from tfm_core.runs.process import ProcessMark, is_alive, is_same, mark_of
@@ -163,11 +164,12 @@ def _create(claims: Path, number: int, owner: ProcessMark) -> bool:
         with contextlib.suppress(OSError):
             aside.unlink()
     if _highest(claims) != number:  # the list of names was torn by others' claims
-        path.unlink(missing_ok=True)
+        remove(path)
         return False
     for old in _numbers(claims):
         if old < number - 1:
-            (claims / _name(old)).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # it counts no more
+                (claims / _name(old)).unlink()
     return True
 
 

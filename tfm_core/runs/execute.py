@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfm_core.data.own import place
+from tfm_core.disk import remove
 from tfm_core.facts import storage
 from tfm_core.reading import Unreadable, is_number, object_of
 from tfm_core.runs import (
@@ -237,7 +238,7 @@ class _Execution:
         taken += [weights.weights_path(self.run.folder, n) for n in self.run.weight_steps()]
         for path in taken:
             if int(path.stem) > step:
-                path.unlink(missing_ok=True)
+                remove(path)
         if step >= 0:
             self._cpu_before = self.run.curves().steps.last("cpu_seconds") if step else 0.0
             return None

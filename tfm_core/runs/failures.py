@@ -87,6 +87,8 @@ REFUSALS: dict[int, Sentence] = {
 }
 """What the operating system refuses, by its error number. Nothing else says it anywhere."""
 
+_OF_WINDOWS = {32: errno.EBUSY, 206: errno.ENAMETOOLONG}
+"""Of ERROR_SHARING_VIOLATION and ERROR_FILENAME_EXCED_RANGE Python makes EACCES and ENOENT."""
 _NUMBERED = re.compile(r"(?:\(os error |\[errno )(\d+)")
 _IN_WORDS = ("no space left", "disk quota")
 
@@ -158,6 +160,8 @@ def is_disk_full(error: OSError) -> bool:
 
 def _number(error: OSError) -> int | None:
     """Return the error number, which safetensors and shutil say in their words alone."""
+    if getattr(error, "winerror", None) in _OF_WINDOWS:
+        return _OF_WINDOWS[error.winerror]  # type: ignore[attr-defined]
     if error.errno is not None:
         return error.errno
     words = str(error).lower()

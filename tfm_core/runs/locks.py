@@ -1,7 +1,7 @@
 """Locks that the operating system drops by itself when their process ends, however it ends.
 
-``flock`` of Unix. Where the system or the file system has none, as on Windows, nothing is locked
-and nothing is refused: claims hold without it.
+``flock`` of Unix and ``LockFileEx`` of Windows, as filelock calls them. Where a file system has
+none, nothing is locked and nothing is refused: claims hold without it.
 """
 
 from __future__ import annotations
@@ -9,12 +9,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import sys
 import time
 from pathlib import Path
 
-if sys.platform != "win32":
-    import fcntl
+from filelock import lock_descriptor
 
 _LOOK_SECONDS = 0.02
 
@@ -27,15 +25,12 @@ def lock(path: Path, *, patience: float = 0.0) -> int:
     """
     file = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
     end = time.monotonic() + patience
-    while True:
-        try:
-            _flock(file)
-            return file
-        except BlockingIOError:
-            if time.monotonic() >= end:
-                os.close(file)
-                raise
+    while not _is_had(file):
+        if time.monotonic() >= end:
+            os.close(file)
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN), str(path))
         time.sleep(_LOOK_SECONDS)
+    return file
 
 
 def is_locked(path: Path) -> bool:
@@ -45,12 +40,9 @@ def is_locked(path: Path) -> bool:
     except OSError:
         return False
     try:
-        _flock(file)
-    except BlockingIOError:
-        return True
+        return not _is_had(file)
     finally:
         os.close(file)
-    return False
 
 
 def unlock(file: int) -> None:
@@ -59,12 +51,9 @@ def unlock(file: int) -> None:
         os.close(file)
 
 
-def _flock(file: int) -> None:
-    if sys.platform == "win32":
-        return
+def _is_had(file: int) -> bool:
+    """Take the lock; say whether this process has it now, or there is none to have."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}:
-            raise BlockingIOError(error.errno, error.strerror) from None
-        # else the file system has no locks: see above
+        return lock_descriptor(file, blocking=False)
+    except OSError:
+        return True

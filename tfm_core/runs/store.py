@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tfm_core.config import Experiment, to_json
-from tfm_core.disk import sync_file, sync_folder
+from tfm_core.disk import remove, rename, sync_file, sync_folder
 from tfm_core.reading import is_plain
 from tfm_core.runs import labels, room, settings, spare, trash, weights
 from tfm_core.runs.atomic import read_json, write_bytes, write_json
@@ -195,7 +195,7 @@ class RunStore:
         )
         if not is_theirs or not trash.take_back(self.root, run_id):
             raise RunNotFound("There is no deleted run {run_id} to take back.", run_id=run_id)
-        (self.root / run_id / _DELETED).unlink(missing_ok=True)
+        remove(self.root / run_id / _DELETED)
         return self.get(run_id)
 
     @told()
@@ -358,7 +358,7 @@ class RunStore:
                 raise
 
         room.with_room(self.root, made)
-        os.rename(draft, self.root / name)
+        rename(draft, self.root / name)
         sync_folder(self.root)
         return Run(self.root / name)
 

@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tfm_core.disk import rename
 from tfm_core.runs.elsewhere import places
 from tfm_core.runs.failures import is_disk_full
 
@@ -49,13 +50,13 @@ def put(root: Path, run_id: str) -> None:
         remove(root / run_id)
         return
     os.utime(root / run_id)  # its age counts from now on
-    os.rename(root / run_id, root / FOLDER / run_id)
+    rename(root / run_id, root / FOLDER / run_id)
 
 
 def take_back(root: Path, run_id: str) -> bool:
     """Take a run out of the trash; say whether it was there. Raises OSError."""
     try:
-        os.rename(root / FOLDER / run_id, root / run_id)
+        rename(root / FOLDER / run_id, root / run_id)
     except FileNotFoundError:
         return False
     return True
@@ -101,7 +102,7 @@ def remove(folder: Path) -> bool:
     going = folder.with_name(f"{GOING}{secrets.token_hex(6)}")
     places.note_removed(folder)  # first: it must not come back from a store meanwhile
     try:
-        os.rename(folder, going)
+        rename(folder, going)
     except FileNotFoundError:  # another server was quicker
         return False
     except OSError as error:

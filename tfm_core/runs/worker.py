@@ -15,6 +15,7 @@ import time
 import traceback
 from pathlib import Path
 
+from tfm_core.disk import BINARY
 from tfm_core.runs.backends.job import NotItsTurn
 from tfm_core.runs.claim import RunHeld
 from tfm_core.runs.control import ASKED_TO_END, Control
@@ -125,7 +126,7 @@ def _log_to(path: Path) -> None:
     """Send standard output and error, of C libraries too, to a file; the input is closed."""
     sys.stdout.flush()
     sys.stderr.flush()
-    log = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o644)
+    log = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY | BINARY, 0o644)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(log, 1)

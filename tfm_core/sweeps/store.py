@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tfm_core.disk import sync_folder
+from tfm_core.disk import rename, sync_folder
 from tfm_core.runs import locks, trash
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.failures import told
@@ -130,7 +130,7 @@ class SweepStore:
         except (OSError, ValueError):
             shutil.rmtree(draft, ignore_errors=True)
             raise
-        os.rename(draft, self.root / name)
+        rename(draft, self.root / name)
         sync_folder(self.root)
         return Sweep(self.root / name)
 

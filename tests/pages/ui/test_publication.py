@@ -184,7 +184,7 @@ def test_the_publisher_follows_the_shelf(store, tmp_path) -> None:
     one = shelf.publish(run.id, most=1)
     kept.turn()
     assert said(one.folder)["state"] == "finished"
-    assert locks.is_locked(one.folder / ".lock")
+    assert locks.is_locked(one.lock)
     store.delete(run.id)
     kept._kept[one.token].due = 0
     kept.turn()

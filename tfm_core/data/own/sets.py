@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tfm_core.data.own import place
-from tfm_core.disk import replace, sync_file, sync_folder
+from tfm_core.disk import rename, replace, sync_file, sync_folder
 from tfm_core.reading import Unreadable, content_of, is_line, is_moment, is_whole, object_of
 from tfm_core.sentences import N_, StudentError
 
@@ -308,7 +308,7 @@ def _write(prepared: Prepared, target: Path) -> None:
             (draft / name).write_bytes(content)
             sync_file(draft / name)
         sync_folder(draft)
-        os.rename(draft, target)
+        rename(draft, target)
     except OSError:
         shutil.rmtree(draft, ignore_errors=True)
         if not target.is_dir():  # else another visitor has added the same at this moment

@@ -153,7 +153,7 @@ def peak_bytes(device: str) -> int:
     try:
         import resource
     except ImportError:  # Windows
-        return int(psutil.Process().memory_info().rss)
+        return int(psutil.Process().memory_info().peak_wset)
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 

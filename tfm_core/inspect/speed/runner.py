@@ -58,7 +58,7 @@ class BenchmarkProcess:
         self._limit = comparison.limit if limit is None else limit
         self._patience, self._polled = patience, self.begun
         self._lock = threading.Lock()
-        self._cache = tempfile.TemporaryDirectory(prefix="speed-")
+        self._cache = tempfile.TemporaryDirectory(prefix="speed-", ignore_cleanup_errors=True)
         self._log = tempfile.TemporaryFile("w+b")  # noqa: SIM115  it lives as long as the process
         self._process = self._start()
         order = {

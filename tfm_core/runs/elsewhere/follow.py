@@ -12,7 +12,7 @@ import shutil
 import time
 from pathlib import Path
 
-from tfm_core.disk import BINARY, replace
+from tfm_core.disk import BINARY, remove, rename, replace
 from tfm_core.runs import trash
 from tfm_core.runs.atomic import write_bytes
 from tfm_core.runs.elsewhere import manifest, places, record
@@ -86,7 +86,7 @@ def _fetched(
         if not _fill(draft, run_id, remote, known, told, large):
             return False
         places.set_theirs(folder, told.host, has_checkpoint=_CHECKPOINT in told.files)
-        os.rename(draft, folder)
+        rename(draft, folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return True
@@ -107,11 +107,11 @@ def _fill(
                 return False
             known.files[name] = entry
     for name in [name for name in known.files if name not in told.files]:
-        (folder / name).unlink(missing_ok=True)
+        remove(folder / name)
         del known.files[name]
     for name, path in list(large_files(folder)):
         if name not in known.files:  # of when this server had the run
-            path.unlink(missing_ok=True)
+            remove(path)
     return True
 
 

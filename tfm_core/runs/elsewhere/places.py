@@ -17,7 +17,7 @@ import secrets
 import time
 from pathlib import Path
 
-from tfm_core.disk import replace
+from tfm_core.disk import remove, replace
 from tfm_core.runs.atomic import write_bytes
 
 FOLDER = ".elsewhere"
@@ -52,7 +52,7 @@ def set_theirs(folder: Path, host: str, *, has_checkpoint: bool = False) -> None
 
 def set_mine(folder: Path) -> None:
     """Note that the run in a folder is this server's. Raises OSError."""
-    _theirs(folder).unlink(missing_ok=True)
+    remove(_theirs(folder))
 
 
 def note_removed(folder: Path) -> None:

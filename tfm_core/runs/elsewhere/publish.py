@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tfm_core import disk
 from tfm_core.runs import requests, settings
 from tfm_core.runs.atomic import read_json, write_bytes
 from tfm_core.runs.elsewhere import places, record
@@ -167,11 +168,17 @@ class Publisher:
         return made, len(content)
 
     def _uploaded(self, name: str, path: Path) -> Entry:
-        """Upload a file as it is at this moment: a worker replaces it, but never changes it."""
+        """Upload a file as it is at this moment: a worker replaces it, but never changes it.
+
+        Under another name; where that would keep the worker from replacing it, a copy.
+        """
         held = places.of_store(self.root, self.remote.key) / f"{self.id}.{secrets.token_hex(4)}.up"
         try:
             try:
-                os.link(path, held)
+                if disk.OPEN_IS_HELD:
+                    shutil.copyfile(path, held)
+                else:
+                    os.link(path, held)
             except OSError:
                 shutil.copyfile(path, held)
             made, size = _new_name(name), held.stat().st_size

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tfm_core.disk import remove
 from tfm_core.runs import locks
 from tfm_core.runs.atomic import read_json, write_bytes
 from tfm_core.runs.elsewhere import places
@@ -64,7 +65,7 @@ def save(root: Path, remote: Remote, run_id: str, record: Record) -> None:
 
 def forget(root: Path, remote: Remote, run_id: str) -> None:
     """Forget a run. Raises OSError."""
-    _path(root, remote, run_id).unlink(missing_ok=True)
+    remove(_path(root, remote, run_id))
 
 
 def known(root: Path, remote: Remote) -> list[str]:

@@ -1,0 +1,203 @@
+"""Windows' rules for files: what is open is not replaced, moved or removed; some names are none."""
+
+import contextlib
+import os
+import threading
+import time
+
+import pytest
+
+from tests.runs.comparing import stopping_at
+from tests.runs.waiting import tiny
+from tests.windows import windows
+from tfm_core import disk
+from tfm_core.publish.shelf import Shelf
+from tfm_core.runs import claim, locks, requests
+from tfm_core.runs.elsewhere import publish
+from tfm_core.runs.elsewhere.remote import remote_of
+from tfm_core.runs.execute import execute
+from tfm_core.runs.failures import refusal
+
+pytestmark = pytest.mark.quick
+
+LONGEST = 130
+"""Characters of a path below the folder of runs: Windows has 260 for the whole."""
+
+
+@pytest.fixture(autouse=True)
+def _rules(tmp_path):
+    with windows(tmp_path):
+        yield
+
+
+@contextlib.contextmanager
+def looked_at(folder):
+    """Let a thread open one file after the other, each for a moment, as a page or a scanner does.
+
+    Yields the names that it opened.
+    """
+    is_over, seen = threading.Event(), set()
+
+    def look():
+        while not is_over.is_set():
+            for at, _, names in os.walk(folder):
+                for name in names:
+                    with contextlib.suppress(OSError), open(os.path.join(at, name), "rb"):
+                        is_over.wait(0.002)
+                        seen.add(name)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def let_go_soon(file):
+    """Close a file from another thread, a moment later."""
+    threading.Timer(0.05, file.close).start()
+
+
+def test_what_is_open_stays(tmp_path):
+    file, folder = tmp_path / "file", tmp_path / "folder"
+    folder.mkdir()
+    file.write_text("old")
+    (folder / "part").write_text("part")
+    other = tmp_path / "other"
+    other.write_text("new")
+    with open(file), open(folder / "part"):
+        for refused in (
+            file.unlink,
+            lambda: os.replace(other, file),
+            lambda: folder.rename(tmp_path / "moved"),
+        ):
+            with pytest.raises(PermissionError):
+                refused()
+    os.replace(other, file)
+    folder.rename(tmp_path / "moved")
+    assert file.read_text() == "new"
+
+
+@pytest.mark.parametrize("name", ["a:b", "nul", "COM1.txt", "end.", "end ", "why?"])
+@pytest.mark.skipif(os.name == "nt", reason="Windows takes some of them for other things")
+def test_a_name_that_is_none_is_refused(tmp_path, name):
+    with pytest.raises(OSError, match="Invalid argument"):
+        (tmp_path / name).write_text("")
+
+
+def test_a_run_that_is_looked_at_all_the_time_trains_and_goes_on(store):
+    run = store.create(tiny(11))
+    with looked_at(store.root) as seen:
+        assert execute(run, *stopping_at(5, run)).state == "stopped"
+        assert execute(run).state == "finished"
+    assert {"status.json", "events.jsonl", "checkpoint.safetensors"} <= seen
+    assert run.curves().steps["step"].tolist()[-1] == 11
+    assert run.snapshot_steps()[-1] == 11
+
+
+def test_what_a_visitor_does_to_a_run_holds_while_it_is_looked_at(store):
+    run = store.create(tiny())
+    execute(run)
+    with looked_at(store.root):
+        store.rename(run.id, "Mine")
+        copy = store.fork(run.id, steps=11)
+        assert execute(copy).state == "finished"
+        store.delete(run.id)
+        assert [one.id for one in store.list()] == [copy.id]
+        assert store.undelete(run.id).labels.name == "Mine"
+        store.delete(copy.id)
+        store.empty_trash()
+    assert [one.id for one in store.list()] == [run.id]
+
+
+def test_a_worker_that_is_just_ending_keeps_no_run_from_being_deleted(store, whole):
+    file = open(whole.folder / "worker.log", "a")  # noqa: SIM115
+    let_go_soon(file)
+    store.delete(whole.id)
+    assert store.list() == []
+
+
+def test_a_program_that_goes_on_holding_a_file_is_said(store, whole, monkeypatch):
+    monkeypatch.setattr(disk, "_HELD_SECONDS", (0.01,))
+    with open(whole.folder / "status.json"), pytest.raises(OSError) as caught:  # noqa: PT011
+        (whole.folder / "status.json").unlink()
+    assert "Another program holds this file" in refusal(caught.value)
+
+
+def test_an_old_claim_that_is_being_read_keeps_nobody_from_the_next(store):
+    run = store.create(tiny())
+    for _ in range(3):
+        with claim.moment(run.folder):
+            pass
+    claims = run.folder / claim.FOLDER
+    with contextlib.ExitStack() as files:
+        for path in claims.glob("*.json"):
+            files.enter_context(path.open())
+        hold = claim.Hold(run.folder)
+    assert hold.is_mine
+    hold.release()
+    assert not claim.is_held(run.folder)
+
+
+def test_a_published_run_is_taken_away_while_its_publisher_keeps_it(store, whole):
+    shelf = Shelf(store.root)
+    one = shelf.publish(whole.id, most=1)
+    lock = locks.lock(one.lock)
+    reader = (one.folder / ".source.json").open()
+    let_go_soon(reader)
+    shelf.unpublish(whole.id)
+    locks.unlock(lock)
+    assert shelf.list() == []
+    assert not one.folder.exists()
+
+
+def test_a_checkpoint_is_replaced_while_it_is_uploaded(store, whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(disk, "OPEN_IS_HELD", True)
+    (tmp_path / "shared").mkdir()
+    remote = remote_of(f"file://{tmp_path / 'shared'}")
+    path = whole.folder / "checkpoints" / "last" / "checkpoint.safetensors"
+    before, upload = path.read_bytes(), remote.upload
+
+    def slow(held, name):
+        with open(held, "rb"):
+            new = path.with_name("new")
+            new.write_bytes(b"newer")
+            disk.replace(new, path)  # raises where the uploaded file is this one
+        upload(held, name)
+
+    monkeypatch.setattr(remote, "upload", slow)
+    name = "checkpoints/last/checkpoint.safetensors"
+    entry = publish.Publisher(store.root, whole.folder, remote)._uploaded(name, path)
+    assert entry.size == len(before)
+    assert path.read_bytes() == b"newer"
+
+
+def test_names_are_short_and_do_not_differ_by_their_case_alone(store, whole, tmp_path):
+    requests.drop(whole.folder, "stop")
+    Shelf(store.root).publish(whole.id, most=1)
+    store.delete(store.create(tiny()).id)
+    paths = [str(path.relative_to(tmp_path)) for path in store.root.rglob("*")]
+    assert any("checkpoint" in path for path in paths)
+    assert max(map(len, paths)) < LONGEST
+    assert len({path.casefold() for path in paths}) == len(paths)
+
+
+def test_a_reader_waits_while_a_file_is_being_replaced(store, whole, monkeypatch):
+    """A file that is just being replaced can for a moment not be opened on Windows."""
+    opened, refused = os.open, []
+
+    def busy(path, *more, **named):
+        if len(refused) < 2 and str(path).endswith("status.json"):
+            refused.append(path)
+            error = PermissionError(13, "Permission denied", str(path))
+            error.winerror = 5
+            raise error
+        return opened(path, *more, **named)
+
+    monkeypatch.setattr(os, "open", busy)
+    began = time.monotonic()
+    assert whole.status.state == "finished"
+    assert len(refused) == 2
+    assert time.monotonic() - began > 0.02
