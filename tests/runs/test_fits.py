@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import torch
 
 from tests.runs.waiting import tiny
 from tfm_core import machine
@@ -10,9 +11,11 @@ from tfm_core.config import from_query
 from tfm_core.facts.memory import PROCESS_BYTES
 from tfm_core.facts.storage import snapshots_bytes
 from tfm_core.runs import fits, room
+from tfm_core.runs.execute import execute
 from tfm_core.runs.fits import TooLarge, always, needed
 from tfm_core.runs.queue import RunQueue
 from tfm_core.sentences import in_bytes
+from tfm_core.training.objectives import TextObjective
 
 GIB = 2**30
 
@@ -80,6 +83,33 @@ def test_memory_that_others_hold_is_told_as_that(has):
     assert "other programs or runs hold the rest" in fits.ran_out(tiny(batch_size=4), "cpu")
     assert "take a batch size of 2" in fits.ran_out(tiny(batch_size=4), "cpu")
     assert "choose a smaller model" in fits.ran_out(tiny(batch_size=1), "cpu")
+
+
+def test_a_batch_is_advised_that_fits_beside_what_others_hold_of_a_gpu(monkeypatch):
+    experiment = tiny(batch_size=4096)
+    monkeypatch.setattr(fits, "memory_of", lambda _device: 64 * GIB)
+    monkeypatch.setattr(fits, "_left", lambda _device: needed(tiny(batch_size=700)).total)
+    said = fits.ran_out(experiment, "cuda:0")
+    assert "there are 64.0 GiB in all: other programs or runs hold the rest" in said
+    assert "take a batch size of 512, which fits beside them" in said
+    monkeypatch.setattr(fits, "_left", lambda _device: 1000)
+    assert "choose a smaller model" in fits.ran_out(experiment, "cuda:0")
+
+
+def test_a_step_that_runs_out_of_memory_ends_the_run_with_a_batch_that_fits(
+    store, has, monkeypatch
+):
+    def runs_out(self, model, draw):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    experiment = tiny(batch_size=64)
+    has(PROCESS_BYTES + needed(experiment).total - 1)
+    run = store.create(experiment)
+    monkeypatch.setattr(TextObjective, "learn", runs_out)
+    status = execute(run)
+    assert status.state == "failed"
+    assert re.search(r"The memory of cpu is not enough.*a batch size of 32 fits", status.reason)
+    assert "Tried to allocate" in (run.folder / "worker.log").read_text()
 
 
 def test_a_device_that_does_not_say_its_memory_gets_an_answer_too():

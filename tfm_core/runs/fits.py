@@ -77,7 +77,7 @@ def ran_out(experiment: Experiment, device: str) -> str:
             device=device,
             total=in_bytes(needs.total + process),
             there=in_bytes(there),
-            cure=_smaller(experiment, device),
+            cure=_beside_others(experiment, device),
         )
     fitting = next((n for n in _halves(size) if _total(experiment, n) + process <= there), None)
     cure = (
@@ -119,6 +119,35 @@ def memory_of(device: str) -> int | None:
     from tfm_core.training.apart import devices
 
     return next((one.memory_total for one in devices() if one.name == device), None)
+
+
+def _beside_others(experiment: Experiment, device: str) -> str:
+    """Return what needs less: on a GPU a batch that fits into what others leave of it."""
+    left = _left(device)
+    if left is None:
+        return _smaller(experiment, device)
+    halves = _halves(experiment.training.batch_size)
+    fitting = next((n for n in halves if _total(experiment, n) <= left), None)
+    if fitting is None:
+        return N_("choose a smaller model")
+    return N_("take a batch size of {fitting}, which fits beside them", fitting=fitting)
+
+
+def _left(device: str) -> int | None:
+    """Return the bytes of a GPU that are free or this process's own; None for other devices.
+
+    For the process whose memory ran out: no other knows what that one holds.
+    """
+    if not device.startswith("cuda"):
+        return None
+    import torch
+
+    from tfm_core.training.devices import memory_free
+
+    if not torch.cuda.is_available():
+        return None
+    free = memory_free(torch.device(device))
+    return None if free is None else free + int(torch.cuda.memory_reserved(device))
 
 
 def _too_large(experiment: Experiment, needs: Memory, device: str, there: int) -> str:
