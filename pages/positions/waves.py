@@ -108,10 +108,12 @@ def view() -> None:
 
 def _formula(d_model: int, chosen_base: float) -> None:
     angle = rf"\frac{{pos}}{{{chosen_base:.0f}^{{\,2i/{d_model}}}}}"
-    left, right = st.columns([3, 2], vertical_alignment="center")
-    with left:
-        show.formula(rf"PE_{{(pos,\,2i)}} = \sin{angle} \qquad PE_{{(pos,\,2i+1)}} = \cos{angle}")
-    with right:
+    even, odd, words = st.columns([3, 3, 4], vertical_alignment="center")
+    with even:
+        show.formula(rf"PE_{{(pos,\,2i)}} = \sin{angle}")
+    with odd:
+        show.formula(rf"PE_{{(pos,\,2i+1)}} = \cos{angle}")
+    with words:
         st.caption(
             _(
                 "Everything counts from 0: even dimension 2i is a sine, odd dimension 2i + 1 the "
