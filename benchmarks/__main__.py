@@ -34,6 +34,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "reliability": ("benchmarks.reliability", "what holds when the app is attacked"),
 }
 ON_REQUEST: dict[str, tuple[str, str]] = {
+    "compiled": ("benchmarks.compiled", "a training step with torch.compile beside one without"),
     "presets": ("benchmarks.presets", "what the entries of tfm_core/presets.py may claim"),
 }
 """What is measured only where its name is given: it sets no goal."""

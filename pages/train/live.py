@@ -152,6 +152,8 @@ def _said(run: Run, status: Status) -> str:
     """Return what a state means, where one short sentence does; Markdown."""
     if status.state == "starting":
         return _("Starting: making the data and building the model.")
+    if status.state == "running" and _is_compiling(run):
+        return _("torch.compile is at work, which takes up to some minutes; then it learns.")
     if status.state == "paused":
         if visitors.watches(run):
             return _("Paused by the visitor who began it.")
@@ -159,6 +161,10 @@ def _said(run: Run, status: Status) -> str:
     if status.state in {"finished", "stopped"}:
         return escape(_(status.reason))
     return ""
+
+
+def _is_compiling(run: Run) -> bool:
+    return run.experiment.training.compile and not runs_access.curves(run).compiled
 
 
 def _word(run: Run, status: Status) -> None:

@@ -67,6 +67,8 @@ def _remarks(run: Run, curves: Curves) -> list[str]:
     """Return what a person should know of the data of a run."""
     started, experiment = curves.started, run.experiment
     said = [str(started["remark"])] if started.get("remark") else []
+    if curves.compiled.get("reason"):
+        said.append(str(curves.compiled["reason"]))
     is_old = bool(started) and "remark" not in started  # written by release 0.1
     if is_old and experiment.seed and experiment.task.name in ("mnist-5000", "captions"):
         said.append(
@@ -230,6 +232,8 @@ def _small(run: Run, curves: Curves, status: Status) -> list[str]:
         n = show.count(curves.started["n_parameters"])
         parts.append(_("{n} parameters").format(n=n))
     rate, norm, memory = newest("learning_rate"), newest("grad_norm"), newest("memory_bytes")
+    if curves.compiled.get("seconds") is not None:
+        parts.append(_("compiled in {x}").format(x=show.duration(curves.compiled["seconds"])))
     if rate is not None:
         parts.append(_("learning rate {x}").format(x=f"{rate:.2g}"))
     if norm is not None:

@@ -33,7 +33,7 @@ ADVANCED: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Layers and tables"), ("max_len", "bias", "tie_embeddings", "is_bidirectional")),
     (N_("Optimiser"), ("warmup", "weight_decay", "beta1", "beta2", "clip_norm", "ema_decay")),
     (N_("Loss"), ("label_smoothing", "loss_input")),
-    (N_("Arithmetic"), ("precision", "checkpointing")),
+    (N_("Arithmetic"), ("precision", "checkpointing", "compile")),
     (N_("Looking and stopping"), ("validate_every", "snapshots", "patience", "final_test")),
 )
 """The advanced settings by what they belong to, in the order to show."""

@@ -162,7 +162,7 @@ TERMS = (
     Term(N_("Gradient checkpointing"), N_("Less memory for one more forward pass."), "speed",
          {"compare": "checkpointing"}, ("checkpointing",)),
     Term(N_("torch.compile"), N_("Makes one program of a model's many operations."), "speed",
-         {"compare": "compile"}),
+         {"compare": "compile"}, ("compile",)),
 )  # fmt: skip
 BY_SETTING = {setting: term for term in TERMS for setting in term.settings}
 """The term that teaches a setting of an experiment, by the setting's name, such as ``n_heads``."""

@@ -216,3 +216,15 @@ def test_a_fork_trains_on_up_to_its_own_last_step(whole, store):
     assert fork.curves().steps["step"].tolist() == list(range(1, 12))
     assert fork.curves().finished["step"] == 11
     assert whole.status.step == 7
+
+
+def test_a_run_says_what_became_of_compiling_it_and_again_when_it_goes_on(store, monkeypatch):
+    monkeypatch.setenv("CXX", "no-compiler-of-this-name")
+    run = store.create(tiny(compile=True))
+    execute(run, *stopping_at(3, run))
+    assert run.curves().compiled["step"] == 0
+    assert "There is no C++ compiler on this machine" in run.curves().compiled["reason"]
+    execute(run)
+    assert run.status.state == "finished"
+    assert run.curves().compiled["step"] == 3
+    assert [fact["event"] for fact in facts(run)].count("compiled") == 2

@@ -79,7 +79,7 @@ def step_of(experiment: Experiment, monkeypatch) -> FarDevice:
         for step in range(3):
             if step == 2:
                 device.forget()
-            loop._update(trainer)
+            loop.update(trainer)
             trainer.step += 1
         steps.close()
     return device

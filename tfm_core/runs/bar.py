@@ -38,13 +38,17 @@ class Bar:
 
     def on_event(self, event: Event) -> None:
         """Show an event of the training."""
-        from tfm_core.training.events import Measured, Started, Step
+        from tfm_core.training.events import Compiled, Measured, Started, Step
 
         if isinstance(event, Started):
             self.has_begun = True
             if event.remark and not self._bar.disable:
                 self._bar.write(event.remark, file=sys.stderr)
             self._bar.update(event.step)
+        elif isinstance(event, Compiled):
+            said = event.reason or f"torch.compile took {event.seconds:.1f} s."
+            if not self._bar.disable:
+                self._bar.write(said, file=sys.stderr)
         elif isinstance(event, Measured):
             is_average = (event.split, event.weights) == ("validation", "average")
             self._facts["averaged" if is_average else event.split] = f"{event.accuracy:.1%}"

@@ -241,9 +241,9 @@ class Curves:
 
     ``steps`` (STEP_COLUMNS), ``validation`` and ``test`` (MEASURED_COLUMNS) are series of float32
     columns; ``averaged`` is the validation of averaged weights, empty where there are none;
-    ``started`` and ``finished`` are the records of these events, or empty; ``resumed``
-    are the steps from which the training went on after a break; ``gradients`` the norms of each
-    part's gradient, at the few steps that tell them.
+    ``started``, ``compiled`` and ``finished`` are the records of these events, or empty;
+    ``resumed`` are the steps from which the training went on after a break; ``gradients`` the norms
+    of each part's gradient, at the few steps that tell them.
     """
 
     def __init__(self) -> None:
@@ -254,6 +254,7 @@ class Curves:
         self.test = Series(MEASURED_COLUMNS)
         self.started: dict[str, Any] = {}
         self.finished: dict[str, Any] = {}
+        self.compiled: dict[str, Any] = {}
         self.resumed: tuple[int, ...] = ()
         self.gradients: tuple[GradientNorms, ...] = ()
 
@@ -264,6 +265,8 @@ class Curves:
             event = record["event"]
             if event == "started":
                 self.started = record
+            elif event == "compiled":
+                self.compiled = record
             elif event == "finished":
                 self.finished = record
             elif event == "resumed":
@@ -330,6 +333,7 @@ class Curves:
         self.averaged = self.averaged.up_to(step)
         self.test = self.test.up_to(step)
         self.finished = {}
+        self.compiled = {}
         if step < 0:
             self.started = {}
             self.resumed = ()

@@ -40,7 +40,15 @@ from tfm_core.runs.recorder import Recorder, keeps
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status, write_status
 from tfm_core.sentences import N_, joined
-from tfm_core.training.events import Event, Finished, Measured, SnapshotDue, Step, to_record
+from tfm_core.training.events import (
+    Compiled,
+    Event,
+    Finished,
+    Measured,
+    SnapshotDue,
+    Step,
+    to_record,
+)
 
 if TYPE_CHECKING:
     from tfm_core.training.loop import Trainer
@@ -258,6 +266,8 @@ class _Execution:
                 if event.keeps_weights:
                     self._keep_weights(trainer)
             self.recorder.record(to_record(event))
+            if isinstance(event, Compiled):
+                self._cpu_begin = time.process_time()  # no part of what training takes
         if self.listener is not None:
             self.listener(event)
         if (

@@ -105,5 +105,6 @@ def _ratios(
     return len(kinds), []
 
 
-def _kind(experiment: Experiment) -> tuple[str, ...]:
-    return experiment.model.family, experiment.training.precision, experiment.task.name
+def _kind(experiment: Experiment) -> tuple[object, ...]:
+    arithmetic = experiment.training.precision, experiment.training.compile
+    return experiment.model.family, arithmetic, experiment.task.name

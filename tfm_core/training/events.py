@@ -1,10 +1,10 @@
 """What training yields: frozen events with plain numbers, in the order in which they happen.
 
-``Started``, then for step 0 ``SnapshotDue`` and ``Measured``; for each later step ``Measured`` and
-``SnapshotDue`` where they are due and then ``Step``, which closes the step; last, unless the config
-leaves the test split unopened, ``Measured`` on it, and ``Finished``. A ``Step`` is the last event
-of its step, so it is the moment for a checkpoint. Losses are mean cross-entropies in nats,
-accuracies 0 to 1.
+``Started``, and with torch.compile ``Compiled``; then for step 0 ``SnapshotDue`` and ``Measured``;
+for each later step ``Measured`` and ``SnapshotDue`` where they are due and then ``Step``, which
+closes the step; last, unless the config leaves the test split unopened, ``Measured`` on it, and
+``Finished``. A ``Step`` is the last event of its step, so it is the moment for a checkpoint. Losses
+are mean cross-entropies in nats, accuracies 0 to 1.
 """
 
 from __future__ import annotations
@@ -40,6 +40,19 @@ class Started:
     ceiling: float | None = None
     reads_per_epoch: float = 1.0
     remark: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The model was compiled, where the config asks for it; before the first step, or on going on.
+
+    seconds: that it took, no part of the training's own; None where it was not compiled, and why
+    not is the ``reason``, in a sentence.
+    """
+
+    step: int
+    seconds: float | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +119,11 @@ class Finished:
     best_step: int | None = None
 
 
-Event = Started | Step | Measured | SnapshotDue | Finished
+Event = Started | Compiled | Step | Measured | SnapshotDue | Finished
 
 _NAMES: dict[type[Any], str] = {
     Started: "started",
+    Compiled: "compiled",
     Step: "step",
     Measured: "measured",
     SnapshotDue: "snapshot",

@@ -47,9 +47,10 @@ class LanguageObjective(Objective):
 
     def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
         """See Objective; ``indices`` are sentences, or the starts of windows of the text."""
-        is_cut = self.data.windows is None
-        sizes = (int(self._lengths[indices].max()),) if is_cut else ()
-        return Draw(indices[part], sizes, (indices[part],))
+        longest = self.data.train.tgt.size(1)
+        if self.data.windows is None and not self.has_one_length:
+            longest = int(self._lengths[indices].max())
+        return Draw(indices[part], (longest,), (indices[part],))
 
     def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
         """See Objective."""

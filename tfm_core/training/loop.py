@@ -25,6 +25,7 @@ from tfm_core.layers.blocks import forget_blocks
 from tfm_core.models.build import Model
 from tfm_core.training.autocast import autocast
 from tfm_core.training.averages import AveragedWeights
+from tfm_core.training.compiling import begin_step, compile_model
 from tfm_core.training.descent import VALIDATIONS, Descent, looks
 from tfm_core.training.devices import memory_used, resolve
 from tfm_core.training.divergence import NO_NUMBER, TrainingDiverged
@@ -81,6 +82,7 @@ class Trainer:
     steps, where the config asks for it. n_lost: steps on end whose loss was no number. share: this
     process's part, where several train together. clock: seconds that count as trained, of which
     only differences mean anything. remark: what a person should know of the data and where it lies.
+    compiled: the model as torch.compile made it, to learn with; its parameters are the model's.
     """
 
     experiment: Experiment
@@ -100,6 +102,7 @@ class Trainer:
     share: Share | None = None
     clock: Callable[[], float] = time.perf_counter
     remark: str | None = None
+    compiled: nn.Module | None = None
     _order: tuple[int, Tensor] | None = field(default=None, repr=False)
     _ahead: dict[int, Draw] = field(default_factory=dict, repr=False)
 
@@ -159,6 +162,11 @@ class Trainer:
             self._ahead = dict(enumerate(sent_draws(draws, self.device), step))
         return self._ahead[step]
 
+    def cut_to_one_length(self, is_so: bool) -> None:
+        """Let all batches from the next one on be as long as the longest example, or not."""
+        self.objective.has_one_length = is_so
+        self._ahead.clear()
+
     def _drawn(self, step: int) -> Draw:
         generator = torch.Generator().manual_seed(seeds_of_step(self.experiment, step)[1])
         indices = self.batch_indices(step)
@@ -209,13 +217,15 @@ def train(trainer: Trainer) -> Iterator[Event]:
     config = trainer.experiment.training
     due, descent = looks(config.steps, config.snapshots), trainer.descent
     yield _started(trainer)
+    if config.compile:
+        yield compile_model(trainer)
     if trainer.step == 0:
         yield SnapshotDue(0, keeps_weights=True)
         yield from _validated(trainer)
     memory, speed = memory_used(trainer.device), 0.0
     while trainer.step < config.steps and not trainer.patience.is_over:
         begin = trainer.clock()
-        loss, accuracy, rate, norm = _update(trainer)
+        loss, accuracy, rate, norm = update(trainer)
         trainer.step += 1
         step = trainer.step
         took = trainer.clock() - begin
@@ -252,7 +262,7 @@ def seeds_of_step(experiment: Experiment, step: int) -> tuple[int, int]:
     return mix(experiment.seed, 3, step), mix(experiment.seed, 2, step)
 
 
-def _update(trainer: Trainer) -> tuple[float, float, float, float]:
+def update(trainer: Trainer) -> tuple[float, float, float, float]:
     """Learn from the next batch; return loss, accuracy, learning rate and gradient norm."""
     config, step = trainer.experiment.training, trainer.step + 1
     model, optimizer, scaler = trainer.model, trainer.optimizer, trainer.scaler
@@ -264,8 +274,8 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
         torch.manual_seed(dropout if trainer.share is None else dropout + trainer.share.rank)
     if not model.training:
         model.train()
+    optimizer.zero_grad(set_to_none=True)  # before CUDA graphs write there again
     learned = _learned(trainer)
-    optimizer.zero_grad(set_to_none=True)
     scaler.scale(learned.loss).backward()  # type: ignore[no-untyped-call]
     scaler.unscale_(optimizer)
     limit = config.clip_norm or math.inf
@@ -287,8 +297,11 @@ def _learned(trainer: Trainer) -> StepMetrics:
     Of a training that processes share the loss is of this one's part, and the counts are of all.
     """
     share, draw = trainer.share, trainer.draw(trainer.step + 1)
+    learning: nn.Module = trainer.model if share is None else share.learning
+    if trainer.compiled is not None:
+        begin_step()
+        learning = trainer.compiled
     with trainer.autocast():
-        learning = trainer.model if share is None else share.learning
         metrics = trainer.objective.learn(learning, draw)
     if share is None:
         return metrics

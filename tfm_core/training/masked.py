@@ -12,6 +12,7 @@ import math
 from functools import cached_property, partial
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.config import TextTaskConfig
@@ -67,6 +68,10 @@ class MaskedObjective(ReadObjective):
         longest = self._lengths_of("train", indices)[1]
         words = self._sentences[indices, 1:longest]
         src, chosen = self.hide(words, generator)
+        if self.has_one_length:
+            missing = (0, self._sentences.size(1) - longest)
+            words, src = (F.pad(ids, missing, value=PAD) for ids in (words, src))
+            chosen = F.pad(chosen, missing)
         n_hidden, tensors = self._at(words[part], src[part], chosen[part])
         return Draw(indices[part], (n_hidden,), (indices[part], *tensors))
 
@@ -96,7 +101,7 @@ class MaskedObjective(ReadObjective):
 
         words: as they are, src: as they are shown, chosen: bool, (B, T) each.
         """
-        most = int(chosen.sum(1).max())
+        most = int(self._n_chosen[-1] if self.has_one_length else chosen.sum(1).max())
         positions = chosen.byte().argsort(dim=1, descending=True, stable=True)[:, :most]  # (B, R)
         chosen, targets = chosen.gather(1, positions), words.gather(1, positions)
         hidden = (src.gather(1, positions) == self.mask_id) & chosen

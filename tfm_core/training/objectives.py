@@ -75,6 +75,7 @@ class Objective(Protocol):
     n_train: int
     n_classes: int
     reads_per_epoch: float  # how often an epoch reads each token or picture; overlaps count
+    has_one_length: bool = False  # whether all batches are as long as the longest example
 
     def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
         """Draw a batch of the training examples ``indices`` (B,), which lie on the CPU.
@@ -153,7 +154,11 @@ class TextObjective(Objective):
 
     def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
         """See Objective; nothing is drawn at random, and all are as long as the longest."""
-        return Draw(indices[part], self._lengths_of("train", indices), (indices[part],))
+        train = self.data.train
+        sizes = self._lengths_of("train", indices)
+        if self.has_one_length:
+            sizes = train.src.size(1), train.tgt.size(1)
+        return Draw(indices[part], sizes, (indices[part],))
 
     def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
         """See Objective."""

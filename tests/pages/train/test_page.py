@@ -278,6 +278,12 @@ def test_an_older_run_with_a_split_of_its_own_says_so(store) -> None:
     assert live_keys._remarks(run, curves) == []
     curves.started["remark"] = "MNIST is not the official set here."
     assert live_keys._remarks(run, curves) == ["MNIST is not the official set here."]
+    curves.compiled = {"event": "compiled", "step": 0, "seconds": None, "reason": "No compiler."}
+    assert live_keys._remarks(run, curves)[1:] == ["No compiler."]
+    assert "compiled" not in " ".join(live_keys._small(run, curves, run.status))
+    curves.compiled = {"event": "compiled", "step": 0, "seconds": 12.3, "reason": None}
+    assert live_keys._remarks(run, curves)[1:] == []
+    assert "compiled in 12 s" in live_keys._small(run, curves, run.status)
 
 
 def test_it_says_which_weights_were_tested(store, watch) -> None:

@@ -120,6 +120,7 @@ _FLAGS: Mapping[str, tuple[str, str]] = {
     "model.tie_embeddings": (N_("tied embeddings"), N_("untied embeddings")),
     "model.is_bidirectional": (N_("reads both ways"), N_("reads one way")),
     "training.checkpointing": (N_("checkpointing"), N_("no checkpointing")),
+    "training.compile": (N_("compiled"), N_("not compiled")),
     "training.final_test": (N_("tested"), N_("not tested")),
     "task.sizes": (N_("large and small"), N_("one size")),
 }

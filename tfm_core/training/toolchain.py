@@ -18,7 +18,8 @@ def why_no_compiler(device: str) -> str | None:
     if not any(shutil.which(name) for name in names):
         return N_(
             "There is no C++ compiler on this machine, and torch.compile needs one; on "
-            "Debian or Ubuntu apt-get install g++ brings it.",
+            "Debian or Ubuntu apt-get install g++ brings it, on Windows Visual Studio's Build "
+            "Tools, in whose prompt the app is then started.",
         )
     if device.startswith("cuda") and find_spec("triton") is None:
         return N_("On a GPU torch.compile needs Triton, which is not installed here.")

@@ -1,0 +1,104 @@
+"""Training with ``torch.compile``: one program made of a model's many operations.
+
+Ansel et al. 2024, "PyTorch 2". The program is made before the first step, for batches of one size:
+texts are padded to the longest of all. On NVIDIA GPUs its kernels are launched as one CUDA graph.
+Only training runs it. It shares its parameters with the model, which is validated, looked into and
+saved as ever; so a training may go on compiled where it was not, and the other way round.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import torch
+from torch import nn
+
+from tfm_core.config import RecurrentConfig
+from tfm_core.sentences import N_
+from tfm_core.training.events import Compiled
+from tfm_core.training.toolchain import why_no_compiler
+
+if TYPE_CHECKING:
+    from tfm_core.training.loop import Trainer
+
+BACKEND = "inductor"
+_TRIALS = {"cuda": 3}
+"""Passes until all is made: on CUDA the first compiles, the second records, the third replays."""
+
+
+def compile_model(trainer: Trainer) -> Compiled:
+    """Let a trainer learn with its model compiled, and say how long that took; or why it cannot.
+
+    The next batch is passed forwards and backwards for it, and changes nothing.
+    """
+    why = _why_not(trainer)
+    if why is not None:
+        return Compiled(trainer.step, reason=why)
+    begin = trainer.clock()
+    trainer.cut_to_one_length(True)
+    model = trainer.model.train()
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        # lets tables of positions grow, which would have to be traced again once they have
+        trainer.objective.learn(model, trainer.draw(trainer.step + 1))
+    mode = "reduce-overhead" if trainer.device.type == "cuda" else None
+    try:
+        with torch.random.fork_rng(devices=[]):
+            compiled = cast(
+                nn.Module, torch.compile(model, backend=BACKEND, mode=mode, dynamic=False)
+            )
+            for _ in range(_TRIALS.get(trainer.device.type, 1)):
+                _pass(trainer, compiled)
+    except (torch.OutOfMemoryError, MemoryError):
+        raise
+    except Exception as error:
+        trainer.cut_to_one_length(False)
+        error = getattr(error, "inner_exception", error)  # what the compiler says, unwrapped
+        words = str(error).strip().splitlines()
+        return Compiled(
+            trainer.step,
+            reason=N_(
+                "torch.compile could not compile this model on {device}, so it is trained as it "
+                "is ({name}: {words}).",
+                device=str(trainer.device),
+                name=type(error).__name__,
+                words=words[0] if words else "",
+            ),
+        )
+    trainer.compiled = compiled
+    return Compiled(trainer.step, seconds=trainer.clock() - begin)
+
+
+def _pass(trainer: Trainer, compiled: nn.Module) -> None:
+    """Run the next batch forwards and backwards, wait until that is done, and forget it."""
+    begin_step()
+    try:
+        with trainer.autocast():
+            loss = trainer.objective.learn(compiled, trainer.draw(trainer.step + 1)).loss
+        loss.backward()  # type: ignore[no-untyped-call]
+        float(loss.detach())
+    finally:
+        trainer.optimizer.zero_grad(set_to_none=True)
+
+
+def begin_step() -> None:
+    """Say that what CUDA graphs made in the step before may be overwritten."""
+    torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
+
+
+def _why_not(trainer: Trainer) -> str | None:
+    if trainer.share is not None:
+        return N_("Several processes train together, so the model is not compiled.")
+    if isinstance(trainer.experiment.model, RecurrentConfig):
+        return N_(
+            "torch.compile cannot look into the cells of a recurrent network, which are one kernel "
+            "already; the model is trained as it is."
+        )
+    kind = trainer.device.type
+    if kind not in {"cpu", "cuda"}:
+        return N_(
+            "torch.compile is used on the CPU and on NVIDIA GPUs alone; on {device} the model is "
+            "trained as it is.",
+            device=str(trainer.device),
+        )
+    why = why_no_compiler(kind)
+    return None if why is None else N_("{why} The model is trained as it is.", why=why)
