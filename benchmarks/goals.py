@@ -138,7 +138,7 @@ LEARNING: tuple[Goal, ...] = (
         changes={
             "model": _LARGER,
             "task": {"rotation": 12.0, "scale": 0.15},
-            "training": {**_MUON, "steps": 1500, "batch_size": 128, "learning_rate": 0.02},
+            "training": {**_MUON, "steps": 1400, "batch_size": 128, "learning_rate": 0.02},
         },
     ),
     _learns(
