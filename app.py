@@ -18,6 +18,7 @@ import anyio
 import streamlit as st
 from starlette.middleware import Middleware
 from starlette.routing import Route
+from streamlit.components.v2 import manifest_scanner
 from streamlit.net_util import get_internal_ip
 
 from pages import health, vendors
@@ -102,6 +103,9 @@ def check_settings() -> None:
 
 
 check_settings()
+# Ours are registered where they are defined; for those of others Streamlit would read the metadata
+# of every package that is installed, before it answers anybody.
+manifest_scanner.scan_component_manifests = lambda max_workers=None: []
 app = st.App(
     "pages/frame.py",
     lifespan=lifespan,

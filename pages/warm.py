@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import sys
 import time
@@ -49,6 +50,7 @@ def warm() -> None:
     try:
         for name in MODULES:
             import_module(name)
+        inspect.stack()  # with its first element Streamlit does so, which reads all those sources
         import_module("pages.home.hero").warm()
     except Exception:
         logger.exception("Home could not be prepared; its first visitor will wait a little longer.")

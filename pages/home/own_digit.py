@@ -7,13 +7,17 @@ import streamlit as st
 from pages.components.digit_reader import Picture, Reading, digit_reader, drawn
 from pages.i18n import _
 from pages.ui import show, state
-from pages.ui.digit_models import LOOK_AGAIN, models, samples
+from pages.ui.digit_models import models, samples
 from tfm_core.inspect.attention.own_example import read_picture
 from tfm_core.inspect.readings import read_from, readings
 from tfm_core.runs.run import Run
 
 FIRST = 3
 """The sample that stands on the board at the first visit."""
+LOOK_AGAIN = 1.5
+"""Seconds until the model begins to be loaded, and between two looks whether it is there: loading
+torch, and each look, would slow down what the browser still draws of a Home that was just opened.
+"""
 SURE = 0.5
 """The probability below which the model is said to be unsure."""
 KEY = "home-digit"
