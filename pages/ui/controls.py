@@ -32,7 +32,10 @@ MAX_SEGMENTS, MAX_LETTERS = 3, 12  # what stands in a row of half a column
 def group(
     title: str, settings: Sequence[Setting], checked: Checked, *, help: str | None = None
 ) -> None:
-    """Draw settings under a title, the advanced ones folded; problems stand below their control."""
+    """Draw settings under a title; problems stand below their control.
+
+    The advanced ones are folded, and drawn once they are unfolded: they are more than all others.
+    """
     with st.container(border=True):
         st.header(title, anchor=False, help=help)
         _grid([setting for setting in settings if not setting.is_advanced], checked)
@@ -42,12 +45,18 @@ def group(
             key = f"advanced-{settings[0].section}"
             if any(_is_to_be_seen(setting, checked) for setting in advanced):
                 st.session_state[key] = True
-            with st.expander(_("Advanced"), key=key, icon=":material/tune:", on_change="rerun"):
-                for title, some in by_topic(advanced):
-                    if title:
-                        st.markdown(f"**{_(title)}**")
-                    _grid(some, checked)
+            folded = st.expander(_("Advanced"), key=key, icon=":material/tune:", on_change="rerun")
+            if folded.open:
+                with folded:
+                    _topics(advanced, checked)
         _lessons(settings)
+
+
+def _topics(settings: Sequence[Setting], checked: Checked) -> None:
+    for title, some in by_topic(settings):
+        if title:
+            st.markdown(f"**{_(title)}**")
+        _grid(some, checked)
 
 
 def _lessons(settings: Sequence[Setting]) -> None:

@@ -122,6 +122,7 @@ def test_every_model_of_the_study_texts_is_shown_with_its_note(open_page, path, 
 def test_vocabularies_and_lengths_can_be_typed_and_the_link_keeps_them(open_page):
     app = open_page("architecture/build.py")
     app.session_state["draft"] = Draft(PRESETS["translate"].experiment.model_dump())
+    app.session_state["build-editor"] = True
     app.run()
     assert "for one example of 16 + 18 tokens" in said(app)
     app.number_input(key="setting:src_vocabulary").set_value(10_000)
@@ -149,6 +150,7 @@ def test_vocabularies_and_lengths_can_be_typed_and_the_link_keeps_them(open_page
 def test_lengths_that_a_learned_table_cannot_hold_are_said_beside_them(open_page):
     app = open_page("architecture/build.py")
     app.session_state["draft"] = Draft(PRESETS["gpt-grammar"].experiment.model_dump())
+    app.session_state["build-editor"] = True
     app.run()
     app.number_input(key="setting:tgt_len").set_value(65).run()
     assert not app.exception

@@ -32,10 +32,13 @@ FIRST = {family: drafts.tasks_for(family)[0] for family in FAMILIES}
 
 @pytest.fixture
 def train(open_page) -> Callable[..., AppTest]:
-    """Open the Train page in a session of its own, with a link's query."""
+    """Open the Train page in a session of its own, with a link's query, and unfold all of it."""
 
     def opened(query: dict[str, str] | None = None) -> AppTest:
         app = open_page("train/page.py", **(query or {}))
+        for section in ("model", "task", "training"):
+            app.session_state[f"advanced-{section}"] = True
+        app.run()
         assert not app.exception
         return app
 
@@ -364,7 +367,9 @@ def test_weight_decay_follows_the_optimiser_until_it_is_typed(train) -> None:
     app.selectbox(key=optimiser).set_value("adam").run()
     assert app.number_input(key=decay).value == 0
     assert "With Adam, weight decay is 0 unless you type one." in said(app)
-    app.number_input(key=decay).set_value(0.02).run()
+    app.number_input(key=decay).set_value(0.02)
+    app.session_state["advanced-training"] = False
+    app.run()
     assert "Weight decay is 0.02 with Adam; 0 is safe." in said(app)
     assert app.session_state["advanced-training"]
     app.selectbox(key=optimiser).set_value("sgd").run()
@@ -373,6 +378,21 @@ def test_weight_decay_follows_the_optimiser_until_it_is_typed(train) -> None:
     app.selectbox(key=optimiser).set_value("adamw").run()
     assert app.number_input(key=decay).value == 0.05
     assert "eight decay is" not in said(app)
+
+
+def test_what_is_folded_is_not_drawn_and_keeps_what_was_typed(open_page) -> None:
+    app = open_page("train/page.py")
+    assert f"{KEY}training.beta1" not in keys_of(app)
+    app.session_state["advanced-training"] = True
+    app.run()
+    app.number_input(key=key(app, "training.beta1")).set_value(0.8).run()
+    app.session_state["advanced-training"] = False
+    app.run()
+    assert f"{KEY}training.beta1" not in keys_of(app)
+    assert app.session_state["draft"].values["training"]["beta1"] == 0.8
+    app.session_state["advanced-training"] = True
+    app.run()
+    assert app.number_input(key=key(app, "training.beta1")).value == 0.8
 
 
 def test_another_family_keeps_what_was_changed_by_hand() -> None:
