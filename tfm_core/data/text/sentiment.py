@@ -15,7 +15,8 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import accumulate
 
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text.task import Pair, check_tokens
@@ -37,7 +38,11 @@ JOINS = (AND, BUT, ALTHOUGH)
 _THE = "the"
 WORDS = {_THE, *THINGS, *VERBS, *NEGATIONS, *INTENSITIES, *ADJECTIVES, *JOINS}
 _CONTRACTIONS = {"wasn't": "was not", "isn't": "is not", "wasn’t": "was not", "isn’t": "is not"}
-_NEGATED = (((), 0.5), (("not",), 0.28), (("never",), 0.12), (("never", "not"), 0.1))
+_NEGATED = (), ("not",), ("never",), ("never", "not")
+_NEGATED_SHARES = tuple(accumulate((0.5, 0.28, 0.12, 0.1)))  # of all before and itself
+_EVERY_ADJECTIVE = tuple(ADJECTIVES)
+_STRONG_ADJECTIVES = tuple(word for word, worth in ADJECTIVES.items() if worth)
+_EVERY_INTENSITY = tuple(INTENSITIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ class Judged:
     @property
     def label(self) -> str:
         """The label of the sentence."""
-        return LABELS[(self.worth > 0) - (self.worth < 0) + 1]
+        return _label(self.worth)
 
 
 @dataclass(frozen=True)
@@ -91,19 +96,26 @@ class SentimentTask:
         """Draw a label, then sentences until one has it."""
         label = rng.choice(LABELS)
         while True:
-            words = self._words(rng)
-            verdict = judged(words)
-            assert verdict is not None
-            if verdict.label == label:
-                return Pair(tuple(words), (label,), (verdict.decides,))
+            clauses, joins = self._drawn(rng)
+            counted = _counted(joins)
+            if _label(sum(_worth(clauses[index]) for index in counted)) == label:
+                break  # most have another one, and need not be judged word by word
+        words = [*clauses[0]]
+        for join, clause in zip(joins, clauses[1:], strict=True):
+            words += join, *clause
+        verdict = judged(words)
+        assert verdict is not None
+        return Pair(tuple(words), (label,), (verdict.decides,))
 
-    def _words(self, rng: random.Random) -> list[str]:
-        words: list[str] = []
+    def _drawn(self, rng: random.Random) -> tuple[list[tuple[str, ...]], list[str]]:
+        """Return random clauses, and the words that join them."""
+        clauses: list[tuple[str, ...]] = []
+        joins: list[str] = []
         for index in range(rng.randint(1, self.most)):
             if index:
-                words.append(rng.choice(JOINS))
-            words += _clause(rng)
-        return words
+                joins.append(rng.choice(JOINS))
+            clauses.append(_clause(rng))
+        return clauses, joins
 
     def every(self, limit: int) -> list[Pair] | None:
         """Return None: there are millions of sentences."""
@@ -150,14 +162,29 @@ def judged(words: Sequence[str]) -> Judged | None:
             return None
         joins.append(clause.end)
         at = clause.end + 1
-    buts = [i for i, index in enumerate(joins) if words[index] == BUT]
-    first = buts[-1] + 1 if buts else 0
-    although = [i for i, index in enumerate(joins) if words[index] == ALTHOUGH and i >= first]
-    last = although[0] if although else len(clauses) - 1
-    counted = tuple(range(first, last + 1))
-    ruling = [joins[i] for i in (buts[-1:] + although[:1])]
+    counted = _counted([words[index] for index in joins])
+    ruling = [joins[i] for i in (counted[0] - 1, counted[-1]) if 0 <= i < len(joins)]
     decides = sorted({*ruling, *_deciding([clauses[i] for i in counted])})
-    return Judged(tuple(clauses), counted, sum(clauses[i].worth for i in counted), tuple(decides))
+    worth = sum(clauses[i].worth for i in counted)
+    return Judged(tuple(clauses), tuple(counted), worth, tuple(decides))
+
+
+def _counted(joins: Sequence[str]) -> range:
+    """Return which clauses count, by the words between them."""
+    first = len(joins) - joins[::-1].index(BUT) if BUT in joins else 0
+    last = joins.index(ALTHOUGH, first) if ALTHOUGH in joins[first:] else len(joins)
+    return range(first, last + 1)
+
+
+def _label(worth: int) -> str:
+    return LABELS[(worth > 0) - (worth < 0) + 1]
+
+
+@cache
+def _worth(clause: tuple[str, ...]) -> int:
+    read = _read(clause, 0)
+    assert read is not None
+    return read.worth
 
 
 def _deciding(counted: Sequence[SentimentClause]) -> Iterator[int]:
@@ -187,12 +214,12 @@ def _read(words: Sequence[str], at: int) -> SentimentClause | None:
     return SentimentClause(at, intensity_at, tuple(negations), worth, at + 1)
 
 
-def _clause(rng: random.Random) -> list[str]:
+def _clause(rng: random.Random) -> tuple[str, ...]:
     """Return the words of a random clause."""
     words = [] if rng.random() < 0.3 else [_THE, rng.choice(THINGS), rng.choice(VERBS)]
-    (negations,) = rng.choices([n for n, _ in _NEGATED], [share for _, share in _NEGATED])
+    (negations,) = rng.choices(_NEGATED, cum_weights=_NEGATED_SHARES)
     words += negations
     if rng.random() < 0.55:
-        words.append(rng.choice(tuple(INTENSITIES)))
-    adjectives = [*ADJECTIVES] if rng.random() < 0.4 else [a for a, v in ADJECTIVES.items() if v]
-    return [*words, rng.choice(adjectives)]
+        words.append(rng.choice(_EVERY_INTENSITY))
+    adjectives = _EVERY_ADJECTIVE if rng.random() < 0.4 else _STRONG_ADJECTIVES
+    return (*words, rng.choice(adjectives))
