@@ -7,6 +7,7 @@ it leaves when the input closes before that. ``--run FOLDER`` begins at once.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import signal
@@ -44,6 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.run is not None:
         return work(options.run, max_seconds=options.max_seconds)
     warm_up()
+    gc.freeze()  # looking through all that torch holds takes longer than a model's first steps
     print("ready", flush=True)
     line = sys.stdin.readline()
     if not line.strip():
