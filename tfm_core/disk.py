@@ -62,10 +62,17 @@ def patiently(call: Callable[..., T], *values: Any) -> T:
         try:
             return call(*values)
         except PermissionError as error:
-            if getattr(error, "winerror", None) not in _HELD:
+            if not _is_held(error):
                 raise
             time.sleep(seconds)
     return call(*values)
+
+
+def _is_held(error: PermissionError) -> bool:
+    winerror = getattr(error, "winerror", None)
+    if OPEN_IS_HELD and winerror is None:  # of opening, Windows' C says no more, and of folders so
+        return error.filename is not None and not os.path.isdir(error.filename)
+    return winerror in _HELD
 
 
 def sync_folder(path: Path) -> None:

@@ -43,7 +43,8 @@ def open_plain(path: Path) -> int:
         if os.path.islink(path):  # total, as Path.is_symlink is not
             raise Unreadable("{name} is no plain file", name=path.name) from None
         raise _cannot(path, error) from None
-    if not stat.S_ISREG(os.fstat(file).st_mode):
+    is_followed = not _NO_LINKS and os.path.islink(path)  # Windows opens what a link leads to
+    if is_followed or not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
         raise Unreadable("{name} is no plain file", name=path.name)
     return file

@@ -11,6 +11,8 @@ from tfm_core.runs.execute import execute
 from tfm_core.runs.process import this_host
 from tfm_core.runs.status import Status, write_status
 
+needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no folder here has pipes")
+
 
 def end_workers(store: RunStore) -> None:
     """Kill the workers that a failed test left behind."""

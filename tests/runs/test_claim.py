@@ -83,9 +83,10 @@ def test_a_claim_that_cannot_be_written_leaves_the_run_free(tmp_path, monkeypatc
     assert claim.take(tmp_path, ELSEWHERE)
 
 
-def test_a_disk_without_links_has_claims_too(tmp_path, neighbour, monkeypatch):
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EINVAL], ids=["Unix", "Windows"])
+def test_a_disk_without_links_has_claims_too(tmp_path, neighbour, monkeypatch, number):
     def none(*_):
-        raise OSError(errno.EPERM, "Operation not permitted")
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "link", none)
     assert claim.take(tmp_path, neighbour)

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from tests.runs.conftest import needs_pipes
 from tests.runs.waiting import tiny
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status, read_status
@@ -85,7 +86,18 @@ def test_what_meta_lacks_is_made_up_and_said(store, field, odd):
 
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize(
-    "kind", ["folder", "pipe", "link", "loop", "long", "digits", "deep", "bytes", "missing"]
+    "kind",
+    [
+        "folder",
+        pytest.param("pipe", marks=needs_pipes),
+        "link",
+        "loop",
+        "long",
+        "digits",
+        "deep",
+        "bytes",
+        "missing",
+    ],
 )
 def test_what_is_no_file_of_a_run_is_not_waited_for(store, tmp_path, file, kind):
     run = store.create(tiny())
@@ -125,6 +137,7 @@ def test_a_file_in_the_place_of_a_folder_is_no_folder(store, name):
     assert_total(run)
 
 
+@needs_pipes
 def test_links_and_pipes_among_what_a_run_wrote_are_left_out(store, tmp_path):
     run = store.create(tiny())
     secret = tmp_path / "secret"

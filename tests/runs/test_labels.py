@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from tests.runs.conftest import needs_pipes
 from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunStore
 from tfm_core.runs.labels import MAX_GROUP, MAX_NOTE, MAX_TAG, MAX_TAGS, Labels
@@ -106,7 +107,10 @@ def test_of_garbled_labels_the_rest_is_kept_and_said(store, field, odd):
     assert found.meta.name == ("Begun" if field == "name" else "Named")
 
 
-@pytest.mark.parametrize("kind", ["folder", "pipe", "link", "text", "list", "deep", "long"])
+@pytest.mark.parametrize(
+    "kind",
+    ["folder", pytest.param("pipe", marks=needs_pipes), "link", "text", "list", "deep", "long"],
+)
 def test_what_is_no_file_of_labels_is_said_and_the_run_is_listed(store, tmp_path, kind):
     run = store.create(tiny())
     path = run.folder / "labels.json"

@@ -10,7 +10,7 @@ import pytest
 from tests.runs.comparing import stopping_at
 from tests.runs.waiting import tiny
 from tests.windows import windows
-from tfm_core import disk
+from tfm_core import disk, reading
 from tfm_core.publish.shelf import Shelf
 from tfm_core.runs import claim, locks, requests
 from tfm_core.runs.elsewhere import publish
@@ -184,6 +184,15 @@ def test_names_are_short_and_do_not_differ_by_their_case_alone(store, whole, tmp
     assert len({path.casefold() for path in paths}) == len(paths)
 
 
+def test_a_link_is_not_followed_where_the_system_would(store, whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_NO_LINKS", 0)
+    path = whole.folder / "status.json"
+    (tmp_path / "secret").write_bytes(path.read_bytes())
+    path.unlink()
+    path.symlink_to(tmp_path / "secret")
+    assert "status.json is no plain file" in whole.status.reason
+
+
 def test_a_reader_waits_while_a_file_is_being_replaced(store, whole, monkeypatch):
     """A file that is just being replaced can for a moment not be opened on Windows."""
     opened, refused = os.open, []
@@ -191,11 +200,10 @@ def test_a_reader_waits_while_a_file_is_being_replaced(store, whole, monkeypatch
     def busy(path, *more, **named):
         if len(refused) < 2 and str(path).endswith("status.json"):
             refused.append(path)
-            error = PermissionError(13, "Permission denied", str(path))
-            error.winerror = 5
-            raise error
+            raise PermissionError(13, "Permission denied", str(path))
         return opened(path, *more, **named)
 
+    monkeypatch.setattr(disk, "OPEN_IS_HELD", True)
     monkeypatch.setattr(os, "open", busy)
     began = time.monotonic()
     assert whole.status.state == "finished"

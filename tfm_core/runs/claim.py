@@ -37,7 +37,14 @@ FOLDER = "claims"
 _WRITING_SECONDS = 0.25  # where links are not to be had, a claim is empty for a moment
 _LOCK_SECONDS = 1.0  # somebody may just be looking whether it is locked, or be dying
 _LOOK_SECONDS = 0.02
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+_NO_LINKS = {
+    errno.EPERM,
+    errno.ENOTSUP,
+    errno.EOPNOTSUPP,
+    errno.ENOSYS,
+    errno.EMLINK,
+    errno.EINVAL,  # what Python makes of the words of Windows
+}
 
 _one_moment = threading.Lock()  # threads of one process share its claim
 
