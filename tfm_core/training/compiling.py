@@ -4,6 +4,10 @@ Ansel et al. 2024, "PyTorch 2". The program is made before the first step, for b
 texts are padded to the longest of all. On NVIDIA GPUs its kernels are launched as one CUDA graph.
 Only training runs it. It shares its parameters with the model, which is validated, looked into and
 saved as ever; so a training may go on compiled where it was not, and the other way round.
+
+On one CPU core there is next to nothing in it: steps of the presets ``translate`` and
+``vit-digits`` were 1.01 and 1.03 times as fast, after 38 and 24 s of compiling, or 1 s where
+PyTorch's cache had it (``python -m benchmarks compiled``). On a GPU it has not been measured.
 """
 
 from __future__ import annotations
