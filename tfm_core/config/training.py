@@ -132,9 +132,9 @@ class TrainingConfig(Config):
         N_("torch.compile"),
         N_(
             "Make one program of the model's many operations, which NVIDIA GPUs launch at once, as "
-            "a CUDA graph (Ansel et al. 2024). It takes half a minute to some minutes before "
-            "the first step, little where it was done before; a CPU gains next to nothing. All "
-            "texts are padded to the longest; numbers differ by rounding, and with dropout by what it "
+            "a CUDA graph (Ansel et al. 2024). It takes half a minute to some minutes before the "
+            "first step, little where it was done before; a CPU gains next to nothing. All texts "
+            "are padded to the longest; numbers differ by rounding, and with dropout by what it "
             "drops. The run says how long it took, or why it was not done."
         ),
         advanced=True,
