@@ -31,6 +31,7 @@ KEYWORDS: dict[str, tuple[int, ...] | None] = {  # name of a function -> which o
     "CheckpointDamaged": None,
     "Busy": None,
     "NotYours": None,
+    "OnlyWatches": None,
     "Refused": None,
     "TooLarge": None,
     "Away": None,

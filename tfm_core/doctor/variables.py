@@ -22,7 +22,7 @@ def check_variables() -> Finding:
     unknown = [_meant(name) for name in there if name not in KNOWN]
     if unknown:
         return Finding("variables", "warning", f"Nobody reads {', '.join(unknown)}.")
-    if said.public and said.host_key is None:
+    if said.public and said.host_key is None and not said.admins:
         words = "TFM_PUBLIC is 1 and TFM_HOST_KEY is not set: nobody can act as the host."
         return Finding("variables", "warning", words, "Do: set it to 16 characters or more.")
     return Finding("variables", "ok", f"{', '.join(there) or 'None'} set.")

@@ -72,6 +72,7 @@ def take_in(
     store: RunStore,
     *,
     owner: str | None = None,
+    owner_name: str | None = None,
     limits: Limits | None = None,
     most: int = MOST_UNPACKED,
     progress: Progress | None = None,
@@ -84,7 +85,7 @@ def take_in(
     for a run that this server would not train or a set that it has no room for.
     """
     with place.below(store.root):
-        run, prepared = _taken_in(file, store, owner, limits, most, progress)
+        run, prepared = _taken_in(file, store, owner, owner_name, limits, most, progress)
         if prepared is not None:
             try:
                 (keep or sets.write)(prepared)
@@ -100,6 +101,7 @@ def _taken_in(
     file: BinaryIO,
     store: RunStore,
     owner: str | None,
+    owner_name: str | None,
     limits: Limits | None,
     most: int,
     progress: Progress | None,
@@ -139,6 +141,7 @@ def _taken_in(
         threads=said.threads,
         preset=said.preset,
         owner=owner,
+        owner_name=owner_name,
     )
     return run, prepared
 

@@ -39,6 +39,8 @@ def keep(
     told_of: hears how many old runs were deleted to keep within what the host lets all take.
     """
     root = store.root / place.FOLDER
+    if visitor is not None:
+        visitor.check_acts()
     if visitor is not None and not (root / sets.id_of(prepared)).is_dir():
         _check_room(root, prepared.n_bytes, visitor, settings)
         bounds = Bounds(disk=settings.max_disk)
@@ -132,6 +134,7 @@ def _there(root: Path, set_id: str) -> OwnSet:
 
 
 def _check(own: OwnSet, visitor: Visitor) -> None:
+    visitor.check_acts()
     if not _may(own, visitor):
         raise NotYours("This is a set of another visitor.")
 

@@ -60,8 +60,9 @@ class Meta:
     ``parent`` is the id of the run that this one goes on from, ``cure_of`` that of the sick run
     whose cure it is, from step ``cured_from`` on; ``recorded`` marks the runs that come with the
     app and cannot be changed. ``owner`` is the hash of the token of the browser that
-    began it (see ``owners``), None for a run that the command line began. ``begun_on`` is the
-    device of its first steps, where it went on on another one.
+    began it (see ``owners``), or of who was logged in, whose name is ``owner_name``; None for a run
+    that the command line began. ``begun_on`` is the device of its first steps, where it went on on
+    another one.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Meta:
     recorded: bool = False
     parent: str | None = None
     owner: str | None = None
+    owner_name: str | None = None
     cure_of: str | None = None
     cured_from: int = 0
     begun_on: str | None = None
@@ -415,6 +417,7 @@ _META_CHECKS: dict[str, Callable[[object], bool]] = {
     "preset": lambda value: value is None or is_line(value, MAX_NAME),
     "parent": lambda value: value is None or _is(ID, value),
     "owner": lambda value: value is None or _is(_OWNER, value),
+    "owner_name": lambda value: value is None or is_line(value, MAX_NAME),
     "cure_of": lambda value: value is None or _is(ID, value),
     "cured_from": lambda value: is_whole(value, 0, MOST_STEPS),
     "begun_on": lambda value: value is None or is_device(value),

@@ -52,6 +52,9 @@ class Settings:
     public: bool = False
     open: bool = True
     host_key: str | None = None
+    login_to_watch: bool = False
+    may_start: tuple[str, ...] = ()
+    admins: tuple[str, ...] = ()
     frame_ancestors: str | None = None
     backend: BackendName | None = None
     ray_address: str | None = None
@@ -111,6 +114,8 @@ def read(environment: Mapping[str, str] | None = None) -> Settings:
     if values.get("public"):
         defaults = {v.field: v.public for v in VARIABLES if v.public is not None}
         values = defaults | values
+    if values.get("login_to_watch"):  # who has a published run's address watches without a login
+        values = {"max_published": 0} | values
     settings = Settings(**values)
     if settings.trains_on == "ray" and settings.ray_address is None:
         raise StudentError(
@@ -205,6 +210,32 @@ def key(name: str, text: str) -> str:
             least=SHORTEST_KEY,
         )
     return text
+
+
+def people(name: str, text: str) -> tuple[str, ...]:
+    """Return e-mail addresses and domains in lower case. Raises StudentError."""
+    words = tuple(text.lower().replace(",", " ").split())
+    if not all(_PEOPLE.fullmatch(word) for word in words):
+        raise StudentError(
+            "{name} is {text!r}, but must be e-mail addresses such as ann@example.org, and domains "
+            "such as @example.org for all of its addresses, with a space between them.",
+            name=name,
+            text=_short(text),
+        )
+    return words
+
+
+def addresses(name: str, text: str) -> tuple[str, ...]:
+    """Return e-mail addresses in lower case. Raises StudentError for a domain, too."""
+    words = tuple(text.lower().replace(",", " ").split())
+    if not all(_PEOPLE.fullmatch(word) and not word.startswith("@") for word in words):
+        raise StudentError(
+            "{name} is {text!r}, but must be e-mail addresses such as ann@example.org, with a "
+            "space between them.",
+            name=name,
+            text=_short(text),
+        )
+    return words
 
 
 def sources(name: str, text: str) -> str:
@@ -422,7 +453,7 @@ VARIABLES = (
         "TFM_MAX_PUBLISHED",
         "max_published",
         "runs that the app publishes at a time, each of some MB, for watchers without a session",
-        "20",
+        "20; 0 with `TFM_LOGIN_TO_WATCH=1`",
         "none can be published",
         whole,
     ),
@@ -451,6 +482,31 @@ VARIABLES = (
         "none",
         "",
         key,
+    ),
+    Variable(
+        "TFM_LOGIN_TO_WATCH",
+        "login_to_watch",
+        "1 shows nothing to who is not logged in; see docs/deploy.md on logins",
+        "0: where people log in, anybody may watch",
+        "",
+        switch,
+    ),
+    Variable(
+        "TFM_MAY_START",
+        "may_start",
+        "who of those who log in may start runs, by e-mail address or domain: "
+        "`ann@example.org @example.com`",
+        "everybody who is logged in",
+        "",
+        people,
+    ),
+    Variable(
+        "TFM_ADMINS",
+        "admins",
+        "who of those who log in may do what only a run's owner may, by e-mail address",
+        "none",
+        "",
+        addresses,
     ),
     Variable(
         "TFM_FRAME_ANCESTORS",
@@ -504,6 +560,7 @@ _SOURCE = re.compile(
     r"\*|'self'|'none'|https?:|https?://(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:(\d{1,5}|\*))?",
     re.IGNORECASE | re.ASCII,
 )
+_PEOPLE = re.compile(r"[^\s@<>]*@[a-z0-9-]+(\.[a-z0-9-]+)*")
 _PROTOCOL = re.compile(r"[a-z][a-z0-9+-]*", re.ASCII)
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?(?:([kmgt])(i)?)?b?", re.IGNORECASE | re.ASCII)
 

@@ -56,6 +56,7 @@ class RunStore:
         name: str | None = None,
         preset: str | None = None,
         owner: str | None = None,
+        owner_name: str | None = None,
         group: str | None = None,
         state: State = "queued",
         run_id: str | None = None,
@@ -68,7 +69,16 @@ class RunStore:
         """
         grouped = labels.a_group(group)
         name = labels.a_name(name or experiment.task.facts.label)
-        meta = Meta(name, _now(), device, threads, preset=preset, owner=owner, cure_of=cure_of)
+        meta = Meta(
+            name,
+            _now(),
+            device,
+            threads,
+            preset=preset,
+            owner=owner,
+            owner_name=owner_name,
+            cure_of=cure_of,
+        )
         status = Status(state, total_steps=experiment.training.steps, device=device)
 
         def write(folder: Path) -> None:
@@ -207,6 +217,7 @@ class RunStore:
         device: str | None = None,
         stays_low: bool = False,
         owner: str | None = None,
+        owner_name: str | None = None,
     ) -> Run:
         """Copy a run that ended, so that the copy trains further, up to ``steps`` in all.
 
@@ -243,6 +254,7 @@ class RunStore:
             recorded=False,
             parent=parent.id,
             owner=owner,
+            owner_name=owner_name,
             cure_of=None,
             cured_from=0,
             begun_on=parent.meta.begun_on or (None if device == before else before),
@@ -258,6 +270,7 @@ class RunStore:
         begins: Literal["best", "last"],
         name: str | None = None,
         owner: str | None = None,
+        owner_name: str | None = None,
     ) -> Run:
         """Copy a run, sick and perhaps still training, to go on otherwise from a checkpoint of it.
 
@@ -278,6 +291,7 @@ class RunStore:
             recorded=False,
             parent=parent.id,
             owner=owner,
+            owner_name=owner_name,
             cure_of=parent.id,
             cured_from=done,
         )
@@ -322,6 +336,7 @@ class RunStore:
         threads: int = 1,
         preset: str | None = None,
         owner: str | None = None,
+        owner_name: str | None = None,
     ) -> Run:
         """Make a run of what was trained elsewhere, whole at once; it goes on on the CPU.
 
@@ -329,7 +344,14 @@ class RunStore:
         folder that no list shows yet; where it raises, nothing is left. Raises ValueError, in a
         sentence.
         """
-        meta = Meta(labels.a_name(name), _now(), threads=threads, preset=preset, owner=owner)
+        meta = Meta(
+            labels.a_name(name),
+            _now(),
+            threads=threads,
+            preset=preset,
+            owner=owner,
+            owner_name=owner_name,
+        )
 
         def write(folder: Path) -> None:
             _write_new(folder, experiment, meta, status)

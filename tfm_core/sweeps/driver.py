@@ -369,6 +369,7 @@ class Driver:
                 threads=plan.threads,
                 name=_cut(f"{plan.name} {trial.number}: {words}"),
                 owner=plan.owner,
+                owner_name=plan.owner_name,
                 group=plan.name,
                 run_id=run_id,
             )

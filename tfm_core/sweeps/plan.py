@@ -48,8 +48,8 @@ class Plan:
     """What a sweep tries, how it searches, and how far it goes.
 
     max_runs, max_minutes: the budget; the minutes are those that its runs trained, all together.
-    edition: how often the space was changed. owner: as of a run. reason: why it ended, in a
-    sentence.
+    edition: how often the space was changed. owner, owner_name: as of a run. reason: why it ended,
+    in a sentence.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Plan:
     threads: int = 1
     seed: int = 0
     owner: str | None = None
+    owner_name: str | None = None
     state: State = "active"
     edition: int = 1
     reason: str | None = None
@@ -193,6 +194,7 @@ _CHECKS: dict[str, Callable[[object], bool]] = {
     "threads": lambda value: is_whole(value, 1, 1024),
     "seed": lambda value: is_whole(value, 0, 2**31 - 1),
     "owner": lambda value: value is None or is_line(value, 64),
+    "owner_name": lambda value: value is None or is_line(value, MAX_NAME),
     "state": lambda value: isinstance(value, str) and value in STATES,
     "edition": lambda value: is_whole(value, 1, 10_000),
     "reason": lambda value: value is None or is_text(value, 10_000),
