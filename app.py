@@ -27,7 +27,7 @@ from pages.first_paint import FirstPaint
 from pages.headers import UNUSED, Headers
 from pages.i18n import _
 from pages.published import Published
-from pages.ui import publisher, runs_access, style
+from pages.ui import login_setup, publisher, runs_access, style
 from pages.ui.cookies import Cookies
 from pages.uploads import Uploads
 from pages.warm import prepare
@@ -94,9 +94,9 @@ def base_path() -> str:
 
 
 def check_settings() -> None:
-    """Say in one sentence what is wrong with a TFM_ variable, and end before anything begins."""
+    """Say in a sentence what is wrong with a TFM_ variable or [auth], and end before all begins."""
     try:
-        settings.checked()
+        login_setup.check(settings.checked())
     except StudentError as error:
         print(error, file=sys.stderr)
         sys.exit(2)

@@ -4,12 +4,18 @@ import streamlit as st
 
 from pages import i18n
 from pages.i18n import _
-from pages.ui import frame, style
+from pages.ui import frame, login, style
 
 i18n.follow_link()
 st.set_page_config(page_title=_("Watch a Transformer learn"), page_icon=frame.ICON, layout="wide")
 style.apply()
 page = frame.navigation()
+login.come_back(page.url_path)
+if login.is_shut():
+    frame.notices()
+    with st.container(key="page"):
+        login.door()
+    st.stop()
 links = frame.strip()
 frame.notices()
 with st.container(key="page"):

@@ -44,7 +44,9 @@ class Published:
         """
         self.app, self.shelf = app, shelf
         self._roots = tuple(f"{prefix}{PATH}" for prefix in prefixes)
-        frames = settings.read().frame_ancestors
+        said = settings.read()
+        self._is_shut = said.login_to_watch and not said.max_published
+        frames = said.frame_ancestors
         ancestors = "" if frames is None else f"; frame-ancestors {frames}"
         self._always = {
             "accept-ranges": "bytes",
@@ -71,6 +73,8 @@ class Published:
     def _answer(self, scope: Scope, path: str) -> Answer:
         if scope["method"] not in {"GET", "HEAD"}:
             return 405, {"allow": "GET, HEAD"}, b""
+        if self._is_shut:
+            return 404, {}, b""
         token, slash, name = path.partition("/")
         file = self.shelf.file(token, name or PAGE)
         if file is None:

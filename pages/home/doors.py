@@ -8,7 +8,8 @@ import streamlit as st
 
 from pages.home.hero import TRANSLATOR
 from pages.i18n import N_, _
-from pages.ui import offers, page_table, run_actions
+from pages.ui import offers, page_table, run_actions, visitors
+from pages.ui.typed import escape
 from tfm_core.presets import PRESETS
 
 FIRST = "translate"
@@ -68,6 +69,7 @@ def doors() -> None:
 
 
 def _begin() -> None:
+    why_not = visitors.why_not()
     with st.container(gap="xxsmall"):
         if st.button(
             _("Now train it yourself"),
@@ -75,7 +77,11 @@ def _begin() -> None:
             type="primary",
             icon=":material/play_arrow:",
             width="stretch",
+            disabled=bool(why_not),
         ):
             run_actions.start_preset(FIRST)
+        if why_not:
+            st.caption(escape(why_not))
+            return
         words = _("“{name}” from random weights, {time} here.")
         st.caption(words.format(name=_(PRESETS[FIRST].label), time=offers.takes(FIRST)))

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.home.samples import sample
 from pages.i18n import N_, _
-from pages.ui import offers, run_actions, run_time
+from pages.ui import offers, run_actions, run_time, visitors
 from pages.ui.typed import escape
 from tfm_core.config import FAMILIES
 from tfm_core.presets import PRESETS, Preset
@@ -33,9 +33,12 @@ def presets() -> None:
     st.header(_("Everything you can train"), anchor=False)
     names = _names(_filter())
     st.caption(run_time.whose())
+    why_not = visitors.why_not()
+    if why_not:
+        st.caption(f":material/lock: {escape(why_not)}")
     with st.container(gap="xsmall"):
         for name in names:
-            _row(PRESETS[name])
+            _row(PRESETS[name], why_not)
 
 
 def _names(chosen: str) -> list[str]:
@@ -61,13 +64,15 @@ def _filter() -> str:
     return chosen or FEW
 
 
-def _row(preset: Preset) -> None:
+def _row(preset: Preset, why_not: str) -> None:
     button, learns, facts = st.columns(_WIDTHS, vertical_alignment="center")
     if button.button(
         _("Train: {name}").format(name=_(preset.label)),
         key=f"start-{preset.name}",
         icon=":material/play_arrow:",
         width="stretch",
+        disabled=bool(why_not),
+        help=escape(why_not) or None,
     ):
         run_actions.start_preset(preset.name)
     example = sample(preset.experiment)

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import dropped, page_table, run_actions, runs_access, state
+from pages.ui import dropped, page_table, run_actions, runs_access, state, visitors
 from pages.ui.typed import escape
 
 MOST_MEGABYTES = 20
@@ -19,6 +19,8 @@ _CAME = "bring-run"
 
 def part() -> None:
     """Draw where a zip is dropped, folded, and say what became of the last one."""
+    if visitors.why_not():
+        return  # the page says why, once
     dropped.place(
         _("Bring a run"),
         _("A zip from “Take along”: drop it here, or choose it"),

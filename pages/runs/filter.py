@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import run_words
+from pages.ui import run_words, visitors
 from tfm_core.inspect.compare.found import is_found
 from tfm_core.runs import room
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import STATES, Status
 
 PER_PAGE = 12
+_MINE = "mine"
 _PAUSE = "200ms"
 """After such a pause in typing the list follows."""
 
@@ -70,6 +71,9 @@ def choose(runs: list[Run]) -> Page:
     """Show the filter and return the runs of the page to show, in the chosen order."""
     known = [Known.of(run) for run in runs]
     kinds = {name: [one for one in known if test(one)] for name, (_label, test) in _KINDS.items()}
+    who = visitors.visitor()
+    if who.name is not None:
+        kinds = {_MINE: [one for one in known if who.began(one.run)], **kinds}
     present = [name for name in kinds if kinds[name]]
     groups = sorted({run.labels.group for run in runs if run.labels.group}, key=str.casefold)
     words = st.text_input(
@@ -86,7 +90,7 @@ def choose(runs: list[Run]) -> Page:
     kind = st.pills(
         _("Kind"),
         present,
-        format_func=lambda name: _(_KINDS[name][0]),
+        format_func=lambda name: _("Mine") if name == _MINE else _(_KINDS[name][0]),
         key="runs-kind",
         label_visibility="collapsed",
     )

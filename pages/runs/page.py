@@ -5,9 +5,12 @@ import streamlit as st
 from pages.i18n import _
 from pages.runs import bring, filter, host, room, selection, undo
 from pages.ui import publish_switch, run_labels, run_list, run_names, show, twins, visitors
+from pages.ui.typed import escape
 
 show.header("runs")
 room.hindrance()
+if why_not := visitors.why_not():
+    st.caption(f":material/lock: {escape(why_not)}")
 bring.part()
 
 runs = undo.among(visitors.listed())

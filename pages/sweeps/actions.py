@@ -48,18 +48,19 @@ def listed() -> list[Sweep]:
 def may_change(plan: Plan) -> bool:
     """Return whether this visitor may stop, change or delete a sweep."""
     who = visitors.visitor()
-    return who.may_all or plan.owner == who.owner
+    return who.may_all or (not who.only_watches and plan.owner == who.owner)
 
 
 def begin(plan: Plan) -> Sweep | None:
     """Begin a sweep; None, said in a sentence, if refused."""
-    driver = runs_access.sweeps()
-    owner = visitors.visitor().owner
-    plan = dataclasses.replace(plan, owner=owner, device=state.device())
+    who = visitors.visitor()
+    plan = dataclasses.replace(plan, owner=who.owner, owner_name=who.name, device=state.device())
     try:
+        who.check_acts()
+        driver = runs_access.sweeps()
         plan.check()
         _check_visitor(plan)
-        driver.queue.limits.check_session(runs_access.store().n_active(owner))
+        driver.queue.limits.check_session(runs_access.store().n_active(who.owner))
         sweep = driver.sweeps.create(plan)
     except (ValueError, OSError) as error:
         show.problem(error)
@@ -130,6 +131,7 @@ def _change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> bool:
 
 def _check_owner(sweep: Sweep) -> None:
     """Raise NotYours where the sweep is another visitor's."""
+    visitors.visitor().check_acts()
     if sweep.brought() is not None and may_delete(sweep):
         return
     try:
@@ -168,6 +170,7 @@ def _goes_on(sweep: Sweep) -> bool:
 def bring(content: bytes, name: str) -> Sweep:
     """Keep an Optuna study from elsewhere. Raises ValueError and OSError; nothing is left then."""
     who = visitors.visitor()
+    who.check_acts()
     if settings.read().only_shows:
         raise StudentError("This server only shows what was trained; nothing is brought to it.")
     n_own = sum(one.brought() is not None and _is_ones_own(one) for one in there().list())
@@ -181,7 +184,8 @@ def bring(content: bytes, name: str) -> Sweep:
 
 def may_delete(sweep: Sweep) -> bool:
     """Return whether this visitor may delete a sweep, or a study from elsewhere."""
-    return visitors.visitor().may_all or _is_ones_own(sweep)
+    who = visitors.visitor()
+    return who.may_all or (not who.only_watches and _is_ones_own(sweep))
 
 
 def _is_ones_own(sweep: Sweep) -> bool:

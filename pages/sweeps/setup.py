@@ -100,6 +100,7 @@ def _proposed(chosen: str, name: str) -> Plan:
 
 def _press(plan: Plan, problem: Exception | None, key: str) -> None:
     """Draw the name, the button, and what it will take or why it cannot be pressed."""
+    why_not = visitors.why_not()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         name = st.text_input(
             _("Name of the sweep"), plan.name, max_chars=MAX_NAME, key=f"{key}-name"
@@ -108,10 +109,13 @@ def _press(plan: Plan, problem: Exception | None, key: str) -> None:
             _("Start the sweep"),
             type="primary",
             icon=":material/play_arrow:",
-            disabled=problem is not None,
+            disabled=problem is not None or bool(why_not),
             key="sweeps-start",
-            help=_("Its runs train one after the other, also if you leave this page."),
+            help=escape(why_not)
+            or _("Its runs train one after the other, also if you leave this page."),
         )
+    if why_not:
+        st.caption(f":material/lock: {escape(why_not)}")
     if problem is not None:
         st.markdown(f":red[:material/error: **{escape(_(problem))}**]")
         return

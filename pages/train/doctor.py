@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.ui import doctor, run_actions, runs_access, starts, state
+from pages.ui import doctor, run_actions, runs_access, starts, state, visitors
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.names import change
 from tfm_core.inspect.symptoms.symptom import Cure, Symptom
@@ -59,12 +59,14 @@ def _press(run: Run, cure: Cure, *, key: str, is_first: bool = False) -> None:
     words = _("A new run. This one stays as it is; its curve is one press away.")
     if run.status.is_active:
         words = _("A new run. This one is stopped and keeps what it has; it can be resumed.")
+    why_not = visitors.why_not()
     st.button(
         escape(_(cure.label)),
         icon=":material/healing:",
         type="primary" if is_first else "secondary",
         key=key,
-        help=words,
+        help=escape(why_not) or words,
+        disabled=bool(why_not),
         on_click=_begin,
         args=(run, cure),
     )

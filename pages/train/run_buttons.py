@@ -49,12 +49,7 @@ def row(run: Run, status: Status) -> None:
 def watcher(run: Run) -> None:
     """Say in one line why another visitor's run has no buttons of its own; else nothing."""
     if visitors.watches(run):
-        words = _("You watch a run of another visitor: train a copy to play with it.")
-        if run.status.is_active:
-            words = _(
-                "You watch a run of another visitor: train a copy to play with it, once it has "
-                "ended, or a new one with its settings."
-            )
+        words = visitors.watchers_words(run, is_active=run.status.is_active)
         st.caption(f":material/visibility: {words}")
 
 
@@ -139,8 +134,10 @@ def _beside(run: Run) -> None:
             _("Same again, but …"),
             icon=":material/alt_route:",
             key="run-twin",
-            help=_("Change one thing or a few, and see both learn beside each other."),
+            help=escape(visitors.why_not())
+            or _("Change one thing or a few, and see both learn beside each other."),
             width="stretch",
+            disabled=bool(visitors.why_not()),
         ):
             twins.DIALOG.ask(run.id)
             st.rerun()
@@ -179,7 +176,13 @@ def _train_further(run: Run, status: Status) -> None:
         device = names[0]
         if names != [run.meta.device]:
             device = move.select(run, names, key="run-further-on")
-        if st.button(_("Train a copy"), type="primary", key="run-further"):
+        if st.button(
+            _("Train a copy"),
+            type="primary",
+            key="run-further",
+            disabled=bool(why_not := visitors.why_not()),
+            help=escape(why_not) or None,
+        ):
             copy = run_actions.train_further(run, steps, device=device, stays_low=stays_low)
             if copy is not None:
                 state.set_current_run(copy.id)

@@ -19,6 +19,7 @@ from pages.ui import (
     show,
     state,
     url_config,
+    visitors,
 )
 from pages.ui.drafts import Checked
 from pages.ui.fields import Setting, settings_of
@@ -38,25 +39,28 @@ def bar(checked: Checked, preset: str | None) -> None:
 
     It stands behind all settings and stays in sight at the lower edge of the window.
     """
+    is_off, why_not = checked.experiment is None, visitors.why_not()
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="start-bar"):
         pressed = st.button(
             _("Start"),
             type="primary",
             icon=":material/play_arrow:",
-            disabled=checked.experiment is None,
+            disabled=is_off or bool(why_not),
             key="start",
-            help=_("Training continues even if you leave this page."),
+            help=escape(why_not) or _("Training continues even if you leave this page."),
         )
         seed_button.draw(
             lambda: [_as_said(checked.experiment, preset)] if checked.experiment else [],
             key="start",
-            disabled=checked.experiment is None,
+            disabled=is_off,
             on_refused=show.problem,
         )
         if checked.experiment is None:
             _why_not(checked)
         else:
             with st.container(gap=None, width="stretch"):
+                if why_not:
+                    st.markdown(f":material/lock: **{escape(why_not)}**")
                 _needs(checked.experiment)
                 _warning(checked)
     if pressed and checked.experiment is not None:

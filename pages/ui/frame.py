@@ -15,7 +15,17 @@ from pages.components.arrival import arrival
 from pages.components.copy_link import Link, copy_link
 from pages.components.search import Entry, search
 from pages.i18n import PAGES_DIR, _, language
-from pages.ui import page_table, run_words, runs_access, show, state, style, typed
+from pages.ui import (
+    login,
+    login_setup,
+    page_table,
+    run_words,
+    runs_access,
+    show,
+    state,
+    style,
+    typed,
+)
 from pages.ui.page_table import PageFacts
 from pages.ui.terms import TERMS, Term
 from pages.ui.typed import escape
@@ -64,7 +74,17 @@ def strip() -> DeltaGenerator:
                 st.fragment(_current_run, run_every=ticks)(run, was_active=is_active)
         _search()
         _arrive(run_id)
-        return st.container(width="content", key="strip-share")
+        if login_setup.read() is None:
+            return st.container(width="content", key="strip-share")
+        with st.container(
+            horizontal=True,
+            vertical_alignment="center",
+            gap="small",
+            width="content",
+            key="strip-end",
+        ):
+            login.control()
+            return st.container(width="content", key="strip-share")
 
 
 def notices() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import run_actions, run_time
+from pages.ui import run_actions, run_time, visitors
+from pages.ui.typed import escape
 from tfm_core.presets import PRESETS
 
 
@@ -19,8 +20,11 @@ def presets(
     key: begins the keys of the buttons, which end with the preset's name. others: draws further
     buttons into the same row.
     """
+    why_not = visitors.why_not()
     with st.container(border=True, horizontal_alignment="center", gap="medium"):
         st.markdown(_(sentence), width="content")
+        if why_not:
+            st.caption(f":material/lock: {escape(why_not)}", width="content")
         with st.container(horizontal=True, horizontal_alignment="center"):
             for index, name in enumerate(names):
                 if st.button(
@@ -30,6 +34,7 @@ def presets(
                     type="secondary" if index else "primary",
                     icon=":material/play_arrow:",
                     key=f"{key}-{name}",
+                    disabled=bool(why_not),
                 ):
                     run_actions.start_preset(name)
             if others is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import offers, run_actions, show
+from pages.ui import offers, run_actions, show, visitors
+from pages.ui.typed import escape
 from tfm_core.data.own import sets
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
@@ -63,5 +64,11 @@ def note(run: Run, *, key: str) -> None:
         if name not in PRESETS:
             return
         label = _("Train your own, {time}").format(time=offers.takes(name))
-        if st.button(label, icon=":material/play_arrow:", key=f"{key}-own"):
+        if st.button(
+            label,
+            icon=":material/play_arrow:",
+            key=f"{key}-own",
+            disabled=bool(why_not := visitors.why_not()),
+            help=escape(why_not) or None,
+        ):
             run_actions.start_preset(name)

@@ -22,6 +22,7 @@ from tfm_core.inspect.symptoms.symptom import Cure
 from tfm_core.presets import PRESETS
 from tfm_core.runs import own_sets, settings
 from tfm_core.runs.labels import MAX_NAME
+from tfm_core.runs.owners import Visitor
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.run import Run
 
@@ -57,7 +58,7 @@ def begin(
 ) -> Run | None:
     """Create a run on the chosen device and queue it; None, said in a sentence, if refused."""
     try:
-        _check_in_hand(visitors.visitor().owner)
+        check_in_hand()
         return enter_line(Start(experiment, state.device(), name, preset, threads))
     except (ValueError, OSError) as error:
         show.problem(error)
@@ -69,14 +70,15 @@ def enter_line(start: Start, *, group: str | None = None) -> Run:
 
     How many one visitor may have in hand is for the caller to check.
     """
-    store = runs_access.store()
+    who, store = actor(), runs_access.store()
     run = store.create(
         start.experiment,
         device=start.device,
         threads=start.threads,
         name=start.name,
         preset=start.preset,
-        owner=visitors.visitor().owner,
+        owner=who.owner,
+        owner_name=who.name,
         group=group,
         cure_of=start.cure_of,
     )
@@ -96,12 +98,13 @@ def bring(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
     """
     from tfm_core.export.take_in import take_in
 
-    queue, store, visitor = runs_access.queue(), runs_access.store(), visitors.visitor()
+    visitor, queue, store = actor(), runs_access.queue(), runs_access.store()
     known = {own.id for own in own_sets.listed(store, visitor)}
     run = take_in(
         file,
         store,
         owner=visitor.owner,
+        owner_name=visitor.name,
         limits=queue.limits,
         most=MOST_UNPACKED,
         progress=progress,
@@ -117,9 +120,21 @@ def bring(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
     return run
 
 
-def _check_in_hand(owner: str) -> None:
-    """Raise LimitReached where a visitor has as many runs in hand as one may have."""
-    runs_access.queue().limits.check_session(runs_access.store().n_active(owner))
+def actor() -> Visitor:
+    """Return whose a new run will be. Raises OnlyWatches for who may start none."""
+    who = visitors.visitor()
+    who.check_acts()
+    return who
+
+
+def check_in_hand() -> int:
+    """Return how many runs the visitor has in hand, who may have one more.
+
+    Raises OnlyWatches and LimitReached.
+    """
+    n = runs_access.store().n_active(actor().owner)
+    runs_access.queue().limits.check_session(n)
+    return n
 
 
 def _owned(run_id: str) -> Run:
@@ -171,11 +186,16 @@ def train_further(
 
     device: the run's unless told. stays_low: the learning rate does not rise again.
     """
-    owner = visitors.visitor().owner
     try:
-        _check_in_hand(owner)
+        check_in_hand()
+        who = actor()
         copy = runs_access.store().fork(
-            run.id, steps=steps, device=device, stays_low=stays_low, owner=owner
+            run.id,
+            steps=steps,
+            device=device,
+            stays_low=stays_low,
+            owner=who.owner,
+            owner_name=who.name,
         )
         try:
             _say_what_went(runs_access.queue().resume(copy))
@@ -203,10 +223,9 @@ def cure(run: Run, chosen: Cure) -> Run | None:
 
     A sick run of this visitor that still trains is stopped, and keeps what it has.
     """
-    owner = visitors.visitor().owner
     try:
-        _check_in_hand(owner)
-        cured = _cured(run, chosen, owner)
+        check_in_hand()
+        cured = _cured(run, chosen)
     except (ValueError, OSError) as error:
         state.notify(_(error))
         return None
@@ -215,14 +234,21 @@ def cure(run: Run, chosen: Cure) -> Run | None:
     return cured
 
 
-def _cured(run: Run, chosen: Cure, owner: str) -> Run:
-    meta, store = run.meta, runs_access.store()
+def _cured(run: Run, chosen: Cure) -> Run:
+    who, meta, store = actor(), run.meta, runs_access.store()
     name = _("{name}, cured").format(name=meta.name)[:MAX_NAME]
     if chosen.begins == "beginning":
         device = state.device() if meta.recorded else meta.device
         start = Start(chosen.experiment, device, name, None, meta.threads, cure_of=run.id)
         return enter_line(start, group=run.labels.group)
-    copy = store.cure(run.id, chosen.experiment, begins=chosen.begins, owner=owner, name=name)
+    copy = store.cure(
+        run.id,
+        chosen.experiment,
+        begins=chosen.begins,
+        name=name,
+        owner=who.owner,
+        owner_name=who.name,
+    )
     try:
         _say_what_went(runs_access.queue().resume(copy))
     except ValueError:
@@ -271,7 +297,7 @@ def undelete(run_id: str) -> None:
     store = runs_access.store()
     waited = store.waited(run_id)
     try:
-        run = store.undelete(run_id, by=visitors.visitor().owner)
+        run = store.undelete(run_id, by=actor().owner)
         if waited:
             _resume(run)
     except (ValueError, OSError) as error:
@@ -296,7 +322,7 @@ def empty_trash() -> None:
 
 def _resume(run: Run, device: str | None = None) -> None:
     owned = _owned(run.id)
-    _check_in_hand(visitors.visitor().owner)
+    check_in_hand()
     _say_what_went(runs_access.queue().resume(owned, device))
 
 

@@ -226,13 +226,15 @@ def _menu(run: Run) -> None:
 
 def _beside(run: Run) -> None:
     """Offer to train others beside a run."""
-    n = starts.n_seeds()
+    n, why_not = starts.n_seeds(), visitors.why_not()
     if st.button(
         _named(ngettext("{n} seed", "{n} seeds", n).format(n=n), run),
         key=f"seeds-{run.id}",
         icon=":material/casino:",
-        help=_("Trains what is missing of runs that differ in their seed alone, and compares all."),
+        help=escape(why_not)
+        or _("Trains what is missing of runs that differ in their seed alone, and compares all."),
         width="stretch",
+        disabled=bool(why_not),
     ):
         try:
             starts.train_seeds([starts.of_run(run)])
@@ -243,8 +245,10 @@ def _beside(run: Run) -> None:
         _named(_("Same again, but …"), run),
         key=f"twin-{run.id}",
         icon=":material/alt_route:",
-        help=_("Change one thing or a few, and see both learn beside each other."),
+        help=escape(why_not)
+        or _("Change one thing or a few, and see both learn beside each other."),
         width="stretch",
+        disabled=bool(why_not),
         on_click=twins.DIALOG.ask,
         args=(run.id,),
     )
@@ -266,6 +270,8 @@ def _further(run: Run) -> None:
         key=f"further-{run.id}",
         icon=":material/fast_forward:",
         width="stretch",
+        disabled=bool(why_not := visitors.why_not()),
+        help=escape(why_not) or None,
     ):
         copy = run_actions.train_further(run, int(steps))
         if copy is not None:

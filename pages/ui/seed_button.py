@@ -8,8 +8,9 @@ from typing import NoReturn
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.ui import starts, state
+from pages.ui import starts, state, visitors
 from pages.ui.run_actions import Start
+from pages.ui.typed import escape
 from tfm_core.inspect.compare.seeds import FEWEST, MOST
 
 
@@ -25,14 +26,15 @@ def draw(
     what: the configurations, asked when it is pressed. on_refused: says why nothing could begin,
     else a notice at the top of the page does, which stays where a part of the page ticks.
     """
-    n = starts.n_seeds()
+    n, why_not = starts.n_seeds(), visitors.why_not()
     with st.container(horizontal=True, gap=None, width="content", key=f"seeds-{key}"):
         pressed = st.button(
             ngettext("{n} seed", "{n} seeds", n).format(n=n),
             icon=":material/casino:",
             key=f"{key}-seeds",
-            disabled=disabled,
-            help=_(
+            disabled=disabled or bool(why_not),
+            help=escape(why_not)
+            or _(
                 "Trains what is missing of {n} runs that differ in their seed alone, and compares "
                 "them: mean, spread, and the worst of them."
             ).format(n=n),

@@ -52,10 +52,12 @@ def begin(starts: Sequence[Start], *, group: str | None = None) -> list[Run]:
 
 
 def _room() -> int:
-    """Return how many runs this visitor may let wait now, at least 1. Raises LimitReached."""
+    """Return how many runs this visitor may let wait now, at least 1.
+
+    Raises OnlyWatches and LimitReached.
+    """
+    in_hand = run_actions.check_in_hand()
     limits = runs_access.queue().limits
-    in_hand = runs_access.store().n_active(visitors.visitor().owner)
-    limits.check_session(in_hand)
     n_waiting = len(tickets.waiting(runs_access.store().root))
     # where the line is full, the first one is refused with the sentence for that
     return max(1, min(limits.max_per_session - in_hand, limits.max_queued - n_waiting))

@@ -7,8 +7,9 @@ import contextlib
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import cookies, runs_access, state, view_link
-from tfm_core.runs import settings
+from pages.ui import cookies, login_setup, runs_access, state, view_link
+from pages.ui.typed import escape
+from tfm_core.runs import logins, settings
 from tfm_core.runs.owners import Visitor, hashed, is_token, new_token
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
@@ -20,7 +21,21 @@ _HAS_SHOWN_KEY = "has_shown_key"
 
 def visitor() -> Visitor:
     """Return who acts in this session."""
-    return Visitor(hashed(_token()), is_host=_is_host(), is_public=settings.read().public)
+    said = settings.read()
+    if login_setup.read() is None:
+        return Visitor(browser(), is_host=_is_host(), is_public=said.public)
+    known = logins.person(st.user.to_dict())
+    return logins.visitor(known, said, browser=browser(), is_host=_is_host())
+
+
+def browser() -> str:
+    """Return the owner that this browser is, whoever sits before it."""
+    return hashed(_token())
+
+
+def why_not() -> str:
+    """Return why this visitor may start and change nothing, in a sentence; else nothing."""
+    return _(visitor().only_watches)
 
 
 def listed() -> list[Run]:
@@ -59,10 +74,37 @@ def watches(run: Run) -> bool:
     return not run.meta.recorded and not visitor().may_change(run)
 
 
+def watchers_words(run: Run, *, is_active: bool) -> str:
+    """Say why one may only look at a run, and what one may do in place of it."""
+    who, name = visitor(), run.meta.owner_name
+    if who.only_watches:
+        return _(who.only_watches)
+    if name is not None:
+        words = _("You watch a run of {name}: train a copy to play with it.")
+        if is_active:
+            words = _(
+                "You watch a run of {name}: train a copy to play with it, once it has ended, or a "
+                "new one with its settings."
+            )
+        return escape(words.format(name=name))
+    if is_active:
+        return _(
+            "You watch a run of another visitor: train a copy to play with it, once it has "
+            "ended, or a new one with its settings."
+        )
+    return _("You watch a run of another visitor: train a copy to play with it.")
+
+
 def badge(run: Run) -> str:
-    """Return a badge in markdown for another visitor's run, where runs have owners."""
-    who = visitor()
-    if not who.is_public or run.meta.recorded or who.began(run):
+    """Return a badge in markdown: whose a run is, where people log in, or that it is another's."""
+    who, name = visitor(), run.meta.owner_name
+    if not who.is_public or run.meta.recorded:
+        return ""
+    if name is not None:
+        words = _("{name} (you)").format(name=name) if who.began(run) else name
+        colour = "blue" if who.began(run) else "gray"
+        return f":{colour}-badge[:material/person: {escape(words)}]"
+    if who.began(run) or login_setup.read() is not None:
         return ""
     return f":gray-badge[:material/group: {_('Another visitor’s')}]"
 
@@ -70,7 +112,7 @@ def badge(run: Run) -> str:
 def has_key() -> bool:
     """Return whether the server has a key by which the host is known."""
     said = settings.read()
-    return said.public and said.host_key is not None
+    return (said.public or login_setup.read() is not None) and said.host_key is not None
 
 
 def show_key(text: str) -> bool:

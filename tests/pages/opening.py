@@ -21,17 +21,21 @@ def opened_at(
     *,
     draft: Experiment | None = None,
     token: str | None = None,
+    user: dict[str, object] | None = None,
     **query: str,
 ) -> AppTest:
     """Open the page of a file below pages/ with the query of a link, and perhaps a model.
 
-    token: of the browser, as its cookie would say it; without one it is somebody new.
+    token: of the browser, as its cookie would say it; without one it is somebody new. user: what
+    ``st.user`` says.
     """
     app = AppTest.from_file(str(FRAME), default_timeout=PATIENCE)
     if draft is not None:
         app.session_state["draft"] = Draft(draft.model_dump())
     if token is not None:
         app.session_state["visitor_token"] = token
+    if user is not None:
+        app.user = user
     for name, value in query.items():
         app.query_params[name] = value
     (page,) = [page for page in PAGES.values() if page.file == file]

@@ -56,6 +56,16 @@ def test_the_page_and_its_files_are_answered_below_the_base_path_too(live) -> No
     assert ask(app, f"/live/{token}")[1]["location"] == f"{token}/"
 
 
+def test_where_one_logs_in_to_watch_no_published_run_answers(live, monkeypatch) -> None:
+    app, token, _folder = live
+    monkeypatch.setenv("TFM_LOGIN_TO_WATCH", "1")
+    shut = Published(app.app, shelf=app.shelf, prefixes=[""])
+    assert ask(shut, f"/live/{token}/")[0] == 404
+    monkeypatch.setenv("TFM_MAX_PUBLISHED", "1")  # the host lets who has the address watch
+    shut = Published(app.app, shelf=app.shelf, prefixes=[""])
+    assert ask(shut, f"/live/{token}/")[0] == 200
+
+
 def test_what_is_known_is_not_sent_again_until_it_changes(live) -> None:
     app, token, folder = live
     path = f"/live/{token}/run.json"

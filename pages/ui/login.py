@@ -1,0 +1,150 @@
+"""Logging in and out: who sits there, the place for it in the frame, and the way back.
+
+Streamlit comes back to Home in a new session. Where somebody was, and the configuration that they
+edited, is kept for them meanwhile, by the token of their browser.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import login_setup, page_table, state, view_link, visitors
+from pages.ui.drafts import Values
+from pages.ui.typed import escape
+from tfm_core.runs import settings
+from tfm_core.sentences import StudentError
+
+MOST_LEFT = 200
+"""Visitors whose way back is kept at once: a configuration may hold a text."""
+
+_MINUTES = 15
+_HAS_ARRIVED = "login_has_arrived"
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """Where somebody was when they went to log in. at: monotonic seconds."""
+
+    at: float
+    url_path: str
+    query: Mapping[str, str]
+    draft: Values
+
+
+def is_shut() -> bool:
+    """Return whether this visitor has to log in before there is anything to see."""
+    if not login_setup.read() or not settings.read().login_to_watch:
+        return False
+    who = visitors.visitor()
+    return who.name is None and not who.is_host
+
+
+def door() -> None:
+    """Ask to log in, in place of the page."""
+    with st.container(border=True, horizontal_alignment="center", gap="medium", key="login-door"):
+        st.title(_("Log in to watch"), anchor=False, width="content")
+        st.markdown(
+            _("On this server only who is logged in sees what is trained."), width="content"
+        )
+        with st.container(horizontal=True, horizontal_alignment="center"):
+            _buttons("door")
+
+
+def control() -> None:
+    """Draw where one logs in, or who one is and where one logs out."""
+    who = visitors.visitor()
+    if who.name is None:
+        _log_in()
+        return
+    with st.popover(
+        escape(who.name),
+        icon=":material/account_circle:",
+        key="login-account",
+    ):
+        email = st.user.to_dict().get("email")
+        st.markdown(f"**{escape(who.name)}**" + (f"  \n{escape(str(email))}" if email else ""))
+        st.caption(escape(_rights()))
+        st.button(_("Log out"), icon=":material/logout:", key="login-out", on_click=st.logout)
+
+
+def come_back(url_path: str) -> None:
+    """Bring who has logged in just now back to where they were; call it before a page is drawn."""
+    if login_setup.read() is None or _HAS_ARRIVED in st.session_state:
+        return
+    st.session_state[_HAS_ARRIVED] = True
+    if url_path or view_link.query():
+        return
+    left = _ways().pop(visitors.browser(), None)
+    if left is None or time.monotonic() - left.at > 60 * _MINUTES:
+        return
+    state.set_draft(left.draft)
+    if visitors.visitor().name is None:
+        state.notify(
+            _("You are not logged in: the login was not finished, or the provider refused it.")
+        )
+    st.switch_page(page_table.at(left.url_path).path, query_params=dict(left.query))
+
+
+def _rights() -> str:
+    who = visitors.visitor()
+    if who.is_host:
+        return _("You are an admin: you may start runs, and change everybody’s.")
+    return _(who.only_watches) or _("You may start runs; only you and the admins change yours.")
+
+
+def _log_in() -> None:
+    """Draw the button, or a menu of them where there are several providers."""
+    setup = login_setup.read()
+    assert setup is not None
+    if len(setup.providers) == 1:
+        _buttons("strip")
+        return
+    with st.popover(_("Log in"), icon=":material/login:", key="login-menu"):
+        _buttons("strip")
+
+
+def _buttons(key: str) -> None:
+    """Draw a button for each provider."""
+    setup = login_setup.read()
+    assert setup is not None
+    for name in setup.providers:
+        words = _("Log in")
+        if len(setup.providers) > 1:
+            words = _("Log in with {provider}").format(
+                provider=name.capitalize() if name != login_setup.DEFAULT else _("the usual login")
+            )
+        st.button(
+            escape(words),
+            icon=":material/login:",
+            key=f"login-{key}-{name}",
+            help=None if key == "door" else _(visitors.visitor().only_watches) or None,
+            on_click=partial(_begin, name),
+        )
+
+
+def _begin(provider: str) -> None:
+    """Send the browser to a provider; says why where that cannot be."""
+    try:
+        login_setup.check_reachable(provider)
+    except StudentError as error:
+        state.notify(_(error))
+        return
+    ways = _ways()
+    while len(ways) >= MOST_LEFT:
+        ways.pop(next(iter(ways)), None)
+    ways[visitors.browser()] = _Left(
+        time.monotonic(), state.page(), view_link.query(), state.draft()
+    )
+    st.login(None if provider == login_setup.DEFAULT else provider)
+
+
+@st.cache_resource(show_spinner=False)
+def _ways() -> dict[str, _Left]:
+    """Return where who is logging in just now was, by the hash of their browser's token."""
+    return {}

@@ -1,0 +1,170 @@
+"""How people log in here: ``[auth]`` of Streamlit's secrets, read once and checked at the start.
+
+Streamlit does the rest (``st.login``, with Authlib), and would say what is wrong only to who
+presses the button. Without ``[auth]`` nobody logs in, and the app is as it always was.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import streamlit as st
+from streamlit.errors import StreamlitSecretNotFoundError
+
+from tfm_core.runs.settings import Settings
+from tfm_core.sentences import StudentError
+
+DEFAULT = "default"
+"""What Streamlit calls the provider that ``[auth]`` names itself."""
+
+SHORTEST_SECRET = 32
+"""Characters of the secret that signs who somebody is: who guesses it can be anybody."""
+
+_CALLBACK = "/oauth2callback"
+_SHARED = "redirect_uri", "cookie_secret"
+_OF_A_PROVIDER = "client_id", "client_secret", "server_metadata_url"
+_PATIENCE = 8.0  # seconds
+_NOT_FOUND = "no-secrets-found"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """How people log in. providers: the address of the metadata of each, by name."""
+
+    providers: Mapping[str, str]
+
+
+@functools.cache
+def read() -> Setup | None:
+    """Return how people log in, or None. Raises StudentError: what is wrong with ``[auth]``.
+
+    It holds for as long as the server runs, whatever becomes of the file.
+    """
+    section = _section()
+    if section is None:
+        return None
+    for key in _SHARED:
+        _check_text(section, key, "[auth]")
+    if len(section["cookie_secret"]) < SHORTEST_SECRET:
+        raise StudentError(
+            "cookie_secret in [auth] of secrets.toml has {n} characters, but must have at least "
+            "{least}: it signs who somebody is. openssl rand -hex 32 makes one.",
+            n=len(section["cookie_secret"]),
+            least=SHORTEST_SECRET,
+        )
+    _check_callback(section["redirect_uri"])
+    found = {name: part for name, part in section.items() if _is_provider(name, part)}
+    if not found or any(key in section for key in _OF_A_PROVIDER):
+        found[DEFAULT] = section
+    for name, part in found.items():
+        _check_provider(name, part)
+    if any(map(_is_missing, ("authlib", "httpx"))):
+        raise StudentError(
+            "secrets.toml has [auth], but what logs people in is not installed: "
+            "pip install -r requirements-login.txt brings it."
+        )
+    return Setup({name: str(part["server_metadata_url"]) for name, part in found.items()})
+
+
+def check(said: Settings) -> None:
+    """Raise StudentError where ``[auth]`` is wrong, or is missing where a variable relies on it."""
+    relying = {
+        "TFM_LOGIN_TO_WATCH": said.login_to_watch,
+        "TFM_MAY_START": said.may_start,
+        "TFM_ADMINS": said.admins,
+    }
+    name = next((name for name, value in relying.items() if value), None)
+    if read() is None and name is not None:
+        raise StudentError(
+            "{name} is set, but nobody can log in: .streamlit/secrets.toml has no [auth]. "
+            "docs/deploy.md says what belongs there.",
+            name=name,
+        )
+
+
+def check_reachable(provider: str) -> None:
+    """Raise StudentError, in a sentence, where a provider does not answer as one does."""
+    from authlib.integrations.httpx_client import OAuth2Client
+
+    setup = read()
+    assert setup is not None
+    address = setup.providers[provider]
+    try:
+        with OAuth2Client(timeout=_PATIENCE, follow_redirects=True) as client:
+            answer = client.send(client.build_request("GET", address))
+            is_one = "authorization_endpoint" in answer.json()
+    except Exception as error:  # of whichever client Authlib has, for a bad name, no JSON
+        logger.warning("The login provider at %s cannot be asked: %r", address, error)
+        is_one = False
+    if not is_one:
+        raise StudentError(
+            "Nobody can log in just now: the login provider at {host} does not answer as it "
+            "should. Try again in a while; the host finds the reason in the server's log.",
+            host=urlsplit(address).hostname or address,
+        )
+
+
+def _section() -> Mapping[str, Any] | None:
+    """Return ``[auth]`` of the secrets, None where there is none. Raises StudentError."""
+    try:
+        section = st.secrets.to_dict().get("auth")
+    except StreamlitSecretNotFoundError as error:
+        if error.error_id == _NOT_FOUND:
+            return None
+        raise StudentError("Streamlit's secrets cannot be read. {why}", why=str(error)) from None
+    except (OSError, ValueError) as error:
+        raise StudentError("Streamlit's secrets cannot be read. {why}", why=str(error)) from None
+    if section is None or isinstance(section, Mapping):
+        return section
+    raise StudentError("auth in secrets.toml is no section, but must be one: [auth].")
+
+
+def _is_provider(name: str, part: object) -> bool:
+    return isinstance(part, Mapping) and name != "client_kwargs"
+
+
+def _check_provider(name: str, part: Mapping[str, Any]) -> None:
+    where = "[auth]" if name == DEFAULT else f"[auth.{name}]"
+    if "_" in name:
+        raise StudentError(
+            "{where} in secrets.toml has an underscore in its name, which Streamlit cannot take: "
+            "call it another name.",
+            where=where,
+        )
+    for key in _OF_A_PROVIDER:
+        _check_text(part, key, where)
+
+
+def _check_text(part: Mapping[str, Any], key: str, where: str) -> None:
+    if not isinstance(part.get(key), str) or not part[key].strip():
+        raise StudentError(
+            "{where} in secrets.toml says no {key}, which must be there for people to log in; "
+            "docs/deploy.md has an example.",
+            where=where,
+            key=key,
+        )
+
+
+def _check_callback(address: str) -> None:
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    path = f"/{base}{_CALLBACK}" if base else _CALLBACK
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path != path:
+        raise StudentError(
+            "redirect_uri in [auth] of secrets.toml is {address!r}, but must be the address at "
+            "which people open the app, as https://HOST, and then {path}.",
+            address=address,
+            path=path,
+        )
+
+
+def _is_missing(module: str) -> bool:
+    return importlib.util.find_spec(module) is None
