@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.attacks import _forked
@@ -72,12 +73,12 @@ def attack(n_runs: int, *, seed: int, with_cli: bool) -> Outcome:
             tickets.add(store.root, run.id)
         log = Path(folder) / "log.txt"
         log.touch()
-        for _ in range(2):
-            _forked.fork(lambda: _serve(store, runs, log))
+        begun = [_forked.fork(lambda: _serve(store, runs, log)) for _ in range(2)]
         if with_cli:
-            _forked.fork(lambda: _resume_by_hand(store, runs, random.Random(seed)))
-        ended = _forked.wait_for_all()
-        failures = [f"a process ended with {code}" for code in ended.values() if code]
+            by_hand = partial(_resume_by_hand, store, runs, random.Random(seed))
+            begun.append(_forked.fork(by_hand))
+        ended = _forked.wait_for_all()  # Python's own helpers, too: what they say is not asked
+        failures = [f"a process ended with {ended[pid]}" for pid in begun if ended[pid]]
         for run in runs:
             failures += [f"{run.id}: {name}" for name in differences(contents(run), wanted)]
             failures += [f"{run.id}: left over {name}" for name in leftovers(run.folder)]
