@@ -338,7 +338,8 @@ VARIABLES = (
     Variable(
         "TFM_WARM_WORKERS",
         "warm_workers",
-        "processes that wait with everything loaded, so that a start is felt at once",
+        "processes that wait with everything loaded, so that a start is felt at once; on a GPU its "
+        "own start comes on top, since none of them holds memory there while it waits",
         "1; 0 on small machines",
         "none waits; a start takes some seconds",
         whole,
