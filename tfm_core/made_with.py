@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -15,6 +16,8 @@ from importlib.metadata import PackageNotFoundError, version
 from tfm_core import __version__
 from tfm_core.sentences import N_
 
+PACKAGES = ("torch", "numpy", "safetensors", "pandas", "plotly")
+"""What decides about numbers."""
 _FORM = re.compile(r"([\w.]{1,24})-([\w.]{1,24})-(cpu\d{0,3}|cuda|mps)-(\w{1,16})", re.ASCII)
 _SAME = {"amd64": "x86_64", "arm64": "aarch64"}
 
@@ -34,6 +37,15 @@ class MadeWith:
     def __str__(self) -> str:
         """Return it as a link says it: ``0.1.0-2.13.0-cpu-x86_64``."""
         return f"{self.app}-{self.torch}-{self.device}-{self.machine}"
+
+
+def versions(*more: str) -> dict[str, str]:
+    """Return the versions here: of the app, Python, ``PACKAGES`` and others, where installed."""
+    found = {"tfm_core": __version__, "python": platform.python_version()}
+    for name in (*PACKAGES, *more):
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def here(device: str = "cpu", threads: int = 1) -> MadeWith:

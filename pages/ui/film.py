@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from tfm_core.config import FAMILIES, Experiment
 from tfm_core.config.base import Config
 from tfm_core.inspect import stage as stages
 from tfm_core.inspect.stage import Stage
+from tfm_core.made_with import versions
 from tfm_core.plots.png import picture_url
 from tfm_core.runs.run import Run
 
@@ -55,7 +55,7 @@ def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words
         views, first = _views(run, most) if steps else ((), 0)
         made = Film(
             title=run.meta.name,
-            about=_about(run),
+            about=about(run),
             stage={
                 **told(moving, name=views[first].name if views else ""),
                 "live": False,
@@ -95,7 +95,8 @@ def file_name(run: Run) -> str:
     return bundle.file_name(run).removesuffix(".zip") + ".html"
 
 
-def _about(run: Run) -> str:
+def about(run: Run) -> str:
+    """Return what a run learns, how far it came and how well it does, in a line."""
     parts = [run_words.learns(run), run_words.progress(run.status), run_words.result(run)]
     if run.status.seconds:
         parts.append(_("trained {time}").format(time=show.duration(run.status.seconds)))
@@ -145,8 +146,6 @@ def tables(run: Run, *, with_id: bool = True) -> Iterator[tuple[str, component.R
 
     with_id: whoever has the id can do more with a run than watch it.
     """
-    from tfm_core.export.bundle import versions
-
     experiment, meta = run.experiment, run.meta
     family = _(FAMILIES[experiment.model.family].label)
     yield _("Model"), [(_("Family"), family), *_settings(experiment.model)]
@@ -155,8 +154,7 @@ def tables(run: Run, *, with_id: bool = True) -> Iterator[tuple[str, component.R
     yield (
         _("Versions"),
         [
-            *versions().items(),
-            ("onnxruntime", metadata.version("onnxruntime")),
+            *versions("onnxruntime").items(),
             (_("Device of the training"), show.device(run.status.device or meta.device)),
             (_("Begun"), meta.created[:16].replace("T", " ") + " UTC"),
             *([(_("Run"), run.id)] if with_id else []),

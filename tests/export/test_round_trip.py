@@ -14,8 +14,9 @@ from tfm_core.config import Experiment
 from tfm_core.config.codec import default_sections
 from tfm_core.config.model import MODEL_CONFIGS
 from tfm_core.config.task import tasks_for
-from tfm_core.export.bundle import MOST_LOOKS, bundle, chosen_looks, versions
+from tfm_core.export.bundle import MOST_LOOKS, bundle, chosen_looks
 from tfm_core.export.take_in import take_in
+from tfm_core.made_with import versions
 from tfm_core.presets import PRESETS
 from tfm_core.runs.execute import execute
 from tfm_core.runs.store import RunStore

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import io
 import json
-import platform
 import zipfile
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,6 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-import tfm_core
 from tfm_core.config import Experiment
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import OwnSet
@@ -28,6 +25,7 @@ from tfm_core.data.shape import data_shape
 from tfm_core.export import figures, layout, metrics, notebook, readme
 from tfm_core.inspect.source.carried import Carried, carried
 from tfm_core.inspect.source.file import source_code
+from tfm_core.made_with import versions
 from tfm_core.probe.types import Array
 from tfm_core.reading import Unreadable, content_of, is_plain
 from tfm_core.runs.run import Run
@@ -40,7 +38,6 @@ MOST_LOOKS = 12_000_000
 
 _MOST_EVENTS = 2**26
 _LAST, _BEST = (f"checkpoints/{name}/checkpoint.safetensors" for name in ("last", "best"))
-_PACKAGES = ("torch", "numpy", "safetensors", "pandas", "plotly")
 _STORED = (".safetensors",)  # numbers do not become smaller
 
 Progress = Callable[[float, str], None]
@@ -94,14 +91,6 @@ def own_set(run: Run) -> OwnSet | None:
         folder = sets.folder_of(sets.added_of(run.experiment.task))
     own = None if folder is None else sets.opened(folder)
     return None if own is None or own.problem is not None else own
-
-
-def versions() -> dict[str, str]:
-    """Return what made a zip: the app, Python, and the packages that decide about numbers."""
-    found = {"tfm_core": tfm_core.__version__, "python": platform.python_version()}
-    for name in _PACKAGES:
-        found[name] = metadata.version(name)
-    return found
 
 
 def chosen_looks(run: Run) -> tuple[list[Path], int]:
