@@ -3,6 +3,7 @@
 #   docker build -t watch-a-transformer --build-arg TORCH_INDEX=https://pypi.org/simple .    CUDA
 #   docker build … --build-arg REQUIREMENTS=requirements-cluster.txt .               Ray and S3, too
 #   docker build … --build-arg REQUIREMENTS=requirements-login.txt .                 what logs people in
+#   docker build … --build-arg REQUIREMENTS=requirements-light.txt .                 no PyTorch: TFM_RECORDED_ONLY=1
 ARG PYTHON=3.12
 FROM python:${PYTHON}-slim
 
@@ -16,7 +17,7 @@ ENV PYTHONUNBUFFERED=1 \
     TFM_DATA_DIR=/data
 
 WORKDIR /app
-COPY requirements.txt requirements-cluster.txt requirements-login.txt constraints.txt ./
+COPY requirements.txt requirements-cluster.txt requirements-login.txt requirements-light.txt constraints.txt ./
 RUN pip install --no-cache-dir --extra-index-url "${TORCH_INDEX}" -r "${REQUIREMENTS}" -c constraints.txt
 
 RUN useradd --uid 10001 --create-home app \

@@ -2,7 +2,8 @@
 vendors' scripts, published runs and ``/health``.
 
 The script that Streamlit runs is ``pages/frame.py``: with the main script inside ``pages/``,
-Streamlit discovers no pages by itself, and a deep link on a cold server gets the frame too.
+Streamlit discovers no pages by itself, and a deep link on a cold server gets the frame too. With
+``TFM_RECORDED_ONLY=1`` nothing of that is there: files of the recorded runs are served instead.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import anyio
 import streamlit as st
+from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
 from streamlit.components.v2 import manifest_scanner
@@ -27,6 +30,7 @@ from pages.first_paint import FirstPaint
 from pages.headers import UNUSED, Headers
 from pages.i18n import _
 from pages.published import Published
+from pages.recorded_only import RecordedOnly
 from pages.ui import login_setup, publisher, runs_access, style
 from pages.ui.cookies import Cookies
 from pages.uploads import Uploads
@@ -44,7 +48,7 @@ logger = logging.getLogger(__name__)
 @asynccontextmanager
 async def lifespan(app: st.App) -> AsyncIterator[None]:
     """Keep the queue of runs, and the sweeps, working for as long as the server does."""
-    print(f"Watch a Transformer learn: {' and '.join(addresses())}", flush=True)
+    say_addresses()
     await anyio.to_thread.run_sync(runs_access.sweeps)
     await anyio.to_thread.run_sync(publisher.publisher)
     threading.Thread(target=prepare, daemon=True).start()
@@ -53,6 +57,14 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     finally:
         await anyio.to_thread.run_sync(publisher.close)
         await anyio.to_thread.run_sync(runs_access.close_queue)
+
+
+@asynccontextmanager
+async def recorded_lifespan(app: Starlette) -> AsyncIterator[None]:
+    """Keep the files of the recorded runs for as long as the server works."""
+    async with recorded.written():
+        say_addresses()
+        yield
 
 
 def on_script_error(error: Exception) -> bool:
@@ -77,6 +89,11 @@ def prefixes() -> set[str]:
     return {"", base_path()}
 
 
+def say_addresses() -> None:
+    """Say in the terminal where the app is."""
+    print(f"Watch a Transformer learn: {' and '.join(addresses())}", flush=True)
+
+
 def addresses() -> list[str]:
     """Return the app's addresses: on this machine, and in its network where it listens there."""
     chosen = st.get_option("server.address")
@@ -96,7 +113,13 @@ def base_path() -> str:
 def check_settings() -> None:
     """Say in a sentence what is wrong with a TFM_ variable or [auth], and end before all begins."""
     try:
-        login_setup.check(settings.checked())
+        said = settings.checked()
+        login_setup.check(said)
+        if not said.recorded_only and find_spec("torch") is None:
+            raise StudentError(
+                "PyTorch is not installed: pip install -r requirements.txt brings it, and "
+                "TFM_RECORDED_ONLY=1 shows the recorded runs without it."
+            )
     except StudentError as error:
         print(error, file=sys.stderr)
         sys.exit(2)
@@ -106,22 +129,27 @@ check_settings()
 # Ours are registered where they are defined; for those of others Streamlit would read the metadata
 # of every package that is installed, before it answers anybody.
 manifest_scanner.scan_component_manifests = lambda max_workers=None: []
-app = st.App(
-    "pages/frame.py",
-    lifespan=lifespan,
-    routes=[*vendors.routes(prefixes()), *health_routes()],
-    middleware=[
-        Middleware(
-            Published,
-            shelf=shelf(settings.read().runs_dir.resolve()),
-            prefixes=prefixes(),
-            unused=UNUSED,
-        ),
-        Middleware(Headers, page=PAGE),
-        Middleware(FirstPaint, page=PAGE, style=style.RULES),
-        Middleware(Closed),
-        Middleware(Uploads),
-        Middleware(Cookies, path=base_path() or "/"),
-    ],
-    on_script_error=on_script_error,
-)
+app: Starlette | st.App
+if settings.read().recorded_only:
+    recorded = RecordedOnly(UNUSED)
+    app = Starlette(routes=recorded.routes(prefixes()), lifespan=recorded_lifespan)
+else:
+    app = st.App(
+        "pages/frame.py",
+        lifespan=lifespan,
+        routes=[*vendors.routes(prefixes()), *health_routes()],
+        middleware=[
+            Middleware(
+                Published,
+                shelf=shelf(settings.read().runs_dir.resolve()),
+                prefixes=prefixes(),
+                unused=UNUSED,
+            ),
+            Middleware(Headers, page=PAGE),
+            Middleware(FirstPaint, page=PAGE, style=style.RULES),
+            Middleware(Closed),
+            Middleware(Uploads),
+            Middleware(Cookies, path=base_path() or "/"),
+        ],
+        on_script_error=on_script_error,
+    )

@@ -1,7 +1,8 @@
 """A run as a folder for any web server: ``python -m pages.publish ID --to FOLDER``.
 
-The folder is kept up to date until the run ends; see ``docs/watchers.md``. It stands here and not
-on the engine's command line because the page is made of the app's scripts.
+The folder is kept up to date until the run ends; see ``docs/watchers.md``. ``--recorded`` in the
+place of an id writes a site of all runs that come with the app; see ``docs/deploy.md``. It stands
+here and not on the engine's command line because the pages are made of the app's scripts.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from pages.ui import recorded_site
 from pages.ui.publication import Publication
 from tfm_core.publish.folder import EVERY, PAGE, Folder
 from tfm_core.runs.store import RunStore
@@ -27,13 +29,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m pages.publish",
         description="write a run as static files that play in a browser, until the run ends",
     )
-    parser.add_argument("id", metavar="ID", help="the id of the run (see python -m tfm_core runs)")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "id", metavar="ID", nargs="?", help="the id of the run (see python -m tfm_core runs)"
+    )
+    which.add_argument(
+        "--recorded", action="store_true", help="all that come with the app, with a gallery of them"
+    )
     parser.add_argument("--to", metavar="FOLDER", required=True, help="where to write them")
     parser.add_argument("--once", action="store_true", help="as the run is now, and no longer")
     options = parser.parse_args(arguments)
     logging.getLogger("streamlit").setLevel(logging.ERROR)  # it asks after a browser's session
     folder = Path(options.to)
     try:
+        if options.recorded:
+            recorded_site.write(folder, recorded_site.recorded())
+            print(folder / PAGE, flush=True)
+            return 0
         store = RunStore()
         publication = Publication(store.get(options.id), Folder(folder))
         goes_on = publication.update()

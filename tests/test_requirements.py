@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from tests.lacking import without
+
 ROOT = Path(__file__).resolve().parents[1]
 OURS = {"app", "pages", "tfm_core", "tests", "benchmarks", "_typeshed"}
 DISTRIBUTION = {
@@ -77,6 +79,20 @@ def test_ray_is_imported_only_by_who_asks_it() -> None:
 def test_nothing_is_declared_for_the_app_that_it_never_imports() -> None:
     needed = (imported("app.py", "pages", "tfm_core") - FOR_CLUSTERS - FOR_LOGINS) | THROUGH_ANOTHER
     assert declared("requirements.txt").keys() == needed
+
+
+def test_the_recorded_runs_need_no_more_than_the_light_requirements(tmp_path) -> None:
+    light, whole = declared("requirements-light.txt"), declared("requirements.txt")
+    assert {name: whole[name] for name in light} == light
+    modules = {name: module for module, name in DISTRIBUTION.items()}
+    streamlits = {"pandas", "pillow", "packaging"}  # it brings them along
+    hidden = {modules.get(name, name) for name in whole.keys() - light.keys() - streamlits}
+    assert {"torch", "torchvision"} <= hidden
+    environment = without(hidden, tmp_path) | {"TFM_RUNS_DIR": str(tmp_path / "runs")}
+    command = [sys.executable, "-m", "pages.publish", "--recorded", "--to", str(tmp_path / "site")]
+    subprocess.run(command, cwd=ROOT, check=True, env=environment)
+    code = "import os; os.environ['TFM_RECORDED_ONLY'] = '1'; import app"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, env=environment)
 
 
 def test_every_pin_is_a_release_that_the_requirements_allow() -> None:

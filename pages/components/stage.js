@@ -347,6 +347,7 @@ function begun(root, data) {
     state.request ??= requestAnimationFrame((now) => turn(state, now));
   };
   state.goToStep = (step) => { if (state.view) scrub(state, positionOf(stepsOf(state), step)); };
+  state.again = () => { if (!state.playing && !calm()) start(state); };
   state.choose = (kind, example) => {
     if (!state.view || (kind === state.view.attention && example === state.example)) return;
     state.example = example;

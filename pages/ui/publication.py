@@ -42,10 +42,14 @@ _OF_A_LOOK = ("name", "lines", "now", "total", "live")  # what a page makes itse
 class Publication:
     """A run, its folder, and what was written of it so far."""
 
-    def __init__(self, run: Run, folder: Folder) -> None:
-        """Begin with nothing. Raises RunDamaged, in a sentence, where the run cannot be read."""
+    def __init__(self, run: Run, folder: Folder, *, is_recorded: bool = False) -> None:
+        """Begin with nothing. Raises RunDamaged, in a sentence, where the run cannot be read.
+
+        is_recorded: the page is one of a gallery (``recorded_site``), which has the script and the
+        style sheet of all.
+        """
         training = run.experiment.training
-        self.run, self.folder = run, folder
+        self.run, self.folder, self._is_recorded = run, folder, is_recorded
         self._reader = run.reader()
         self._lines = CurveLines(is_patient=training.patience > 0)
         self._most = stage.MOST_VALUES // max(1, training.snapshots)  # weights of a file
@@ -81,7 +85,7 @@ class Publication:
         curves = self._lines.curves
         self.folder.say(
             {
-                "page": component.static().version,
+                "page": component.static("live").version,
                 "languages": languages(),
                 "state": status.state,
                 "live": status.is_active,
@@ -186,10 +190,10 @@ class Publication:
                 nows[spoken] = {"stage": {name: told[name] for name in sorted(moving)}}
         self._put("look", looks)
         self._put("now", nows)
-        static = component.static().contents
+        static = {} if self._is_recorded else component.static("live").contents
         for name, content in static.items():
             self.folder.put(name, content)
-        self.folder.put(PAGE, component.page(self.run.meta.name))
+        self.folder.put(PAGE, component.page(self.run.meta.name, is_recorded=self._is_recorded))
         now = [name for names in self._names.values() for name in names]
         snapshots = [name for step in self._snapshots for name in self._files[step]]
         self.folder.tidy({*now, *static, *snapshots})
@@ -200,7 +204,7 @@ class Publication:
         run = self.run
         return {
             "title": run.meta.name,
-            "about": f"{run_words.learns(run)} · {run.meta.created[:10]}",
+            "about": self._about(),
             "words": {
                 **component.words(),
                 "states": {state: _(said.label) for state, said in run_words.STATES.items()},
@@ -212,6 +216,11 @@ class Publication:
             "shared": {name: shared[name] for name in shared if name not in _PER_VIEW},
             "views": [{name: view[name] for name in _PER_VIEW} for view in views],
         }
+
+    def _about(self) -> str:
+        if not self.run.status.is_active:
+            return film.about(self.run)
+        return f"{run_words.learns(self.run)} · {self.run.meta.created[:10]}"  # the rest moves on
 
     def _put(self, part: str, values: Mapping[str, Any]) -> None:
         """Write a part in each language."""

@@ -35,7 +35,7 @@ PAGE = "index.html"
 _TAG = r"[0-9a-f]{12}"
 _CHANGING = re.compile(rf"{re.escape(STATE)}|{re.escape(PAGE)}|log-{_TAG}\.jsonl")
 _LASTING = re.compile(
-    rf"live-{_TAG}\.(js|css)(\.gz)?|(look|now)-{_TAG}-[a-zA-Z_]{{2,12}}\.json"
+    rf"(live|gallery)-{_TAG}\.(js|css)(\.gz)?|(look|now)-{_TAG}-[a-zA-Z_]{{2,12}}\.json"
     rf"|(\d{{8,9}}|reel)-{_TAG}-\d{{1,3}}-\d{{1,5}}\.bin"
 )
 _TYPES = {

@@ -49,6 +49,7 @@ class Settings:
     max_runs: int | None = None
     max_own_data: int | None = None
     max_published: int = 20
+    recorded_only: bool = False
     public: bool = False
     open: bool = True
     host_key: str | None = None
@@ -457,6 +458,14 @@ VARIABLES = (
         "20; 0 with `TFM_LOGIN_TO_WATCH=1`",
         "none can be published",
         whole,
+    ),
+    Variable(
+        "TFM_RECORDED_ONLY",
+        "recorded_only",
+        "1 shows the recorded runs and nothing else, without PyTorch; see docs/deploy.md",
+        "0",
+        "",
+        switch,
     ),
     Variable(
         "TFM_PUBLIC",

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from pages.components.files import FOLDER, bundled, exports
+from pages.components.live import STYLES
 
 ENTRIES = sorted(
     path.name
     for path in FOLDER.glob("*.js")
-    if "default" in exports(path.name) or path.stem in {"film", "live", "standalone"}
+    if "default" in exports(path.name) or path.stem in {"film", "gallery", "live", "standalone"}
 )
 UNIT_TESTS = sorted((Path(__file__).parent / "scripts").glob("*.test.js"))
 ROOT = FOLDER.parents[1]
@@ -62,7 +63,7 @@ def test_every_component_takes_the_text_of_an_entry() -> None:
         for path in FOLDER.glob("*.py")
         for name in re.findall(r'bundled\("([\w.]+)"\)', path.read_text(encoding="utf-8"))
     }
-    assert taken == set(ENTRIES)
+    assert taken | {f"{kind}.js" for kind in STYLES} == set(ENTRIES)
 
 
 def test_scripts_never_write_html() -> None:

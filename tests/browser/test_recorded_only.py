@@ -1,0 +1,142 @@
+"""The recorded runs alone, in a server that has no PyTorch, as a visitor sees them."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser import server as servers
+from tests.browser.conftest import DESKTOP, PATIENCE
+from tests.lacking import without
+
+pytestmark = pytest.mark.browser
+
+STEP, ENDED = re.compile(r"Step [\d,]+ of"), re.compile(r"Step ([\d,]+) of \1$")
+LAPTOP, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="module")
+def recorded(chromium, tmp_path_factory):
+    """A server that finds no PyTorch."""
+    folder = tmp_path_factory.mktemp("recorded")
+    environment = without({"torch", "torchvision"}, folder) | {"TFM_RECORDED_ONLY": "1"}
+    server = servers.start(folder, environment)
+    yield server
+    server.close()
+    assert "Traceback" not in server.log.read_text()
+
+
+@pytest.fixture
+def visit(chromium, recorded):
+    """Open an address of it as somebody who has never been here; nothing may go wrong there."""
+    contexts, wrong = [], []
+
+    def visit(path="", **options):
+        context = chromium.new_context(**{"viewport": DESKTOP, **options})
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("websocket", lambda socket: wrong.append(f"a session: {socket.url}"))
+        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        page.goto(f"{recorded.url}/{path}")
+        return page
+
+    visit.wrong = wrong
+    yield visit
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def plays(stage):
+    """Wait until a stage has its film, then see that it moves: from its first step to another."""
+    expect(stage.locator(".head")).not_to_have_count(0)
+    page = stage.page
+    page.get_by_role("slider", name="Step of the training").first.press("Home")
+    start = stage.locator(".where").text_content()
+    head = "stage => stage.querySelector('.head canvas').toDataURL()"
+    drawn = stage.evaluate(head)
+    page.get_by_role("button", name="Play the training").first.click()
+    expect(stage.locator(".where")).not_to_have_text(start)
+    page.wait_for_function(
+        "([stage, drawn]) => stage.querySelector('.head canvas').toDataURL() !== drawn",
+        arg=[stage.element_handle(), drawn],
+    )
+
+
+def moves_by_itself(stage):
+    """Wait until the step that a stage shows is another one, without a touch."""
+    expect(stage.locator(".where")).to_have_text(STEP)
+    seen = stage.locator(".where").text_content()
+    expect(stage.locator(".where")).not_to_have_text(seen)
+
+
+def fits(page):
+    return page.evaluate(
+        "() => document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    )
+
+
+def test_the_first_screen_moves_and_every_run_plays_on_a_page_of_its_own(visit) -> None:
+    page = visit(viewport=LAPTOP)
+    hero = page.locator("#hero")
+    assert hero.bounding_box()["y"] + hero.bounding_box()["height"] <= LAPTOP["height"]
+    moves_by_itself(hero)  # it begins again and again
+    names = page.locator(".card h3 a").all_text_contents()
+    assert len(names) == 12
+    for name in names:
+        page.get_by_role("link", name=name, exact=True).last.click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(name)
+        plays(page.locator("#stage"))
+        expect(page.locator("#tables table")).to_have_count(4)
+        page.get_by_role("slider", name="Step of the training").press("End")
+        expect(page.locator(".stage .where")).to_have_text(ENDED)
+        page.get_by_role("link", name="All recorded trainings").click()
+        expect(page.locator(".card")).to_have_count(12)
+
+
+def test_a_card_plays_when_it_comes_into_sight_and_its_heads_are_no_buttons(visit) -> None:
+    page = visit(viewport=PHONE, color_scheme="dark")
+    film = page.locator(".card .film").last
+    expect(film.locator(".head")).to_have_count(0)
+    film.scroll_into_view_if_needed()
+    expect(film.locator(".where")).to_have_text(ENDED)  # of its own accord
+    page.evaluate(
+        """film => { window.steps = []; new MutationObserver(() => window.steps.push(
+            film.querySelector('.where').textContent)).observe(film.querySelector('.where'),
+            { childList: true, characterData: true, subtree: true }); }""",
+        arg=film.element_handle(),
+    )
+    film.locator("..").hover()  # once more for who points at it
+    page.wait_for_function("() => new Set(window.steps).size > 2")
+    assert fits(page)
+    box = film.bounding_box()
+    page.mouse.click(box["x"] + 30, box["y"] + 30)
+    expect(page.locator("#tables table")).to_have_count(4)
+    assert fits(page)
+
+
+def test_who_wants_no_motion_sees_the_end_at_rest(visit) -> None:
+    page = visit(reduced_motion="reduce")
+    expect(page.locator("#hero .where")).to_have_text("Step 1,000 of 1,000")
+    page.wait_for_function("() => 'ready' in document.documentElement.dataset")
+    expect(page.get_by_role("button", name="Play the training")).to_have_count(1)
+
+
+def test_a_link_of_the_whole_app_gets_a_sentence_and_a_way_on(visit) -> None:
+    page = visit("train")
+    expect(page.locator(".said")).to_contain_text("Only recorded trainings are shown here.")
+    expect(page.get_by_text("streamlit run app.py")).to_be_visible()
+    page.get_by_role("link", name="See the recorded trainings").click()
+    expect(page.locator(".card")).to_have_count(12)
+    assert all("404" in sentence for sentence in visit.wrong)  # what a browser says of any 404
+    visit.wrong.clear()
+
+
+def test_a_link_to_a_run_leads_there_or_says_that_it_is_not_here(visit) -> None:
+    page = visit("?run=recorded-digits")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Digits, recorded")
+    page = visit("?run=somebodys")
+    expect(page.locator("#unknown")).to_contain_text("a run that is not here")
+    expect(page.locator(".card")).to_have_count(12)
