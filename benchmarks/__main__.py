@@ -31,6 +31,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "page_speed": ("benchmarks.page_speed", "how long people wait for pages, in a browser"),
     "run_list": ("benchmarks.run_list", "how fast the list of a thousand runs opens"),
     "watchers": ("benchmarks.watchers", "a published run and a thousand who watch it"),
+    "recorded_only": ("benchmarks.recorded_only", "a server of recorded runs alone"),
     "reliability": ("benchmarks.reliability", "what holds when the app is attacked"),
 }
 ON_REQUEST: dict[str, tuple[str, str]] = {

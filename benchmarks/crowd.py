@@ -17,10 +17,10 @@ import sys
 import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 FIRST_VIEW = (0, 0)
-_FILES = re.compile(r'(?:href|src)="(live-[0-9a-f]+\.(?:css|js))"')
+_FILES = re.compile(r'(?:href|src)="((?:\.\./)?live-[0-9a-f]+\.(?:css|js))"')
 
 
 @dataclass
@@ -115,7 +115,8 @@ class Watcher:
             self._streams = await asyncio.open_connection(self._host, self._port)
         reader, writer = self._streams
         host = f"{self._host}:{self._port}"
-        writer.write(f"GET {self._path}{name} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n".encode())
+        path = urljoin(self._path, name)
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")
         status = int(head[9:12])
         said = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:] if line)

@@ -316,6 +316,8 @@ _PAGES: tuple[Goal, ...] = (
             )
         ),
     ),
+    *_goals("recorded_only", "until it answers", _at_most(4, " s"), "recorded only: start"),
+    *_goals("recorded_only", "with 20 sessions", _at_most(300, " MB"), "recorded only: memory"),
     *_goals(
         "run_list",
         "1,000 runs, until the script ends",
