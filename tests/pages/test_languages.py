@@ -115,6 +115,9 @@ def test_page_changes_its_language_while_it_runs(
     query = {"run": "recorded-korean"} if page.shows_run else {}
     app = open_page(page.file, **query)
     english = [text for text in drawn(app) if is_sentence(text)]
+    while name == "mistakes" and app.get("progress"):  # it measures what it shows, once
+        app.run()
+        english = [text for text in drawn(app) if is_sentence(text)]
     assert not app.exception
     assert not [text for text in english if "⟦" in text]
     app.query_params["lang"] = pseudo.LANGUAGE
