@@ -11,6 +11,7 @@ from collections.abc import Collection
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from pages.i18n import _
 from pages.ui.static_files import Answer, always, answered
 from tfm_core.publish.folder import PAGE, STATE
 from tfm_core.publish.shelf import Shelf
@@ -52,16 +53,22 @@ class Published:
     def _answer(self, scope: Scope, path: str) -> Answer:
         if scope["method"] not in {"GET", "HEAD"}:
             return 405, {"allow": "GET, HEAD"}, b""
-        if self._is_shut:
-            return 404, {}, b""
         token, slash, name = path.partition("/")
-        file = self.shelf.file(token, name or PAGE)
-        if file is None:
-            return 404, {}, b""
-        if not slash:
-            found = file.is_file()  # beside it lie the others: they are asked for by short names
-            return (307, {"location": f"{token}/"}, b"") if found else (404, {}, b"")
+        file = None if self._is_shut else self.shelf.file(token, name or PAGE)
+        if file is None or not (name or file.is_file()):
+            return _nothing_here() if name in {"", PAGE} else (404, {}, b"")
+        if not slash:  # beside it lie the others: they are asked for by short names
+            return 307, {"location": f"{token}/"}, b""
         answer = answered(file, Headers(scope=scope))
         if file.name == STATE and answer[0] in {200, 304}:
             self.shelf.polls[token] += 1
         return answer
+
+
+def _nothing_here() -> Answer:
+    said = {"content-type": "text/plain; charset=utf-8", "cache-control": "no-store"}
+    words = _(
+        "No run is published at this address. It may have been taken back, or the address is not "
+        "whole: ask for it anew."
+    )
+    return 404, said, words.encode()

@@ -233,6 +233,7 @@ PRESETS: dict[str, Preset] = {
                 "batch_size": 256,
                 "optimizer": "muon",
                 "learning_rate": 0.02,
+                "validate_every": 200,
             },
         ),
         _preset(

@@ -153,6 +153,8 @@ def test_unpublished_it_answers_nobody(live) -> None:
     app.shelf.unpublish("a-run-of-mine")
     for name in ("", "run.json", LOG):
         assert ask(app, f"/live/{token}/{name}")[0] == 404
+    for path in (token, f"{token}/", ""):  # whoever opens it reads why
+        assert ask(app, f"/live/{path}")[2].startswith(b"No run is published at this address.")
 
 
 def test_who_asks_again_is_counted(live) -> None:
