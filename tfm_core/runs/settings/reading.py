@@ -1,0 +1,76 @@
+"""The environment read, and checked before a start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from tfm_core.runs.settings.decided import Settings
+from tfm_core.runs.settings.variables import VARIABLES
+from tfm_core.sentences import StudentError
+
+
+def read(environment: Mapping[str, str] | None = None) -> Settings:
+    """Return what the environment says. Raises StudentError: the variable, and what is right.
+
+    A variable that is empty counts as not said. ``os.environ`` is read where none is given.
+    """
+    said = os.environ if environment is None else environment
+    values = {
+        variable.field: variable.read(variable.name, text)
+        for variable in VARIABLES
+        if (text := said.get(variable.name, "").strip())
+    }
+    if values.get("public"):
+        defaults = {v.field: v.public for v in VARIABLES if v.public is not None}
+        values = defaults | values
+    if values.get("login_to_watch"):  # who has a published run's address watches without a login
+        values = {"max_published": 0} | values
+    settings = Settings(**values)
+    if settings.trains_on == "ray" and settings.ray_address is None:
+        raise StudentError(
+            "TFM_BACKEND is 'ray', so TFM_RAY_ADDRESS must name its head, as http://HOST:8265."
+        )
+    return settings
+
+
+def checked(environment: Mapping[str, str] | None = None) -> Settings:
+    """Return what the environment says, for a start: the folder of runs is there or can be made.
+
+    Raises StudentError: the variable, and what is right.
+    """
+    said = read(environment)
+    there = next(
+        p for p in (said.runs_dir, *said.runs_dir.absolute().parents) if os.path.lexists(p)
+    )
+    if not there.is_dir():
+        raise StudentError(
+            "TFM_RUNS_DIR is {text!r}, but must name a folder, and {there} is none.",
+            text=str(said.runs_dir),
+            there=str(there),
+        )
+    if said.runs_url is not None:
+        _check_address(said.runs_url)
+    return said
+
+
+def _check_address(url: str) -> None:
+    """Raise StudentError where nothing is installed that could open an address."""
+    import fsspec
+
+    protocol = url.partition("://")[0]
+    try:
+        fsspec.get_filesystem_class(protocol)
+    except ImportError:
+        raise StudentError(
+            "TFM_RUNS_URL begins with {protocol}://, but must begin with what is installed here: "
+            "pip install -r requirements-cluster.txt brings s3://, and fsspec's pages say what "
+            "brings others.",
+            protocol=protocol,
+        ) from None
+    except ValueError:
+        raise StudentError(
+            "TFM_RUNS_URL begins with {protocol}://, but must begin with one that fsspec knows, "
+            "such as s3:// or file://.",
+            protocol=protocol,
+        ) from None

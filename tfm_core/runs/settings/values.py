@@ -1,0 +1,180 @@
+"""How the text of a ``TFM_`` variable becomes a value, or the sentence that says what is right."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import get_args
+
+from tfm_core.runs.settings.decided import BackendName
+from tfm_core.sentences import StudentError
+
+SHORTEST_KEY = 16
+"""Characters that a host's key needs at least: it is guessed over the network."""
+
+_ADDRESS = re.compile(r"https?://[a-z0-9_.-]+(:\d{1,5})?(/[\w./-]*)?", re.IGNORECASE | re.ASCII)
+_OPTION = re.compile(r"--[a-z][a-z0-9-]*(=.+)?", re.ASCII)
+
+_SOURCE = re.compile(
+    r"\*|'self'|'none'|https?:|https?://(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:(\d{1,5}|\*))?",
+    re.IGNORECASE | re.ASCII,
+)
+_PEOPLE = re.compile(r"[^\s@<>]*@[a-z0-9-]+(\.[a-z0-9-]+)*")
+_PROTOCOL = re.compile(r"[a-z][a-z0-9+-]*", re.ASCII)
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?(?:([kmgt])(i)?)?b?", re.IGNORECASE | re.ASCII)
+
+
+def whole(name: str, text: str) -> int:
+    """Return a whole number from 0. Raises StudentError."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 15):
+        raise StudentError(
+            "{name} is {text!r}, but must be a whole number: 0 for none, or more.",
+            name=name,
+            text=_short(text),
+        )
+    return int(text)
+
+
+def size(name: str, text: str) -> int:
+    """Return bytes: 500MB, 20GB, 1.5TB, 20GiB, or a plain number of bytes. Raises StudentError."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise StudentError(
+            "{name} is {text!r}, but must be a size such as 500MB, 20GB or 1.5TB: 0 for none.",
+            name=name,
+            text=_short(text),
+        )
+    number, prefix, binary = match.groups()
+    base = 1024 if binary else 1000
+    return int(float(number) * base ** " KMGT".index((prefix or " ").upper()))
+
+
+def switch(name: str, text: str) -> bool:
+    """Return whether a switch is on. Raises StudentError."""
+    if text not in {"0", "1"}:
+        raise StudentError(
+            "{name} is {text!r}, but must be 1 (on) or 0 (off).", name=name, text=_short(text)
+        )
+    return text == "1"
+
+
+def key(name: str, text: str) -> str:
+    """Return a key as it is. Raises StudentError, which doesn't repeat it, for one too short."""
+    if len(text) < SHORTEST_KEY:
+        raise StudentError(
+            "{name} has {n} characters, but must have at least {least}: it opens every run.",
+            name=name,
+            n=len(text),
+            least=SHORTEST_KEY,
+        )
+    return text
+
+
+def people(name: str, text: str) -> tuple[str, ...]:
+    """Return e-mail addresses and domains in lower case. Raises StudentError."""
+    words = tuple(text.lower().replace(",", " ").split())
+    if not all(_PEOPLE.fullmatch(word) for word in words):
+        raise StudentError(
+            "{name} is {text!r}, but must be e-mail addresses such as ann@example.org, and domains "
+            "such as @example.org for all of its addresses, with a space between them.",
+            name=name,
+            text=_short(text),
+        )
+    return words
+
+
+def addresses(name: str, text: str) -> tuple[str, ...]:
+    """Return e-mail addresses in lower case. Raises StudentError for a domain, too."""
+    words = tuple(text.lower().replace(",", " ").split())
+    if not all(_PEOPLE.fullmatch(word) and not word.startswith("@") for word in words):
+        raise StudentError(
+            "{name} is {text!r}, but must be e-mail addresses such as ann@example.org, with a "
+            "space between them.",
+            name=name,
+            text=_short(text),
+        )
+    return words
+
+
+def sources(name: str, text: str) -> str:
+    """Return sources of a Content-Security-Policy, a space between them. Raises StudentError."""
+    words = text.split()
+    if not all(_SOURCE.fullmatch(word) for word in words):
+        raise StudentError(
+            "{name} is {text!r}, but must be 'none', or 'self' and addresses such as "
+            "https://example.org, with a space between them; * lets every site.",
+            name=name,
+            text=_short(text),
+        )
+    return " ".join(words)
+
+
+def backend(name: str, text: str) -> str:
+    """Return the name of a back end. Raises StudentError."""
+    if text not in (names := get_args(BackendName)):
+        raise StudentError(
+            "{name} is {text!r}, but must be one of {names}.",
+            name=name,
+            text=_short(text),
+            names=", ".join(names),
+        )
+    return text
+
+
+def address(name: str, text: str) -> str:
+    """Return the address of a server. Raises StudentError."""
+    if _ADDRESS.fullmatch(text) is None:
+        raise StudentError(
+            "{name} is {text!r}, but must be an address such as http://HOST:8265.",
+            name=name,
+            text=_short(text),
+        )
+    return text.rstrip("/")
+
+
+def options(name: str, text: str) -> tuple[str, ...]:
+    """Return the options of a command, each in its long form. Raises StudentError."""
+    words = command(name, text)
+    wrong = next((word for word in words if not _OPTION.fullmatch(word)), None)
+    if wrong is not None:
+        raise StudentError(
+            "{name} has {wrong!r}, but must be options such as --partition=gpu --time=4:00:00.",
+            name=name,
+            wrong=_short(wrong),
+        )
+    return words
+
+
+def command(name: str, text: str) -> tuple[str, ...]:
+    """Return the words of a command, as a shell takes them apart. Raises StudentError."""
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:
+        raise StudentError(
+            "{name} is {text!r}, but must be words of a shell, with every quote closed.",
+            name=name,
+            text=_short(text),
+        ) from None
+
+
+def store_address(name: str, text: str) -> str:
+    """Return an address of fsspec as it is. Raises StudentError."""
+    protocol, _, place = text.partition("://")
+    if not (_PROTOCOL.fullmatch(protocol) and place.strip("/")):
+        raise StudentError(
+            "{name} is {text!r}, but must be an address such as s3://bucket/runs or "
+            "file:///mnt/shared/runs.",
+            name=name,
+            text=_short(text.rpartition("@")[2]),  # without a password
+        )
+    return text.rstrip("/")
+
+
+def folder(_name: str, text: str) -> Path:
+    """Return the whole path of a folder, which need not be there."""
+    return Path(text).absolute()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:40]}…"
