@@ -1,0 +1,94 @@
+"""What there is: runs, presets, devices, and what is wrong with them."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+
+from tfm_core.cli.common import FAILED, compare
+from tfm_core.runs import RunStore
+
+
+def list_runs(options: argparse.Namespace) -> int:
+    """Print the runs, newest first."""
+    rows, store = [], RunStore()
+    compare()
+    with contextlib.suppress(FileNotFoundError):  # no run was made yet
+        os.listdir(store.root)  # a folder that nobody may look into is not one without runs
+    for run in store.list():
+        status = run.status
+        rows.append(
+            {
+                "id": run.id,
+                "state": "damaged" if run.problem else status.state,
+                "step": status.step,
+                "total_steps": status.total_steps,
+                "name": run.meta.name,
+                "created": run.meta.created,
+                "problem": run.damage,
+            }
+        )
+    if options.json:
+        print(json.dumps(rows))
+        return 0
+    for row in rows:
+        progress = f"{row['step']}/{row['total_steps']}"
+        print(f"{row['id']:<18} {row['state']:<12} {progress:>13}  {row['name']}")
+        if row["problem"]:
+            print(f"{'':<18} {row['problem']}")
+    if not rows:
+        print("There are no runs yet: python -m tfm_core train --preset copy")
+    return 0
+
+
+def list_presets(options: argparse.Namespace) -> int:
+    """Print the presets."""
+    from tfm_core.presets import PRESETS
+
+    if options.json:
+        rows = [
+            {"name": preset.name, "label": preset.label, "seconds": preset.seconds}
+            for preset in PRESETS.values()
+        ]
+        print(json.dumps(rows))
+        return 0
+    for name, preset in PRESETS.items():
+        print(f"{name:<18} {preset.seconds:>6.0f} s  {preset.label}")
+    return 0
+
+
+def list_devices(options: argparse.Namespace) -> int:
+    """Print the devices of this machine, and why others are not there."""
+    from dataclasses import asdict
+
+    from tfm_core.training.devices import devices
+
+    known = devices()
+    if options.json:
+        print(json.dumps([asdict(device) for device in known]))
+        return 0
+    for device in known:
+        if device.available:
+            free = f"{(device.memory_free or 0) / 2**30:.1f} GiB free"
+            print(f"{device.name:<8} {device.label}, {free}")
+        else:
+            print(f"{device.name:<8} not there: {device.reason}")
+    return 0
+
+
+def examine_all(options: argparse.Namespace) -> int:
+    """Print what is wrong with folder, disk, packages and runs."""
+    from dataclasses import asdict
+
+    from tfm_core.doctor import examine
+
+    found = []
+    for finding in examine(mends=options.mend):
+        found.append(finding)
+        if not options.json:
+            print(finding, flush=True)
+    if options.json:
+        print(json.dumps([asdict(finding) for finding in found]))
+    return FAILED if any(finding.level == "problem" for finding in found) else 0
