@@ -6,9 +6,6 @@ connection of its own, which read all that a browser reads (``benchmarks.crowd``
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -17,7 +14,7 @@ from pathlib import Path
 from benchmarks.goals import said
 from benchmarks.paired import Spread
 from benchmarks.report import Figure, Skipped, Table
-from benchmarks.served import ROOT, Served, serve
+from benchmarks.served import Served, serve
 
 SESSIONS = (1, 20)
 RUNS = "recorded-korean", "recorded-digits", "recorded-captions"
@@ -61,18 +58,8 @@ def _after(served: Served, n: int) -> float:
     """Return the server's memory while so many sessions are on a page, of each run in turn."""
     found = []
     for run in RUNS:
-        command = [sys.executable, "-m", "benchmarks.crowd"]
-        command += [f"{served.url}/{run}/", str(n), str(ARRIVE_SECONDS)]
-        with subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as crowd:
-            assert crowd.stdout is not None
-            assert crowd.stdin is not None
-            if crowd.stdout.readline() != "here\n":
-                raise RuntimeError("The sessions did not arrive.")
+        with served.crowd(run, n, ARRIVE_SECONDS) as seen:
             found.append(_megabytes(served))
-            crowd.stdin.close()
-            seen = json.load(crowd.stdout)
         if seen["n_failed"]:
             raise RuntimeError(f"A session was not answered: {seen['problem']}")
     return max(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -41,6 +43,27 @@ class Served:
                 if "--warm" in child.cmdline():
                     return child.cpu_times().user > 0.5 and child.cpu_percent(0.5) == 0
         return False
+
+    @contextlib.contextmanager
+    def crowd(self, path: str, n: int, arrive_seconds: float) -> Iterator[dict[str, Any]]:
+        """Let ``n`` watch a published page for the length of the block, which begins with all.
+
+        What they saw, as ``benchmarks.crowd`` prints it, is there when the block has ended. Raises
+        RuntimeError.
+        """
+        command = [sys.executable, "-m", "benchmarks.crowd"]
+        command += [f"{self.url}/{path}/", str(n), str(arrive_seconds)]
+        seen: dict[str, Any] = {}
+        with subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as crowd:
+            assert crowd.stdout is not None
+            assert crowd.stdin is not None
+            if crowd.stdout.readline() != "here\n":
+                raise RuntimeError("The watchers did not arrive.")
+            yield seen
+            crowd.stdin.close()
+            seen.update(json.load(crowd.stdout))
 
     def end_runs(self) -> None:
         """Stop whatever trains."""

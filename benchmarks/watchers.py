@@ -6,14 +6,10 @@ in a process of their own (``benchmarks.crowd``), take their share of the same c
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,9 +19,9 @@ import psutil
 from benchmarks.attacks.sessions import slowdown, start_long_run
 from benchmarks.goals import said
 from benchmarks.report import Figure, Skipped, Table
-from benchmarks.served import ROOT, Served, per_step, serve, wait_until
+from benchmarks.served import per_step, serve, wait_until
 from tfm_core.publish.folder import STATE
-from tfm_core.publish.shelf import Published, Shelf
+from tfm_core.publish.shelf import Shelf
 
 WATCHERS = 1000
 ARRIVE_SECONDS = 20.0
@@ -67,34 +63,18 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
                 if kind == "alone":
                     paces[kind].append(per_step(run, worker, lambda: time.sleep(seconds)))
                     continue
-                with _crowd(served, published, seen):
+                with served.crowd(f"live/{published.token}", WATCHERS, ARRIVE_SECONDS) as turn:
+                    begin = served.process.cpu_times()
                     paces[kind].append(per_step(run, worker, lambda: time.sleep(seconds)))
+                    end = served.process.cpu_times()
                     seen.rss.append(served.process.memory_info().rss)
+                seen.turns.append(turn)
+                seen.cpu_seconds += end.user + end.system - begin.user - begin.system
         if not run.status.is_alive:
             raise RuntimeError(f"The run ended while it was watched: {run.status}")
     yield _answers(seen)
     yield slowdown(SLOWDOWN, f"{WATCHERS:,} watchers", paces, 2 * rounds, seconds)
     yield _spent(seen, before)
-
-
-@contextmanager
-def _crowd(served: Served, published: Published, into: Crowd) -> Iterator[None]:
-    """Let a thousand watch for the length of the block, which begins when all are there."""
-    url = f"{served.url}/live/{published.token}/"
-    command = [sys.executable, "-m", "benchmarks.crowd", url, str(WATCHERS), str(ARRIVE_SECONDS)]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as crowd:
-        assert crowd.stdout is not None
-        assert crowd.stdin is not None
-        if crowd.stdout.readline() != "here\n":
-            raise RuntimeError("The watchers did not arrive.")
-        begin = served.process.cpu_times()
-        yield
-        end = served.process.cpu_times()
-        crowd.stdin.close()
-        into.turns.append(json.load(crowd.stdout))
-    into.cpu_seconds += end.user + end.system - begin.user - begin.system
 
 
 def _answers(seen: Crowd) -> Table:

@@ -100,7 +100,10 @@ def test_a_card_plays_when_it_comes_into_sight_and_its_heads_are_no_buttons(visi
     page = visit(viewport=PHONE, color_scheme="dark")
     film = page.locator(".card .film").last
     expect(film.locator(".head")).to_have_count(0)
+    whole = page.evaluate("document.documentElement.scrollHeight")
     film.scroll_into_view_if_needed()
+    expect(film.locator(".head")).not_to_have_count(0)
+    assert page.evaluate("document.documentElement.scrollHeight") == whole  # nothing has moved
     expect(film.locator(".where")).to_have_text(ENDED)  # of its own accord
     page.evaluate(
         """film => { window.steps = []; new MutationObserver(() => window.steps.push(

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ def _looking_often(monkeypatch):
 
 
 @pytest.fixture
-def slurm(tmp_path, monkeypatch) -> Path:
+def slurm(tmp_path, monkeypatch) -> Iterator[Path]:
     """The folder of a fake Slurm whose commands stand first on the PATH."""
     place = tmp_path / "bin"
     place.mkdir()
@@ -34,7 +36,11 @@ def slurm(tmp_path, monkeypatch) -> Path:
     (place / "slurm").mkdir()
     monkeypatch.setenv("PATH", f"{place}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("TFM_BACKEND", "slurm")
-    return place / "slurm"
+    monkeypatch.setattr(fake_slurm, "FOLDER", place / "slurm")
+    yield place / "slurm"
+    for path in fake_slurm.jobs():  # whatever still waits or runs
+        with contextlib.suppress(ProcessLookupError):
+            fake_slurm.scancel(["--name", fake_slurm.known(path)["name"]])
 
 
 @pytest.fixture

@@ -20,7 +20,8 @@ _SOURCE = re.compile(
     r"\*|'self'|'none'|https?:|https?://(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:(\d{1,5}|\*))?",
     re.IGNORECASE | re.ASCII,
 )
-_PEOPLE = re.compile(r"[^\s@<>]*@[a-z0-9-]+(\.[a-z0-9-]+)*")
+_PERSON = re.compile(r"[^\s@<>]+@[a-z0-9-]+(\.[a-z0-9-]+)*")
+_PEOPLE = re.compile(rf"{_PERSON.pattern}|@[a-z0-9-]+(\.[a-z0-9-]+)*")
 _PROTOCOL = re.compile(r"[a-z][a-z0-9+-]*", re.ASCII)
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?(?:([kmgt])(i)?)?b?", re.IGNORECASE | re.ASCII)
 
@@ -73,41 +74,35 @@ def key(name: str, text: str) -> str:
 
 def people(name: str, text: str) -> tuple[str, ...]:
     """Return e-mail addresses and domains in lower case. Raises StudentError."""
-    words = tuple(text.lower().replace(",", " ").split())
-    if not all(_PEOPLE.fullmatch(word) for word in words):
-        raise StudentError(
-            "{name} is {text!r}, but must be e-mail addresses such as ann@example.org, and domains "
-            "such as @example.org for all of its addresses, with a space between them.",
-            name=name,
-            text=_short(text),
-        )
-    return words
+    wrong = StudentError(
+        "{name} is {text!r}, but must be e-mail addresses such as ann@example.org, and domains "
+        "such as @example.org for all of its addresses, with a space between them.",
+        name=name,
+        text=_short(text),
+    )
+    return _each(text.lower().replace(",", " "), _PEOPLE, wrong)
 
 
 def addresses(name: str, text: str) -> tuple[str, ...]:
     """Return e-mail addresses in lower case. Raises StudentError for a domain, too."""
-    words = tuple(text.lower().replace(",", " ").split())
-    if not all(_PEOPLE.fullmatch(word) and not word.startswith("@") for word in words):
-        raise StudentError(
-            "{name} is {text!r}, but must be e-mail addresses such as ann@example.org, with a "
-            "space between them.",
-            name=name,
-            text=_short(text),
-        )
-    return words
+    wrong = StudentError(
+        "{name} is {text!r}, but must be e-mail addresses such as ann@example.org, with a "
+        "space between them.",
+        name=name,
+        text=_short(text),
+    )
+    return _each(text.lower().replace(",", " "), _PERSON, wrong)
 
 
 def sources(name: str, text: str) -> str:
     """Return sources of a Content-Security-Policy, a space between them. Raises StudentError."""
-    words = text.split()
-    if not all(_SOURCE.fullmatch(word) for word in words):
-        raise StudentError(
-            "{name} is {text!r}, but must be 'none', or 'self' and addresses such as "
-            "https://example.org, with a space between them; * lets every site.",
-            name=name,
-            text=_short(text),
-        )
-    return " ".join(words)
+    wrong = StudentError(
+        "{name} is {text!r}, but must be 'none', or 'self' and addresses such as "
+        "https://example.org, with a space between them; * lets every site.",
+        name=name,
+        text=_short(text),
+    )
+    return " ".join(_each(text, _SOURCE, wrong))
 
 
 def backend(name: str, text: str) -> str:
@@ -174,6 +169,14 @@ def store_address(name: str, text: str) -> str:
 def folder(_name: str, text: str) -> Path:
     """Return the whole path of a folder, which need not be there."""
     return Path(text).absolute()
+
+
+def _each(text: str, pattern: re.Pattern[str], wrong: StudentError) -> tuple[str, ...]:
+    """Return the words of a text. Raises what is given for one that the pattern does not match."""
+    words = tuple(text.split())
+    if not all(pattern.fullmatch(word) for word in words):
+        raise wrong
+    return words
 
 
 def _short(text: str) -> str:
