@@ -40,6 +40,14 @@ LONG_WRITERS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def _room_that_nobody_wrote_is_nan():
+    torch.use_deterministic_algorithms(True)  # which fills what ``empty`` returns
+    assert torch.empty(1).isnan()
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
 def made(family, settings):
     if family == "captioner":
         return captioner_model(**settings).eval(), caption_batch()[0]

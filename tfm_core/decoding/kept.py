@@ -270,7 +270,7 @@ class Kept:
         model, weight = self.model, self.model.tgt_embedding.table.weight
         longest, before = ROOM * math.ceil(length / ROOM), self.is_key.size(1)
         if self.n_read:
-            grown = self.room.new_zeros(*self.room.shape[:4], longest, self.room.size(-1))
+            grown = self._unwritten(self.room, (*self.room.shape[:4], longest, self.room.size(-1)))
             grown[..., :before, :] = self.room
             self._move(grown, F.pad(self.is_key, (0, longest - before), value=True))
         else:
@@ -283,6 +283,18 @@ class Kept:
             longest = max(length, min(longest, len(placing.table)))
         if not isinstance(placing, NoPositions):
             self.placed = placing(weight.new_zeros(1, longest, weight.size(1)))[0]
+
+    def _unwritten(self, like: Tensor, sizes: tuple[int, ...]) -> Tensor:
+        """Return room for keys and values, zero wherever it is read before it is written.
+
+        That is among the first keys, and between texts of unequal lengths; masked, but not even a
+        weight of zero makes a number of a NaN.
+        """
+        if not self.is_aligned:
+            return like.new_zeros(sizes)
+        room = like.new_empty(sizes)
+        room[..., :FEWEST, :] = 0.0
+        return room
 
     def _new(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         """Return vectors (N, R, d_model), of no position yet, and whether they are tokens (N, R).
@@ -363,7 +375,7 @@ class Kept:
         if not self.rooms:
             n, length = self.is_key.shape
             sizes = (len(self.blocks), 2, n, self.n_heads, length, made.size(-1))
-            self._move(made.new_zeros(sizes), self.is_key)
+            self._move(self._unwritten(made, sizes), self.is_key)
         room = self.rooms[layer]
         if isinstance(step.at, slice):
             room[:, :, step.at] = made[1:]
