@@ -25,6 +25,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.net_util import get_internal_ip
 
 from pages import health, vendors
+from pages.bundles import Bundles
 from pages.closed import Closed
 from pages.first_paint import FirstPaint
 from pages.headers import UNUSED, Headers
@@ -147,6 +148,7 @@ else:
             ),
             Middleware(Headers, page=PAGE),
             Middleware(FirstPaint, page=PAGE, style=style.RULES),
+            Middleware(Bundles, folder=PAGE.parent, prefixes=prefixes()),
             Middleware(Closed),
             Middleware(Uploads),
             Middleware(Cookies, path=base_path() or "/"),
