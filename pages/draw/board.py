@@ -16,6 +16,7 @@ from pages.ui import page_table, state, view_link
 from pages.ui.digit_models import LOOK_AGAIN, models, samples
 from tfm_core.config import ImageTaskConfig, ViTConfig
 from tfm_core.data import own_picture
+from tfm_core.facts.batches import Batches
 from tfm_core.inspect.attention.own_example import read_picture
 from tfm_core.inspect.looks import looks
 from tfm_core.probe.labels import has_cls, patches_per_side
@@ -51,13 +52,13 @@ def look_at(run: Run, picture: Picture) -> Look:
     given, notes = read_picture(run, picture)
     found = looks(run, given)
     classes = run.experiment.task_as(ImageTaskConfig).facts.class_names
-    per_epoch = run.curves().started.get("steps_per_epoch")
-    told = [words.meant(found, index, classes, per_epoch) for index in range(len(classes))]
+    epochs = _epochs(run)
+    told = [words.meant(found, index, classes, epochs) for index in range(len(classes))]
     best = int(found.shares[-1].argmax())
     since = told[best][0]
     assert since is not None
     return Look(
-        Reading(found.steps, found.shares, since, words.answer(found, classes, per_epoch)),
+        Reading(found.steps, found.shares, since, words.answer(found, classes, epochs)),
         seen=given[0],
         how=" ".join(_(note) for note in notes),
         heads=found.heads,
@@ -65,6 +66,14 @@ def look_at(run: Run, picture: Picture) -> Look:
         sinces=tuple(at for at, _sentence in told),
         sentences=tuple(sentence for _at, sentence in told),
     )
+
+
+def _epochs(run: Run) -> words.Epochs:
+    per_epoch = run.curves().started.get("steps_per_epoch")
+    if not per_epoch:
+        return None
+    batches = Batches.of_experiment(run.experiment)
+    return lambda step: float(batches.whole(step) / per_epoch)
 
 
 def _part(run: Run, *, is_ready: bool) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pages.i18n import _
 from pages.ui import show
 from tfm_core.inspect.looks import Array, Looks
 from tfm_core.inspect.readings import read_from
 
+Epochs = Callable[[int], float] | None
+"""How often the training set was read in so many steps; None where nobody knows."""
+
 SURE = 0.5
 """The probability below which the model is said to be unsure."""
 
 
-def answer(found: Looks, classes: tuple[str, ...], steps_per_epoch: int | None) -> str:
+def answer(found: Looks, classes: tuple[str, ...], epochs: Epochs) -> str:
     """Say what the last weights read, how surely, and from which step on."""
     best = int(found.shares[-1].argmax())
     share = float(found.shares[-1, best])
@@ -26,17 +31,17 @@ def answer(found: Looks, classes: tuple[str, ...], steps_per_epoch: int | None) 
         words = _("It reads a {digit}; no weights of earlier were kept.")
     else:
         words = _("It reads a {digit}, from {step} on.")
-    return words.format(digit=classes[best], step=step_words(since, steps_per_epoch))
+    return words.format(digit=classes[best], step=step_words(since, epochs))
 
 
 def meant(
-    found: Looks, index: int, classes: tuple[str, ...], steps_per_epoch: int | None
+    found: Looks, index: int, classes: tuple[str, ...], epochs: Epochs
 ) -> tuple[int | None, str]:
     """Say since when a class is read that was meant, and return the index of that time or None."""
     since = read_from((found.steps, found.shares), index)
     digit = classes[index]
     if since is None:
-        return None, _missed(found, index, classes, steps_per_epoch)
+        return None, _missed(found, index, classes, epochs)
     at = found.steps.index(since)
     if len(found.steps) == 1:
         words = _("Right: it reads a {digit}; no weights of earlier were kept.")
@@ -44,10 +49,10 @@ def meant(
         words = _("Right: it reads a {digit}, and random weights already did: luck.")
     else:
         words = _("It got this right from {step} on: a {digit}.")
-    return at, words.format(digit=digit, step=step_words(since, steps_per_epoch))
+    return at, words.format(digit=digit, step=step_words(since, epochs))
 
 
-def _missed(found: Looks, index: int, classes: tuple[str, ...], steps_per_epoch: int | None) -> str:
+def _missed(found: Looks, index: int, classes: tuple[str, ...], epochs: Epochs) -> str:
     """Say that the last weights read another class, and when they came nearest."""
     shares: Array = found.shares
     best, at = int(shares[-1].argmax()), int(shares[:, index].argmax())
@@ -61,13 +66,13 @@ def _missed(found: Looks, index: int, classes: tuple[str, ...], steps_per_epoch:
         best=classes[best],
         digit=classes[index],
         share=show.percent(float(shares[at, index])),
-        step=step_words(found.steps[at], steps_per_epoch),
+        step=step_words(found.steps[at], epochs),
     )
 
 
-def step_words(step: int, steps_per_epoch: int | None) -> str:
+def step_words(step: int, epochs: Epochs) -> str:
     """Return a step as a sentence says it, with its epoch where that is known."""
-    if not steps_per_epoch:
+    if epochs is None:
         return _("step {step}").format(step=f"{step:,}")
     words = _("step {step} (epoch {epoch})")
-    return words.format(step=f"{step:,}", epoch=f"{step / steps_per_epoch:.1f}")
+    return words.format(step=f"{step:,}", epoch=f"{epochs(step):.1f}")

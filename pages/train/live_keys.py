@@ -11,6 +11,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import run_words, runs_access, show, visitors
 from pages.ui.typed import escape
+from tfm_core.facts.batches import Batches
 from tfm_core.runs import settings
 from tfm_core.runs.backends import job
 from tfm_core.runs.curves import Curves, Series
@@ -91,8 +92,8 @@ def seconds_left(run: Run, status: Status, curves: Curves) -> float | None:
     pace = speed(curves)
     if not pace or not status.is_alive:
         return None
-    batch = run.experiment.training.batch_size
-    return max(0, status.total_steps - status.step) * batch / pace
+    examples = Batches.of_experiment(run.experiment).examples
+    return max(0, examples(status.total_steps) - examples(status.step)) / pace
 
 
 def _progress_words(curves: Curves, status: Status) -> str:

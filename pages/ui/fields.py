@@ -31,7 +31,10 @@ ADVANCED: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Attention"), ("projections", "scale", "causality", "window")),
     (N_("Residuals and norms"), ("residual", "norm", "norm_eps", "final_norm", "shared_norm")),
     (N_("Layers and tables"), ("max_len", "bias", "tie_embeddings", "is_bidirectional")),
-    (N_("Optimiser"), ("warmup", "weight_decay", "beta1", "beta2", "clip_norm", "ema_decay")),
+    (
+        N_("Optimiser"),
+        ("warmup", "batch_warmup", "weight_decay", "beta1", "beta2", "clip_norm", "ema_decay"),
+    ),
     (N_("Loss"), ("label_smoothing", "loss_input")),
     (N_("Arithmetic"), ("precision", "checkpointing", "compile")),
     (N_("Looking and stopping"), ("validate_every", "snapshots", "patience", "final_test")),

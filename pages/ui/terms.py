@@ -102,7 +102,7 @@ TERMS = (
     Term(N_("Byte-pair encoding"), N_("Merges the most frequent pairs into new tokens."),
          "words", {"cut": "bpe"}, also="BPE subword"),
     Term(N_("Batch"), N_("Several examples at once, filled up to one length."), "words",
-         {"view": "batch"}, ("batch_size",), also="padding"),
+         {"view": "batch"}, ("batch_size", "batch_warmup"), also="padding"),
     Term(N_("Embedding"), N_("A table with one trained vector for each token."), "words",
          {"view": "embeddings"}, ("d_model", "tie_embeddings"), also="lookup vector"),
     Term(N_("Tensor"), N_("Numbers in memory, and a shape to read them by."), "tensors"),

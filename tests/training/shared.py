@@ -19,6 +19,7 @@ CHOSEN = dict(zip(IDS, EXPERIMENTS, strict=True)) | {
     "fp16": experiment(training={"precision": "fp16"}),
     "grammar": experiment("decoder-only", "grammar"),
     "checkpointing": experiment(training={"checkpointing": True}),
+    "halved": experiment(training={"batch_size": 6, "batch_warmup": 0.7}),
     "odd": experiment(training={"batch_size": 7, "clip_norm": 0.05}),
 }
 

@@ -60,6 +60,7 @@ EXPERIMENTS = [
     experiment("vit", "mnist-5000", model={"dropout": 0.1}, task={"rotation": 5.0, "scale": 0.1}),
 ]
 EXPERIMENTS.append(experiment("captioner", "captions", model={"dropout": 0.1}))
+HALVED = experiment(training={"batch_warmup": 0.8})
 IDS = [
     "encoder-decoder",
     "encoder-only",
@@ -81,7 +82,30 @@ def test_same_seed_same_curve_and_another_seed_another(chosen):
     assert list(records(build(chosen.replace(seed=1)))) != first
 
 
-@pytest.mark.parametrize("chosen", EXPERIMENTS, ids=IDS)
+def test_half_batches_are_the_whole_ones_cut_in_two():
+    whole = build(experiment(training={"batch_size": 7}))
+    halved = build(experiment(training={"batch_size": 7, "steps": 60, "batch_warmup": 0.4}))
+    assert halved.batches.n_halved == 24
+    read = [halved.batch_indices(step) for step in range(1, 31)]
+    assert [len(indices) for indices in read] == 24 * [3] + 6 * [7]
+    for number in range(12):  # past the end of an epoch of nine batches
+        pair = torch.cat(read[2 * number : 2 * number + 2])
+        assert torch.equal(pair, whole.batch_indices(number + 1)[:6])
+    for number, indices in enumerate(read[24:], 13):
+        assert torch.equal(indices, whole.batch_indices(number))
+
+
+def test_epochs_and_speed_count_what_was_read():
+    steps = [
+        event
+        for event in train(build(experiment(training={"batch_warmup": 0.7})))
+        if isinstance(event, Step)
+    ]
+    assert [event.epoch for event in steps] == [1 / 16, 2 / 16, 3 / 16, 4 / 16, 3 / 8, 4 / 8]
+    assert all(event.examples_per_second > 0 for event in steps)
+
+
+@pytest.mark.parametrize("chosen", [*EXPERIMENTS, HALVED], ids=[*IDS, "halved"])
 def test_going_on_from_a_checkpoint_gives_the_same_curve_bit_for_bit(chosen, tmp_path):
     whole, resumed = goes_on_with_the_same_curve(chosen, tmp_path)
     for name, value in whole.model.state_dict().items():

@@ -14,7 +14,7 @@ import torch
 
 from tests.training.far_device import DEVICE, step_of
 from tests.training.test_language import language
-from tests.training.test_loop import EXPERIMENTS, IDS, experiment
+from tests.training.test_loop import EXPERIMENTS, HALVED, IDS, experiment
 from tfm_core.data.moving import sent_together
 from tfm_core.layers.attention import fused_attention
 from tfm_core.layers.relative import alibi_bias
@@ -61,9 +61,9 @@ def test_a_step_waits_once_for_its_device_and_launches_no_more_than_it_did(name,
     assert asked.launches.total() <= LAUNCHES[name], asked.launches
 
 
-@pytest.mark.parametrize("name", CHOSEN)
-def test_batches_drawn_ahead_are_those_drawn_one_by_one(name, monkeypatch):
-    trainer, other = build(CHOSEN[name]), build(CHOSEN[name])
+@pytest.mark.parametrize("chosen", [*CHOSEN.values(), HALVED], ids=[*CHOSEN, "halved"])
+def test_batches_drawn_ahead_are_those_drawn_one_by_one(chosen, monkeypatch):
+    trainer, other = build(chosen), build(chosen)
     there = torch.device("cpu")
     monkeypatch.setattr(
         loop,

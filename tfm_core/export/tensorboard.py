@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from tfm_core.export import bundle as zips
 from tfm_core.export.bundle import Progress
+from tfm_core.facts.batches import Batches
 from tfm_core.plots.png import png
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs.curves import Curves, Series
@@ -83,8 +84,8 @@ def wall_times(run: Run, curves: Curves, steps: Floats) -> Floats:
     speed = series["examples_per_second"].astype(np.float64)
     usual = np.nanmedian(speed) if np.isfinite(speed).any() else np.nan
     speed = np.where(np.isfinite(speed) & (speed > 0), speed, usual)
-    size = run.experiment.training.batch_size
-    took = np.nan_to_num(size * np.diff(known, prepend=0.0) / speed)
+    examples = Batches.of_experiment(run.experiment).examples(known)
+    took = np.nan_to_num(np.diff(examples, prepend=0.0) / speed)
     seconds = np.cumsum(took)
     trained = run.status.seconds
     if seconds[-1] > 0 and trained > 0:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from tfm_core.config import Experiment, ModelConfig, RecurrentConfig
 from tfm_core.facts.architectures import of_experiment
+from tfm_core.facts.batches import Batches
 from tfm_core.facts.compute import layers, macs, unasked
 from tfm_core.facts.memory import kept
 from tfm_core.facts.nearest_preset import nearest_preset
@@ -43,10 +44,10 @@ def _modelled(experiment: Experiment, steps: int) -> float:
     training = experiment.training
     calls, of_example = _step(experiment)
     slow = _ON_CPU[training.precision]
-    step = calls + training.batch_size * of_example * (1 + training.checkpointing / 3)
+    examples = Batches.of_experiment(experiment).examples(steps) * (1 + training.checkpointing / 3)
     n_validation = getattr(experiment.task, "n_validation", 0)
     validations = steps / training.validate_every + 1
-    return slow * (steps * step + validations * n_validation * _MEASURED * of_example)
+    return slow * (steps * calls + (examples + validations * n_validation * _MEASURED) * of_example)
 
 
 def _step(experiment: Experiment) -> tuple[float, float]:

@@ -216,7 +216,7 @@ class _Execution:
             self.share.told(True)
             self.share.begin(trainer)
         self._choose_examples(trainer)
-        self._report_progress(trainer, 0.0)
+        self._report_progress(trainer)
         self.recorder.change("running", reason, device=str(trainer.device), total_steps=self.total)
         why = None
         self._cpu_begin = time.process_time()
@@ -259,7 +259,7 @@ class _Execution:
             is_kept = keeps(event.step, self.total) or bool(event.gradients)
             if is_kept or self.control.is_stepping:
                 self.recorder.record(to_record(event) | self._times(trainer))
-            self._report_progress(trainer, event.epoch)
+            self._report_progress(trainer)
         else:
             if isinstance(event, SnapshotDue):
                 self._snapshot(trainer)
@@ -301,9 +301,8 @@ class _Execution:
         self._save(trainer)
         self.recorder.change("paused")
 
-    def _report_progress(self, trainer: Trainer, epoch: float) -> None:
-        epoch = epoch or trainer.step / trainer.steps_per_epoch
-        self.recorder.progress(step=trainer.step, epoch=epoch, seconds=trainer.seconds)
+    def _report_progress(self, trainer: Trainer) -> None:
+        self.recorder.progress(step=trainer.step, epoch=trainer.epoch, seconds=trainer.seconds)
 
     def _snapshot(self, trainer: Trainer) -> None:
         from tfm_core.probe import snapshot

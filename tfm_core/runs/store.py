@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from tfm_core.config import Experiment, to_json
 from tfm_core.disk import remove, rename, sync_file, sync_folder
+from tfm_core.facts.batches import Batches
 from tfm_core.reading import is_plain
 from tfm_core.runs import labels, room, settings, spare, trash, weights
 from tfm_core.runs.atomic import read_json, write_bytes, write_json
@@ -307,12 +308,12 @@ class RunStore:
     ) -> Run:
         """Make a run that goes on from step ``done`` of another, at one of its checkpoints."""
         status = parent.status
-        is_behind = done < status.step
+        is_behind, whole = done < status.step, Batches.of_experiment(parent.experiment).whole
         stopped = Status(
             "stopped",
             step=done,
             total_steps=experiment.training.steps,
-            epoch=status.epoch * done / status.step if is_behind else status.epoch,
+            epoch=status.epoch * whole(done) / whole(status.step) if is_behind else status.epoch,
             device=meta.device,
             reason=N_("Goes on from step {done:,} of “{name}”.", done=done, name=parent.meta.name),
             seconds=status.seconds,

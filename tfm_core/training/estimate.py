@@ -16,6 +16,7 @@ from torch import Tensor
 from tfm_core.config import Experiment, SequenceTaskConfig
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.architectures import of_experiment
+from tfm_core.facts.batches import Batches
 from tfm_core.facts.compute import macs, unasked
 from tfm_core.facts.memory import PROCESS_BYTES, of_run
 from tfm_core.layers.blocks import forget_blocks
@@ -53,19 +54,21 @@ def estimate(experiment: Experiment, device: str = "cpu") -> Estimate:
     with unfilled():
         model = new_model(experiment)
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
-    batch, step_bytes = experiment.training.batch_size, of_run(experiment, n_parameters).total
+    batches, step_bytes = Batches.of_experiment(experiment), of_run(experiment, n_parameters).total
     # one example: forward and backward, and with checkpointing forward once more
     work = (3.0 + experiment.training.checkpointing) * _macs(experiment)
     if work * _PROBE_BATCHES[-1] > _PROBE_MACS:
-        per_step, measured = work * batch / _MODELLED_RATE, False
+        fixed, of_example, measured = 0.0, work / _MODELLED_RATE, False
     else:
-        per_step, measured = _measure(experiment, torch_device, batch), True
+        fixed, of_example = _measure(experiment, torch_device)
+        measured = True
+    steps = experiment.training.steps
     return Estimate(
         n_parameters=n_parameters,
         step_bytes=step_bytes,
         memory_bytes=PROCESS_BYTES + step_bytes,
-        seconds_per_step=per_step,
-        seconds=per_step * experiment.training.steps,
+        seconds_per_step=fixed + of_example * batches.size,
+        seconds=fixed * steps + of_example * batches.examples(steps),
         measured=measured,
     )
 
@@ -77,8 +80,10 @@ def _macs(experiment: Experiment) -> int:
     return sum(found.values()) - unasked(known.model, known.shape)
 
 
-def _measure(experiment: Experiment, torch_device: torch.device, batch: int) -> float:
-    """Seconds of one step: a line through the times at two small batches, read at the real one."""
+def _measure(experiment: Experiment, torch_device: torch.device) -> tuple[float, float]:
+    """Return the seconds of a step, and those that each example adds: a line through the times at
+    two small batches.
+    """
     model = new_model(experiment).to(torch_device)
     if experiment.training.checkpointing:
         forget_blocks(model)
@@ -91,7 +96,7 @@ def _measure(experiment: Experiment, torch_device: torch.device, batch: int) -> 
     finally:
         torch.set_num_threads(threads)
     slope = max(0.0, (times[many] - times[few]) / (many - few))
-    return times[few] + slope * (batch - few)
+    return times[few] - slope * few, slope
 
 
 def _step_time(

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.data.download import Progress
 from tfm_core.data.load import Data, load
+from tfm_core.facts.batches import Batches
 from tfm_core.facts.learning_rate import calmer_rate
 from tfm_core.layers.blocks import forget_blocks
 from tfm_core.models.build import Model
@@ -117,13 +118,23 @@ class Trainer:
 
     @property
     def batch_size(self) -> int:
-        """Examples in a step: the configured number, or all there are."""
-        return min(self.experiment.training.batch_size, self.objective.n_train)
+        """Examples in a whole batch: the configured number, or all there are."""
+        return self.batches.size
+
+    @cached_property
+    def batches(self) -> Batches:
+        """How many examples each step learns from."""
+        return Batches.of(self.experiment.training, self.objective.n_train)
 
     @property
     def steps_per_epoch(self) -> int:
         """Full batches in the training set; what is left over waits for another epoch's order."""
         return self.objective.n_train // self.batch_size
+
+    @property
+    def epoch(self) -> float:
+        """How often the training set has been read."""
+        return self.batches.whole(self.step) / self.steps_per_epoch
 
     @cached_property
     def parameters(self) -> list[nn.Parameter]:
@@ -137,12 +148,14 @@ class Trainer:
 
     def batch_indices(self, step: int) -> Tensor:
         """Return (B,): the training examples of a step, counted from 1; every epoch is shuffled."""
-        epoch, index = divmod(step - 1, self.steps_per_epoch)
+        begin = self.batches.whole(step - 1)
+        epoch, index = divmod(int(begin), self.steps_per_epoch)
         if self._order is None or self._order[0] != epoch:
             generator = torch.Generator().manual_seed(mix(self.experiment.seed, 1, epoch))
             order = torch.randperm(self.objective.n_train, generator=generator)
             self._order = (epoch, order)
-        return self._order[1][index * self.batch_size : (index + 1) * self.batch_size]
+        first = index * self.batch_size + (self.batches.half if begin % 1 else 0)
+        return self._order[1][first : first + self.batches.size_of(step)]
 
     def draw(self, step: int) -> Draw:
         """Return the batch of a step, counted from 1, its tensors on the device.
@@ -222,7 +235,7 @@ def train(trainer: Trainer) -> Iterator[Event]:
     if trainer.step == 0:
         yield SnapshotDue(0, keeps_weights=True)
         yield from _validated(trainer)
-    memory, speed = memory_used(trainer.device), 0.0
+    memory, per_example = memory_used(trainer.device), 0.0
     while trainer.step < config.steps and not trainer.patience.is_over:
         begin = trainer.clock()
         loss, accuracy, rate, norm = update(trainer)
@@ -230,7 +243,8 @@ def train(trainer: Trainer) -> Iterator[Event]:
         step = trainer.step
         took = trainer.clock() - begin
         trainer.seconds += took
-        speed = took if not speed else 0.9 * speed + 0.1 * took
+        took /= trainer.batches.size_of(step)
+        per_example = took if not per_example else 0.9 * per_example + 0.1 * took
         if math.isfinite(loss):
             descent.update(loss)
         is_regular = step % config.validate_every == 0 or step == config.steps
@@ -248,9 +262,8 @@ def train(trainer: Trainer) -> Iterator[Event]:
             yield SnapshotDue(step, keeps_weights)
         if step % _MEMORY_EVERY == 0:
             memory = memory_used(trainer.device)
-        epoch = step / trainer.steps_per_epoch
-        pace = trainer.batch_size / speed
-        yield Step(step, epoch, loss, accuracy, rate, norm, pace, memory, gradients)
+        pace = 1 / per_example
+        yield Step(step, trainer.epoch, loss, accuracy, rate, norm, pace, memory, gradients)
     if config.final_test:
         yield _tested(trainer)
     reason = trainer.patience.reason(step=trainer.step, total=config.steps)

@@ -72,11 +72,12 @@ class Share:
 
         The weights of the first are everybody's.
         """
-        if trainer.batch_size < self.size:
+        smallest = trainer.batches.smallest
+        if smallest < self.size:
             raise StudentError(
                 "A batch of {n} cannot be shared by {size} processes: start {n} at most, or take a "
                 "larger batch.",
-                n=trainer.batch_size,
+                n=smallest,
                 size=self.size,
             )
         if self.told(trainer.step) != trainer.step:

@@ -11,7 +11,6 @@ from tests.inspect.compare.test_differences import BASE, changed
 from tfm_core.inspect.compare.curves import (
     AXES,
     METRICS,
-    batch_size,
     caveats,
     figures,
     track,
@@ -73,11 +72,6 @@ def test_a_run_without_times_is_reckoned_by_its_speed_and_has_no_cpu_seconds() -
     whole = track(curves, BASE, "loss", "clock")
     assert whole is not None
     assert whole.x[-1] == pytest.approx(100)
-
-
-def test_a_batch_is_no_larger_than_what_there_is_to_learn_from() -> None:
-    assert batch_size(changed(task__n_train=8)) == 8
-    assert batch_size(PRESETS["vit-digits"].experiment) == 64
 
 
 def test_figures_say_the_last_and_the_best_after_step_0() -> None:

@@ -160,7 +160,7 @@ NAMES = ("0", "1", "2")
 def test_since_when_a_digit_that_was_meant_is_read(
     answers: tuple[int, ...], index: int, at: int | None, sentence: str
 ) -> None:
-    assert words.meant(of(*answers), index, NAMES, 4) == (at, sentence)
+    assert words.meant(of(*answers), index, NAMES, lambda step: step / 4) == (at, sentence)
 
 
 def test_what_is_read_is_said_as_surely_as_it_is() -> None:

@@ -13,7 +13,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, ImageTaskConfig
+from tfm_core.config import Experiment
+from tfm_core.facts.batches import Batches
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.runs.curves import Curves
 from tfm_core.sentences import N_
@@ -85,24 +86,16 @@ def track(curves: Curves, experiment: Experiment, metric: str, axis: AxisName) -
     if axis == "step":
         return Track(steps, values)
     if axis == "examples":
-        return Track(steps * batch_size(experiment), values)
+        return Track(Batches.of_experiment(experiment).examples(steps), values)
     if axis == "epoch":
         per_epoch = curves.started.get("steps_per_epoch")
-        return Track(steps / per_epoch, values) if per_epoch else None
+        whole = Batches.of_experiment(experiment).whole(steps)
+        return Track(whole / per_epoch, values) if per_epoch else None
     found = _clock(curves, experiment) if axis == "clock" else _cpu(curves)
     if found is None:
         return None
     at, seconds, is_reckoned = found
     return Track(np.interp(steps, at, seconds), values, is_reckoned)
-
-
-def batch_size(experiment: Experiment) -> int:
-    """Return how many examples a step learns from: the configured number, or all there are."""
-    task, wanted = experiment.task, experiment.training.batch_size
-    n_train = getattr(task, "n_train", wanted)
-    if isinstance(task, ImageTaskConfig):
-        n_train = task.facts.n_train - task.n_validation
-    return min(wanted, n_train)
 
 
 def _clock(curves: Curves, experiment: Experiment) -> tuple[Floats, Floats, bool] | None:
@@ -115,7 +108,8 @@ def _clock(curves: Curves, experiment: Experiment) -> tuple[Floats, Floats, bool
     speed = curves.steps["examples_per_second"].astype(np.float64)
     if not (np.isfinite(speed) & (speed > 0)).all():
         return None
-    taken = np.cumsum(np.diff(steps, prepend=0.0) * batch_size(experiment) / speed)
+    examples = Batches.of_experiment(experiment).examples(steps)
+    taken = np.cumsum(np.diff(examples, prepend=0.0) / speed)
     total = curves.finished.get("seconds")
     if isinstance(total, int | float) and total > 0:
         taken *= total / taken[-1]  # what measuring took is spread over the steps

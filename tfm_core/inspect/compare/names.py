@@ -112,7 +112,7 @@ def phrase(row: Difference, number: int) -> str:
     return N_("{label} {value}", label=row.label, value=row.said[number])
 
 
-_SHARES = {"training.warmup"}
+_SHARES = {"training.warmup", "training.batch_warmup"}
 _FLAGS: Mapping[str, tuple[str, str]] = {
     "model.norm_first": (N_("pre-norm"), N_("post-norm")),
     "model.bias": (N_("biases"), N_("no biases")),
@@ -145,6 +145,7 @@ _COUNTED: Mapping[str, tuple[str, str, str]] = {  # of 0, of 1, of another numbe
     "training.batch_size": ("", "", N_("batches of {n}")),
     "training.learning_rate": ("", "", N_("learning rate {n}")),
     "training.warmup": (N_("no warm-up"), "", N_("{n} % warm-up")),
+    "training.batch_warmup": (N_("whole batches"), "", N_("{n} % half batches")),
     "training.weight_decay": (N_("no weight decay"), "", N_("weight decay {n}")),
     "training.label_smoothing": (N_("no label smoothing"), "", N_("label smoothing {n}")),
     "training.clip_norm": (N_("no clipping"), "", N_("clipping at {n}")),
