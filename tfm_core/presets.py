@@ -166,6 +166,7 @@ PRESETS: dict[str, Preset] = {
             training={
                 "steps": 2000,
                 "batch_size": 128,
+                "batch_warmup": 0.4,
                 "optimizer": "muon",
                 "learning_rate": 0.01,
             },
