@@ -11,13 +11,14 @@ import pytest
 from tests.runs.comparing import assert_same, stopping_at
 from tests.runs.conftest import end_workers
 from tests.runs.waiting import tiny, wait_until
-from tfm_core.runs import claim, tickets, troubles
+from tfm_core.runs import claim, tickets, troubles, worker
 from tfm_core.runs.execute import execute
 from tfm_core.runs.limits import Limits
 from tfm_core.runs.process import this_host
 from tfm_core.runs.queue import RunQueue
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunStore
+from tfm_core.training import loop
 
 LONG = 1_000_000
 """Steps of a run that ends only when it is told to."""
@@ -189,6 +190,32 @@ def test_a_worker_ends_when_its_server_dies_before_giving_it_a_run():
         check=True,
     )
     assert worker.stdout == "ready\n"
+
+
+def test_a_warm_worker_has_learned_on_its_device_before_it_waits(monkeypatch):
+    devices = []
+    build = loop.build
+
+    def noted(experiment, device):
+        devices.append((device, experiment.task.kind))
+        return build(experiment)
+
+    monkeypatch.setattr(loop, "build", noted)
+    worker.warm_up("cuda:1")
+    assert devices == [(on, kind) for on in ("cpu", "cuda:1") for kind in ("text", "image")]
+
+
+def test_a_worker_whose_device_is_not_there_says_so_and_waits():
+    begun = subprocess.run(
+        [sys.executable, "-m", "tfm_core.runs.worker", "--warm"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "TFM_WARM_DEVICE": "cuda:99"},
+    )
+    assert begun.stdout == "ready\n"
+    assert "cuda:99 is not there" in begun.stderr
 
 
 def test_two_queues_never_start_the_same_run(store):

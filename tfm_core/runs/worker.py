@@ -17,6 +17,7 @@ import traceback
 from pathlib import Path
 
 from tfm_core.disk import BINARY
+from tfm_core.runs import settings
 from tfm_core.runs.backends.job import NotItsTurn
 from tfm_core.runs.claim import RunHeld
 from tfm_core.runs.control import ASKED_TO_END, Control
@@ -44,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         os.nice(NICENESS)
     if options.run is not None:
         return work(options.run, max_seconds=options.max_seconds)
-    warm_up()
+    warm_up(settings.read().warm_device)
     gc.freeze()  # looking through all that torch holds takes longer than a model's first steps
     print("ready", flush=True)
     line = sys.stdin.readline()
@@ -58,21 +59,31 @@ def main(arguments: list[str] | None = None) -> int:
     )
 
 
-def warm_up() -> None:
+def warm_up(device: str | None = None) -> None:
     """Import all that training needs, and train a step of texts and one of pictures, with a
-    snapshot: that pays what only the first costs.
+    snapshot: that pays what only the first costs. Then do so on a device, where one is named.
     """
+    settle(threads=1)
+    _learn_a_little("cpu")
+    if device is None:
+        return
+    try:
+        _learn_a_little(device)
+    except (ValueError, RuntimeError) as error:  # a run on it will say so itself
+        print(error, file=sys.stderr)
+
+
+def _learn_a_little(device: str) -> None:
     from tfm_core.config import from_query
     from tfm_core.probe import snapshot
     from tfm_core.training.loop import build, train
 
-    settle(threads=1)
     few = {"model.d_model": "8", "task.n_validation": "8", "training.steps": "1"}
     for kind in (
         {"task.name": "copy", "task.size": "2", "task.n_train": "8", "task.n_test": "8"},
         {"model.family": "vit", "training.final_test": "false"},
     ):
-        trainer = build(from_query(few | kind))
+        trainer = build(from_query(few | kind), device)
         for _ in train(trainer):
             pass
         snapshot.probe_of(trainer)

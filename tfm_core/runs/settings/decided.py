@@ -23,6 +23,7 @@ class Settings:
     runs_url: str | None = None
     max_running: int | None = None
     warm_workers: int | None = None
+    warm_device: str | None = None
     max_queued: int = 20
     max_per_session: int = 8
     max_steps: int | None = None

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from typing import get_args
 
+from tfm_core.reading import is_device
 from tfm_core.runs.settings.decided import BackendName
 from tfm_core.sentences import StudentError
 
@@ -164,6 +165,17 @@ def store_address(name: str, text: str) -> str:
             text=_short(text.rpartition("@")[2]),  # without a password
         )
     return text.rstrip("/")
+
+
+def device(name: str, text: str) -> str:
+    """Return the name of a device, which need not be there. Raises StudentError."""
+    if not is_device(text):
+        raise StudentError(
+            "{name} is {text!r}, but must be a device such as cuda:0, mps or cpu.",
+            name=name,
+            text=_short(text),
+        )
+    return text
 
 
 def folder(_name: str, text: str) -> Path:

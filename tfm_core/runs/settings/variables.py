@@ -11,6 +11,7 @@ from tfm_core.runs.settings.values import (
     addresses,
     backend,
     command,
+    device,
     folder,
     key,
     options,
@@ -61,11 +62,19 @@ VARIABLES = (
     Variable(
         "TFM_WARM_WORKERS",
         "warm_workers",
-        "processes that wait with everything loaded, so that a start is felt at once; on a GPU its "
-        "own start comes on top, since none of them holds memory there while it waits",
+        "processes that wait with everything loaded, so that a start is felt at once",
         "1; 0 on small machines",
         "none waits; a start takes some seconds",
         whole,
+    ),
+    Variable(
+        "TFM_WARM_DEVICE",
+        "warm_device",
+        "the device, such as `cuda:0`, on which they have learned a step before they wait, so that "
+        "a start there is felt at once, too; each then holds some hundred MB of its memory",
+        "none: they hold no memory of a GPU, and a run on one waits for its start",
+        "",
+        device,
     ),
     Variable(
         "TFM_MAX_RUNNING",
