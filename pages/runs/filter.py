@@ -16,8 +16,6 @@ from tfm_core.runs.status import STATES, Status
 
 PER_PAGE = 12
 _MINE = "mine"
-_PAUSE = "200ms"
-"""After such a pause in typing the list follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ def choose(runs: list[Run]) -> Page:
         _("Search"),
         key="runs-words",
         type="search",
-        live=_PAUSE,
+        live=True,  # after a pause in typing; how long in words would import pandas
         placeholder=_("name, #tag, note, group, setting"),
         help=_("Every word must stand in it; n_heads=8 finds exactly that setting."),
         persist_state="session",
