@@ -164,7 +164,7 @@ PRESETS: dict[str, Preset] = {
             task="mnist",
             model={"stem": "conv"},
             training={
-                "steps": 2050,
+                "steps": 2200,
                 "batch_size": 128,
                 "batch_warmup": 0.4,
                 "optimizer": "muon",
