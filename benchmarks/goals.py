@@ -171,7 +171,7 @@ LEARNING: tuple[Goal, ...] = (
         changes={
             "model": {"n_layers": 3},
             "task": {"shift": 1.0, "rotation": 8.0, "scale": 0.08},
-            "training": {"steps": 6500, "weight_decay": 0.1, "validate_every": 1000},
+            "training": {"steps": 7600, "weight_decay": 0.1, "validate_every": 1000},
         },
     ),
 )

@@ -274,6 +274,8 @@ def test_a_file_with_thousands_of_mistakes_is_answered_in_a_few_sentences():
     ("settings", "field", "words", "better"),
     [
         ({"batch_size": 512}, "training.batch_size", "more than the 100 examples", 6),
+        ({"batch_warmup": 1.0}, "training.batch_warmup", "half a batch, 16 examples", 0.5),
+        ({"batch_warmup": 0.4, "batch_size": 1}, "training.batch_warmup", "has no half", 0.0),
         ({"warmup": 1.0}, "training.warmup", "as long as the training", 0.1),
         ({"warmup": 0.7}, "training.warmup", "takes 70% of the steps", 0.1),
         ({"validate_every": 5000}, "training.validate_every", "overfitting would show", 100),

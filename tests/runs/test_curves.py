@@ -51,7 +51,13 @@ def test_a_torn_last_line_is_read_when_it_is_whole(path):
     assert [record["step"] for record in reader.read()] == [2]
 
 
-@pytest.mark.parametrize("garbage", ["\n", "{torn\n", "[]\n", '{"step": 2}\n', "\x00\x01\n", "3\n"])
+TWO_IN_ONE = ", ".join([step(8).strip(), step(9)])
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    ["\n", "{torn\n", "[]\n", '{"step": 2}\n', "\x00\x01\n", "3\n", TWO_IN_ONE, "[" * 9000 + "\n"],
+)
 def test_a_garbled_line_is_left_out(path, garbage):
     append(path, step(1) + garbage + step(3))
     assert [record["step"] for record in EventReader(path).read()] == [1, 3]

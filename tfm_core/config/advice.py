@@ -27,6 +27,7 @@ class Advice:
 
 _FAR = 10  # times the usual learning rate, or below it
 _LONG_WARMUP = 0.5  # share of the steps
+_MUCH_HALVED = 0.5  # share of the steps that learn from half a batch
 _MUCH_DROPPED = 0.6  # share of the activations
 _MUCH_SMOOTHED = 0.5  # share of the target
 _SHORT_GRADIENT = 0.01  # longest gradient that is let through
@@ -97,6 +98,25 @@ def _of_decay(training: TrainingConfig) -> tuple[Advice, ...]:
 
 
 def _of_batch(training: TrainingConfig, n_train: int | None) -> Iterator[Advice]:
+    if training.n_halved and training.batch_size == 1:
+        yield Advice(
+            "training.batch_warmup",
+            N_("A batch of one example has no half: every step learns from it."),
+            is_warning=True,
+            better=0.0,
+        )
+    elif training.n_halved and training.n_halved >= training.steps - 1:
+        yield Advice(
+            "training.batch_warmup",
+            N_(
+                "Every step learns from half a batch, {half:,} examples: no whole one comes. "
+                "{usual:.0%} of the steps is much already.",
+                half=training.batch_size // 2,
+                usual=_MUCH_HALVED,
+            ),
+            is_warning=True,
+            better=_MUCH_HALVED,
+        )
     if n_train is None or training.batch_size <= n_train:
         return
     yield Advice(

@@ -71,19 +71,42 @@ class EventReader:
         self._offset += len(whole)
         records: list[dict[str, Any]] = [{"event": "resumed", "step": -1}] if start_over else []
         records += [
-            record for line in whole.splitlines() if (record := record_of(line)) is not None
+            record
+            for values in _parsed(whole.splitlines())
+            if (record := _known(values)) is not None
         ]
         return records
 
 
 def record_of(line: bytes) -> dict[str, Any] | None:
     """Return what a line says that an event can say, or None for a line that is no event's."""
+    return _known(_parsed_line(line))
+
+
+def _parsed(lines: list[bytes]) -> list[Any]:
+    """Return the values of lines: parsed as one array, in half the time, where each is one."""
+    if all(len(line) <= _MOST_LINE for line in lines):
+        try:
+            found: list[Any] = json.loads(b"[%s]" % b",".join(lines))
+        except (ValueError, RecursionError):
+            found = []
+        if len(found) == len(lines):
+            return found
+    return [_parsed_line(line) for line in lines]
+
+
+def _parsed_line(line: bytes) -> object:
+    """Return the value of a line; None where it is none, or too long."""
     if len(line) > _MOST_LINE:
         return None
     try:
-        values = json.loads(line)
+        return json.loads(line)
     except (ValueError, RecursionError):
         return None
+
+
+def _known(values: object) -> dict[str, Any] | None:
+    """Return of a line's value what an event can say, or None where it is no event's."""
     if not isinstance(values, dict) or not isinstance(values.get("event"), str):
         return None
     known = {}
