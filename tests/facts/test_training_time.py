@@ -41,8 +41,17 @@ def test_deeper_wider_and_longer_take_more(name):
     assert seconds(wider) > seconds(chosen)
     larger = changed(chosen, "training", batch_size=3 * chosen.training.batch_size)
     assert seconds(larger) > seconds(chosen)
-    half = seconds(chosen, chosen.training.steps // 2)
-    assert half == pytest.approx(seconds(chosen) / 2, rel=0.1)  # but for the first validation
+    shorter = changed(chosen, "training", steps=chosen.training.steps // 2)
+    assert seconds(shorter) == pytest.approx(seconds(chosen) / 2, rel=0.1)  # a validation is first
+
+
+def test_the_first_half_of_a_training_is_half_of_it_but_for_half_batches():
+    whole = PRESETS["vit-digits"].experiment
+    n = whole.training.steps // 2
+    assert seconds(whole, n) == pytest.approx(seconds(whole) / 2, rel=0.1)
+    halved = changed(whole, "training", batch_warmup=0.5)
+    assert 0.4 * seconds(whole) < 2 * seconds(halved, n) < 0.8 * seconds(whole)
+    assert seconds(halved) - seconds(halved, n) == pytest.approx(seconds(whole) / 2, rel=0.1)
 
 
 def test_precision_and_checkpointing_cost_what_they_cost_on_a_cpu():
