@@ -102,6 +102,43 @@ def test_core_never_imports_streamlit_or_pages() -> None:
         assert not roots & {"streamlit", "pages", "app"}, module(path)
 
 
+LATE = {"torch", "optuna", "pandas"}
+"""Packages that a server's threads load when something first asks for them."""
+
+
+def test_what_threads_load_late_is_loaded_from_its_top() -> None:
+    """Of two threads, one of which loads ``x`` and one ``x.y``, each waits for what the other has.
+
+    Python cuts that knot with half a module, which stays for as long as the server lives; whoever
+    loads ``x`` first just waits.
+    """
+    for path in [ROOT / "app.py", *CORE, *PAGES]:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        at_once = _loads(tree.body)
+        inside = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        for names in [at_once, *([*at_once, *_loads(node.body)] for node in inside)]:
+            for name in names:
+                package = name.split(".")[0]
+                first = next(n for n in names if n.split(".")[0] == package)
+                assert package not in LATE or first == package, f"{module(path)} loads {first}"
+
+
+def _loads(body: list[ast.stmt]) -> list[str]:
+    """The modules that lines load as they run, in order, without what functions in them load."""
+    found: list[str] = []
+    for node in body:
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found.append(node.module or "")
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+                continue
+            inner = (getattr(node, name, []) for name in ("body", "orelse", "finalbody"))
+            found += _loads([line for lines in inner for line in lines])
+    return found
+
+
 def test_core_modules_make_no_circle() -> None:
     known = {module(path): path for path in CORE}
     done: set[str] = set()

@@ -29,6 +29,7 @@ from tfm_core.sweeps.driver import Driver, go_on, stop
 from tfm_core.sweeps.searches import PRUNINGS, SEARCHES
 from tfm_core.sweeps.space import Choices, Range, with_values
 from tfm_core.sweeps.store import Sweep
+from tfm_core.sweeps.study import Study
 
 
 def valley(experiment: Experiment) -> float:
@@ -220,6 +221,29 @@ def test_a_line_that_is_full_is_waited_for(store: RunStore) -> None:
     driver.look()
     assert driver.trouble(sweep.id) is None
     assert len(waiting(store)) == 1
+
+
+def test_a_sweep_that_breaks_says_so_and_the_others_go_on(
+    driver: Driver, store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, sound = (driver.sweeps.create(a_plan(name=name)) for name in ("Broken", "Sound"))
+    suggest = Driver._suggest
+
+    def breaks(self: Driver, study: Study) -> None:
+        if study.sweep.id == broken.id:
+            raise RuntimeError("what nobody thought of")
+        suggest(self, study)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Driver, "_suggest", breaks)
+        driver.look()
+    assert "the server's log says what" in (driver.trouble(broken.id) or "")
+    assert trials_of(sound)[0].has_run
+    assert driver.trouble(sound.id) is None
+    driver.wake()
+    driver.look()
+    assert driver.trouble(broken.id) is None
+    assert trials_of(broken)[0].has_run
 
 
 def test_what_the_host_does_not_allow_costs_no_run(store: RunStore) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.layers import recorder
@@ -19,7 +18,7 @@ from tfm_core.variants.record import resolve
 
 def gelu_tanh(x: Tensor) -> Tensor:
     """GELU's first approximation (Hendrycks & Gimpel 2016, section 2), as GPT-2 has it."""
-    return F.gelu(x, approximate="tanh")
+    return nn.functional.gelu(x, approximate="tanh")
 
 
 class FeedForward(nn.Module):

@@ -152,7 +152,8 @@ def importances(plan: Plan, trials: Sequence[Trial]) -> dict[str, float]:
 def _study(plan: Plan, trials: Sequence[Trial]) -> tuple[optuna.Study, int]:
     """Return the trials of the plan's space as a study whose settings have labels, and how many."""
     import optuna
-    from optuna.trial import TrialState
+
+    states = optuna.trial.TrialState
 
     study = optuna.create_study(direction=plan.looks_for.direction)
     names = _names(plan)
@@ -166,11 +167,11 @@ def _study(plan: Plan, trials: Sequence[Trial]) -> tuple[optuna.Study, int]:
         n_over += is_over
         study.add_trial(
             optuna.trial.create_trial(
-                state=TrialState.COMPLETE
+                state=states.COMPLETE
                 if is_over
-                else TrialState.RUNNING
+                else states.RUNNING
                 if trial.state == "running"
-                else TrialState.PRUNED,
+                else states.PRUNED,
                 value=trial.value,
                 params={names[path]: value for path, value in values.items()},
                 distributions=ranges,

@@ -57,6 +57,11 @@ SURE_SECONDS = 3.0
 RETRY_SECONDS = 5.0
 """How long a sweep is left alone that could not go on: a full disk, a line that is full."""
 
+_UNEXPECTED = N_(
+    "Something went wrong with this sweep, and the server's log says what. It is tried again every "
+    "few seconds."
+)
+
 logger = logging.getLogger(__name__)
 
 
@@ -127,16 +132,21 @@ class Driver:
         except BlockingIOError:
             return
         except (StudentError, OSError) as error:
-            self._open.pop(sweep.id, None)
             sentence = refusal(error) if isinstance(error, OSError) else error.sentence
             if self.trouble(sweep.id) != sentence:
                 logger.warning("The sweep %s cannot go on: %s", sweep.id, error)
-            self._troubles[sweep.id] = (sentence, time.monotonic() + RETRY_SECONDS)
-        except Exception:
-            self._open.pop(sweep.id, None)
-            raise
+            self._leave(sweep, sentence)
+        except Exception:  # the other sweeps go on, and this one may at the next look
+            if self.trouble(sweep.id) != _UNEXPECTED:
+                logger.exception("The sweep %s cannot go on.", sweep.id)
+            self._leave(sweep, _UNEXPECTED)
         else:
             self._troubles.pop(sweep.id, None)
+
+    def _leave(self, sweep: Sweep, why: str) -> None:
+        """Leave a sweep alone for a while that cannot go on, for a reason in a sentence."""
+        self._open.pop(sweep.id, None)
+        self._troubles[sweep.id] = (why, time.monotonic() + RETRY_SECONDS)
 
     def _turn(self, sweep: Sweep) -> None:
         plan = sweep.plan()  # again: now nobody else changes it

@@ -173,14 +173,13 @@ def _is_record(line: bytes) -> bool:
 
 def _storage(journal: Path) -> JournalStorage:
     import optuna
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
+    from optuna.storages import journal as journals
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     if not journal.is_file() or journal.is_symlink():
         raise SweepDamaged("{name} is no plain file; it is left as it is.", name=journal.name)
     try:
-        return JournalStorage(JournalFileBackend(str(journal)))
+        return optuna.storages.JournalStorage(journals.JournalFileBackend(str(journal)))
     except Exception as error:
         raise _unreadable(error) from error
 
@@ -259,14 +258,10 @@ def as_study(look: Look) -> optuna.Study:
     What is a number in every trial is a range, all else are choices.
     """
     import optuna
-    from optuna.distributions import (
-        BaseDistribution,
-        CategoricalDistribution,
-        FloatDistribution,
-    )
 
+    kinds = optuna.distributions
     study = optuna.create_study(direction=look.looks_for.direction)
-    ranges: dict[str, BaseDistribution] = {}
+    ranges: dict[str, optuna.distributions.BaseDistribution] = {}
     for name in look.settings:
         values = [one.values[name] for one in look.complete]
         numbers = [
@@ -274,12 +269,14 @@ def as_study(look: Look) -> optuna.Study:
         ]
         if len(numbers) == len(values) and len(set(numbers)) > 1:
             low, high = min(numbers), max(numbers)
-            ranges[name] = FloatDistribution(low, high, log=low > 0 and high >= 100 * low)
+            ranges[name] = kinds.FloatDistribution(low, high, log=low > 0 and high >= 100 * low)
         else:
-            ranges[name] = CategoricalDistribution(sorted({str(value) for value in values}))
+            ranges[name] = kinds.CategoricalDistribution(sorted({str(value) for value in values}))
     for one in sorted(look.complete, key=lambda one: one.number):
         params = {
-            name: one.values[name] if isinstance(kind, FloatDistribution) else str(one.values[name])
+            name: one.values[name]
+            if isinstance(kind, kinds.FloatDistribution)
+            else str(one.values[name])
             for name, kind in ranges.items()
         }
         study.add_trial(

@@ -41,42 +41,46 @@ class Pruning:
 
 
 def _random(seed: int, _n_runs: int) -> BaseSampler:
-    from optuna.samplers import RandomSampler
+    import optuna
 
-    return RandomSampler(seed=seed)
+    return optuna.samplers.RandomSampler(seed=seed)
 
 
 def _tpe(seed: int, n_runs: int) -> BaseSampler:
-    from optuna.samplers import TPESampler
+    import optuna
 
     first = min(10, max(4, n_runs // 4))  # random ones; Optuna's 10 would be all of a short sweep
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return TPESampler(seed=seed, n_startup_trials=first, constant_liar=True)
+        return optuna.samplers.TPESampler(seed=seed, n_startup_trials=first, constant_liar=True)
 
 
 def _cma_es(seed: int, _n_runs: int) -> BaseSampler:
-    from optuna.samplers import CmaEsSampler
+    import optuna
 
-    return CmaEsSampler(seed=seed, n_startup_trials=2, warn_independent_sampling=False)
+    return optuna.samplers.CmaEsSampler(
+        seed=seed, n_startup_trials=2, warn_independent_sampling=False
+    )
 
 
 def _never() -> BasePruner:
-    from optuna.pruners import NopPruner
+    import optuna
 
-    return NopPruner()
+    return optuna.pruners.NopPruner()
 
 
 def _median() -> BasePruner:
-    from optuna.pruners import MedianPruner
+    import optuna
 
-    return MedianPruner(n_startup_trials=3, n_warmup_steps=RUNGS // 4, n_min_trials=2)
+    return optuna.pruners.MedianPruner(
+        n_startup_trials=3, n_warmup_steps=RUNGS // 4, n_min_trials=2
+    )
 
 
 def _hyperband() -> BasePruner:
-    from optuna.pruners import HyperbandPruner
+    import optuna
 
-    return HyperbandPruner(min_resource=2, max_resource=RUNGS, reduction_factor=3)
+    return optuna.pruners.HyperbandPruner(min_resource=2, max_resource=RUNGS, reduction_factor=3)
 
 
 SEARCHES: dict[str, Search] = {

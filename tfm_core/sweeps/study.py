@@ -181,11 +181,12 @@ class Study:
 
     def tell(self, trial: Trial, state: TrialState, value: float | None, why: str = "") -> None:
         """End a trial, with its figure where it is complete, and what became of it in words."""
-        from optuna.trial import TrialState as Told
+        import optuna
 
         if why:
             self.note(trial, "why", str(why))
-        states = {"complete": Told.COMPLETE, "pruned": Told.PRUNED, "failed": Told.FAIL}
+        told = optuna.trial.TrialState
+        states = {"complete": told.COMPLETE, "pruned": told.PRUNED, "failed": told.FAIL}
         self._load(trial.study).tell(
             trial.key,
             value if state == "complete" else None,
@@ -263,23 +264,23 @@ class Study:
 
 def distributions(space: Space) -> dict[str, BaseDistribution]:
     """Return a space as Optuna has it."""
-    from optuna.distributions import (
-        CategoricalDistribution,
-        FloatDistribution,
-        IntDistribution,
-    )
+    import optuna
 
     found: dict[str, BaseDistribution] = {}
     for one in space:
         if isinstance(one, Choices):
-            found[one.path] = CategoricalDistribution(one.values)
+            found[one.path] = optuna.distributions.CategoricalDistribution(one.values)
         elif one.is_whole:
             low, high = int(one.low), int(one.high)
             step = 1 if one.is_log else one.step
             high = low + (high - low) // step * step
-            found[one.path] = IntDistribution(low, high, log=one.is_log, step=step)
+            found[one.path] = optuna.distributions.IntDistribution(
+                low, high, log=one.is_log, step=step
+            )
         else:
-            found[one.path] = FloatDistribution(one.low, one.high, log=one.is_log)
+            found[one.path] = optuna.distributions.FloatDistribution(
+                one.low, one.high, log=one.is_log
+            )
     return found
 
 
@@ -310,8 +311,8 @@ def _seed(seed: int, n: int) -> int:
 
 
 def _opened(journal: Path) -> JournalStorage:
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+    import optuna
+    from optuna.storages import journal as journals
 
     _quieten()
     if not is_plain(journal) and journal.exists():
@@ -323,9 +324,11 @@ def _opened(journal: Path) -> JournalStorage:
             name=journal.name,
             size=size,
         )
-    lock = JournalFileOpenLock(str(journal), grace_period=_LOCK_SECONDS)
+    lock = journals.JournalFileOpenLock(str(journal), grace_period=_LOCK_SECONDS)
     with _readable(Sweep(journal.parent)):
-        return JournalStorage(JournalFileBackend(str(journal), lock_obj=lock))
+        return optuna.storages.JournalStorage(
+            journals.JournalFileBackend(str(journal), lock_obj=lock)
+        )
 
 
 @cache

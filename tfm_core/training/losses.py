@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from tfm_core.variants.loss_inputs import LOSS_INPUTS
 
@@ -30,7 +29,7 @@ def cross_entropy(
     given = logits.float()
     if LOSS_INPUTS[loss_input].is_softmaxed:
         given = given.softmax(-1)
-    return F.cross_entropy(
+    return nn.functional.cross_entropy(
         given, targets, ignore_index=ignored, label_smoothing=smoothing, reduction=reduction
     )
 

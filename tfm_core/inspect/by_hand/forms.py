@@ -89,13 +89,13 @@ def fused(
     x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int, mask: Tensor
 ) -> tuple[Tensor, None]:
     """The same with PyTorch's fused kernel, which never lays the weights out in memory."""
-    import torch.nn.functional as F
+    from torch import nn
 
     q, k, v = (
         (x @ w).view(1, len(x), n_heads, -1).transpose(1, 2)  # (1, H, T, d_head)
         for w in (w_q, w_k, w_v)
     )
-    heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    heads = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     return heads.transpose(1, 2).reshape(x.shape) @ w_o, None
 
 

@@ -166,7 +166,7 @@ def _change(model: TextModel, ids: Tensor, order: Sequence[int], *, is_causal: b
 
 def _hidden(model: TextModel, ids: Tensor, is_causal: bool) -> Tensor:
     """Return (1, T, d_model): what the stack that reads the source makes of each token."""
-    import torch.nn.functional as F
+    from torch import nn
 
     from tfm_core.layers.masks import causal_mask, unmasked
     from tfm_core.models.recurrent import RecurrentTranslator
@@ -176,7 +176,7 @@ def _hidden(model: TextModel, ids: Tensor, is_causal: bool) -> Tensor:
         return model.encode(ids)[0]
     has_cls = isinstance(model, EncoderOnly) and model.has_cls
     if isinstance(model, EncoderOnly) and has_cls:
-        ids = F.pad(ids, (1, 0), value=model.cls_id)
+        ids = nn.functional.pad(ids, (1, 0), value=model.cls_id)
     positions = model.positions if isinstance(model, DecoderOnly) else model.src_positions
     stack = model.decoder if isinstance(model, DecoderOnly) else model.encoder
     length = ids.size(1)

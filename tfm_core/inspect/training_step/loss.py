@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 
@@ -46,7 +45,7 @@ class Listening(TorchFunctionMode):
         out = func(*args, **named)
         if func is Tensor.softmax:
             self._softmaxes.append((args[0], out))
-        if func is F.cross_entropy:
+        if func is nn.functional.cross_entropy:
             given, targets = args[:2]
             logits = next((x for x, made in self._softmaxes if made is given), given)
             ignored, smoothing = named.get("ignore_index", -100), named.get("label_smoothing", 0.0)

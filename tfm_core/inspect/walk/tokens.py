@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from tfm_core.config import DecoderOnlyConfig
 from tfm_core.config.shape import CaptionShape, TextShape
@@ -45,7 +44,7 @@ def positions(subject: Subject, axis: str, module: str, *, setting: str = "posit
             before.append(seen("table", label, table, "positions d_model"))
             after.append(shown)
             lines = [f"rows = F.embedding(torch.arange({letter}), table)"]
-            names = {**MODULES, "F": F, letter: len(rows)}
+            names = {**MODULES, "F": nn.functional, letter: len(rows)}
             question = _table_question(table, len(rows))
         else:
             before.append(shown)
