@@ -110,9 +110,10 @@ def matrix(
             hovertemplate=f"{y_title} %{{y}}<br>{x_title} %{{x}}<br>%{{z:.4f}}<extra></extra>",
         )
     )
-    axes(figure, x_title, y_title)
-    figure.update_yaxes(autorange="reversed", showgrid=False)
-    figure.update_xaxes(showgrid=False)
+    layout = axes(figure, x_title, y_title).layout
+    xaxis, yaxis = layout.xaxis, layout.yaxis
+    xaxis.showgrid = yaxis.showgrid = False
+    yaxis.autorange = "reversed"
     if names is not None:
         ticks = {"tickmode": "array", "tickvals": list(range(len(names)))}
         ticks["ticktext"] = [short(name) for name in names]
@@ -122,8 +123,8 @@ def matrix(
         figure.update_yaxes(scaleanchor="x", constrain="domain", constraintoward="top")
         figure.update_xaxes(constrain="domain")
     # with this bottom margin plotly measures the title from the line, not from the ticks' names
-    figure.update_xaxes(title={"standoff": 26})
-    figure.update_layout(margin={**MARGIN, "t": 52, "b": 52}, height=420)
+    xaxis.title.standoff = 26
+    layout.margin, layout.height = {**MARGIN, "t": 52, "b": 52}, 420
     return figure
 
 
@@ -148,7 +149,8 @@ def wavelengths(lengths: Floats, n_positions: int) -> go.Figure:
         hoverinfo="skip",
     )
     axes(figure, N_("pair of dimensions"), N_("wavelength (positions, log)"))
-    return figure.update_yaxes(type="log", dtick=1)
+    figure.layout.yaxis.type, figure.layout.yaxis.dtick = "log", 1
+    return figure
 
 
 def lines_by_offset(
@@ -174,7 +176,7 @@ def lines_by_offset(
             for i, (name, values) in enumerate(lines.items())
         ]
     )
-    figure.update_layout(showlegend=len(lines) > 1)
+    figure.layout.showlegend = len(lines) > 1
     return axes(figure, x_title, y_title)
 
 
@@ -230,8 +232,11 @@ def from_zero(figure: go.Figure, xs: Iterable[Floats]) -> None:
 
 
 def axes(figure: go.Figure, x_title: str, y_title: str) -> go.Figure:
-    """Name the axes of a figure and give it its height; return it."""
-    figure.update_xaxes(title={"text": x_title})
-    figure.update_yaxes(title={"text": y_title})
-    figure.update_layout(height=340, margin=MARGIN)
+    """Name the axes of a figure and give it its height; return it.
+
+    Set one by one, which takes plotly a third of the time of its update methods.
+    """
+    layout = figure.layout
+    layout.xaxis.title.text, layout.yaxis.title.text = x_title, y_title
+    layout.height, layout.margin = 340, MARGIN
     return figure
