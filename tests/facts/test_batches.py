@@ -40,7 +40,7 @@ def test_half_batches_come_in_pairs(share: float, steps: int, n: int) -> None:
 
 def test_a_batch_is_no_larger_than_what_there_is_to_learn_from() -> None:
     assert Batches.of_experiment(changed(task__n_train=8)).size == 8
-    assert Batches.of_experiment(PRESETS["vit-digits"].experiment).size == 64
+    assert Batches.of_experiment(PRESETS["vit-digits"].experiment).size == 128
     one = Batches.of_experiment(changed(training__batch_size=1, training__batch_warmup=0.5))
     assert (one.size, one.smallest, one.n_halved) == (1, 1, 0)
 

@@ -73,6 +73,17 @@ def _of_preset(
     return Recording(name, experiment, preset, snapshots, attended, weight_sets)
 
 
+def _digits() -> Experiment:
+    """Return the reader of digits with patches of 4 x 4: 49 tokens show what a head looks at."""
+    base = PRESETS["vit-digits"].experiment
+    model = {"d_model": 48, "n_heads": 3, "d_ff": 96, "patch_size": 4}
+    return base.replace(
+        model=base.model.replace(**model).model_dump(),
+        task=base.task.replace(rotation=10.0, scale=0.1).model_dump(),
+        training={"steps": 3000, "batch_size": 64},
+    )
+
+
 def _translator() -> Experiment:
     """Return the translator with layers enough for its heads to differ.
 
@@ -92,7 +103,9 @@ def _translator() -> Experiment:
 _RACERS = racers("english-korean", steps=600)
 
 RECORDINGS = {
-    "recorded-digits": _of_preset("vit-digits", "Digits, recorded", 34, attended=2, weight_sets=9),
+    "recorded-digits": Recording(
+        "Digits, recorded", _digits(), "vit-digits", 34, attended=2, weight_sets=9
+    ),
     "recorded-korean": Recording(
         "English to Korean, recorded",
         _translator(),

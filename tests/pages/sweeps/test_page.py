@@ -16,6 +16,7 @@ from tests.pages.opening import links
 from tests.sweeps.made import HEADS, RATES, a_plan, driven, ended, waiting
 from tests.sweeps.test_driver import valley
 from tests.sweeps.test_foreign import journal
+from tfm_core.presets import PRESETS
 from tfm_core.runs.limits import Limits
 from tfm_core.runs.owners import hashed
 from tfm_core.runs.queue import RunQueue
@@ -190,6 +191,7 @@ def test_nothing_varies_is_said(driver: Driver, open_page: Open) -> None:
 
 def test_any_experiment_and_any_setting_can_be_swept(driver: Driver, open_page: Open) -> None:
     app = open_page(PAGE)
+    steps = PRESETS["vit-digits"].experiment.training.steps
     app.selectbox(key="sweeps-base").set_value("preset:vit-digits").run()
     key = "new-preset:vit-digits"
     paths = app.multiselect(key=f"{key}-paths")
@@ -197,7 +199,7 @@ def test_any_experiment_and_any_setting_can_be_swept(driver: Driver, open_page: 
     paths.set_value([*paths.value, *wanted]).run()
     assert not app.exception
     assert not app.button(key="sweeps-start").disabled
-    assert "**16 runs** of 3,000 steps" in said(app)
+    assert f"**16 runs** of {steps:,} steps" in said(app)
 
 
 def test_a_link_to_a_sweep_that_is_not_here_says_so(driver: Driver, open_page: Open) -> None:

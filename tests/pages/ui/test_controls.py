@@ -25,6 +25,7 @@ from tfm_core.config import (
 )
 from tfm_core.config.codec import default_sections, values_to_query
 from tfm_core.presets import PRESETS
+from tfm_core.variants.optimisers import OPTIMISERS
 
 FIRST_MODEL = PRESETS[state.FIRST_PRESET].experiment.model
 FIRST = {family: drafts.tasks_for(family)[0] for family in FAMILIES}
@@ -364,6 +365,7 @@ def test_a_link_from_elsewhere_says_once_why_its_curve_may_differ(train) -> None
 def test_weight_decay_follows_the_optimiser_until_it_is_typed(train) -> None:
     app = train()
     decay, optimiser = key(app, "training.weight_decay"), key(app, "training.optimizer")
+    app.number_input(key=decay).set_value(OPTIMISERS["muon"].decay).run()
     app.selectbox(key=optimiser).set_value("adam").run()
     assert app.number_input(key=decay).value == 0
     assert "With Adam, weight decay is 0 unless you type one." in said(app)
@@ -489,7 +491,7 @@ def test_a_bad_number_survives_another_family_and_does_not_break_another_setting
 def test_a_learning_rate_far_from_any_that_learns_is_warned_of(train) -> None:
     app = train()
     app.number_input(key=key(app, "training.learning_rate")).set_value(10.0).run()
-    assert "10 is 2,500 times the usual 0.004" in said(app)
+    assert "10 is 500 times the usual 0.02" in said(app)
     assert not start_button(app).disabled
 
 
