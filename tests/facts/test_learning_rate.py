@@ -22,3 +22,12 @@ def test_the_rate_to_try_is_the_presets_or_else_a_tenth():
     assert calmer_rate(changed(COPY, "training", learning_rate=10.0)) == 0.004
     assert calmer_rate(changed(COPY, "training", learning_rate=0.005)) == 0.0005
     assert calmer_rate(changed(COPY, "training", optimizer="sgd", learning_rate=10.0)) == 0.1
+
+
+def test_what_a_preset_learns_with_by_muon_is_not_usual_for_adam():
+    digits = PRESETS["vit-digits"].experiment
+    assert digits.training.optimizer == "muon"
+    for optimizer in ("adam", "adamw"):
+        assert usual_rate(changed(digits, "training", optimizer=optimizer)) == 0.004
+    assert usual_rate(changed(digits, "training", optimizer="sgd")) == 0.1
+    assert usual_rate(changed(COPY, "training", optimizer="muon")) == COPY.training.learning_rate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, TrainingConfig
 from tfm_core.facts.nearest_preset import nearest_preset
 from tfm_core.variants.optimisers import OPTIMISERS
 
@@ -11,12 +11,17 @@ _WITH_MOMENTUM = 0.1
 
 
 def usual_rate(experiment: Experiment) -> float:
-    """Return the learning rate of the most similar preset, or the optimiser's usual one."""
+    """Return the learning rate of the most similar preset, or the optimiser's usual one.
+
+    Muon learns at several times the rate of Adam and AdamW: what a preset learns with by Muon says
+    nothing of theirs.
+    """
     learned, own = nearest_preset(experiment).experiment.training, experiment.training
-    is_alike = (
-        OPTIMISERS[own.optimizer].is_scale_free == OPTIMISERS[learned.optimizer].is_scale_free
-    )
-    return learned.learning_rate if is_alike else _WITH_MOMENTUM
+    if OPTIMISERS[own.optimizer].is_scale_free != OPTIMISERS[learned.optimizer].is_scale_free:
+        return _WITH_MOMENTUM
+    if learned.optimizer == "muon" != own.optimizer:
+        return float(TrainingConfig.model_fields["learning_rate"].default)
+    return learned.learning_rate
 
 
 def calmer_rate(experiment: Experiment) -> float:
