@@ -109,7 +109,7 @@ LEARNING: tuple[Goal, ...] = (
         99,
         4,
         preset="translate",
-        changes={"training": {"steps": 222, "optimizer": "muon", "learning_rate": 0.014}},
+        changes={"training": {"steps": 217, "optimizer": "muon", "learning_rate": 0.014}},
     ),
     _learns("addition-3", 99, 45),
     _near_floor("masked-words", 0.05, 25, by_worst=True),
@@ -124,7 +124,7 @@ LEARNING: tuple[Goal, ...] = (
         preset="vit-digits",
         changes={
             "task": {"shift": 1.0, "rotation": 5.0, "scale": 0.05},
-            "training": {"steps": 400, "batch_size": 64, "learning_rate": 0.015},
+            "training": {"steps": 370, "batch_size": 64, "learning_rate": 0.015},
         },
     ),
     _learns("vit-mnist", 99.2, 60, "official"),
