@@ -121,7 +121,7 @@ def test_a_stopped_run_resumes_to_its_end_where_the_page_comes_to_rest(
     assert tab.step() == 23
     tab.button("Resume").click()
     expect(tab.state("Finished")).to_be_visible()
-    assert tab.step() == SHORT.training.steps
+    assert tab.await_step(SHORT.training.steps) == SHORT.training.steps
     tab.await_plotly("loss", f"{LAST_STEP} === arg", SHORT.training.steps)
     card = tab.main.get_by_test_id("stMetric").filter(has_text="Test accuracy")
     expect(card).to_contain_text("%")
