@@ -9,6 +9,7 @@ one token's products in place of the whole text's.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -20,6 +21,7 @@ from tfm_core.data.vocabulary import BOS, EOS
 from tfm_core.layers import recorder
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block, Stack, tokens_at
+from tfm_core.layers.feed_forward import FeedForward
 from tfm_core.layers.masks import causal_mask, is_token
 from tfm_core.layers.positions import LearnedPositions, NoPositions
 from tfm_core.layers.relative import HALF, Alibi, BucketBias, Rotation, turned
@@ -29,6 +31,7 @@ from tfm_core.models.text import DecoderOnly, EncoderDecoder
 Decodes = DecoderOnly | EncoderDecoder | Captioner
 Encoded = tuple[Tensor, Tensor | None]
 """What a decoder looks back at, (N, S, d_model), and its mask (N, 1, 1, S), if there is one."""
+Layer = Callable[[Tensor], Tensor]
 
 FEWEST = 32
 """Keys that are read at least: a product with fewer is left to a slower kernel on the CPU."""
@@ -82,29 +85,38 @@ class _Attention:
     n_heads: int
     weight: Tensor
     bias: Tensor
-    mix: nn.Module
+    mix: Layer
     keys: Tensor | None = None
     values: Tensor | None = None
 
     @classmethod
     def to_itself(cls, of: MultiHeadAttention) -> _Attention:
         """Keep nothing: keys grow with the text."""
-        return cls(of.n_heads, *_by_part(of, 3), of.out_projection)
+        return cls(of.n_heads, *_by_part(of, 3), _bare(of.out_projection))
 
     @classmethod
-    def to_memory(cls, of: MultiHeadAttention, memory: Tensor, is_seen: Tensor) -> _Attention:
-        """Keep keys and values of memory (N, S, d_model); is_seen: (N, S, 1), False = padding."""
+    def to_memory(
+        cls, of: MultiHeadAttention, memory: Tensor, is_seen: Tensor | None
+    ) -> _Attention:
+        """Keep keys and values of memory (N, S, d_model), at least ``FEWEST`` of them.
+
+        is_seen: (N, S, 1), False = padding; None: all of it.
+        """
         weight, bias, d = of.in_projection.weight, of.in_projection.bias, of.d_model
         kept = F.linear(memory, weight[d:], None if bias is None else bias[d:])
-        kept = kept.where(is_seen, 0.0)  # who may look at nothing finds nothing
-        kept = kept.view(*memory.shape[:2], 2, of.n_heads, -1).permute(2, 0, 3, 1, 4).flatten(1, 2)
+        if is_seen is not None:
+            kept = kept.where(is_seen, 0.0)  # who may look at nothing finds nothing
+        kept = F.pad(kept, (0, 0, 0, max(0, FEWEST - kept.size(1))))
+        kept = kept.view(*kept.shape[:2], 2, of.n_heads, -1).permute(2, 0, 3, 1, 4).flatten(1, 2)
         keys = kept[0].mT.contiguous().mT  # so that its product with single queries is faster
-        return cls(of.n_heads, *_by_part(of, 1), of.out_projection, keys, kept[1])
+        return cls(of.n_heads, *_by_part(of, 1), _bare(of.out_projection), keys, kept[1])
 
     def project(self, x: Tensor, n: int) -> Tensor:
         """Return of x (N * R, d_model) queries, and keys and values: (1 or 3, N * H, R, D)."""
         parts, d_head = len(self.weight), x.size(1) // self.n_heads
         made = torch.baddbmm(self.bias, x.expand(parts, *x.shape), self.weight)
+        if n == 1:  # as all of that is laid out already
+            return made.view(parts, -1, 1, d_head)
         by_head = made.view(parts, -1, n, self.n_heads, d_head).transpose(2, 3)
         return by_head.reshape(parts, -1, n, d_head)
 
@@ -119,9 +131,10 @@ class _Attention:
     def merged(self, heads: Tensor) -> Tensor:
         """Return (N * R, d_model) of what the heads found, (N * H, R, D)."""
         _, n, d_head = heads.shape
+        if n == 1:
+            return self.mix(heads.view(-1, self.n_heads * d_head))
         by_token = heads.view(-1, self.n_heads, n, d_head).transpose(1, 2)
-        out: Tensor = self.mix(by_token.reshape(-1, self.n_heads * d_head))
-        return out
+        return self.mix(by_token.reshape(-1, self.n_heads * d_head))
 
 
 def _by_part(of: MultiHeadAttention, n: int) -> tuple[Tensor, Tensor]:
@@ -134,6 +147,29 @@ def _by_part(of: MultiHeadAttention, n: int) -> tuple[Tensor, Tensor]:
     scale[0] /= math.sqrt(d // of.n_heads) if of.divisor is None else of.divisor
     by_part = weight[: n * d].view(n, d, d).mT * scale
     return by_part, scale - scale if bias is None else bias[: n * d].view(n, 1, d) * scale
+
+
+def _bare(module: nn.Module) -> Layer:
+    """Return what a module computes, without what surrounds its call: a third of a small product's
+    time, and for hooks, which it has none of.
+    """
+    if type(module) is nn.Linear:
+        return partial(F.linear, weight=module.weight, bias=module.bias)
+    if type(module) is nn.LayerNorm:
+        scale, shift, eps = module.weight, module.bias, module.eps
+        return lambda x: torch.layer_norm(x, module.normalized_shape, scale, shift, eps)
+    if type(module) is FeedForward and module.gate is None:
+        up, bend, down = _bare(module.up), module.activation, _bare(module.down)
+        return lambda x: down(bend(up(x)))
+    return module.forward
+
+
+def _layers(block: Block) -> tuple[Layer, ...]:
+    """Return the norm of each sublayer, and the feed-forward layer."""
+    norms = [block.self_attention_norm, block.feed_forward_norm]
+    if block.has_cross:
+        norms.insert(1, block.cross_attention_norm)
+    return tuple(_bare(module) for module in (*norms, block.feed_forward))
 
 
 def _masked(bias: Tensor, mask: Tensor) -> Tensor:
@@ -169,6 +205,10 @@ class Kept:
         """src: ids of a decoder-only model, (N, S) or (1, S). encoded: of all others."""
         self.model, self.relative, self.window = model, model.decoder.relative, model.window
         self.blocks = [block for block in model.decoder.layers if isinstance(block, Block)]
+        self.layers = [(block, _layers(block)) for block in self.blocks]
+        final_norm = model.decoder.final_norm
+        self.final_norm = None if final_norm is None else _bare(final_norm)
+        self.output = _bare(model.output)
         self.n_heads = self.blocks[0].self_attention.n_heads
         self.has_one_source = len(src) == 1 or (encoded is None and not src.size(1))
         self.attentions = [_Attention.to_itself(block.self_attention) for block in self.blocks]
@@ -195,15 +235,14 @@ class Kept:
     def _look_at(self, memory: Tensor, mask: Tensor | None) -> None:
         """Keep keys and values of (N, S, d_model), with a mask (N, 1, 1, S)."""
         n, length = memory.shape[:2]
-        if mask is None:
-            mask = torch.ones(1, 1, 1, length, dtype=torch.bool, device=memory.device)
-        more = max(0, FEWEST - length)
-        memory, mask = F.pad(memory, (0, 0, 0, more)), F.pad(mask, (0, more))
+        is_seen = None if mask is None or bool(mask.all()) else mask[:, 0, 0, :, None]
         self.looks = [
-            _Attention.to_memory(block.cross_attention, memory, mask[:, 0, 0, :, None])
-            for block in self.blocks
+            _Attention.to_memory(block.cross_attention, memory, is_seen) for block in self.blocks
         ]
-        if not bool(mask.all()):
+        if is_seen is not None or length < FEWEST:
+            if mask is None:
+                mask = torch.ones(1, 1, 1, length, dtype=torch.bool, device=memory.device)
+            mask = F.pad(mask, (0, max(0, FEWEST - length)))
             mask = mask[:1] if bool((mask == mask[:1]).all()) else mask
             self.src_bias = _by_head(_masked(memory.new_zeros(()), mask), n, self.n_heads)
 
@@ -229,8 +268,7 @@ class Kept:
         else:
             x = tokens_at(x, (self.lengths + ids.size(1)).expand(len(ids), 1))[:, 0]
         self.ids, self.n_read = ids, 1 + ids.size(1)
-        out: Tensor = self.model.output(x)
-        return out.float()
+        return self.output(x).float()
 
     def _choose(self, rows: Tensor, ids: Tensor) -> None:
         """Go on from these rows of the call before, whose ids (N, T) are given.
@@ -358,13 +396,12 @@ class Kept:
 
     def _through(self, x: Tensor, step: _Step) -> Tensor:
         """Pass the new tokens, (N * R, d_model), through all blocks."""
-        for layer, block in enumerate(self.blocks):
-            attend = partial(self._attend, layer, step)
-            x = block._join(x, block.self_attention_norm, attend)
+        for layer, (block, (*norms, feed_forward)) in enumerate(self.layers):
+            x = block._join(x, norms[0], partial(self._attend, layer, step))
             if self.looks:
-                x = block._join(x, block.cross_attention_norm, partial(self._look, layer, step))
-            x = block._join(x, block.feed_forward_norm, block.feed_forward)
-        return self.model.decoder._normed(x)
+                x = block._join(x, norms[1], partial(self._look, layer, step))
+            x = block._join(x, norms[-1], feed_forward)
+        return x if self.final_norm is None else self.final_norm(x)
 
     def _attend(self, layer: int, step: _Step, x: Tensor) -> Tensor:
         """Attend from the new tokens to themselves and to all before them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -132,18 +132,25 @@ class Block(nn.Module):
         x = x if self.norm_first else self.self_attention_norm(x)
         return self._join(x, self.feed_forward_norm, self.feed_forward)
 
-    def _join(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+    def _join(
+        self, x: Tensor, norm: Callable[[Tensor], Tensor], sublayer: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        """Join a sublayer; where somebody records, its norm is a module."""
         if self.norm_first:
-            normed: Tensor = norm(x)
+            normed = norm(x)
             change = sublayer(normed)
             skipped = normed if self.is_residual_normed else x
             total = self._added(skipped, change)
-            recorder.record(norm, skipped=skipped, normed=normed, change=change, joined=total)
+            recorder.record(
+                cast("nn.Module", norm), skipped=skipped, normed=normed, change=change, joined=total
+            )
             return total
         change = sublayer(x)
         total = self._added(x, change)
-        joined: Tensor = norm(total)
-        recorder.record(norm, skipped=x, change=change, total=total, joined=joined)
+        joined = norm(total)
+        recorder.record(
+            cast("nn.Module", norm), skipped=x, change=change, total=total, joined=joined
+        )
         return joined
 
     def _added(self, skipped: Tensor, change: Tensor) -> Tensor:
