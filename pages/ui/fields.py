@@ -28,7 +28,7 @@ from tfm_core.sentences import N_
 Kind = Literal["choice", "bool", "int", "float"]
 
 ADVANCED: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (N_("Attention"), ("projections", "scale", "causality", "window")),
+    (N_("Attention"), ("projections", "scale", "query_key_gain", "causality", "window")),
     (N_("Residuals and norms"), ("residual", "norm", "norm_eps", "final_norm", "shared_norm")),
     (N_("Layers and tables"), ("max_len", "bias", "tie_embeddings", "is_bidirectional")),
     (

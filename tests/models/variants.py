@@ -50,6 +50,7 @@ def _text_variants():
             {"tie_embeddings": True},
             {"dropout": 0.1},
             {"shared_norm": True},
+            {"query_key_gain": 2.0},
         ):
             yield family, settings
         yield from ((family, {"projections": name}) for name in PROJECTIONS)
@@ -84,6 +85,7 @@ def _vit_variants():
     yield {"norm_first": False, "bias": False}
     yield {"activation": "gelu_tanh", "norm_eps": 1e-6}
     yield {"projections": "sliced", "final_norm": "never", "pooling": "cls", "bias": False}
+    yield {"projections": "sliced", "query_key_gain": 0.5}
     yield from ({"pooling": "cls", "residual": name, "dropout": 0.1} for name in RESIDUALS)
     yield {"pooling": "cls", "residual": "none", "norm_first": False, "scale": "none"}
     yield from ({"norm": "none", "scale": name, "position": "alibi"} for name in SCALES)
@@ -97,7 +99,7 @@ def _captioner_variants():
     yield from ({"activation": name} for name in ACTIVATIONS)
     yield from ({"norm": name} for name in NORMS)
     yield {"norm_first": False, "bias": False, "norm_eps": 1e-6}
-    yield {"n_encoder_layers": 1, "n_decoder_layers": 3, "dropout": 0.1}
+    yield {"n_encoder_layers": 1, "n_decoder_layers": 3, "dropout": 0.1, "query_key_gain": 2.0}
     yield {"projections": "no-output", "shared_norm": True}
     yield from ({"residual": name, "scale": "none"} for name in RESIDUALS)
     yield from ({"causality": name, "scale": "sqrt-d-model"} for name in CAUSALITIES)

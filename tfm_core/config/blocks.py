@@ -103,6 +103,19 @@ class BlockConfig(Config):
         N_("What the dot products of queries and keys are divided by before the softmax."),
         advanced=True,
     )
+    query_key_gain: float = knob(
+        1.0,
+        N_("Gain of queries and keys"),
+        N_(
+            "How many times as large the matrices of queries and keys are drawn before training "
+            "(Glorot & Bengio 2010, times this). Scores begin that many times squared as large, so "
+            "above 1 attention starts out sharper."
+        ),
+        ge=0.1,
+        le=10,
+        step=0.1,
+        advanced=True,
+    )
     final_norm: Annotated[str, OneOf(FINAL_NORMS)] = knob(
         "pre-norm",
         N_("Last norm"),

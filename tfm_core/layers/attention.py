@@ -145,10 +145,12 @@ class MultiHeadAttention(nn.Module):
         has_output: bool = True,
         is_sliced: bool = False,
         divisor: float | None = None,
+        query_key_gain: float = 1.0,
     ) -> None:
         """has_output: whether a matrix mixes the heads. is_sliced: see ``SlicedProjection``.
 
         divisor: what scores are divided by; None is sqrt(d_head), as it should be.
+        query_key_gain: how many times as large queries' and keys' matrices are drawn.
         Raise ValueError when n_heads does not divide d_model.
         """
         super().__init__()
@@ -159,8 +161,13 @@ class MultiHeadAttention(nn.Module):
         self.in_projection: nn.Linear | SlicedProjection
         if is_sliced:
             self.in_projection = SlicedProjection(d_model, n_heads, bias=bias)
+            drawn: Tensor = self.in_projection.heads
         else:
             self.in_projection = _linear(d_model, 3 * d_model, bias)
+            drawn = self.in_projection.weight
+        if query_key_gain != 1.0:
+            with torch.no_grad():
+                drawn.view(3, -1)[:2] *= query_key_gain
         self.out_projection: nn.Module = nn.Identity()
         if has_output:
             self.out_projection = _linear(d_model, d_model, bias)

@@ -53,6 +53,7 @@ def _block(config: BlockConfig, has_cross: bool) -> Block:
             has_output=PROJECTIONS[config.projections].has_output,
             is_sliced=PROJECTIONS[config.projections].is_sliced,
             divisor=config.score_divisor,
+            query_key_gain=config.query_key_gain,
         ),
         has_shared_norm=config.shared_norm,
         has_residual=RESIDUALS[config.residual].has_sum,

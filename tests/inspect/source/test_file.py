@@ -231,6 +231,23 @@ def test_the_generated_file_is_readable(index, form):
         assert not re.search(r"\b(src|tgt)(_\w+)?\b", code)
 
 
+@pytest.mark.parametrize("projections", ["full", "sliced"])
+def test_the_file_draws_queries_and_keys_as_large_as_the_engine(projections):
+    drawn = {}
+    for gain in (1.0, 1.5):
+        settings = {**SMALL, "patch_size": 2, "projections": projections, "query_key_gain": gain}
+        made = {"__name__": "generated"}
+        exec(source_code(CaptionerConfig.parse(settings), CAPTION_SHAPE), made)
+        torch.manual_seed(5)
+        drawn[gain] = made["Model"]().state_dict()
+    for name, usual in drawn[1.0].items():
+        times = torch.ones(())
+        if name.endswith(("in_projection.weight", "in_projection.heads")):
+            times = torch.tensor([1.5, 1.5, 1.0]).repeat_interleave(len(usual) // 3)
+            times = times.view(-1, *[1] * (usual.ndim - 1))
+        torch.testing.assert_close(drawn[1.5][name], times * usual)
+
+
 def test_the_file_runs_as_it_stands(tmp_path):
     known = ARCHITECTURES["vit-mnist"]
     path = tmp_path / "model.py"

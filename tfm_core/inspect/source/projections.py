@@ -47,6 +47,12 @@ def made(config: TransformerConfig) -> list[str]:
         lines.append(f"self.out_projection = nn.Linear(D_MODEL, D_MODEL{bias})")
         names.append("out_projection")
     lines += [f"nn.init.xavier_uniform_(self.{name}.weight)" for name in names]
+    if config.query_key_gain != 1.0:
+        drawn = "heads[:2]" if kind.is_sliced else "weight[: 2 * D_MODEL]"
+        lines += [
+            "with torch.no_grad():  # queries and keys, so that scores begin larger",
+            f"    self.in_projection.{drawn} *= {config.query_key_gain:g}",
+        ]
     if config.attention_bias:
         lines += [f"nn.init.zeros_(self.{name}.bias)" for name in names]
     return lines
