@@ -161,9 +161,10 @@ def test_json_that_is_no_experiment_is_answered_in_words(text):
     assert all(problem.sentence.endswith(".") for problem in caught.value.problems)
 
 
-def test_experiments_from_before_the_epsilon_was_a_setting_are_what_they_were():
+@pytest.mark.parametrize(("name", "value"), [("norm_eps", 1e-5), ("query_key_gain", 1.0)])
+def test_experiments_from_before_something_was_a_setting_are_what_they_were(name, value):
     values = json.loads(to_json(Experiment()))
-    assert values["model"].pop("norm_eps") == 1e-5
+    assert values["model"].pop(name) == value
     assert from_json(json.dumps(values)) == Experiment()
 
 
