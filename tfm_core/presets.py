@@ -305,7 +305,7 @@ PRESETS: dict[str, Preset] = {
                 "end.",
             ),
             N_("about 96 % of unseen pictures, every word right"),
-            seconds=78,
+            seconds=74,
             family="captioner",
             task="captions",
             model={"query_key_gain": 2.0},

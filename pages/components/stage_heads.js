@@ -142,6 +142,9 @@ export function fillHeads(state) {
   heads.which.textContent = example ? `${example.picture ? words.picture : words.example} ${view.example + 1}: ${example.source || example.truth}` : "";
   const notes = [];
   if (view.surface === "picture") notes.push(view.cls ? words.cls : words.mean);
+  if (view.n_attended > 1 && view.frames.some(({ labels }) => labels.some(Boolean))) {
+    notes.push(words.said.replace("{n}", view.n_attended));
+  }
   if (view.n_attended < view.examples.length) {
     notes.push(words.kept.replace("{n}", view.n_attended).replace("{all}", view.examples.length));
   }

@@ -51,6 +51,9 @@ def test_all_of_a_run_is_on_one_screen_and_moves_with_the_scrubber(open_tab: Ope
             assert box is not None
             assert box["y"] > 0, name
             assert box["y"] + box["height"] <= PROJECTOR["height"], name
+    expect(found.locator(".note")).to_contain_text(
+        "What is said of a head is its mean over 2 examples."
+    )
     steps = tab.main.get_by_text("Step 1,000 of 1,000")
     expect(steps.first).to_be_in_viewport()
     end = at_step(found, "1,000")
