@@ -32,6 +32,7 @@ from pages.headers import UNUSED, Headers
 from pages.i18n import _
 from pages.published import Published
 from pages.recorded_only import RecordedOnly
+from pages.sending import send_at_once
 from pages.ui import login_setup, publisher, runs_access, style
 from pages.ui.cookies import Cookies
 from pages.uploads import Uploads
@@ -127,6 +128,7 @@ def check_settings() -> None:
 
 
 check_settings()
+send_at_once()
 # Ours are registered where they are defined; for those of others Streamlit would read the metadata
 # of every package that is installed, before it answers anybody.
 manifest_scanner.scan_component_manifests = lambda max_workers=None: []
