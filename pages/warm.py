@@ -39,8 +39,12 @@ def prepare() -> None:
     before = sys.getswitchinterval()
     sys.setswitchinterval(_TURN)
     try:
-        warm()
-        gc.freeze()  # what stays for good: to look through it stops everybody
+        gc.disable()  # hardly anything of this is garbage, and to look for it stops everybody
+        try:
+            warm()
+            gc.freeze()
+        finally:
+            gc.enable()
         time.sleep(CALM)
         warm_rest()
         gc.freeze()
