@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pages.components import live_figure as component
 from pages.i18n import _, content
 from pages.ui import page_table
 from pages.ui.typed import escape
+from tfm_core.inspect.syntax import source
 from tfm_core.sentences import in_bytes
 
 
@@ -74,7 +74,7 @@ def facts(rows: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
 def code(obj: Callable[..., Any] | type) -> None:
     """Show the source of what was just used, behind a click."""
     with st.expander(_("The code"), icon=":material/code:"):
-        st.code(inspect.getsource(obj), language="python")
+        st.code(source(obj), language="python")
 
 
 def formula(latex: str) -> None:

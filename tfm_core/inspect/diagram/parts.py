@@ -17,6 +17,7 @@ from tfm_core.facts.compute import layers
 from tfm_core.facts.own_names import own_name, own_names
 from tfm_core.facts.parameter_table import Row, parameter_table
 from tfm_core.inspect.source.file import source_code
+from tfm_core.inspect.syntax import statements
 from tfm_core.sentences import N_
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS, Position
@@ -222,6 +223,6 @@ def _definitions(config: ModelConfig, shape: Shape) -> dict[str, str]:
     lines: Sequence[str] = text.splitlines()
     return {
         node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno])
-        for node in ast.parse(text).body
+        for node in statements(text)
         if isinstance(node, ast.ClassDef | ast.FunctionDef)
     }

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import tfm_core
+from tfm_core.inspect.syntax import statements
 
 
 @lru_cache(maxsize=64)
@@ -15,7 +16,7 @@ def source_of(path: str) -> str:
     module, _colon, name = path.partition(":")
     root = Path(tfm_core.__file__).resolve().parent.parent
     text = root.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
-    for node in ast.parse(text).body:
+    for node in statements(text):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
             first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
             return "\n".join(text.splitlines()[first - 1 : node.end_lineno])

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from tfm_core.inspect.syntax import statements
 from tfm_core.inspect.walk.steps import WalkStep
 from tfm_core.sentences import N_
 
@@ -377,7 +378,7 @@ def session(lines: tuple[str, ...]) -> str:
         for line in lines:
             first, *rest = line.splitlines()
             said += [f">>> {first}", *(f"... {more}" for more in rest)]
-            if isinstance(ast.parse(line).body[0], ast.Expr):  # our own lines, nobody's else
+            if isinstance(statements(line)[0], ast.Expr):  # our own lines, nobody's else
                 said.append(repr(eval(line, names)))
             else:
                 exec(line, names)
