@@ -6,12 +6,7 @@ Streamlit discovers no pages by itself, and a deep link on a cold server gets th
 ``TFM_RECORDED_ONLY=1`` nothing of that is there: files of the recorded runs are served instead.
 """
 
-# ruff: noqa: E402
 from __future__ import annotations
-
-import gc
-
-gc.disable()  # till all is imported: none of it is garbage, and to look takes a sixth of the time
 
 import logging
 import sys
@@ -45,8 +40,6 @@ from pages.warm import prepare
 from tfm_core.publish.shelf import shelf
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
-
-gc.enable()
 
 PAGE = Path(st.__file__).parent / "static" / "index.html"
 """What Streamlit answers whatever page is asked for."""

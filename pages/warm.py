@@ -39,12 +39,8 @@ def prepare() -> None:
     before = sys.getswitchinterval()
     sys.setswitchinterval(_TURN)
     try:
-        gc.disable()  # hardly anything of this is garbage, and to look for it stops everybody
-        try:
-            warm()
-            gc.freeze()
-        finally:
-            gc.enable()
+        warm()
+        gc.freeze()  # what stays for good: to look through it stops everybody
         time.sleep(CALM)
         warm_rest()
         gc.freeze()
