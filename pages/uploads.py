@@ -1,8 +1,8 @@
 """What the server takes in over HTTP: bodies of a bounded size, and so many uploads of a session.
 
 Streamlit bounds a single upload (``server.maxUploadSize``) and keeps every one in memory until its
-session ends, whether a page asks for it or not. Here a session's uploads are bounded together, and
-so are all sessions'; everything else that is sent has a small body.
+session ends or somebody removes it, whether a page asks for it or not. Here a session's uploads are
+bounded together, and so are all sessions'; everything else that is sent has a small body.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 
-MOST_OF_SESSION = 25_000_000
+from pages.ui.uploaded import MOST_MEGABYTES
+
+MOST_OF_SESSION = 2 * MOST_MEGABYTES * 2**20
 MOST_OF_ALL = 200_000_000
 MOST_BODY = 1_000_000
 """Bytes of what is no upload."""
@@ -28,14 +30,15 @@ File = tuple[str, str]
 class Uploads:
     """ASGI middleware that counts bodies as they arrive, and refuses with 413 what is too much."""
 
-    def __init__(self, app: ASGIApp, *, is_active: Callable[[str], bool] | None = None) -> None:
-        """Stand before ``app``. is_active: whether a session is there; Streamlit is asked if None.
+    def __init__(self, app: ASGIApp, *, is_kept: Callable[[File], bool] | None = None) -> None:
+        """Stand before ``app``. is_kept: whether a file is still there; Streamlit is asked if None.
 
-        What an ended session had sent is forgotten, as Streamlit forgets it.
+        It forgets what was removed, and all of a session that ended.
         """
         self._app = app
-        self._is_active = is_active or _is_active
+        self._is_kept = is_kept or _is_kept
         self._held: dict[File, int] = {}
+        self._coming: set[File] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, with a body that is measured."""
@@ -43,23 +46,22 @@ class Uploads:
             await self._app(scope, receive, send)
             return
         match = _UPLOAD.search(scope["path"])
-        is_upload = match is not None and scope["method"] == "PUT"
-        file = None if match is None else (match[1], match[2])
-        if not is_upload or file is None:
+        if match is None or scope["method"] != "PUT":
             await self._passed(scope, receive, send, None)
-            if file is not None and scope["method"] == "DELETE":
-                self._held.pop(file, None)
             return
-        self._forget_ended()
+        file = (match[1], match[2])
+        self._forget_removed()
         before = self._held.get(file, 0)
-        if not await self._passed(scope, receive, send, file):
-            self._held[file] = before
-        if not self._held.get(file):
-            self._held.pop(file, None)
+        self._coming.add(file)
+        try:
+            if not await self._passed(scope, receive, send, file):
+                self._held[file] = before
+        finally:
+            self._coming.discard(file)
 
-    def _forget_ended(self) -> None:
-        ended = {session for session, _name in self._held if not self._is_active(session)}
-        self._held = {one: size for one, size in self._held.items() if one[0] not in ended}
+    def _forget_removed(self) -> None:
+        kept = [one for one in self._held if one in self._coming or self._is_kept(one)]
+        self._held = {one: self._held[one] for one in kept}
 
     def _room(self, file: File | None) -> int:
         """Return how many bytes a body may have, of a file or of something else."""
@@ -121,5 +123,7 @@ def _refusal(file: File | None) -> PlainTextResponse:
     return PlainTextResponse(words, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, headers)
 
 
-def _is_active(session: str) -> bool:
-    return runtime.exists() and runtime.get_instance().is_active_session(session)
+def _is_kept(file: File) -> bool:
+    session, name = file
+    files = runtime.get_instance().uploaded_file_mgr if runtime.exists() else None
+    return files is not None and bool(files.get_files(session, [name]))

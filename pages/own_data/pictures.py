@@ -12,6 +12,7 @@ from pages.i18n import N_, _, ngettext
 from pages.own_data import shelf, state
 from pages.ui import show
 from pages.ui.typed import escape
+from pages.ui.uploaded import MOST_MEGABYTES
 from tfm_core.data.own import pictures_set
 from tfm_core.data.own.pictures import FITS, SIZES, Form, Pictures, read_pictures
 from tfm_core.data.own.pictures_findings import counts, duplicates, findings
@@ -20,7 +21,6 @@ from tfm_core.data.own.sets import MOST_NAME, OwnSet
 from tfm_core.data.own.shapes import as_zip
 from tfm_core.plots import own_data as plots
 
-MOST_MEGABYTES = 20
 _ICONS = {
     "problem": ":red[:material/error:]",
     "warning": ":orange[:material/warning:]",

@@ -12,6 +12,7 @@ from pages.i18n import N_, _, ngettext
 from pages.own_data import shelf, state
 from pages.ui import show
 from pages.ui.typed import escape
+from pages.ui.uploaded import MOST_MEGABYTES
 from tfm_core.data.own import texts
 from tfm_core.data.own.look import as_lines, report_of
 from tfm_core.data.own.report import Report
@@ -21,7 +22,6 @@ from tfm_core.data.own.tokens import CUTS
 from tfm_core.plots import own_data as plots
 from tfm_core.variants.units import UNITS
 
-MOST_MEGABYTES = 20
 _MOST_SAID = 50
 _ENDINGS = {
     "pairs": ["csv", "tsv", "tab", "txt", "json", "jsonl", "ndjson"],

@@ -10,9 +10,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import dropped, page_table, run_actions, runs_access, state, visitors
 from pages.ui.typed import escape
-
-MOST_MEGABYTES = 20
-"""Of a zip that is dropped here; the command line takes larger ones."""
+from pages.ui.uploaded import MOST_MEGABYTES
 
 _CAME = "bring-run"
 

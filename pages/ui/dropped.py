@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import controls
+from pages.ui import controls, uploaded
 
 
 def place(
@@ -47,5 +47,6 @@ def place(
         except (ValueError, OSError) as error:
             why = _("{name} was not brought: {why}")
             st.session_state[said] = why.format(name=file.name, why=_(error))
+        uploaded.let_go([file])
         st.session_state[round_key] = number + 1  # an empty place for the next one
         st.rerun()

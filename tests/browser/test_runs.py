@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import FilePayload, Locator, expect
 
+from pages.uploads import MOST_OF_SESSION
 from tests.browser.conftest import OpenTab
 from tests.browser.experiments import SHORT
 from tests.browser.server import AppServer
@@ -78,6 +79,17 @@ def test_a_zip_is_brought_and_its_place_closes_and_leads_to_the_run(
     expect(tab.main.get_by_role("heading", name="Far away")).to_be_visible()
     tab.goto("runs")
     expect(watch).to_have_count(0)
+
+
+def test_a_large_file_after_another_reaches_the_server_and_is_answered(open_tab: OpenTab) -> None:
+    tab = open_tab("runs")
+    tab.main.get_by_text("Bring a run", exact=True).click()
+    content = bytes(MOST_OF_SESSION // 3 + 1)  # of which three are more than may lie there at once
+    for name in ("a", "b", "c"):
+        place = tab.main.locator("details", has_text="Bring a run")
+        file: FilePayload = {"name": f"{name}.zip", "mimeType": "", "buffer": content}
+        place.locator("input[type=file]").set_input_files(file)
+        expect(place).to_contain_text(f"{name}.zip was not brought: This is no zip")
 
 
 MARKS = r"1. *a* _b_ `c` [d](e) $f$ ~~g~~ <b>h</b> # :red[i] &lt; | {j} \k (v1.2-x)!"

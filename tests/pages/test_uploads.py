@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import tomllib
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
 from pages import uploads
 from pages.uploads import Uploads
+from tfm_core.data import own_picture
+from tfm_core.sweeps import foreign
 
+ROOT = Path(__file__).resolve().parents[2]
 SIZES = {"MOST_OF_SESSION": 100, "MOST_OF_ALL": 250, "MOST_BODY": 20}
 
 
@@ -23,10 +28,10 @@ class Server:
     """An app behind the middleware that reads every body and says 204."""
 
     def __init__(self) -> None:
-        self.ended: set[str] = set()
+        self.kept: set[tuple[str, str]] = set()
         self.read: list[int] = []
         self.status = 204
-        self.app = Uploads(self._answer, is_active=lambda session: session not in self.ended)
+        self.app = Uploads(self._answer, is_kept=lambda file: file in self.kept)
 
     async def _answer(self, scope, receive, send):
         n = 0
@@ -36,6 +41,11 @@ class Server:
             self.read.append(n)
             if not message["more_body"]:
                 break
+        file = tuple(scope["path"].split("/")[-2:])
+        if scope["method"] == "DELETE":
+            self.kept.discard(file)
+        elif scope["method"] == "PUT" and self.status == 204:
+            self.kept.add(file)
         await send({"type": "http.response.start", "status": self.status, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
@@ -92,7 +102,7 @@ def test_a_file_that_is_replaced_or_removed_counts_once_or_not(server):
 def test_what_an_ended_session_sent_is_forgotten(server):
     for session in "ab":
         server.put(session, "1", 100)
-    server.ended.add("a")
+    server.kept.remove(("a", "1"))
     assert server.put("c", "1", 100) == 204
 
 
@@ -151,3 +161,10 @@ def test_two_that_come_at_once_count_together(server):
     held = sum(server.app._held.values())
     assert held <= SIZES["MOST_OF_SESSION"]
     assert 413 in statuses
+
+
+def test_no_page_offers_to_take_more_than_the_server_takes():
+    config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text(encoding="utf-8"))
+    assert config["server"]["maxUploadSize"] == uploads.MOST_MEGABYTES
+    for number in (foreign.MOST_BYTES / 2**20, own_picture.MOST_BYTES / 10**6):
+        assert number <= uploads.MOST_MEGABYTES

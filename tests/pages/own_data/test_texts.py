@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import forecast
@@ -93,7 +94,13 @@ def test_what_cannot_be_learned_is_one_sentence(
     assert own_of(store) == []
 
 
-def test_a_file_and_a_test_file_of_ones_own_are_read(store: RunStore) -> None:
+def test_a_file_and_a_test_file_of_ones_own_are_read_and_let_go_of(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone: list[str] = []
+    monkeypatch.setattr(
+        MemoryUploadedFileManager, "remove_file", lambda _files, _session, name: gone.append(name)
+    )
     app = opened_at(PAGE, token=TOKEN, kind="labels")
     app.file_uploader(key="own-data-file-labels-0").upload("ours.csv", LABELS.encode())
     test = "it is 98\teven\nit is 99\todd\nit is 4\teven"
@@ -103,6 +110,7 @@ def test_a_file_and_a_test_file_of_ones_own_are_read(store: RunStore) -> None:
     app.button(key="own-data-keep").click().run()
     (own,) = own_of(store)
     assert (own.name, own.counts["test"], own.split["by"]) == ("ours", 3, "file")
+    assert len(set(gone)) == 2
 
 
 def test_half_a_file_of_another_encoding_is_one_sentence(store: RunStore) -> None:
