@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +14,7 @@ from pages.training_step import state
 from pages.training_step.state import ModelAtStep
 from pages.ui import show
 from tfm_core.config import Experiment
+from tfm_core.inspect.syntax import source
 from tfm_core.variants.optimisers import OPTIMISERS
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def two_ways(model_at: ModelAtStep, rate: float) -> None:
 
 def _source(function: Callable[..., object]) -> str:
     """Return the code of a function, without what is said to the type checker."""
-    return re.sub(r"  # type: ignore.*", "", inspect.getsource(function))
+    return re.sub(r"  # type: ignore.*", "", source(function))
 
 
 def mistakes(model_at: ModelAtStep) -> None:

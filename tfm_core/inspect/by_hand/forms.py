@@ -6,7 +6,6 @@ computed. The code shown for each form is the code that ran.
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfm_core.inspect.by_hand.attention import Bools, Floats, Matrices, layer
+from tfm_core.inspect.syntax import source
 from tfm_core.sentences import N_
 
 if TYPE_CHECKING:
@@ -142,15 +142,15 @@ def forms(vectors: Floats, matrices: Matrices, n_heads: int, allowed: Bools) -> 
         torch.tensor(m, dtype=torch.float32)
         for m in (matrices.query, matrices.key, matrices.value, matrices.out)
     ]
-    source = inspect.getsource(type(own).forward) + inspect.getsource(type(own)._heads)
-    made = [Form(N_("This app’s layer"), source, output.numpy(), weights.numpy(), 0.0, 0.0)]
+    lines = source(type(own).forward) + source(type(own)._heads)
+    made = [Form(N_("This app’s layer"), lines, output.numpy(), weights.numpy(), 0.0, 0.0)]
     for name, form in FORMS.items():
         with torch.no_grad():
             result, maps = form(x, *parts, n_heads, mask)
         made.append(
             Form(
                 name,
-                inspect.getsource(form),
+                source(form),
                 result.numpy(),
                 None if maps is None else maps.numpy(),
                 float((result - output).abs().max()),
