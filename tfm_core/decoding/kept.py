@@ -9,7 +9,6 @@ one token's products in place of the whole text's.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,10 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.data.vocabulary import BOS, EOS
+from tfm_core.decoding.laid_out import FEWEST, Attention, bare, bare_layers
 from tfm_core.layers import recorder
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block, Stack, tokens_at
-from tfm_core.layers.feed_forward import FeedForward
 from tfm_core.layers.masks import causal_mask, is_token
 from tfm_core.layers.positions import LearnedPositions, NoPositions
 from tfm_core.layers.relative import HALF, Alibi, BucketBias, Rotation, turned
@@ -31,11 +30,6 @@ from tfm_core.models.text import DecoderOnly, EncoderDecoder
 Decodes = DecoderOnly | EncoderDecoder | Captioner
 Encoded = tuple[Tensor, Tensor | None]
 """What a decoder looks back at, (N, S, d_model), and its mask (N, 1, 1, S), if there is one."""
-Layer = Callable[[Tensor], Tensor]
-
-FEWEST = 32
-"""Keys that are read at least: a product with fewer is left to a slower kernel on the CPU."""
-
 ROOM = 64
 """Positions that room is made for at a time: what lies wide apart takes longer to read."""
 
@@ -73,105 +67,6 @@ def _is_changed(module: nn.Module) -> bool:
     return any(callable(value) and hasattr(type(module), name) for name, value in own)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Attention:
-    """One attention's weights and, where it looks at a memory, what it keeps of that.
-
-    weight: of query, key and value, (3, d_model, d_model), or of the query alone, (1, ...), that of
-    the query divided by what scores are divided by; bias: of the same, (3 or 1, 1, d_model or 1);
-    keys and values: of the memory, (N * H or H, S, D).
-    """
-
-    n_heads: int
-    weight: Tensor
-    bias: Tensor
-    mix: Layer
-    keys: Tensor | None = None
-    values: Tensor | None = None
-
-    @classmethod
-    def to_itself(cls, of: MultiHeadAttention) -> _Attention:
-        """Keep nothing: keys grow with the text."""
-        return cls(of.n_heads, *_by_part(of, 3), _bare(of.out_projection))
-
-    @classmethod
-    def to_memory(
-        cls, of: MultiHeadAttention, memory: Tensor, is_seen: Tensor | None
-    ) -> _Attention:
-        """Keep keys and values of memory (N, S, d_model), at least ``FEWEST`` of them.
-
-        is_seen: (N, S, 1), False = padding; None: all of it.
-        """
-        weight, bias, d = of.in_projection.weight, of.in_projection.bias, of.d_model
-        kept = F.linear(memory, weight[d:], None if bias is None else bias[d:])
-        if is_seen is not None:
-            kept = kept.where(is_seen, 0.0)  # who may look at nothing finds nothing
-        kept = F.pad(kept, (0, 0, 0, max(0, FEWEST - kept.size(1))))
-        kept = kept.view(*kept.shape[:2], 2, of.n_heads, -1).permute(2, 0, 3, 1, 4).flatten(1, 2)
-        keys = kept[0].mT.contiguous().mT  # so that its product with single queries is faster
-        return cls(of.n_heads, *_by_part(of, 1), _bare(of.out_projection), keys, kept[1])
-
-    def project(self, x: Tensor, n: int) -> Tensor:
-        """Return of x (N * R, d_model) queries, and keys and values: (1 or 3, N * H, R, D)."""
-        parts, d_head = len(self.weight), x.size(1) // self.n_heads
-        made = torch.baddbmm(self.bias, x.expand(parts, *x.shape), self.weight)
-        if n == 1:  # as all of that is laid out already
-            return made.view(parts, -1, 1, d_head)
-        by_head = made.view(parts, -1, n, self.n_heads, d_head).transpose(2, 3)
-        return by_head.reshape(parts, -1, n, d_head)
-
-    def mixed(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
-        """Return what queries (N * H, R, D) find among keys and values (N * H, K, D).
-
-        bias: added to scores, broadcastable to (N * H, R, K). Returns (N * R, d_model).
-        """
-        scores = torch.bmm(q, k.mT) if bias is None else torch.baddbmm(bias, q, k.mT)
-        return self.merged(torch.bmm(scores.softmax(-1), v))
-
-    def merged(self, heads: Tensor) -> Tensor:
-        """Return (N * R, d_model) of what the heads found, (N * H, R, D)."""
-        _, n, d_head = heads.shape
-        if n == 1:
-            return self.mix(heads.view(-1, self.n_heads * d_head))
-        by_token = heads.view(-1, self.n_heads, n, d_head).transpose(1, 2)
-        return self.mix(by_token.reshape(-1, self.n_heads * d_head))
-
-
-def _by_part(of: MultiHeadAttention, n: int) -> tuple[Tensor, Tensor]:
-    """Return matrices (n, d_model, d_model) and biases (n, 1, d_model or 1), the query's first.
-
-    One product for each leaves queries, keys and values in one piece each.
-    """
-    weight, bias, d = of.in_projection.weight, of.in_projection.bias, of.d_model
-    scale = weight.new_ones(n, 1, 1)
-    scale[0] /= math.sqrt(d // of.n_heads) if of.divisor is None else of.divisor
-    by_part = weight[: n * d].view(n, d, d).mT * scale
-    return by_part, scale - scale if bias is None else bias[: n * d].view(n, 1, d) * scale
-
-
-def _bare(module: nn.Module) -> Layer:
-    """Return what a module computes, without what surrounds its call: a third of a small product's
-    time, and for hooks, which it has none of.
-    """
-    if type(module) is nn.Linear:
-        return partial(F.linear, weight=module.weight, bias=module.bias)
-    if type(module) is nn.LayerNorm:
-        scale, shift, eps = module.weight, module.bias, module.eps
-        return lambda x: torch.layer_norm(x, module.normalized_shape, scale, shift, eps)
-    if type(module) is FeedForward and module.gate is None:
-        up, bend, down = _bare(module.up), module.activation, _bare(module.down)
-        return lambda x: down(bend(up(x)))
-    return module.forward
-
-
-def _layers(block: Block) -> tuple[Layer, ...]:
-    """Return the norm of each sublayer, and the feed-forward layer."""
-    norms = [block.self_attention_norm, block.feed_forward_norm]
-    if block.has_cross:
-        norms.insert(1, block.cross_attention_norm)
-    return tuple(_bare(module) for module in (*norms, block.feed_forward))
-
-
 def _masked(bias: Tensor, mask: Tensor) -> Tensor:
     """Return what is added to scores, and the lowest finite number where nobody may look."""
     return bias.masked_fill(~mask, torch.finfo(bias.dtype).min)
@@ -205,14 +100,14 @@ class Kept:
         """src: ids of a decoder-only model, (N, S) or (1, S). encoded: of all others."""
         self.model, self.relative, self.window = model, model.decoder.relative, model.window
         self.blocks = [block for block in model.decoder.layers if isinstance(block, Block)]
-        self.layers = [(block, _layers(block)) for block in self.blocks]
+        self.layers = [bare_layers(block) for block in self.blocks]
         final_norm = model.decoder.final_norm
-        self.final_norm = None if final_norm is None else _bare(final_norm)
-        self.output = _bare(model.output)
+        self.final_norm = None if final_norm is None else bare(final_norm)
+        self.output = bare(model.output)
         self.n_heads = self.blocks[0].self_attention.n_heads
         self.has_one_source = len(src) == 1 or (encoded is None and not src.size(1))
-        self.attentions = [_Attention.to_itself(block.self_attention) for block in self.blocks]
-        self.looks: list[_Attention] = []
+        self.attentions = [Attention.to_itself(block.self_attention) for block in self.blocks]
+        self.looks: list[Attention] = []
         self.src_bias: Tensor | None = None  # what padding adds to its scores, (N, H, 1, S)
         if encoded is None:
             self.src = src[:, : int(is_token(src, model.pad_id).sum(1).max())]
@@ -237,7 +132,7 @@ class Kept:
         n, length = memory.shape[:2]
         is_seen = None if mask is None or bool(mask.all()) else mask[:, 0, 0, :, None]
         self.looks = [
-            _Attention.to_memory(block.cross_attention, memory, is_seen) for block in self.blocks
+            Attention.to_memory(block.cross_attention, memory, is_seen) for block in self.blocks
         ]
         if is_seen is not None or length < FEWEST:
             if mask is None:
@@ -396,7 +291,8 @@ class Kept:
 
     def _through(self, x: Tensor, step: _Step) -> Tensor:
         """Pass the new tokens, (N * R, d_model), through all blocks."""
-        for layer, (block, (*norms, feed_forward)) in enumerate(self.layers):
+        blocks = zip(self.blocks, self.layers, strict=True)
+        for layer, (block, (*norms, feed_forward)) in enumerate(blocks):
             x = block._join(x, norms[0], partial(self._attend, layer, step))
             if self.looks:
                 x = block._join(x, norms[1], partial(self._look, layer, step))
