@@ -108,7 +108,7 @@ class BlockConfig(Config):
         N_("Gain of queries and keys"),
         N_(
             "How many times as large the matrices of queries and keys are drawn before training "
-            "(Glorot & Bengio 2010, times this). Scores begin that many times squared as large, so "
+            "(Glorot & Bengio 2010, times this). Their dot products begin larger by its square, so "
             "above 1 attention starts out sharper."
         ),
         ge=0.1,
