@@ -74,7 +74,9 @@ function build(root, state) {
   slider.setAttribute("aria-label", words.scrub);
   slider.addEventListener("input", () => scrub(state, Number(slider.value)));
   const where = element("span", "where");
-  const follow = button("follow", `${words.follow} ⇥`, words.follow, () => { pauseQuietly(state); state.follows = true; place(state, end(state)); });
+  const follow = button("follow", "⇥", words.follow, () => { pauseQuietly(state); state.follows = true; place(state, end(state)); });
+  follow.prepend(element("span", "", `${words.follow} `));
+  follow.hidden = true;
   const smooth = toggle(words.smooth, words.smooth_help, state.smooth, (on) => { state.smooth = on; place(state, state.position); });
   smooth.classList.add("smooth");
   const between = element("span", "between", words.between);

@@ -46,8 +46,10 @@ export function buildHeads(state) {
   tip.hidden = true;
   room.append(grid);
   const note = element("div", "note");
+  const [around, said] = [element("span"), element("span")];
+  note.append(around, said);
   box.append(bar, row, room, note, tip);
-  const heads = { box, heading, kinds, which, row, room, grid, large, note, tip, buttons: [], built: null };
+  const heads = { box, heading, kinds, which, row, room, grid, large, note, around, said, tip, buttons: [], built: null };
   grid.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (button) enlarge(state, Number(button.dataset.number));
@@ -142,9 +144,6 @@ export function fillHeads(state) {
   heads.which.textContent = example ? `${example.picture ? words.picture : words.example} ${view.example + 1}: ${example.source || example.truth}` : "";
   const notes = [];
   if (view.surface === "picture") notes.push(view.cls ? words.cls : words.mean);
-  if (view.n_attended > 1 && view.frames.some(({ labels }) => labels.some(Boolean))) {
-    notes.push(words.said.replace("{n}", view.n_attended));
-  }
   if (view.n_attended < view.examples.length) {
     notes.push(words.kept.replace("{n}", view.n_attended).replace("{all}", view.examples.length));
   }
@@ -152,7 +151,10 @@ export function fillHeads(state) {
   if (view.frames.length < view.n_snapshots) {
     notes.push(words.fewer.replace("{n}", view.frames.length).replace("{all}", view.n_snapshots));
   }
-  heads.note.textContent = view.surface === "none" ? "" : notes.join(" ");
+  const isMean = view.n_attended > 1 && view.frames.some(({ labels }) => labels.some(Boolean));
+  heads.around.textContent = notes.map((one) => `${one} `).join("");
+  heads.said.textContent = isMean ? words.said.replace("{n}", view.n_attended) : "";
+  heads.note.hidden = view.surface === "none" || !heads.note.textContent;
   state.word = Math.min(state.word ?? 0, Math.max(0, view.query.length - 1));
   showWords(state);
   heads.picture = null;
@@ -191,6 +193,7 @@ export function fitHeads(state) {
   heads.columns = place.columns;
   heads.grid.style.gridTemplateColumns = `repeat(${place.columns}, max-content)`;
   heads.grid.classList.toggle("named", place.named);
+  heads.said.style.visibility = place.named ? "" : "hidden"; // it keeps its room, on which the place depends
   heads.grid.style.setProperty("--cell", `${place.cell}px`);
   heads.size = [place.cell, Math.round(place.cell * ratio)];
   heads.buttons.forEach((button) => {

@@ -72,9 +72,8 @@ def moves_by_itself(stage):
     expect(stage.locator(".where")).not_to_have_text(seen)
 
 
-def await_fit(page):
-    """Wait until a page is as wide as the screen: what is still being laid out may be wider."""
-    page.wait_for_function(
+def fits(page):
+    return page.evaluate(
         "() => document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     )
 
@@ -114,11 +113,11 @@ def test_a_card_plays_when_it_comes_into_sight_and_its_heads_are_no_buttons(visi
     )
     film.locator("..").hover()  # once more for who points at it
     page.wait_for_function("() => new Set(window.steps).size > 2")
-    await_fit(page)
+    assert fits(page)
     box = film.bounding_box()
     page.mouse.click(box["x"] + 30, box["y"] + 30)
     expect(page.locator("#tables table")).to_have_count(4)
-    await_fit(page)
+    assert fits(page)
 
 
 def test_who_wants_no_motion_sees_the_end_at_rest(visit) -> None:

@@ -51,9 +51,6 @@ def test_all_of_a_run_is_on_one_screen_and_moves_with_the_scrubber(open_tab: Ope
             assert box is not None
             assert box["y"] > 0, name
             assert box["y"] + box["height"] <= PROJECTOR["height"], name
-    expect(found.locator(".note")).to_contain_text(
-        "What is said of a head is its mean over 2 examples."
-    )
     steps = tab.main.get_by_text("Step 1,000 of 1,000")
     expect(steps.first).to_be_in_viewport()
     end = at_step(found, "1,000")
@@ -100,6 +97,17 @@ def test_a_head_is_shown_large_and_another_kind_and_example_can_be_chosen(
     expect(found.locator(".which")).to_contain_text("Example 2")
 
 
+def test_words_of_heads_are_said_to_be_means_where_they_are_said(open_tab: OpenTab) -> None:
+    tab = open_tab("train?run=recorded-korean", viewport={"width": 1440, "height": 900})
+    found = stage(tab)
+    mean = found.get_by_text("What is said of a head is its mean over 2 examples.")
+    expect(found.locator(".what", has_text="aligns").first).to_be_visible()
+    expect(mean).to_be_visible()
+    tab.page.set_viewport_size(PHONE)
+    expect(found.locator(".what", has_text="aligns").first).to_be_hidden()
+    expect(mean).to_be_hidden()
+
+
 def test_new_snapshots_append_and_who_scrubbed_back_stays_there(open_tab: OpenTab) -> None:
     tab = open_tab(link_of(LONG), viewport=PROJECTOR)
     tab.button("Start").click()
@@ -120,6 +128,8 @@ def test_new_snapshots_append_and_who_scrubbed_back_stays_there(open_tab: OpenTa
     expect(follow).to_be_visible()
     n = await_frames(n + 1)
     expect(slider).to_have_attribute("aria-valuetext", "step 0")
+    tab.page.set_viewport_size(PHONE)
+    expect(follow).to_be_in_viewport(ratio=1)
     follow.click()
     expect(follow).to_be_hidden()
     expect(slider).not_to_have_attribute("aria-valuetext", "step 0")
