@@ -22,3 +22,10 @@ def test_every_colour_is_given_for_both_themes():
     assert len(PAIRS) >= 6
     for words in re.findall(r"color: ([^;]+);", RULES):
         assert words.startswith("light-dark(")
+
+
+def test_no_class_that_changes_restyles_all_that_stands_below_it() -> None:
+    """A browser that looks for a part of a class does so at every change of any element's."""
+    rules = re.sub(r"/\*.*?\*/", "", RULES, flags=re.DOTALL)
+    for selector in re.findall(r"([^{}]+)\{", rules):
+        assert not re.search(r"\[class[*^$].*[\s>~+(]\*", selector, re.DOTALL), selector
