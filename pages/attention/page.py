@@ -22,7 +22,7 @@ from pages.attention.animation import Film
 from pages.attention.selection_link import OWN, Offer, Selection
 from pages.components.reveal import reveal
 from pages.i18n import _
-from pages.ui import answer, page_table, show, state, view_link, walk_links
+from pages.ui import answer, fitting_run, page_table, show, state, view_link, walk_links
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Probe
@@ -67,7 +67,7 @@ def _look(run: Run, was_live: bool) -> None:
         chosen, problems = selection.current(run.id, offer)
     for sentence in problems:
         view_link.warn(sentence)
-    opened.say(run)
+    fitting_run.say(run)
     with st.container(
         key="attention-controls", horizontal=True, vertical_alignment="center", gap="small"
     ):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import offers, page_table, recorded, run_actions, state, visitors, way_back
+from pages.ui import fitting_run, offers, page_table, recorded, run_actions, visitors, way_back
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.runs.run import Run
 from tfm_core.variants.languages import LANGUAGES
 
-_RUN = "captions-run"
 _TRAINED = {"english": "captions", "korean": "captions-korean"}  # the preset of each language
 
 
@@ -21,24 +20,19 @@ def pick() -> Run | None:
     if not runs:
         _none()
         return None
-    names = {run.id: run for run in runs}
-    current = state.current_run_id()
-    if st.session_state.get(_RUN) not in names:
-        st.session_state[_RUN] = current if current in names else runs[0].id
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
-        picked = st.selectbox(
+        picked = fitting_run.pick(
             _("Model that describes"),
-            list(names),
-            format_func=lambda name: _name(names[name]),
-            key=_RUN,
-            persist_state="session",
-            help=_("All runs that learned to describe pictures and have saved their weights."),
+            runs,
+            key="captions-run",
+            describe=_name,
+            about=_("All runs that learned to describe pictures and have saved their weights."),
         )
     with right:
         _other_language(runs)
-    recorded.note(names[picked], key="captions")
-    return names[picked]
+    recorded.note(picked, key="captions")
+    return picked
 
 
 def _fitting() -> list[Run]:

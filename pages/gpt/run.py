@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import offers, recorded, state, visitors
+from pages.ui import fitting_run, offers, recorded, state, visitors
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 
@@ -58,26 +58,15 @@ def with_run(needs: Needs, part: Callable[[Run], None]) -> None:
     if not able:
         _empty(needs, [run for run in fitting if run.status.is_active])
         return
-    run = _pick(needs, able, current)
+    run = fitting_run.pick(
+        _("Model"),
+        able,
+        key=f"gpt-run-{needs.name}",
+        describe=_name,
+        about=_("Runs that fit this part, newest first; their last saved weights are used."),
+    )
     recorded.note(run, key=f"gpt-{needs.name}")
     part(run)
-
-
-def _pick(needs: Needs, able: list[Run], current: str | None) -> Run:
-    ids = [run.id for run in able]
-    key = f"gpt-run-{needs.name}"
-    if st.session_state.get(key) not in ids:
-        st.session_state[key] = current if current in ids else ids[0]
-    by_id = {run.id: run for run in able}
-    chosen = st.selectbox(
-        _("Model"),
-        ids,
-        format_func=lambda run_id: _name(by_id[run_id]),
-        key=key,
-        help=_("Runs that fit this part, newest first; their last saved weights are used."),
-        on_change=lambda: state.set_current_run(st.session_state[key]),
-    )
-    return by_id[chosen]
 
 
 def _name(run: Run) -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.knockouts import board, controls, example, heads, outcome, pruning, state, which
 from pages.knockouts.link import VIEW
-from pages.ui import recorded, show, view_link
+from pages.ui import fitting_run, recorded, show, view_link
 from pages.ui.state import draw_anew
 from tfm_core.runs.run import Run
 
@@ -28,7 +28,7 @@ def _look(run: Run) -> None:
 
 
 def _draw(run: Run) -> None:
-    which.say(run)
+    fitting_run.say(run)
     off = state.off(run)
     asked = controls.controls(run, run.probe())
     question = asked.of(run)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import recorded, runs_access, show, state, visitors
+from pages.ui import fitting_run, runs_access, show, state, visitors
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.trained import no_checkpoint
 from tfm_core.runs.run import Run
 
 FIRST_RECORDED = "recorded-korean"
-_OPENED = "knockouts-opened"
 TICK = 2.0
 """Seconds between two looks at a run that has saved no weights yet."""
 
@@ -32,22 +31,9 @@ def run_to_break() -> Run | None:
     return None
 
 
-def say(run: Run) -> None:
-    """Say in a line which run this is, where the page chose it."""
-    if st.session_state.get(_OPENED) != run.id or state.current_run_id() is not None:
-        return
-    words = _("**{name}**: no run was chosen, so this is the newest one with weights.")
-    if run.meta.recorded:
-        words = _("**{name}**: you have trained nothing yet, so this is a recorded run.")
-    st.caption(f"{recorded.badge(run)} {words.format(name=escape(run.meta.name))}".strip())
-
-
 def _first() -> Run | None:
     able = [run for run in visitors.listed() if not run.problem and run.has_checkpoint]
-    ours = [run for run in able if run.id == FIRST_RECORDED]
-    own = [run for run in able if not run.meta.recorded]
-    run = next(iter([*own, *ours, *able]), None)
-    st.session_state[_OPENED] = None if run is None else run.id
+    run = fitting_run.first_to_show(able, FIRST_RECORDED)
     if run is None:
         show.empty(_("There is no trained model to take apart yet."), _("Train a model"), "home")
     return run

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.mistakes import controls, evaluated, gallery, matrix, parts, which, words
 from pages.mistakes.link import SHOW
-from pages.ui import recorded, show, view_link
+from pages.ui import fitting_run, recorded, show, view_link
 from tfm_core.inspect.errors.answers import Answers, steps_of
 from tfm_core.inspect.errors.confusion import confusion
 from tfm_core.runs.run import Run
@@ -32,6 +32,8 @@ def page() -> None:
     if run.problem:
         which.unfit(run, run.problem)
         return
+    if not run.meta.recorded:  # of one that is, the summary and the foot say so
+        fitting_run.say(run)
     controls.begin(run)
     try:
         steps = steps_of(run)

@@ -25,7 +25,9 @@ def chosen() -> Run | None:
                 _("There is no trained model here that writes."), PRESETS, key="translate"
             )
             return None
-        return next((run for run in able if run.experiment.model.family == _FIRST), able[0])
+        first = next((run for run in able if run.experiment.model.family == _FIRST), able[0])
+        state.show_unasked(first.id)
+        return first
     if current.problem is not None or not writes(current.experiment):
         _cannot(current)
         return None

@@ -1,10 +1,17 @@
-"""Which run a page shows: the current one where the page can use it, else the newest that fits."""
+"""Which run a page shows: the current one where the page can use it, else the newest that fits.
+
+One that is shown because none is chosen is named in the address, and the page says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
-from pages.ui import runs_access, state, visitors
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import recorded, runs_access, state, visitors
+from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.runs.run import Run
 
@@ -23,7 +30,60 @@ def found(fits: Callable[[Experiment], bool]) -> Run | None:
         return run
     ready = able(fits)
     finished = [run for run in ready if run.status.state == "finished"]
-    return next(iter([*finished, *ready]), None)
+    first = next(iter([*finished, *ready]), None)
+    if first is not None and state.current_run_id() is None:
+        state.show_unasked(first.id)
+    return first
+
+
+def first_to_show(ready: Iterable[Run], recorded_first: str) -> Run | None:
+    """Return the run to show where none is chosen: the visitor's newest, else a recorded one.
+
+    ready: the newest first. recorded_first: the recorded run that is better than others.
+    """
+    able = list(ready)
+    own = [run for run in able if not run.meta.recorded]
+    best = [run for run in able if run.id == recorded_first]
+    first = next(iter([*own, *best, *able]), None)
+    if first is not None:
+        state.show_unasked(first.id)
+    return first
+
+
+def pick(
+    label: str, ready: Sequence[Run], *, key: str, describe: Callable[[Run], str], about: str
+) -> Run:
+    """Draw the choice of one of the runs; the one that is picked is the current run from then on.
+
+    ready: at least one, the first to show first. about: which runs these are.
+    """
+    by_id = {run.id: run for run in ready}
+    current = state.current_run_id()
+    if current in by_id or st.session_state.get(key) not in by_id:
+        st.session_state[key] = current if current in by_id else ready[0].id
+    picked = st.selectbox(
+        label,
+        list(by_id),
+        format_func=lambda run_id: describe(by_id[run_id]),
+        key=key,
+        help=about,
+        on_change=lambda: state.set_current_run(st.session_state[key]),
+    )
+    if current is None:
+        state.show_unasked(picked)
+    return by_id[picked]
+
+
+def say(run: Run) -> None:
+    """Say in a line which run this is where the page shows it because none is chosen."""
+    if not state.is_unasked(run.id):
+        return
+    words = _("**{name}**: no run was chosen, so this is the newest one that this page can show.")
+    if run.meta.recorded:
+        words = _("**{name}**: you have trained nothing yet, so this is a recorded run.")
+        if any(not one.meta.recorded for one in visitors.listed()):
+            words = _("**{name}**: nothing trained here fits this page, so this is a recorded run.")
+    st.caption(f"{recorded.badge(run)} {words.format(name=escape(run.meta.name))}".strip())
 
 
 def able(fits: Callable[[Experiment], bool]) -> list[Run]:

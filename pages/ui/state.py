@@ -26,6 +26,8 @@ THREADS = "start-threads"
 """The control of the threads that new runs train with."""
 
 _RUN = "current_run"
+_UNASKED = "unasked_run"
+_UNKNOWN = "unknown_run"
 _DRAFT = "draft"
 _HISTORY = "draft_history"
 _FIRST = (-1, 0, 0)  # the edition before the first
@@ -42,7 +44,7 @@ _MENUS = "menus_closed"
 def current_run_id() -> str | None:
     """Return the run this session looks at: the link's if that exists, else the last chosen."""
     linked = st.query_params.get(RUN_QUERY)
-    if linked is not None and _exists(linked):
+    if linked is not None and not is_unasked(linked) and _exists(linked):
         st.session_state[_RUN] = linked
     chosen = st.session_state.get(_RUN)
     if chosen is not None and not _exists(chosen):
@@ -51,20 +53,47 @@ def current_run_id() -> str | None:
 
 
 def unknown_run_in_link() -> str | None:
-    """Return the run id that the link asks for and that does not exist, if so."""
+    """Return the run id that the link asks for and that does not exist, if so.
+
+    It is said as long as the page is shown, though that may name another run in the address.
+    """
     linked = st.query_params.get(RUN_QUERY)
-    return None if linked is None or _exists(linked) else linked
+    if linked is not None and not is_unasked(linked):
+        st.session_state[_UNKNOWN] = None if _exists(linked) else linked
+    found: str | None = st.session_state.get(_UNKNOWN)
+    return found
 
 
 def set_current_run(run_id: str | None) -> None:
     """Look at ``run_id`` from now on (``None``: at no run), and say so in the address bar."""
     st.session_state[_RUN] = run_id
+    _forget_asked()
     name_run(run_id)
+
+
+def show_unasked(run_id: str) -> None:
+    """Name a run in the address that the page shows because none is chosen; it is not chosen so.
+
+    Who follows the link of what is in sight sees this run, too.
+    """
+    st.session_state[_UNASKED] = run_id
+    name_run(run_id)
+
+
+def is_unasked(run_id: str) -> bool:
+    """Return whether the page shows this run because none is chosen."""
+    return st.session_state.get(_UNASKED) == run_id
 
 
 def names_run() -> bool:
     """Return whether the address names a run."""
     return RUN_QUERY in st.query_params
+
+
+def _forget_asked() -> None:
+    """Forget which run the page shows unasked, and which one was asked for in vain."""
+    for key in (_UNASKED, _UNKNOWN):
+        st.session_state.pop(key, None)
 
 
 def name_run(run_id: str | None) -> None:
@@ -187,6 +216,7 @@ def set_page(url_path: str) -> None:
     """Remember which page is shown (``""`` is Home); the frame says so."""
     if st.session_state.get(_PAGE) != url_path:
         st.session_state.pop(_GONE, None)
+        _forget_asked()
     st.session_state[_PAGE] = url_path
     served.keep_root(url_path)
 

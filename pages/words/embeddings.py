@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import offers, runs_access, show, state, view_link, visitors
+from pages.ui import fitting_run, offers, runs_access, show, state, view_link, visitors
 from pages.ui.typed import escape
 from pages.words.link import TABLE
 from tfm_core import byte_cache
@@ -23,6 +23,7 @@ from tfm_core.plots import embeddings as plots
 from tfm_core.runs.run import Run
 
 PRESET = "translate"
+FIRST_RECORDED = "recorded-korean"
 
 
 def view() -> None:
@@ -36,15 +37,18 @@ def view() -> None:
 
 
 def table_to_show() -> EmbeddingTable | None:
-    """Return the chosen table of the current run, or say what is missing and offer to make it."""
+    """Return the chosen table of the run, or say what is missing and offer to make it."""
     run_id = state.current_run_id()
-    run = None if run_id is None else runs_access.store().get(run_id)
-    why = _("There is no current run with words to show.")
-    if run is not None:
-        why = _(embeddings.can_show(run))
+    if run_id is None:
+        able = [run for run in visitors.listed() if embeddings.can_show(run) is None]
+        run = fitting_run.first_to_show(able, FIRST_RECORDED)
+    else:
+        run = runs_access.store().get(run_id)
+    why = _("There is no run with words to show.") if run is None else _(embeddings.can_show(run))
     if run is None or why:
         _none(why)
         return None
+    fitting_run.say(run)
     try:
         names = embeddings.names_of(run)
         name = names[0] if names else ""

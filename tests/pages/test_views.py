@@ -185,7 +185,7 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("positions", PositionsView("rotary"), {}),
     ("before", BeforeView("length"), {}),
     ("draw", DrawView("7"), DIGITS),
-    ("encoders", EncodersView("blanks"), {}),
+    ("encoders", EncodersView("blanks"), {"run": "recorded-masked-words"}),
     ("find-the-bug", FindTheBugView(level="3"), {}),
     ("gpt", GptView("train"), {}),
     ("practice", PracticeView("split"), {}),

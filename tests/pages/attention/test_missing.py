@@ -72,7 +72,7 @@ def test_without_a_chosen_run_the_newest_with_snapshots_is_opened_at_once(store)
     at = opened()
     assert not at.exception
     assert grid(at)[1].shape == (2, 3, 16, 16)
-    assert "no run was chosen, so this is the newest one with snapshots" in said(at)
+    assert "no run was chosen, so this is the newest one that this page can show" in said(at)
     at.button_group(key="attention-small").set_value("matrix").run()
     assert at.query_params["run"] == run.id
     assert "this is the newest one" in said(at)  # what stands below it does not move

@@ -1,0 +1,100 @@
+"""A page that shows a run because none is chosen says so, and its link shows the same run."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import state
+from tests.pages.opening import links
+from tfm_core.runs.store import RECORDED, RunStore
+
+Open = Callable[..., AppTest]
+
+SHOWN = {
+    "attention/page.py": "recorded-korean",
+    "translate/page.py": "recorded-korean",
+    "draw/page.py": "recorded-digits",
+    "mistakes/page.py": "recorded-digits",
+    "knockouts/page.py": "recorded-korean",
+    "encoders/page.py": "recorded-sentiment",
+    "gpt/page.py": "recorded-grammar",
+    "captions/page.py": "recorded-captions",
+}
+
+
+@pytest.fixture
+def with_recorded(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "recorded", RECORDED)
+
+
+def _linked(app: AppTest) -> list[str]:
+    return parse_qs(urlsplit(links(app)[0]).query)["run"]
+
+
+def _current(app: AppTest) -> str | None:
+    if state._RUN not in app.session_state:
+        return None
+    return str(app.session_state[state._RUN])
+
+
+@pytest.mark.usefixtures("with_recorded")
+@pytest.mark.parametrize("file", SHOWN)
+def test_the_link_of_a_page_shows_the_run_that_it_chose(open_page: Open, file: str) -> None:
+    app = open_page(file)
+    for _time in range(2):  # it is the same run when the page is drawn once more
+        assert not app.exception
+        assert _linked(app) == [SHOWN[file]]
+        assert _current(app) is None
+        app.run()
+
+
+@pytest.mark.usefixtures("with_recorded")
+def test_who_has_trained_something_else_is_not_told_that_it_is_nothing(
+    store: RunStore, open_page: Open
+) -> None:
+    shutil.copytree(RECORDED / "recorded-digits", store.root / "another-of-digits")
+    app = open_page("words/page.py", view="embeddings")
+    said = " ".join(caption.value for caption in app.caption)
+    assert "nothing trained here fits this page, so this is a recorded run" in said
+    assert "you have trained nothing" not in said
+
+
+@pytest.mark.usefixtures("with_recorded")
+def test_that_a_linked_run_is_not_here_stays_said(open_page: Open) -> None:
+    app = open_page("mistakes/page.py", run="abcdefghij1234567")
+    for _time in range(3):
+        assert "asks for a run that is not here" in app.warning[0].value
+        assert _linked(app) == ["recorded-digits"]
+        app.run()
+    app.switch_page("attention/page.py").run()
+    assert not app.warning
+
+
+@pytest.mark.usefixtures("with_recorded")
+def test_a_run_that_is_picked_or_linked_is_the_current_one(
+    store: RunStore, open_page: Open
+) -> None:
+    shutil.copytree(RECORDED / "recorded-captions", store.root / "another-captioner")
+    app = open_page("captions/page.py")
+    box = next(box for box in app.selectbox if box.label == "Model that describes")
+    assert _current(app) is None
+    box.select_index(1).run()
+    other = _current(app)
+    assert other in ("recorded-captions", "another-captioner")
+    assert _linked(app) == [other]
+    app = open_page("captions/page.py", run=other)
+    assert _current(app) == other
+
+
+@pytest.mark.usefixtures("with_recorded")
+@pytest.mark.parametrize("view", ["embeddings", "moving"])
+def test_a_table_of_words_is_there_at_once(open_page: Open, view: str) -> None:
+    app = open_page("words/page.py", view=view)
+    assert not app.exception
+    assert "you have trained nothing yet" in " ".join(said.value for said in app.caption)
+    assert _linked(app) == ["recorded-korean"]
