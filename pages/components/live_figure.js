@@ -18,7 +18,8 @@ function draw(state) {
   const { node, data } = state;
   if (!node.isConnected || !data) return Promise.resolve();
   state.drawn = data;
-  const figure = JSON.parse(data.figure);
+  const figure = parsed(state);
+  state.parsed = null;
   const templates = JSON.parse(data.templates);
   state.dark = isDark(node);
   const template = templates[state.dark ? "dark" : "light"];
@@ -44,6 +45,13 @@ function draw(state) {
     : plotly.react(node, traces, layout, state.config);
   state.plays = Boolean(frames?.length);
   return drawn.then(() => { listen(state); trim(state); part(state); tidy(node); });
+}
+
+// The newest figure. Who draws it takes it away: plotly writes into what it is given.
+function parsed(state) {
+  const text = state.data.figure;
+  if (state.parsed?.text !== text) state.parsed = { text, figure: JSON.parse(text) };
+  return state.parsed.figure;
 }
 
 // The plotly that was loaded last for this figure; what another one has drawn goes first.
@@ -298,7 +306,7 @@ function arrive(state) {
 }
 
 function loadAndDraw(state) {
-  const { data: traces, layout } = JSON.parse(state.data.figure);
+  const { data: traces, layout } = parsed(state);
   const { root, sorry } = state.data;
   const load = isOfManyLines({ layout }) ? loadUplot(root) : loadPlotly(root, traces).then((loaded) => Object.assign(state, { loaded }));
   load.then(() => refresh(state), () => say(state, sorry.notLoaded));
@@ -310,7 +318,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const call = {};
   Object.assign(state, { data, call, send: setTriggerValue });
   if (isNew) { // plotly is large: its room does not wait for it
-    stand(state, JSON.parse(data.figure).layout.height ?? 360);
+    stand(state, parsed(state).layout.height ?? 360);
     fill(state.node);
   }
   if (isNew || !isShown(state)) arrive(state);

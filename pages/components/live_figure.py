@@ -30,6 +30,7 @@ CONFIG: dict[str, Any] = {
     "responsive": False,  # the component resizes by itself; plotly would listen to the window only
     "modeBarButtons": [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 }
+pio.templates.default = None  # it would be copied into each figure, and taken out again
 _CSS = """
 .live-figure { width: 100%; overflow: hidden; }
 .live-figure:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: -2px; }
@@ -58,8 +59,8 @@ def live_figure(
     or reached by the arrow keys and chosen with Enter.
     follows: the heatmap takes the weights of the head grid's animation while that plays.
 
-    The figure loses its own template, for the browser knows the theme better. Pass float32 arrays
-    of at most some 400 points a line; ``layout.height`` is kept (default 360).
+    The figure's own template is left out, for the browser knows the theme better. Pass float32
+    arrays of at most some 400 points a line; ``layout.height`` is kept (default 360).
     """
 
     cells = () if on_pick is None else np.shape(fig.data[0].z)  # the callback outlives the figure
@@ -74,7 +75,7 @@ def live_figure(
         key=key,
         on_cell_change=_nothing if on_pick is None else picked,
         data={
-            "figure": pio.json.to_json_plotly(_spoken(fig.update_layout(template=None).to_dict())),
+            "figure": pio.json.to_json_plotly(_spoken(_untinted(fig))),
             "templates": _templates(),
             "config": CONFIG,
             "picks": on_pick is not None,
@@ -95,6 +96,12 @@ def live_figure(
             },
         },
     )
+
+
+def _untinted(fig: go.Figure) -> dict[str, Any]:
+    figure: dict[str, Any] = fig.to_dict()
+    figure["layout"].pop("template", None)
+    return figure
 
 
 def _spoken(part: Any) -> Any:

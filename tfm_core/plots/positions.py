@@ -232,11 +232,11 @@ def from_zero(figure: go.Figure, xs: Iterable[Floats]) -> None:
 
 
 def axes(figure: go.Figure, x_title: str, y_title: str) -> go.Figure:
-    """Name the axes of a figure and give it its height; return it.
+    """Name the axes of a figure and give it its height; return it. What else they are comes later.
 
-    Set one by one, which takes plotly a third of the time of its update methods.
+    Each is set whole: a title alone takes plotly twice as long, its update methods still longer.
     """
     layout = figure.layout
-    layout.xaxis.title.text, layout.yaxis.title.text = x_title, y_title
+    layout.xaxis, layout.yaxis = {"title": {"text": x_title}}, {"title": {"text": y_title}}
     layout.height, layout.margin = 340, MARGIN
     return figure

@@ -47,7 +47,7 @@ def test_a_tick_of_two_lines_is_small() -> None:
 
 def test_the_browser_chooses_the_template() -> None:
     data = sent()
-    assert json.loads(data["figure"])["layout"]["template"] == {}
+    assert "template" not in json.loads(data["figure"])["layout"]
     assert set(json.loads(data["templates"])) == {"light", "dark"}
 
 
