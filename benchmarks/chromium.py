@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
+
+import psutil
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -31,6 +34,23 @@ def opened(*flags: str) -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+def rests() -> bool:
+    """Say whether our browser does nothing: behind a new window it loads pages of its own."""
+    before = _spent()
+    time.sleep(0.5)
+    return _spent() - before < 0.02
+
+
+def _spent() -> float:
+    """Return the seconds of all processors that our children, all of them, have used."""
+    spent = 0.0
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            times = child.cpu_times()
+            spent += times.user + times.system
+    return spent
 
 
 def _path() -> str | None:
