@@ -9,6 +9,7 @@ the processes; the first one alone keeps the run's folder and decides when to pa
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,9 +36,11 @@ def joined() -> Iterator[Share]:
     """Join the other processes that torchrun has started, until the end of the block."""
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, timeout=_PATIENCE)
+    share = Share(dist.get_rank(), dist.get_world_size())
     try:
-        yield Share(dist.get_rank(), dist.get_world_size())
+        yield share
     finally:
+        share.end()
         dist.destroy_process_group()
 
 
@@ -89,6 +92,15 @@ class Share:
             forward_sync_buffers=False,  # tables of positions: each fills its own
             find_unused_parameters=_has_unused(trainer),
         )
+
+    def end(self) -> None:
+        """Let go of the model whose gradients were put together, before its processes part.
+
+        As the last to hold them it would wait, with Python's lock in hand, for a thread of gloo
+        that needs that lock to let go of its own last message: for ever.
+        """
+        self.learning = nn.Identity()
+        gc.collect()  # it refers to itself
 
     def part(self, n: int) -> slice:
         """Return which of ``n`` examples are this process's."""
