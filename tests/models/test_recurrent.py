@@ -1,5 +1,9 @@
 """Recurrent models: the parts are PyTorch's own networks, and padding changes nothing."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -117,3 +121,29 @@ def test_one_vocabulary_has_one_table():
     assert model.src_embedding is model.tgt_embedding
     out = model(torch.tensor([[4, 5]]), torch.tensor([[BOS]]))
     assert out.shape == (1, 1, 17)
+
+
+IN_SMALLER_FORMATS = """
+import torch
+from tests.models.variants import text_batch, text_model
+for attention in ("additive", "dot"):
+    model = text_model("recurrent", cell="lstm", attention=attention)
+    expected = model(*text_batch())
+    for kind in (torch.bfloat16, torch.float16):
+        with torch.autocast("cpu", dtype=kind):
+            found = model(*text_batch())
+        found.float().sum().backward()
+        torch.testing.assert_close(found.float(), expected, rtol=0.05, atol=0.05)
+"""
+
+
+def test_lstms_run_on_a_cpu_that_has_no_kernel_for_smaller_formats():
+    """Without AVX-512 oneDNN, which PyTorch asks, has none."""
+    done = subprocess.run(
+        [sys.executable, "-c", IN_SMALLER_FORMATS],
+        env={**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
