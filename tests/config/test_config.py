@@ -92,6 +92,11 @@ def test_configs_are_frozen():
             "model.patch_size",
             "does not divide the 28x28 pictures",
         ),
+        (
+            {**VIT, "model.stem": "conv-stack", "model.patch_size": "1"},
+            "model.patch_size",
+            "cannot halve the 28x28 pictures of MNIST, 5,000 digits to patches of 1; to those of 2",
+        ),
         ({**VIT, "task.name": "copy"}, "task.name", "cannot learn the task"),
         ({"task.name": "mnist"}, "task.name", "cannot learn the task"),
         ({"task.size": "9"}, "task.size", "must be from 1 to 2"),

@@ -152,6 +152,7 @@ MODELS = [
     ("vit", {"stem": "conv", "pooling": "cls"}),
     ("vit", {"stem": "patches"}),
     ("captioner", {"stem": "conv", "n_decoder_layers": 3}),
+    ("vit", {"stem": "conv-stack"}),
     *[("recurrent", {"attention": name, "n_layers": 3}) for name in ALIGNMENT_SCORES],
     *[("recurrent", {"cell": name, "is_bidirectional": False}) for name in CELLS],
 ]

@@ -28,7 +28,7 @@ def test_one_batch_of_text_is_learned_by_heart(family, task):
     assert last.loss < LEARNED
 
 
-@pytest.mark.parametrize("stem", ["patches", "conv"])
+@pytest.mark.parametrize("stem", ["patches", "conv", "conv-stack"])
 @pytest.mark.parametrize("task", [name for name in IMAGE_TASKS if name == "mnist-5000"])
 def test_one_batch_of_pictures_is_learned_by_heart(task, stem):
     last = learn("vit", task, {"shift": 0.0}, {"stem": stem})

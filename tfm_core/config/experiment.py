@@ -24,6 +24,7 @@ from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.families import FAMILIES
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.stems import STEMS, can_halve
 
 C = TypeVar("C", bound=Config)
 
@@ -118,6 +119,17 @@ def _check_patches(experiment: Experiment) -> None:
             size=size,
             label=task.facts.label,
             fitting=fitting,
+        )
+    if STEMS[model.stem].halves and not can_halve(size, model.patch_size):
+        halved = ", ".join(str(n) for n in range(1, size + 1) if can_halve(size, n))
+        raise CrossError(
+            "model.patch_size",
+            "A stack of convolutions cannot halve the {size}x{size} pictures of {label} to patches "
+            "of {patch_size}; to those of {fitting} it can.",
+            patch_size=model.patch_size,
+            size=size,
+            label=task.facts.label,
+            fitting=halved,
         )
 
 

@@ -26,7 +26,7 @@ from tfm_core.facts import compute_recurrent as recurrent
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.projections import PROJECTIONS
-from tfm_core.variants.stems import STEMS
+from tfm_core.variants.stems import STEMS, Cut
 
 PARTS = (
     "embedding",
@@ -142,11 +142,16 @@ def grown(config: ModelConfig, shape: Shape, axis: str, factor: int) -> tuple[Mo
     return config, shape
 
 
+def cut_of(config: ViTConfig | CaptionerConfig, shape: Shape) -> Cut:
+    """Return what the stem cuts, and into what."""
+    assert isinstance(shape, ImageShape | CaptionShape)
+    return Cut(shape.image_size, shape.channels, config.patch_size, config.d_model)
+
+
 def _embedding(config: TransformerConfig, shape: Shape) -> int:
     if not isinstance(config, ViTConfig | CaptionerConfig):
         return 0  # a look-up
-    assert isinstance(shape, ImageShape | CaptionShape)
-    return STEMS[config.stem].macs(shape.image_size**2, shape.channels, config.d_model)
+    return STEMS[config.stem].macs(cut_of(config, shape))
 
 
 def _output(config: TransformerConfig, shape: Shape, seen: Lengths) -> int:

@@ -13,8 +13,8 @@ from tfm_core.config import (
     TransformerConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
-from tfm_core.facts.compute import layers
+from tfm_core.config.shape import Shape, TextShape
+from tfm_core.facts.compute import cut_of, layers
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS
@@ -46,10 +46,8 @@ def _ends(config: TransformerConfig, shape: Shape) -> int:
     """Return those of the patch projection, and of a hidden layer before the labels."""
     if isinstance(shape, TextShape):
         return _matrix(config.d_model, shape.n_hidden) if shape.is_label else 0
-    assert isinstance(shape, ImageShape | CaptionShape)
     assert isinstance(config, ViTConfig | CaptionerConfig)
-    cut = STEMS[config.stem].n_cut(shape.channels)
-    return _matrix(config.d_model, cut * config.patch_size**2)
+    return _matrix(config.d_model, STEMS[config.stem].projected(cut_of(config, shape)))
 
 
 def _recurrent(config: RecurrentConfig) -> int:

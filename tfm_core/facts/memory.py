@@ -27,7 +27,7 @@ from tfm_core.config import (
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.facts import compute_recurrent as recurrent
 from tfm_core.facts.architectures import of_experiment
-from tfm_core.facts.compute import Lengths, layers, lengths
+from tfm_core.facts.compute import Lengths, cut_of, layers, lengths
 from tfm_core.facts.hidden import hidden_numbers
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS
@@ -263,7 +263,7 @@ def _once(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> int:
         return 0
     found = 0
     if isinstance(config, ViTConfig | CaptionerConfig):
-        found += STEMS[config.stem].n_kept_once(config.patch_size, config.d_model)
+        found += STEMS[config.stem].n_kept_once(cut_of(config, shape))
     if _is_bias_trained(config, self_attention=True):
         seen = lengths(config, shape, src_len, tgt_len)
         found += ID * (seen.encoder**2 + seen.decoder**2)
@@ -367,7 +367,7 @@ def _start(config: TransformerConfig, shape: Shape, seen: Lengths) -> Kept:
     if isinstance(shape, TextShape):
         return Kept(full=ids)
     assert isinstance(config, ViTConfig | CaptionerConfig)
-    pixels = STEMS[config.stem].n_kept(shape.image_size**2, shape.channels)
+    pixels = STEMS[config.stem].n_kept(cut_of(config, shape))
     return Kept(full=ID * seen.decoder, products=pixels)
 
 
@@ -396,12 +396,17 @@ def _logits(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> in
 
 
 def _multiplied(config: ModelConfig, shape: Shape) -> int:
-    """Return the weights of all blocks and of the output, of which autocast keeps a small copy."""
+    """Return the weights of which autocast keeps a small copy.
+
+    Those of all blocks and of the output, and of the projection of patches.
+    """
     if isinstance(config, RecurrentConfig):
         return 0
     d, (n_encoder, n_decoder) = config.d_model, layers(config)
     n_square = 3 + PROJECTIONS[config.projections].has_output
     block = n_square * d * d + ACTIVATIONS[config.activation].n_matrices * d * config.d_ff
     has_cross = isinstance(config, EncoderDecoderConfig | CaptionerConfig)
-    output = d * _logits(config, shape, 0, 1)
-    return (n_encoder + n_decoder) * block + n_decoder * has_cross * n_square * d * d + output
+    ends = d * _logits(config, shape, 0, 1)
+    if isinstance(config, ViTConfig | CaptionerConfig):
+        ends += d * STEMS[config.stem].projected(cut_of(config, shape))
+    return (n_encoder + n_decoder) * block + n_decoder * has_cross * n_square * d * d + ends

@@ -4,30 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 from textwrap import dedent
 
 from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Square pictures, ``side`` pixels wide, and the patches that are made of them."""
+
+    side: int
+    channels: int
+    patch_size: int
+    d_model: int
+
+    @property
+    def pixels(self) -> int:
+        """Number of pixels."""
+        return self.side**2
+
+    @property
+    def halvings(self) -> list[tuple[int, int, int]]:
+        """Width of a map, its channels and those before, for each of the convolutions that halve.
+
+        Each has twice the channels of the one before, the last d_model (Xiao et al. 2021, Table 2).
+        """
+        sides = [self.side]
+        channels = [self.channels, *halving_widths(self.patch_size, self.d_model)]
+        for _ in channels[1:]:
+            sides.append(ceil(sides[-1] / 2))
+        return list(zip(sides[1:], channels[1:], channels[:-1], strict=True))
+
+
+def halving_widths(patch_size: int, d_model: int) -> list[int]:
+    """Return the channels behind each convolution that halves; none for a single pixel."""
+    n = (patch_size - 1).bit_length()
+    return [max(1, d_model >> (n - 1 - i)) for i in range(n)]
+
+
+def can_halve(side: int, patch_size: int) -> bool:
+    """Whether a picture that is halved, at least once, has a place for each of its patches."""
+    n = (patch_size - 1).bit_length()
+    return n > 0 and ceil(side / 2**n) * patch_size == side
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stem(Variant):
     """layer: called with channels, patch_size and d_model.
 
-    macs: multiply-accumulates for a picture, from its pixels, channels and d_model. n_kept: numbers
-    that PyTorch keeps of a picture for the backward pass, from pixels and channels. n_kept_once:
-    those kept once for a batch, from patch_size and d_model. n_cut: channels of what is cut into
-    patches, from those of the picture. latex: what is projected. classes: the source of its
-    own classes in a generated file, behind that of ``PatchEmbedding``; None where there are none.
-    code: what makes it there. drawn: how the diagram calls it. walk_topics: its paragraphs in the
-    walk.
+    What follows is told of pictures and a stem (``Cut``). macs: multiply-accumulates for a picture.
+    n_kept: numbers that PyTorch keeps of a picture for the backward pass. n_kept_once: those kept
+    once for a batch. projected: numbers of a patch that the linear layer maps to d_model. halves:
+    whether it halves the picture until a patch is one place; all others cut it as
+    ``PatchEmbedding`` does. latex: what is projected. classes: the source of its own classes in a
+    generated file; None where there are none. code: what makes it there. drawn: how the diagram
+    calls it. walk_topics: its paragraphs in the walk.
     """
 
     layer: str
-    macs: Callable[[int, int, int], int]
-    n_kept: Callable[[int, int], int]
-    n_kept_once: Callable[[int, int], int]
-    n_cut: Callable[[int], int]
+    macs: Callable[[Cut], int]
+    n_kept: Callable[[Cut], int]
+    n_kept_once: Callable[[Cut], int]
+    projected: Callable[[Cut], int]
+    halves: bool = False
     latex: str
     classes: str | None
     code: str
@@ -41,10 +82,10 @@ PLAIN = Stem(
     help=N_("Cut and project each patch linearly (the ViT paper)."),
     source="Dosovitskiy et al. 2021, Eq. 1",
     layer="tfm_core.layers.patches:PatchEmbedding",
-    macs=lambda pixels, channels, d_model: pixels * channels * d_model,
-    n_kept=lambda pixels, channels: pixels * channels,
-    n_kept_once=lambda patch_size, d_model: 0,
-    n_cut=lambda channels: channels,
+    macs=lambda cut: cut.pixels * cut.channels * cut.d_model,
+    n_kept=lambda cut: cut.pixels * cut.channels,
+    n_kept_once=lambda cut: 0,
+    projected=lambda cut: cut.channels * cut.patch_size**2,
     latex=r"\mathrm{patch}_t",
     classes=None,
     code="PatchEmbedding(CHANNELS)",
@@ -64,11 +105,11 @@ CONVOLUTIONAL = Stem(
     ),
     source="Dosovitskiy et al. 2021, Eq. 1; Xiao et al. 2021",
     layer="tfm_core.layers.patches:ConvStem",
-    macs=lambda pixels, channels, d_model: pixels * WIDTH * (9 * channels + d_model),
+    macs=lambda cut: cut.pixels * WIDTH * (9 * cut.channels + cut.d_model),
     # what a kernel sees of each pixel, what the convolution says of it, and that bent
-    n_kept=lambda pixels, channels: pixels * (9 * channels + 2 * WIDTH),
-    n_kept_once=lambda patch_size, d_model: WIDTH * patch_size**2 * d_model,
-    n_cut=lambda channels: WIDTH,
+    n_kept=lambda cut: cut.pixels * (9 * cut.channels + 2 * WIDTH),
+    n_kept_once=lambda cut: WIDTH * cut.patch_size**2 * cut.d_model,
+    projected=lambda cut: WIDTH * cut.patch_size**2,
     latex=r"\mathrm{patch}_t(\mathrm{GELU}(K * \mathrm{image} + b_K))",
     classes=dedent(
         f'''\
@@ -89,4 +130,55 @@ CONVOLUTIONAL = Stem(
     walk_topics=("patches", "conv"),
 )
 
-STEMS = Registry("stem", PLAIN, CONVOLUTIONAL)
+HALVING = Stem(
+    name="conv-stack",
+    label=N_("Stack of convolutions"),
+    help=N_(
+        "3x3 convolutions that halve the picture, with twice the channels each, until a patch is "
+        "one place (Xiao et al. 2021). Each patch then knows what surrounds it."
+    ),
+    source="Xiao et al. 2021, section 4; without its batch norms",
+    layer="tfm_core.layers.patches:ConvStack",
+    macs=lambda cut: (
+        sum(9 * side**2 * width * before for side, width, before in cut.halvings)
+        + cut.halvings[-1][0] ** 2 * cut.d_model**2
+    ),
+    # the picture, and what each convolution says, as it is and bent
+    n_kept=lambda cut: (
+        cut.pixels * cut.channels + sum(2 * side**2 * width for side, width, _ in cut.halvings)
+    ),
+    n_kept_once=lambda cut: 0,
+    projected=lambda cut: cut.d_model,
+    halves=True,
+    latex=(
+        r"\mathrm{place}_t(\mathrm{GELU}(K_L *_2 \cdots "
+        r"\mathrm{GELU}(K_1 *_2 \mathrm{image} + b_1) \cdots + b_L))"
+    ),
+    classes=dedent(
+        '''\
+        class ConvStack(nn.Module):
+            """3x3 convolutions that halve the picture until a patch is one place."""
+
+            def __init__(self):
+                super().__init__()
+                n = (PATCH - 1).bit_length()
+                sizes = [CHANNELS, *(max(1, D_MODEL >> (n - 1 - i)) for i in range(n))]
+                self.convolutions = nn.ModuleList(
+                    nn.Conv2d(before, width, 3, stride=2, padding=1)
+                    for before, width in zip(sizes, sizes[1:])
+                )
+                self.projection = nn.Linear(D_MODEL, D_MODEL)
+
+            def forward(self, images):
+                seen = images
+                for convolution in self.convolutions:
+                    seen = F.gelu(convolution(seen))
+                return self.projection(seen.flatten(2).mT)  # (B, patches, D_MODEL)
+        '''
+    ),
+    code="ConvStack()",
+    drawn="Convolutions that halve to patches",
+    walk_topics=("stack",),
+)
+
+STEMS = Registry("stem", PLAIN, CONVOLUTIONAL, HALVING)

@@ -170,7 +170,8 @@ def test_a_link_with_bad_values_says_each_and_keeps_the_good_ones(train) -> None
         "d\\_model cannot be “wide”; it must be a whole number. 64 is used instead.",
         "Learning rate is “99”, but must be from 0 to 10. 0.004 is used instead.",
         "Steps is “99999999999”, but must be from 1 to 1,000,000.",
-        "Stem cannot be “concrete”; it must be one of patches, conv. patches is used instead.",
+        "Stem cannot be “concrete”; it must be one of patches, conv, conv-stack. "
+        "patches is used instead.",
         "There is no setting model.sparkle here; it is left out.",
     ):
         assert sentence in words

@@ -103,7 +103,7 @@ def _ends(name: str, title: str, config: ModelConfig, shape: Shape) -> Part:
         return Part(title, tables, ("TokenEmbedding",), ("embedding",), ("embedding",))
     known = {
         "image": Part(title, steps=("picture",)),
-        "stem": Part(title, ("stem",), ("PatchEmbedding", "ConvStem"), ("embedding",),
+        "stem": Part(title, ("stem",), ("PatchEmbedding", "ConvStem", "ConvStack"), ("embedding",),
                      ("patches", "patch-projection")),
         "cls": Part(title, ("",), ("Model",), (), ("cls",)),
         "segments": Part(title, ("segments",), ("Segments",), ("norm",), ("embedding",)),

@@ -28,8 +28,10 @@ def patches(config: ViTConfig | CaptionerConfig) -> str:
         "# (B, C, rows, PATCH, columns, PATCH) to (B, rows * columns, C * PATCH^2)\n"
         "return self.projection(grid.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2))",
     )
-    own = STEMS[config.stem].classes
-    return cut if own is None else f"{cut}\n\n{own}"
+    stem = STEMS[config.stem]
+    if stem.classes is None:
+        return cut
+    return stem.classes if stem.halves else f"{cut}\n\n{stem.classes}"
 
 
 def vit(config: ViTConfig, form: AttentionForm) -> str:

@@ -23,7 +23,7 @@ from tfm_core.inspect.walk.steps import (
 from tfm_core.layers.patches import patchify
 from tfm_core.sentences import N_
 from tfm_core.variants.poolings import POOLINGS
-from tfm_core.variants.stems import STEMS
+from tfm_core.variants.stems import STEMS, halving_widths
 
 
 def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
@@ -64,7 +64,7 @@ def _pixels(subject: Subject) -> Seen:
 
 def _cutter(subject: Subject) -> str:
     """Name of the module that cuts: the stem, or the part of it behind the convolution."""
-    return "stem.patches" if "stem.convolved" in subject.cache else "stem"
+    return "stem.patches" if "stem.patches.patches" in subject.cache else "stem"
 
 
 def picture(subject: Subject) -> WalkStep:
@@ -109,38 +109,60 @@ def patches(subject: Subject) -> WalkStep:
     assert isinstance(config, ViTConfig | CaptionerConfig)
     cut = subject.cache[f"{cutter}.patches"]
     names: dict[str, object] = {**MODULES, "patchify": patchify, "patch_size": config.patch_size}
-    code, topics = "patches = patchify(images, patch_size)", STEMS[config.stem].walk_topics
+    stem, code = STEMS[config.stem], "patches = patchify(images, patch_size)"
     after = [seen("patches", N_("patches, flattened"), cut, "B patches:patches P")]
-    if cutter != "stem":
+    if stem.halves:
+        code = (
+            "seen = images\nfor convolution in convolutions:\n"
+            "    seen = F.gelu(convolution(seen))\npatches = seen.flatten(2).mT"
+        )
+        names |= {"convolutions": subject.model.get_submodule("stem.convolutions"), "F": F}
+        what = N_("what the last convolution saw")
+        after.append(seen("seen", what, subject.cache["stem.convolved"], "B C Y X"))
+    elif cutter != "stem":
         code = "seen = F.gelu(convolution(images))\npatches = patchify(seen, patch_size)"
         names |= {"convolution": subject.model.get_submodule("stem.convolution"), "F": F}
         after.append(seen("seen", N_("what the convolution saw"), subject.cache["stem.convolved"],
                           "B C Y X"))  # fmt: skip
-    side = subject.inputs[0].size(-1)
-    per_side = patches_per_side(side, config.patch_size)
     return WalkStep(
-        "patches", N_("Patches"), topics, code, (_pixels(subject),), tuple(after),
-        number_question(
-            N_(
-                "A picture of {side} x {side} is cut into patches of {patch_size} x "
-                "{patch_size}. How many are there?",
-                side=side,
-                patch_size=config.patch_size,
-            ),
-            cut.size(1), N_(
-                "{per_side} in a row and {per_side} rows: {size}.",
-                per_side=per_side,
-                size=cut.size(1),
-            ),
-            wrong={
-                per_side: N_("That is how many fit into one row."),
-                config.patch_size**2: N_("That is how many pixels one patch has."),
-            },
-            hint=N_("How many fit into a row, and how many rows are there? None overlap."),
-            shapes=("patches",),
-        ),
-        names=names,
+        "patches", N_("Patches"), stem.walk_topics, code, (_pixels(subject),), tuple(after),
+        _patches_question(subject.inputs[0].size(-1), config), names=names,
     )  # fmt: skip
+
+
+def _patches_question(side: int, config: ViTConfig | CaptionerConfig) -> Question:
+    """Ask how many patches there are of a picture."""
+    per_side = patches_per_side(side, config.patch_size)
+    asked = N_(
+        "A picture of {side} x {side} is cut into patches of {patch_size} x {patch_size}. How many "
+        "are there?",
+        side=side,
+        patch_size=config.patch_size,
+    )
+    hint = N_("How many fit into a row, and how many rows are there? None overlap.")
+    if STEMS[config.stem].halves:
+        asked = N_(
+            "The sides of a picture of {side} x {side} are halved {n} times, rounded up. How many "
+            "places are left?",
+            side=side,
+            n=len(halving_widths(config.patch_size, config.d_model)),
+        )
+        hint = N_("How many are left in a row, and how many rows are there?")
+    return number_question(
+        asked,
+        per_side**2,
+        N_(
+            "{per_side} in a row and {per_side} rows: {size}.",
+            per_side=per_side,
+            size=per_side**2,
+        ),
+        wrong={
+            per_side: N_("That is how many fit into one row."),
+            config.patch_size**2: N_("That is how many pixels one patch has."),
+        },
+        hint=hint,
+        shapes=("patches",),
+    )
 
 
 def projection(subject: Subject) -> WalkStep:
