@@ -140,6 +140,7 @@ def _patches_question(side: int, config: ViTConfig | CaptionerConfig) -> Questio
         patch_size=config.patch_size,
     )
     hint = N_("How many fit into a row, and how many rows are there? None overlap.")
+    shapes: tuple[str, ...] = ("patches",)
     if STEMS[config.stem].halves:
         asked = N_(
             "The sides of a picture of {side} x {side} are halved {n} times, rounded up. How many "
@@ -148,6 +149,7 @@ def _patches_question(side: int, config: ViTConfig | CaptionerConfig) -> Questio
             n=len(halving_widths(config.patch_size, config.d_model)),
         )
         hint = N_("How many are left in a row, and how many rows are there?")
+        shapes = ("patches", "seen")
     return number_question(
         asked,
         per_side**2,
@@ -161,7 +163,7 @@ def _patches_question(side: int, config: ViTConfig | CaptionerConfig) -> Questio
             config.patch_size**2: N_("That is how many pixels one patch has."),
         },
         hint=hint,
-        shapes=("patches",),
+        shapes=shapes,
     )
 
 
