@@ -143,9 +143,9 @@ LEARNING: tuple[Goal, ...] = (
         "official",
         preset="vit-mnist",
         changes={
-            "model": {"n_layers": 3},
-            "task": {"shift": 1.0, "rotation": 8.0, "scale": 0.08},
-            "training": {"steps": 7600, "weight_decay": 0.1, "validate_every": 1000},
+            "model": {"n_layers": 3, "stem": "conv-stack"},
+            "task": {"shift": 1.5, "rotation": 12.0, "scale": 0.12},
+            "training": {"steps": 10000, "weight_decay": 0.1, "validate_every": 1000},
         },
     ),
 )
