@@ -58,9 +58,9 @@ class Stem(Variant):
     n_kept: numbers that PyTorch keeps of a picture for the backward pass. n_kept_once: those kept
     once for a batch. projected: numbers of a patch that the linear layer maps to d_model. halves:
     whether it halves the picture until a patch is one place; all others cut it as
-    ``PatchEmbedding`` does. latex: what is projected. classes: the source of its own classes in a
-    generated file; None where there are none. code: what makes it there. drawn: how the diagram
-    calls it. walk_topics: its paragraphs in the walk.
+    ``PatchEmbedding`` does. latex: what is projected. rows: what that is made of. classes: the
+    source of its own classes in a generated file; None where there are none. code: what makes it
+    there. drawn: how the diagram calls it. walk_topics: its paragraphs in the walk.
     """
 
     layer: str
@@ -70,6 +70,7 @@ class Stem(Variant):
     projected: Callable[[Cut], int]
     halves: bool = False
     latex: str
+    rows: tuple[str, ...] = ()
     classes: str | None
     code: str
     drawn: str
@@ -150,10 +151,8 @@ HALVING = Stem(
     n_kept_once=lambda cut: 0,
     projected=lambda cut: cut.d_model,
     halves=True,
-    latex=(
-        r"\mathrm{place}_t(\mathrm{GELU}(K_L *_2 \cdots "
-        r"\mathrm{GELU}(K_1 *_2 \mathrm{image} + b_1) \cdots + b_L))"
-    ),
+    latex=r"h^L_t",
+    rows=(r"h^0 &= \mathrm{image}", r"h^l &= \mathrm{GELU}(K_l *_2 h^{l-1} + b_l)"),
     classes=dedent(
         '''\
         class ConvStack(nn.Module):
@@ -177,7 +176,7 @@ HALVING = Stem(
         '''
     ),
     code="ConvStack()",
-    drawn="Convolutions that halve to patches",
+    drawn="Halved to patches",
     walk_topics=("stack",),
 )
 

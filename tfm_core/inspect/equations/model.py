@@ -75,10 +75,11 @@ def _patches(config: ViTConfig | CaptionerConfig) -> tuple[list[str], str]:
         added = POSITIONS[config.text_position].added
         word = word if added is None else f"{word} + {added.of_words}"
         return [
+            *stem.rows,
             rf"\text{{patch: }}x_t &= {dropped(config, x)}",
             rf"\text{{word: }}y_t &= {dropped(config, word)}",
         ], stem.source
-    rows = [f"x_t &= {dropped(config, x)}"]
+    rows = [*stem.rows, f"x_t &= {dropped(config, x)}"]
     if POOLINGS[config.pooling].has_cls:
         added = POSITIONS[config.position].added
         cls = f"c + {added.first}" if added is not None and added.first else "c"
