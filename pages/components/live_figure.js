@@ -232,6 +232,8 @@ function mount(parentElement) {
     state.plotly.Plots.resize(node).then(() => { if (node.isConnected) { trim(state); part(state); } });
   });
   state.resize.observe(node);
+  state.sight = new IntersectionObserver((seen) => { state.isInSight = seen.at(-1).isIntersecting; });
+  state.sight.observe(node);
   node.addEventListener("keydown", rove);
   state.theme = setInterval(() => {
     if (node.isConnected && isDrawn(state) && isDark(node) !== state.dark) refresh(state);
@@ -291,11 +293,16 @@ function say(state, sentence) {
   state.node.textContent = sentence;
 }
 
+// Asked once: later the browser says so by itself, and lays out no page in between to know it.
+function isOnScreen(node) {
+  const { top, bottom } = node.getBoundingClientRect();
+  return top < window.innerHeight && bottom > 0;
+}
+
 // What is out of sight is drawn when the browser has nothing else to do, or at last all the same.
 function arrive(state) {
   if (state.isComing) return; // what is drawn then is the newest
-  const { top, bottom } = state.node.getBoundingClientRect();
-  if (top < window.innerHeight && bottom > 0) { loadAndDraw(state); return; }
+  if (state.isInSight ?? isOnScreen(state.node)) { loadAndDraw(state); return; }
   state.isComing = true;
   const come = () => {
     state.isComing = false;
@@ -326,6 +333,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (state.call !== call) return; // a newer one came while this one was on its way
     clearInterval(state.theme);
     state.resize.disconnect();
+    state.sight.disconnect();
     state.unfollow();
     clearManyLines(state);
     if (state.node.data) state.plotly.purge(state.node);
