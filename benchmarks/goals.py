@@ -145,7 +145,12 @@ LEARNING: tuple[Goal, ...] = (
         changes={
             "model": {"n_layers": 3, "stem": "conv-stack"},
             "task": {"shift": 1.5, "rotation": 12.0, "scale": 0.12},
-            "training": {"steps": 10000, "weight_decay": 0.1, "validate_every": 1000},
+            "training": {
+                "steps": 10800,
+                "learning_rate": 0.006,
+                "weight_decay": 0.1,
+                "validate_every": 1000,
+            },
         },
     ),
 )
