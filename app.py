@@ -31,6 +31,7 @@ from pages.first_paint import FirstPaint
 from pages.headers import UNUSED, Headers
 from pages.held import name_held
 from pages.i18n import _
+from pages.left import forget_left
 from pages.published import Published
 from pages.recorded_only import RecordedOnly
 from pages.sending import send_at_once
@@ -131,6 +132,7 @@ def check_settings() -> None:
 check_settings()
 send_at_once()
 name_held()
+forget_left()
 # Ours are registered where they are defined; for those of others Streamlit would read the metadata
 # of every package that is installed, before it answers anybody.
 manifest_scanner.scan_component_manifests = lambda max_workers=None: []

@@ -74,8 +74,8 @@ class Heard:
 
     def _hear(self, frame: Any) -> None:
         message = ForwardMsg.FromString(frame)
-        if message.WhichOneof("type") == "new_session":
-            self.page_hash = message.new_session.page_script_hash
+        if message.WhichOneof("type") == "navigation":
+            self.page_hash = message.navigation.page_script_hash
         if message.WhichOneof("type") == "delta":
             button = message.delta.new_element.button
             self.ids[button.label] = button.id
