@@ -14,11 +14,10 @@ pytestmark = pytest.mark.browser
 
 KOREAN = "attention?run=recorded-korean"
 LINES = f"{KOREAN}&view=lines&pin=q2"
-COUNT_RUNS = """() => {
-    window.runs = 0;
-    const app = document.querySelector('[data-testid=stApp]');
-    const count = () => { window.runs += app.dataset.testScriptState === 'running'; };
-    new MutationObserver(count).observe(app, {attributeFilter: ['data-test-script-state']});
+COUNT_ASKED = """() => {
+    window.asked = 0;
+    const send = WebSocket.prototype.send;
+    WebSocket.prototype.send = function (message) { window.asked += 1; send.call(this, message); };
 }"""
 
 
@@ -60,11 +59,11 @@ def test_the_training_plays_in_the_browser_and_everything_moves_along(open_tab: 
 
 def test_playing_asks_the_server_for_nothing(open_tab: OpenTab) -> None:
     tab = open_tab(LINES)
-    tab.page.evaluate(COUNT_RUNS)
+    tab.page.evaluate(COUNT_ASKED)
     play(tab)
-    assert await_animation(tab, "step === 'Step 106' && {runs: window.runs}") == {"runs": 0}
+    assert await_animation(tab, "step === 'Step 106' && {asked: window.asked}") == {"asked": 0}
     expect(tab.main.locator(".heads .step")).to_have_text("Step 1,000")
-    tab.page.wait_for_function("() => window.runs > 0")  # at its end the page follows
+    tab.page.wait_for_function("() => window.asked > 0")  # at its end the page follows
 
 
 def test_where_the_animation_is_paused_the_page_follows(open_tab: OpenTab) -> None:
