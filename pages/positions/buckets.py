@@ -6,9 +6,9 @@ import numpy as np
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.positions.learned import current_run, step_of
+from pages.positions.learned import step_of
 from pages.positions.waves import length
-from pages.ui import recorded, show, visitors
+from pages.ui import fitting_run, recorded, show, visitors
 from pages.ui.typed import escape
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables
@@ -84,7 +84,7 @@ def _learned(run: Run) -> None:
 
 def _run() -> Run | None:
     """Return the current run where it has this bias, else the newest that has it and snapshots."""
-    current = current_run()
+    current = fitting_run.current()
     for run in [*([] if current is None else [current]), *visitors.at_hand()]:
         is_biased = run.problem is None and run.experiment.model.position == T5_BIAS.name
         if is_biased and run.snapshot_steps():

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.positions.waves import base, width
-from pages.ui import runs_access, show, state, visitors
+from pages.ui import fitting_run, show, state, visitors
 from pages.ui.typed import escape
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables as positions
@@ -23,7 +23,7 @@ _STEP = "positions-step"
 
 def learned() -> None:
     """Show how the rows of the current run's table come to differ."""
-    run = current_run()
+    run = fitting_run.current()
     steps = [] if run is None else run.snapshot_steps()
     if run is None or not steps:
         _none(_("There is no current run with snapshots. Its learned table is shown here."))
@@ -134,7 +134,7 @@ def patches() -> None:
         d_model = width(_("d_model"), 64, "patches")
     with second:
         chosen_base = base("patches")
-    run = current_run()
+    run = fitting_run.current()
     own = _patch_run(run)
     with third:
         side = st.slider(
@@ -234,10 +234,3 @@ def _none(sentence: str) -> None:
                 args=(run.id,),
             )
             return
-
-
-def current_run() -> Run | None:
-    """Return the current run where it can be read."""
-    run_id = state.current_run_id()
-    run = None if run_id is None else runs_access.store().get(run_id)
-    return None if run is None or run.problem else run

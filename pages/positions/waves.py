@@ -6,7 +6,8 @@ import numpy as np
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import show, state
+from pages.ui import fitting_run, show, state
+from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables
@@ -49,7 +50,7 @@ def width(label: str, start: int, key: str) -> int:
 
 
 def length(key: str, start: int = 96) -> int:
-    """Choose how many positions are shown, also beyond the trained length."""
+    """Choose how many positions are shown."""
     return st.slider(
         _("Positions"),
         8,
@@ -58,16 +59,27 @@ def length(key: str, start: int = 96) -> int:
         step=8,
         key=f"positions-length-{key}",
         persist_state="session",
-        help=_("Beyond the longest sequence of the configuration a line marks the trained length."),
+        help=_("How many positions are shown; a model need not have seen so many."),
     )
 
 
-def trained_length() -> int | None:
-    """Return the longest sequence of the configuration being edited, None where it is not valid."""
+def _trained() -> tuple[int, str] | None:
+    """Return the trained length, the longest sequence, and a sentence on whose it is.
+
+    It is the current run's or, without one, that of the configuration being edited; None where
+    that is not valid.
+    """
+    run = fitting_run.current()
+    if run is not None:
+        rule = _("The dotted line is where the longest sequence of the run “{name}” ends.")
+        return sequence_len(run.experiment), rule.format(name=escape(run.meta.name))
     try:
-        return sequence_len(Experiment.parse(state.draft()))
+        edited = Experiment.parse(state.draft())
     except ConfigError:
         return None
+    return sequence_len(edited), _(
+        "The dotted line is where the longest sequence of the configuration being edited ends."
+    )
 
 
 def view() -> None:
@@ -132,12 +144,16 @@ def _waves(table: tables.Array) -> None:
         key=f"positions-pair-{n_pairs}",
         help=_("Dimensions 2i and 2i + 1: one sine and one cosine of the same speed."),
     )
+    caption = _(
+        "A pair is a sine and a cosine of one speed: pair 0 turns fast, each later one more "
+        "slowly. Where one of the two has the same value twice, the other tells which it is."
+    )
+    trained, whose = _trained() or (None, "")
+    if trained is not None and trained < len(table):
+        caption += f" {whose}"
     show.figure(
-        plots.waves(table, [pair], trained=trained_length()),
-        _(
-            "A pair is a sine and a cosine of one speed: pair 0 turns fast, each later one more "
-            "slowly. Where one of the two has the same value twice, the other tells which it is."
-        ),
+        plots.waves(table, [pair], trained=trained),
+        caption,
         key="positions-waves",
     )
 

@@ -15,6 +15,7 @@ from pages.i18n import _
 from pages.ui import (
     controls,
     drafts,
+    fitting_run,
     free_sizes,
     runs_access,
     state,
@@ -100,7 +101,7 @@ def chosen(*, is_edited: bool = False, is_trained: bool = False) -> Chosen:
     sizes of its task.
     """
     problems = _read_draft()
-    run, others = _current_run(), _other_runs()
+    run, others = fitting_run.current(), _other_runs()
     names = [DRAFT, *([RUN] if run is not None else []), *others, *ARCHITECTURES]
     if _opens_run(run):
         st.session_state[SHOW.key] = RUN
@@ -250,17 +251,9 @@ def _missing() -> str | None:
     return _("{why} The configuration being edited is shown instead.").format(why=why)
 
 
-def _current_run() -> Run | None:
-    run_id = state.current_run_id()
-    if run_id is None:
-        return None
-    run = runs_access.store().get(run_id)
-    return None if run.problem else run
-
-
 def other() -> Chosen | None:
     """Draw the choice of a model to compare with; None while nothing is compared."""
-    run = _current_run()
+    run = fitting_run.current()
     runs = ({} if run is None else {_RUN_PREFIX + run.id: run}) | _other_runs()
     names = [DRAFT, *runs, *ARCHITECTURES]
     current = "" if run is None else run.id

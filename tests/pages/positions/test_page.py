@@ -11,6 +11,7 @@ from tests.pages.counted import SLOW, calls_of
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import n_drawn, said
 from tests.pages.made_runs import made_run, with_checkpoint
+from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import race, tables
 from tfm_core.presets import PRESETS
 from tfm_core.runs.snapshots import write_probe
@@ -31,6 +32,15 @@ def viewed(app, view):
     app.button_group(key="positions-view").set_value(view).run()
     assert not app.exception
     return app
+
+
+def figures(app, key):
+    """Return the figures whose key begins so."""
+    return [
+        json.loads(json.loads(part.proto.json)["figure"])
+        for part in app.get("bidi_component")
+        if key in part.proto.id
+    ]
 
 
 def test_every_kind_that_words_can_have_has_a_view_of_its_own():
@@ -103,15 +113,26 @@ def test_the_formula_has_the_chosen_numbers_and_counts_from_0(open_page):
     assert "i goes from 0 to 15" in said(app)
 
 
+def test_the_trained_length_is_the_current_runs_else_that_of_what_is_edited(
+    with_recorded, open_page
+):
+    assert "longest sequence of the configuration being edited ends" in said(open_page(PAGE))
+    for run_id in ("recorded-korean", "recorded-digits"):
+        run = RunStore(RECORDED).get(run_id)
+        app = open_page(PAGE, run=run_id)
+        assert f"longest sequence of the run “{run.meta.name}” ends" in said(app)
+        (waves,) = figures(app, "positions-waves")
+        trained = f"trained length, {sequence_len(run.experiment)}"
+        assert trained in [line["name"] for line in waves["data"]]
+    app.slider(key="positions-length-waves").set_value(8).run()
+    assert "dotted line" not in said(app)
+
+
 def test_the_maps_of_patches_have_one_scale(with_recorded, open_page):
     app = viewed(open_page(PAGE, run="recorded-digits"), "patches")
-    figures = [
-        json.loads(json.loads(part.proto.json)["figure"])
-        for part in app.get("bidi_component")
-        if "positions-patches-" in part.proto.id
-    ]
-    ends = {(figure["data"][0]["zmin"], figure["data"][0]["zmax"]) for figure in figures}
-    assert len(figures) == 3
+    maps = figures(app, "positions-patches-")
+    ends = {(figure["data"][0]["zmin"], figure["data"][0]["zmax"]) for figure in maps}
+    assert len(maps) == 3
     assert len(ends) == 1
 
 
