@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.alignment import score
 from tfm_core.inspect.attention.head_statistics import describe, of_snapshot
 from tfm_core.inspect.speed.recorded import MEASURED, recorded
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.recorded.build import RECORDINGS
+from tfm_core.inspect.speed.step_times import LENGTHS, recorded_times
+from tfm_core.recorded.build import RECORDINGS, place_of
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.training import checkpoints
 from tfm_core.training.loop import build
@@ -21,14 +23,12 @@ def store(tmp_path):
     return RunStore(tmp_path)
 
 
-def test_together_they_take_eleven_megabytes_at_most():
-    assert sum(path.stat().st_size for path in RECORDED.rglob("*") if path.is_file()) <= 11e6
+def test_together_they_take_fifteen_megabytes_at_most():
+    assert sum(path.stat().st_size for path in RECORDED.rglob("*") if path.is_file()) <= 15e6
 
 
 def test_what_is_there_is_what_the_command_makes():
-    assert {path.name for path in RECORDED.iterdir() if path.name.startswith("recorded-")} == set(
-        RECORDINGS
-    )
+    assert set(RECORDED.glob("**/recorded-*")) == {place_of(run_id) for run_id in RECORDINGS}
     assert {path.name for path in RECORDED.glob("*.jsonl")} == {
         f"speed-{name}.jsonl" for name in MEASURED
     }
@@ -51,7 +51,7 @@ def test_every_part_of_a_recorded_run_can_be_read(store, run_id):
     assert run.status.state == "finished"
     assert len(curves.steps) > 100
     assert run.snapshot_steps()[0] == 0
-    assert run.snapshot_steps()[-1] == run.experiment.training.steps
+    assert run.snapshot_steps()[-1] == run.status.step
     for step in run.snapshot_steps():
         snapshot = run.snapshot(step)
         assert snapshot.attention
@@ -114,14 +114,30 @@ def test_the_recorded_accuracy_is_that_of_the_recorded_weights(store, run_id):
     trainer = build(run.experiment)
     checkpoints.load(trainer, run.folder / "checkpoints" / "last")
     with torch.inference_mode():
-        loss, accuracy, _ = trainer.objective.measure(trainer.model.eval(), "test")
-    assert accuracy == pytest.approx(curves.test.last("accuracy"), abs=0.003)
-    assert loss == pytest.approx(curves.test.last("loss"), rel=0.05)
+        split = "test" if run.experiment.training.final_test else "validation"
+        loss, accuracy, _ = trainer.objective.measure(trainer.model.eval(), split)
+    measured = curves.test if split == "test" else curves.validation
+    assert accuracy == pytest.approx(measured.last("accuracy"), abs=0.003)
+    assert loss == pytest.approx(measured.last("loss"), rel=0.05)
+
+
+def test_runs_of_lessons_are_found_but_not_listed(store):
+    lessons = {run_id for run_id, recording in RECORDINGS.items() if recording.is_lesson}
+    assert {run.id for run in store.lessons()} == lessons
+    assert not lessons & {run.id for run in store.list()}
+
+
+def test_step_times_are_recorded_for_every_model_and_length():
+    known = recorded_times()
+    assert set(known.seconds) == set(rnn_attention.RACERS)
+    for seconds in known.seconds.values():
+        assert tuple(seconds) == LENGTHS
+        assert all(value > 0 for value in seconds.values())
 
 
 @pytest.mark.parametrize("run_id", RECORDINGS)
 def test_a_recorded_run_can_be_trained_further(store, run_id):
-    steps = store.get(run_id).experiment.training.steps
+    steps = store.get(run_id).status.step
     fork = store.fork(run_id, steps=steps + 50)
     trainer = build(fork.experiment)
     checkpoints.load(trainer, fork.folder / "checkpoints" / "last")

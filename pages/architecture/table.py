@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import page_table, show, state
+from pages.ui import page_table, recorded, show, state, visitors
 from pages.ui.model_choice import Chosen
 from pages.ui.typed import escape
 from tfm_core.config.shape import TextShape
@@ -150,9 +150,15 @@ def weights(chosen: Chosen) -> None:
     """Show the weights of a run before and after its training."""
     run = chosen.run
     if run is None:
-        st.info(_("Weights belong to a run: choose one above, or train one."))
-        st.page_link(page_table.path_of("runs"), label=_("See all runs"), icon=":material/list:")
-        return
+        run = _run_with_weights(chosen)
+        if run is None:
+            st.info(_("Only a run has weights to show. Choose one above, or train one."))
+            st.page_link(
+                page_table.path_of("runs"), label=_("See all runs"), icon=":material/list:"
+            )
+            return
+        words = _("The model above has no trained weights, so these are those of **{name}**.")
+        st.caption(f"{recorded.badge(run)} {words.format(name=escape(run.meta.name))}".strip())
     if not has_weights(run):
         st.info(_("This run has saved no weights yet; they are saved while it trains."))
         return
@@ -173,6 +179,13 @@ def weights(chosen: Chosen) -> None:
         ).format(words=_(one.words)),
         key="parameters-histogram",
     )
+
+
+def _run_with_weights(chosen: Chosen) -> Run | None:
+    """Return a run to show for a model without one: of the same family where there is any."""
+    able = [run for run in visitors.at_hand() if run.problem is None and has_weights(run)]
+    alike = [run for run in able if run.experiment.model.family == chosen.model.family]
+    return next(iter([*alike, *able]), None)
 
 
 @st.cache_data(show_spinner=False, max_entries=8)

@@ -34,15 +34,9 @@ def view() -> None:
         )
         return
     contest = comparison.picked(contests, _name, key=_CONTEST)
-    if _is_recorded(contest):
-        words = _("These come with the app, trained beforehand; the button above trains your own.")
-        st.caption(f"{recorded.badge(next(iter(contest.runs.values())))} {words}")
+    recorded.comparison_note(contest.runs.values())
     is_live = comparison.is_live(contest.runs.values())
     st.fragment(_draw, run_every=comparison.TICK if is_live else None)(contest, is_live)
-
-
-def _is_recorded(contest: Contest) -> bool:
-    return all(run.meta.recorded for run in contest.runs.values())
 
 
 def _press() -> None:
@@ -161,7 +155,7 @@ def _words(contest: Contest) -> str:
         "the alignment error rate (Och & Ney 2003; 0 is perfect) are those of the "
         "cross-attention head that aligns best. "
     )
-    if _is_recorded(contest):
+    if recorded.are_all(contest.runs.values()):
         words += _("Times are wall clock on the machine that trained them. ")
     else:
         words += _("Times are wall clock on this machine, whatever else it was doing. ")

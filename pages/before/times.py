@@ -11,7 +11,7 @@ from pages.before.maps import LABELS
 from pages.i18n import _
 from pages.ui import forecast, show, state
 from tfm_core.inspect.attention import rnn_attention
-from tfm_core.inspect.speed.step_times import BATCH, LENGTHS
+from tfm_core.inspect.speed.step_times import BATCH, LENGTHS, recorded_times
 from tfm_core.plots import before as plots
 
 TICK = 1.5
@@ -34,12 +34,14 @@ def view() -> None:
     ):  # fmt: skip
         st.session_state[_ROUND] = _next_round()
     if st.session_state.get(_ROUND) is None:
-        st.info(
-            _("Nothing measured yet: the button times all three at {n} lengths; it takes "
-              "seconds.")
-            .format(n=len(LENGTHS)),
-            icon=":material/info:",
-        )  # fmt: skip
+        known = recorded_times()
+        st.markdown(
+            _(
+                ":violet-badge[:material/inventory_2: Recorded] Measured on {day} with PyTorch "
+                "{torch} on a server's CPU. Press the button to measure on this computer."
+            ).format(day=known.day, torch=known.torch)
+        )
+        _figures(1000 * pd.DataFrame(known.seconds))
         return
     asked = _asked(st.session_state[_ROUND])
     is_open = any(not future.done() for future in asked.values())
@@ -58,7 +60,11 @@ def _draw(number: int, was_open: bool) -> None:
     if not whole:
         return
     times = {name: [1000 * done[name, n] for n in whole] for name in rnn_attention.RACERS}
-    frame = pd.DataFrame(times, index=whole)
+    _figures(pd.DataFrame(times, index=whole), is_whole=not was_open)
+
+
+def _figures(frame: pd.DataFrame, *, is_whole: bool = True) -> None:
+    """Draw milliseconds by length (rows) and model (columns), and say what they show once whole."""
     ratio = frame[["additive"]].div(frame["one-head"], axis=0)
     left, right = st.columns(2, gap="medium")
     with left:
@@ -77,7 +83,7 @@ def _draw(number: int, was_open: bool) -> None:
             _("How many times as long the sequential model takes. Dotted: equally long."),
             key="before-ratios",
         )
-    if not was_open:
+    if is_whole:
         _sentence(frame)
 
 

@@ -9,6 +9,7 @@ from pages.i18n import _
 from pages.ui import (
     comparison,
     page_table,
+    recorded,
     run_actions,
     run_words,
     runs_access,
@@ -34,7 +35,7 @@ _STEPS, _RACE = "positions-steps", "positions-race"
 def view() -> None:
     """Offer the press, and draw what was trained before."""
     _press()
-    races = position_race.races(visitors.at_hand())
+    races = position_race.races(visitors.with_lessons())
     if not races:
         st.info(
             _("Nothing to compare yet: press the button, or train two runs that differ "
@@ -43,6 +44,7 @@ def view() -> None:
         )  # fmt: skip
         return
     race = comparison.picked(races, _name, key=_RACE)
+    recorded.comparison_note(race.runs.values())
     is_live = comparison.is_live(race.runs.values())
     st.fragment(_draw, run_every=comparison.TICK if is_live else None)(race, is_live)
 

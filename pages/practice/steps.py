@@ -11,6 +11,7 @@ from pages.i18n import N_, _, content
 from pages.practice.link import STEP
 from pages.ui import (
     page_table,
+    recorded,
     run_actions,
     run_words,
     runs_access,
@@ -40,8 +41,8 @@ _DONE = "practice-done"
 
 
 def runs() -> Runs:
-    """Return the guided runs that are there, of this session or another."""
-    return lesson.find(visitors.at_hand())
+    """Return the guided runs: of this session, of another, or else the recorded ones."""
+    return lesson.find(visitors.with_lessons())
 
 
 def choose(runs: Runs) -> str:
@@ -88,9 +89,14 @@ def is_marked(name: str) -> bool:
 
 def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
     """Offer to train those of the kinds that are not there yet, or again what broke down."""
-    missing = [kind for kind in kinds if kind not in runs or runs[kind].status.can_resume]
+    missing = [kind for kind in kinds if not _is_own(kind, runs) or runs[kind].status.can_resume]
     if not missing:
         return
+    if all(kind in runs and runs[kind].meta.recorded for kind in kinds):
+        st.caption(
+            _("{badge} What you see was trained beforehand. Press the button to train it here.")
+            .format(badge=recorded.badge(runs[kinds[0]]))
+        )  # fmt: skip
     seconds = sum(lesson.SECONDS[kind] for kind in missing) * slowness()
     label = _("{label} (about {time})").format(label=label, time=show.duration(seconds))
     if st.button(label, type="primary", icon=":material/play_arrow:", key=f"practice-{kinds[-1]}"):
@@ -160,8 +166,12 @@ def _evaluated(folder: Path, mark: int, split: str) -> Evaluation:
 def _is_done(name: str, runs: Runs) -> bool:
     kind = _BY_RUN.get(name)
     if kind is not None:
-        return kind in lesson.finished(runs)
-    return is_marked(name) or (name == "split" and "plain" in runs)
+        return _is_own(kind, runs) and kind in lesson.finished(runs)
+    return is_marked(name) or (name == "split" and _is_own("plain", runs))
+
+
+def _is_own(kind: Kind, runs: Runs) -> bool:
+    return kind in runs and not runs[kind].meta.recorded
 
 
 def _where(kind: Kind, run: Run) -> None:

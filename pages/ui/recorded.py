@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 import streamlit as st
 
 from pages.i18n import N_, _
@@ -48,6 +50,18 @@ def _without_data(run: Run, name: str) -> str:
         "or add the same data under the same name."
     )
     return words.format(name=f"“{name}” ({set_id})" if name else set_id, tick=_(WITH_DATA))
+
+
+def are_all(runs: Iterable[Run]) -> bool:
+    """Return whether all runs of a comparison come with the app."""
+    return all(run.meta.recorded for run in runs)
+
+
+def comparison_note(runs: Collection[Run]) -> None:
+    """Say of a comparison of recorded runs that it is one; else nothing."""
+    if are_all(runs):
+        words = _("These runs come with the app. Press the button above to train your own.")
+        st.caption(f"{badge(next(iter(runs)))} {words}")
 
 
 def note(run: Run, *, key: str) -> None:

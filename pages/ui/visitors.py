@@ -69,6 +69,11 @@ def at_hand() -> list[Run]:
     return [*runs[:n_kept], *opened, *runs[n_kept:]]
 
 
+def with_lessons() -> list[Run]:
+    """Return the runs at hand, and behind them the recorded runs of single lessons."""
+    return [*at_hand(), *runs_access.store().lessons()]
+
+
 def watches(run: Run) -> bool:
     """Return whether one may look at a run and no more, because it is another visitor's."""
     return not run.meta.recorded and not visitor().may_change(run)

@@ -19,6 +19,12 @@ COLD = [  # the page's link, what of the recorded run is in sight, its own butto
     ("knockouts", {}, "English to Korean, recorded", "knockouts-own"),
     ("positions", {"view": "t5-bias"}, "Hidden spans (T5), recorded", "positions-own"),
     ("speed", {}, "The same numbers?", "speed-start"),
+    ("gpt", {"part": "add"}, "A GPT that adds, recorded", "gpt-addition-own"),
+    ("before", {"view": "length"}, "tokens the RNN took", "before-measure"),
+    ("positions", {"view": "race"}, "All 6 runs have ended", "positions-train"),
+    ("practice", {"step": "train"}, "Overfitting begins at step", "practice-plain"),
+    ("practice", {"step": "early"}, "Stopped at step", "practice-early"),
+    ("practice", {"step": "augment"}, "percentage points", "practice-augmented"),
 ]
 
 
@@ -46,6 +52,24 @@ def test_a_cold_page_shows_what_was_recorded_and_how_to_train_ones_own(
     assert n_drawn(app) >= 1  # a figure of it
 
 
+@pytest.mark.parametrize("step", ["errors", "save", "test"])
+def test_good_practice_goes_on_with_the_recorded_runs(cold, open_page, step):
+    app = open_page("practice/page.py", step=step)
+    assert not app.exception
+    assert not app.error
+    assert "Validation chooses" in said(app)
+    assert "0 of 7 done" in said(app)  # what was recorded is nobody's progress
+
+
+def test_parameters_shows_recorded_weights_for_a_model_without_any(cold, open_page):
+    app = open_page("architecture/parameters.py")
+    app.session_state["parameters-tab"] = "Weights"
+    app.run()
+    assert not app.exception
+    assert "these are those of **Digits, recorded**" in said(app)
+    assert app.selectbox(key="parameters-weights").options
+
+
 @pytest.mark.parametrize("run_id", RECORDINGS)
 def test_a_recorded_run_opens_on_every_page_that_shows_runs(cold, open_page, run_id):
     for page in RUN_PAGES:
@@ -59,5 +83,5 @@ def test_ones_own_runs_stand_before_the_recorded(cold):
     first, *others = cold.list()
     assert first.id == own.id
     recorded = [run.id for run in others]
-    assert set(recorded) == set(RECORDINGS)
+    assert set(recorded) == {run_id for run_id, one in RECORDINGS.items() if not one.is_lesson}
     assert recorded[:2] == ["recorded-digits", "recorded-korean"]

@@ -23,18 +23,24 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from tfm_core.config import Experiment
+from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import racers
 from tfm_core.inspect.experiments.demonstration import changed
 from tfm_core.inspect.experiments.order import NO_MASK, WRITER
+from tfm_core.inspect.positions import race
+from tfm_core.inspect.practice import lesson
+from tfm_core.inspect.speed import step_times
 from tfm_core.inspect.speed.measure import clock_name, measure
 from tfm_core.inspect.speed.recorded import DEVICE, MEASURED, PRESET
 from tfm_core.inspect.speed.registry import COMPARISONS
+from tfm_core.inspect.speed.step_times import LENGTHS, step_time
 from tfm_core.presets import PRESETS
 from tfm_core.runs import snapshots, weights
 from tfm_core.runs.execute import execute
 from tfm_core.runs.run import Run
-from tfm_core.runs.store import RECORDED, RunStore
+from tfm_core.runs.store import LESSONS, RECORDED, RunStore
 from tfm_core.training.checkpoints import FILE
+from tfm_core.variants.positions import POSITIONS
 
 EMBEDDED_EVERY = 4
 """Snapshots from one that keeps the tables of embeddings to the next."""
@@ -50,7 +56,7 @@ class Recording:
     """A run to record: its name, what is trained, how much is kept of it.
 
     preset: which trains one's own of the kind. attended: of so many examples the attention.
-    weight_sets: of so many steps the weights.
+    weight_sets: of so many steps the weights. is_lesson: whether one lesson alone shows it.
     """
 
     name: str
@@ -59,6 +65,7 @@ class Recording:
     snapshots: int = 4
     attended: int = 6
     weight_sets: int = 0
+    is_lesson: bool = False
 
 
 def _of_preset(
@@ -100,6 +107,36 @@ def _translator() -> Experiment:
     )
 
 
+def _practice() -> dict[str, Recording]:
+    """Return the guided runs of good practice."""
+    names = {"plain": "no augmentation", "early": "stopped early", "augmented": "augmented"}
+    return {
+        f"recorded-practice-{kind}": Recording(
+            f"Practice: {names[kind]}, recorded",
+            lesson.guided(kind),
+            snapshots=lesson.guided(kind).training.snapshots,
+            attended=1,
+            is_lesson=True,
+        )
+        for kind in lesson.KINDS
+    }
+
+
+def _positions() -> dict[str, Recording]:
+    """Return one run for each kind of positions, on sequences that are copied."""
+    runs = race.racers(PRESETS["copy"].experiment, steps=600)
+    return {
+        f"recorded-positions-{kind}": Recording(
+            f"Copy, positions: {POSITIONS[kind].label.lower()}, recorded",
+            experiment,
+            snapshots=2,
+            attended=1,
+            is_lesson=True,
+        )
+        for kind, experiment in runs.items()
+    }
+
+
 _RACERS = racers("english-korean", steps=600)
 
 RECORDINGS = {
@@ -134,23 +171,35 @@ RECORDINGS = {
     ),
     "recorded-spans": _of_preset("span-corruption", "Hidden spans (T5), recorded", 6),
     "recorded-captions": _of_preset("captions", "Pictures to words, recorded", 2, attended=2),
+    "recorded-addition": _of_preset("addition-3", "A GPT that adds, recorded", 4, attended=2),
+    **_practice(),
+    **_positions(),
 }
 
 
 SPEED = "speed"
 """What the command calls the measurements of speed."""
+TIMES = "times"
+"""What it calls the measurements of step time against sequence length."""
 
 
 def main(chosen: list[str]) -> None:
     """Train the recordings of these ids and measure speed, or all, and put each in its place."""
-    chosen = chosen or [*RECORDINGS, SPEED]
+    chosen = chosen or [*RECORDINGS, SPEED, TIMES]
     if SPEED in chosen:
         record_speed()
-    for run_id in (name for name in chosen if name != SPEED):
+    if TIMES in chosen:
+        record_times()
+    for run_id in (name for name in chosen if name not in (SPEED, TIMES)):
         with tempfile.TemporaryDirectory() as folder:
-            record(Path(folder), RECORDINGS[run_id], RECORDED / run_id)
-        size = sum(path.stat().st_size for path in (RECORDED / run_id).rglob("*"))
+            record(Path(folder), RECORDINGS[run_id], place_of(run_id))
+        size = sum(path.stat().st_size for path in place_of(run_id).rglob("*"))
         print(f"{run_id}: {size / 1e6:.2f} MB", flush=True)
+
+
+def place_of(run_id: str) -> Path:
+    """Return the folder of a recorded run."""
+    return RECORDED / (LESSONS if RECORDINGS[run_id].is_lesson else "") / run_id
 
 
 def record(workplace: Path, recording: Recording, target: Path) -> None:
@@ -165,9 +214,11 @@ def record(workplace: Path, recording: Recording, target: Path) -> None:
     status = execute(run)
     if status.state != "finished":
         raise RuntimeError(f"{recording.name} ended as {status.state}: {status.reason}")
-    shutil.rmtree(run.folder / "checkpoints" / "best", ignore_errors=True)
+    if not experiment.training.keeps_best:
+        shutil.rmtree(run.folder / "checkpoints" / "best", ignore_errors=True)
     thin(run, recording.weight_sets)
-    shrink(run.folder / "checkpoints" / "last" / FILE)
+    for checkpoint in (run.folder / "checkpoints").glob(f"*/{FILE}"):
+        shrink(checkpoint)
     shorten(run.folder / "events.jsonl")
     trim(run, recording.attended)
     if target.is_dir():  # it keeps its place among the others
@@ -202,6 +253,18 @@ def record_speed() -> None:
         text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
         (RECORDED / f"{SPEED}-{name}.jsonl").write_text(text, encoding="utf-8")
         print(f"{SPEED}: {name}", flush=True)
+
+
+def record_times() -> None:
+    """Measure a step of each model at each length, and keep the seconds."""
+    configs = rnn_attention.models()
+    seconds = {
+        name: [float(f"{step_time(configs[name], n):.4g}") for n in LENGTHS] for name in configs
+    }
+    facts = {"torch": torch.__version__.partition("+")[0], "day": f"{datetime.now(UTC):%Y-%m-%d}"}
+    text = json.dumps({**facts, "lengths": LENGTHS, "seconds": seconds}, indent=1)
+    step_times.RECORDED_TIMES.write_text(text + "\n", encoding="utf-8")
+    print(f"{TIMES}: {', '.join(seconds)}", flush=True)
 
 
 def shorten(path: Path) -> None:

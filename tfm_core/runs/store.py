@@ -28,6 +28,8 @@ from tfm_core.sentences import N_, StudentError
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 """Runs that come with the app: read-only."""
+LESSONS = "lessons"
+"""The folder in RECORDED with the runs of single lessons, which no list of runs shows."""
 
 _LETTERS = string.ascii_letters + string.digits
 _ID_LENGTH = 17  # 101 bits: nobody guesses one
@@ -100,6 +102,13 @@ class RunStore:
             runs += sorted(kept, key=lambda run: run.meta.created)
         return runs
 
+    def lessons(self) -> list[Run]:
+        """Return the recorded runs that belong to single lessons, oldest first. Never raises."""
+        if self.recorded is None:
+            return []
+        runs = [Run(folder, recorded=True) for folder in _folders(self.recorded / LESSONS)]
+        return sorted(runs, key=lambda run: run.meta.created)
+
     def n_active(self, owner: str) -> int:
         """Return how many runs that this owner began train or wait. Never raises."""
         return sum(run.meta.owner == owner and run.status.is_active for run in self.kept())
@@ -117,8 +126,10 @@ class RunStore:
         if os.path.isdir(self.root / run_id):
             takeover.look(self.root / run_id)
             return Run(self.root / run_id)
-        if self.recorded is not None and os.path.isdir(self.recorded / run_id):
-            return Run(self.recorded / run_id, recorded=True)
+        if self.recorded is not None:
+            for folder in (self.recorded / run_id, self.recorded / LESSONS / run_id):
+                if os.path.isdir(folder):
+                    return Run(folder, recorded=True)
         raise RunNotFound("There is no run {run_id} here; it may have been deleted.", run_id=run_id)
 
     @told()

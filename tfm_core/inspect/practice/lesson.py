@@ -85,14 +85,16 @@ class Overfitting:
 def guided(kind: Kind) -> Experiment:
     """Return the experiment: no augmentation, the same stopped early, the same augmented.
 
-    A constant learning rate, because a falling one would hide the overfitting.
+    A constant learning rate, because a falling one would hide the overfitting; low and without
+    weight decay, so that the validation loss turns once instead of jumping up and down.
     """
     values = default_sections("vit", "mnist-5000")
     values["task"] |= AUGMENTATION if kind == "augmented" else dict.fromkeys(AUGMENTATION, 0.0)
     values["training"] |= {
         "steps": STEPS,
         "batch_size": 128,
-        "learning_rate": 0.002,
+        "learning_rate": 0.001,
+        "weight_decay": 0.0,
         "schedule": "constant",
         "validate_every": 50,
         "snapshots": 12,
@@ -105,7 +107,7 @@ def guided(kind: Kind) -> Experiment:
 def find(runs: Iterable[Run]) -> dict[Kind, Run]:
     """Return the guided runs among runs, newest first: of each kind the newest that is not broken.
 
-    One that is finished goes before one that is not.
+    A finished one goes before one that is not, and any of these before a recorded one.
     """
     wanted = {kind: guided(kind) for kind in KINDS}
     known: dict[Kind, Run] = {}
@@ -113,7 +115,9 @@ def find(runs: Iterable[Run]) -> dict[Kind, Run]:
         if run.problem is not None:
             continue
         for kind, experiment in wanted.items():
-            is_better = kind not in known or (not _is_finished(known[kind]) and _is_finished(run))
+            is_better = kind not in known or (
+                _is_finished(run) and not _is_finished(known[kind]) and not run.meta.recorded
+            )
             if is_better and _is_guided(run.experiment, experiment):
                 known[kind] = run
     return {kind: known[kind] for kind in KINDS if kind in known}

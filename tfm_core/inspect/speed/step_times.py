@@ -7,10 +7,13 @@ a few large products, at the price of scores that grow with the square of the le
 
 from __future__ import annotations
 
+import json
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfm_core.config import ModelConfig
+from tfm_core.runs.store import RECORDED
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,6 +25,26 @@ WORDS = 48
 LEAST_SECONDS = 0.1
 """Each model is measured for at least this long at each length, and at least REPEATS times."""
 REPEATS = 3
+RECORDED_TIMES = RECORDED / "step-times.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTimes:
+    """Step times measured beforehand: seconds by model and length, the PyTorch, and the day."""
+
+    seconds: dict[str, dict[int, float]]
+    torch: str
+    day: str
+
+
+def recorded_times() -> RecordedTimes:
+    """Return the step times that come with the app."""
+    kept = json.loads(RECORDED_TIMES.read_text(encoding="utf-8"))
+    seconds = {
+        name: dict(zip(kept["lengths"], times, strict=True))
+        for name, times in kept["seconds"].items()
+    }
+    return RecordedTimes(seconds, kept["torch"], kept["day"])
 
 
 def step_time(config: ModelConfig, length: int, *, batch: int = BATCH) -> float:
