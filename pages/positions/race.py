@@ -44,6 +44,8 @@ def view() -> None:
         )  # fmt: skip
         return
     race = comparison.picked(races, _name, key=_RACE)
+    if len(races) == 1:
+        st.markdown(f"**{_name(race)}**")
     recorded.comparison_note(race.runs.values())
     is_live = comparison.is_live(race.runs.values())
     st.fragment(_draw, run_every=comparison.TICK if is_live else None)(race, is_live)
