@@ -34,10 +34,15 @@ class Side:
     steps: list[int]
 
 
-def part(shown: Sequence[Drawn]) -> None:
-    """Show what the first runs made of one example, each at its snapshot nearest to one step."""
+def part(shown: Sequence[Drawn], n_runs: int) -> None:
+    """Show what the first runs made of one example, each at its snapshot nearest to one step.
+
+    shown: a run of each configuration, of all ``n_runs``.
+    """
     st.header(_("The same example, at the same step"), anchor=False)
     sides, lacking = _sides(shown[:MOST])
+    if len(shown) < n_runs:
+        st.caption(_("One run of each configuration: runs with another seed see other examples."))
     if len(shown) > MOST:
         words = _("Of {n} runs, the first {most} that were chosen stand side by side.")
         st.caption(words.format(n=len(shown), most=MOST))

@@ -21,7 +21,6 @@ from tfm_core.plots.comparison import Line, Panel
 from tfm_core.runs.curves import Curves
 
 _HEIGHT, _PER_PANEL = 62, 126  # pixels: both panels stand in the first screen
-_MOST_METRICS = 3
 _MOST_LISTED = 3
 
 
@@ -67,7 +66,7 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
             list(METRICS),
             format_func=lambda name: _(METRICS[name].label),
             key=METRIC.key,
-            max_selections=_MOST_METRICS,
+            max_selections=METRIC.maximum,
             persist_state="session",
             width=400,
         )

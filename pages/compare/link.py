@@ -56,6 +56,7 @@ METRIC = Choices(
     key="compare-metrics",
     names=tuple(METRICS),
     labels={name: metric.label for name, metric in METRICS.items()},
+    maximum=3,
 )
 AXIS = parameters.named(
     "axis", {str(name): label for name, label in AXES.items()}, key="compare-axis"

@@ -32,7 +32,7 @@ def _draw(runs: Sequence[Run], was_live: bool) -> None:
     st.fragment(curves.part)(looks, found, seeds.has_bands(found))
     table.part(looks)
     seeds.part(found)
-    beside.part(shown)
+    beside.part(seeds.one_of_each(found), n_runs=len(shown))
 
 
 page()

@@ -16,7 +16,6 @@ from tfm_core.inspect.compare.curves import METRICS, AxisName, figures, track
 from tfm_core.inspect.compare.names import names
 from tfm_core.inspect.compare.seeds import configurations
 from tfm_core.inspect.compare.spread import (
-    ACCURACY,
     Measure,
     band,
     corrected,
@@ -30,7 +29,12 @@ from tfm_core.sentences import N_
 
 WITH_BANDS: tuple[AxisName, ...] = ("step", "epoch", "examples")
 """Along time no two runs are measured at the same moment, so there is no mean to draw."""
-WHOLES = Measure(N_("whole sequences right"))
+_KINDS = (
+    (Measure(N_("whole sequences right on the test set")), "test_sequences"),
+    (Measure(N_("accuracy on the test set")), "test_accuracy"),
+    (Measure(N_("whole sequences right in validation")), "sequences"),
+    (Measure(N_("accuracy in validation")), "accuracy"),
+)
 _MOST_PAIRS = 3
 _SLOTS = "compare-group-slots"
 
@@ -97,11 +101,23 @@ def bands(found: Sequence[Group], metric: str, axis: AxisName, window: int) -> l
                 tracks.append((kept.x, values))
         one_band = band(tracks)
         if len(one_band.steps):
-            words = _("{name}: mean ± sd of {n} seeds").format(name=group.name, n=len(tracks))
+            words = _("{name}: mean ± sd of {n} seeds").format(
+                name=group.name, n=int(one_band.n.max())
+            )
             drawn.append(
                 Band(words, group.slot, one_band.steps, one_band.mean, one_band.low, one_band.high)
             )
     return drawn
+
+
+def one_of_each(found: Sequence[Group]) -> list[Drawn]:
+    """Return one run of each configuration, with a seed that all have where there is one.
+
+    Another seed draws other data, so only runs of one seed have the same examples.
+    """
+    by_seed = [{one.run.experiment.seed: one for one in group.members} for group in found]
+    shared = set.intersection(*map(set, by_seed)) if by_seed else set()
+    return [one[min(shared)] if shared else next(iter(one.values())) for one in by_seed]
 
 
 def part(found: Sequence[Group]) -> None:
@@ -142,10 +158,9 @@ def _values(found: Sequence[Group]) -> tuple[Measure, list[dict[int, float | Non
         for group in found
     ]
     every = [each for group in kept for each in group.values()]
-    kinds = ((WHOLES, "test_sequences"), (ACCURACY, "test_accuracy"), (WHOLES, "sequences"))
     measure, column = next(
-        (kind for kind in kinds if all(getattr(each, kind[1]) is not None for each in every)),
-        (ACCURACY, "accuracy"),
+        (kind for kind in _KINDS if all(getattr(each, kind[1]) is not None for each in every)),
+        _KINDS[-1],
     )
     return measure, [
         {seed: getattr(each, column) for seed, each in group.items()} for group in kept

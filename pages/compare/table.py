@@ -212,7 +212,7 @@ _COLUMNS = (
         N_("Highest (step)"),
         lambda one: _at(_share(one.best_accuracy), one.best_accuracy_step),
     ),
-    Column("sequences", N_("Whole sequences"), lambda one: _share(one.sequences)),
+    Column("sequences", N_("Validation, whole"), lambda one: _share(one.sequences)),
     Column("test_accuracy", N_("Test accuracy"), lambda one: _share(one.test_accuracy)),
     Column("test_sequences", N_("Test, whole"), lambda one: _share(one.test_sequences)),
 )

@@ -13,7 +13,7 @@ from tfm_core.inspect.errors.answers import Answers
 from tfm_core.inspect.errors.confusion import OTHERS, Confusion
 from tfm_core.plots import errors as plots
 
-_HEIGHT = 400
+_HEIGHT, _ROW = 400, 22  # pixels: of the figure at least, and of a class
 
 
 def matrix(found: Answers, counted: Confusion, chosen: Cell | None) -> None:
@@ -30,7 +30,7 @@ def matrix(found: Answers, counted: Confusion, chosen: Cell | None) -> None:
         chosen=(numbers.index(chosen[0]), numbers.index(chosen[1]))
         if chosen is not None and is_shown
         else None,
-        height=_HEIGHT,
+        height=max(_HEIGHT, _ROW * len(numbers)),
     )
     component.live_figure(
         figure,
@@ -54,7 +54,7 @@ def _explained(found: Answers, counted: Confusion) -> str:
         )
     if OTHERS in counted.numbers:
         words.append(
-            _("Told apart are the {n} most confused of {all}; … are all others.").format(
+            _("Shown are the {n} most confused of {all} classes; … stands for all others.").format(
                 n=len(counted.numbers) - 1, all=len(found.names)
             )
         )

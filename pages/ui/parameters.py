@@ -162,21 +162,33 @@ def named(
 
 @dataclass(frozen=True)
 class Choices(Parameter[tuple[str, ...]]):
-    """Some of the names, parted by commas; in links of earlier a label each."""
+    """Some of the names, separated by commas; in earlier links a label each.
+
+    maximum: how many names there may be; None for all of them.
+    """
 
     names: tuple[str, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
+    maximum: int | None = None
 
     def parse(self, text: str) -> tuple[str, ...]:
-        """Return the names, each once; all of them or, where one is unknown, none."""
+        """Return the names, each once; all of them or, where one is unknown, none.
+
+        Raises Unfit; where there are too many names, it has the first of them.
+        """
         found = dict.fromkeys(name_of(each, self.labels) for each in text.split(",") if each)
         if any(name not in self.names for name in found):
             raise Unfit(_("some of {names}").format(names=one_of(self.names)))
+        if self.maximum is not None and len(found) > self.maximum:
+            rule = _("at most {n} of {names}").format(n=self.maximum, names=one_of(self.names))
+            raise Unfit(rule, tuple(found)[: self.maximum])
         return tuple(found)
 
     def fits(self, state: object) -> bool:
-        """Return whether it is a list of names."""
-        return isinstance(state, list) and all(name in self.names for name in state)
+        """Return whether it is a list of names, and not too many."""
+        if not isinstance(state, list) or not all(name in self.names for name in state):
+            return False
+        return self.maximum is None or len(state) <= self.maximum
 
     def text(self, value: tuple[str, ...]) -> str:
         """Return the names, parted by commas."""

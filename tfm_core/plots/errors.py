@@ -35,15 +35,17 @@ def confusion(
     chosen: tuple[int, int] | None = None,
     height: int = 400,
 ) -> go.Figure:
-    """Draw the true class down and the said class across; only errors have colour.
+    """Draw the true class down and the predicted class across; only errors have colour.
 
     counts: (classes, classes). wrong: how many of them are errors, where those on the diagonal may
-    be, too. top: the count that has the strongest colour; None for the largest. chosen: row and
+    be, too: a class that stands for several has no colour there, and its hover text says how many
+    are wrong. top: the count that has the strongest colour; None for the largest. chosen: row and
     column of the cell that is framed.
     """
-    if wrong is None:
-        wrong = counts * (1 - np.eye(len(counts), dtype=np.int64))
-    errors = np.where(wrong > 0, wrong, np.nan).astype(np.float32)
+    apart = counts * (1 - np.eye(len(counts), dtype=np.int64))
+    errors = np.where(apart > 0, apart if wrong is None else wrong, 0).astype(np.float32)
+    errors[errors == 0] = np.nan
+    wrong = apart if wrong is None else wrong
     pale, strong = _ERRORS[theme]
     places = np.arange(len(names))
     figure = go.Figure(
@@ -61,8 +63,8 @@ def confusion(
             texttemplate="%{text}",
             textfont={"color": INKS[theme]},
             hovertext=[
-                [_said(a, b, n) for b, n in zip(names, row, strict=True)]
-                for a, row in zip(names, counts.tolist(), strict=True)
+                [_said(a, b, n, bad) for b, n, bad in zip(names, row, bads, strict=True)]
+                for a, row, bads in zip(names, counts.tolist(), wrong.tolist(), strict=True)
             ],
             hoverinfo="text",
             hoverongaps=True,
@@ -76,8 +78,8 @@ def confusion(
         "zeroline": False,
     }
     end = len(names) - 0.5
-    figure.update_xaxes(title={"text": N_("said (across)")}, range=[-0.5, end], **ticks)
-    figure.update_yaxes(title={"text": N_("truth (down)")}, range=[end, -0.5], **ticks)
+    figure.update_xaxes(title={"text": N_("predicted")}, range=[-0.5, end], **ticks)
+    figure.update_yaxes(title={"text": N_("true")}, range=[end, -0.5], **ticks)
     if chosen is not None:
         row, column = chosen
         figure.add_shape(
@@ -92,9 +94,12 @@ def confusion(
     return figure.update_layout(height=height, margin=margin, plot_bgcolor=CARDS[theme])
 
 
-def _said(truth: str, said: str, n: int) -> str:
+def _said(truth: str, said: str, n: int, n_wrong: int) -> str:
     names = {"truth": escape(_seen(truth)), "said": escape(_seen(said))}
-    return N_("truly {truth}, said {said}: {n:,}", **names, n=n)
+    if truth == said and n_wrong:
+        return N_("true {truth}, predicted {said}: {n:,}, of them {bad:,} wrong", **names, n=n,
+                  bad=n_wrong)  # fmt: skip
+    return N_("true {truth}, predicted {said}: {n:,}", **names, n=n)
 
 
 def _short(name: str) -> str:

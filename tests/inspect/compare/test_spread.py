@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from tfm_core.inspect.compare.spread import (
@@ -168,13 +170,23 @@ def test_a_band_is_mean_and_deviation_at_each_step():
     assert found.n.tolist() == [5] * 4
 
 
-def test_a_band_counts_the_curves_that_reach_a_step_and_interpolates_nothing():
+def test_a_band_takes_a_curve_between_its_measurements_from_its_line():
     found = band([([0, 2, 4, 6], [1, 2, 3, 4]), ([0, 2, 3, 4], [3, 4, 9, 5]), ([2], [np.nan])])
-    assert found.steps.tolist() == [0, 2, 4, 6]  # of step 3 one of two was not measured
-    assert found.n.tolist() == [2, 2, 2, 1]
-    assert found.mean.tolist() == [2, 3, 4, 4]
+    assert found.steps.tolist() == [0, 2, 3, 4, 6]
+    assert found.n.tolist() == [2, 2, 2, 2, 1]
+    assert found.mean.tolist() == [2, 3, (2.5 + 9) / 2, 4, 4]
     assert found.low[-1] == found.high[-1] == 4
     assert len(band([]).steps) == len(band([([1], [np.inf])]).steps) == 0
+
+
+@given(st.lists(st.dictionaries(st.integers(0, 40), st.floats(-5, 5), min_size=1), min_size=1))
+def test_the_mean_of_a_band_lies_between_the_lines_of_its_curves(members):
+    curves = [(sorted(one), [one[step] for step in sorted(one)]) for one in members]
+    found = band(curves)
+    for step, mean, n in zip(found.steps, found.mean, found.n, strict=True):
+        at = [np.interp(step, x, y) for x, y in curves if x[0] <= step <= x[-1]]
+        assert len(at) == n
+        assert min(at) - 1e-9 <= mean <= max(at) + 1e-9
 
 
 def test_a_band_does_not_depend_on_the_order_of_its_curves():

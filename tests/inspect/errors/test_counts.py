@@ -202,3 +202,13 @@ def test_tokens_are_of_the_kind_that_they_look_like() -> None:
         "rabbit": "word",
     }
     assert {token: token_class(token, numbers) for token in looks} == looks
+
+
+def test_the_cell_of_all_other_classes_has_no_colour_and_says_how_many_are_wrong():
+    counts = np.array([[5, 2, 1], [0, 7, 0], [3, 0, 590]])
+    wrong = np.array([[0, 2, 1], [0, 0, 0], [3, 0, 27]])
+    heatmap = plots.confusion(counts, ["a", "b", "…"], wrong=wrong, top=2).data[0]
+    assert np.isnan(heatmap.z[2][2])
+    assert heatmap.z[0][1] == 2
+    assert "590" in heatmap.hovertext[2][2]
+    assert "27 wrong" in heatmap.hovertext[2][2]

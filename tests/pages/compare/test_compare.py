@@ -9,7 +9,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.compare.link import MOST_RUNS, RUNS
+from pages.compare.link import METRIC, MOST_RUNS, RUNS
 from pages.compare.table import ordered
 from tests.pages.made_runs import damaged_run, made_run
 from tests.pages.opening import opened_at
@@ -118,7 +118,9 @@ def test_seeds_are_a_band_and_a_sentence_says_whether_a_difference_stands_out(
     app = open_with(*runs)
     said = shown(app)
     assert "n = 3 seeds" in said
-    assert "“2 heads” and “1 head” have the same accuracy with each of 3 seeds" in said
+    assert (
+        "“2 heads” and “1 head” have the same accuracy in validation with each of 3 seeds" in said
+    )
     looks = re.findall(r'<img src="([^"]+)"', said)
     assert len(looks) == 7
     assert len(set(looks)) == 2  # in the table too
@@ -213,6 +215,20 @@ def test_the_same_example_is_answered_side_by_side_at_the_same_step(recorded: No
     assert app.selectbox(key="compare-example").value == 1
     app = open_with("recorded-one-head", "recorded-korean", at="30")
     assert "Of step " in shown(app)
+
+
+def test_the_same_example_has_one_run_of_each_configuration(store: RunStore) -> None:
+    runs = [made_run(store, experiment=changed(seed, n_heads=n)) for n in (1, 2) for seed in (3, 5)]
+    app = open_with(*runs)
+    assert "One run of each configuration" in shown(app)
+    assert "did not keep this example" not in shown(app)
+
+
+def test_a_link_with_too_many_quantities_draws_the_first(recorded: None) -> None:
+    app = opened_at(PAGE, metrics="loss,accuracy,speed,gradient")
+    assert not app.exception
+    assert len(app.multiselect(key=METRIC.key).value) == METRIC.maximum
+    assert "at most 3 of" in shown(app)
 
 
 def test_a_quantity_must_be_chosen(recorded: None) -> None:

@@ -121,7 +121,8 @@ def of_texts(experiment: Experiment, model: Model, data: Data, rows: range) -> l
     task, readings = data.task, []
     for place, index in enumerate(rows):
         pair = data.validation.pairs[index]
-        said = tuple(task.tgt_vocabulary.decode(written.ids[place].tolist()))[: config.max_tgt_len]
+        # never cut to the longest target: an answer that does not end there is wrong
+        said = tuple(task.tgt_vocabulary.decode(written.ids[place].tolist()))
         sure = written.confidence[place, : len(said) + 1]
         item = {"src": pair.src, "tgt": pair.tgt, "src_text": task.join_src(pair.src)}
         readings.append(

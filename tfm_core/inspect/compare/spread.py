@@ -146,9 +146,9 @@ def _seeds(seeds: Sequence[int]) -> Sentence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
-    """Mean and spread of several curves over the steps that they share; arrays of one length.
+    """Mean and spread of several curves at every step of any of them; arrays of one length.
 
-    n: how many curves reach a step; low and high: mean - sd and mean + sd, equal to the mean where
+    n: how many curves span a step; low and high: mean - sd and mean + sd, equal to the mean where
     n is 1.
     """
 
@@ -162,8 +162,9 @@ class Band:
 def band(curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> Band:
     """Return the band of curves, each steps (n,) and values (n,), by ascending step.
 
-    A step counts where every curve that reaches so far was measured: nothing is interpolated, and
-    no curve comes and goes in the mean. Values that are no numbers were not measured.
+    A curve that was not measured at a step counts there with the point of its own straight line,
+    which is how it is drawn, so the mean always lies between the curves; no curve counts before its
+    first point or behind its last. Values that are no numbers were not measured.
     """
     known: list[tuple[Floats, Floats]] = []
     for steps, values in curves:
@@ -175,13 +176,9 @@ def band(curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> Band:
     if not known:
         return Band(empty, empty, empty, empty, np.empty(0, np.int64))
     grid = np.unique(np.concatenate([x for x, _y in known]))
-    table = np.full((len(known), len(grid)), np.nan)  # (curves, steps)
-    reaches = np.zeros_like(table, dtype=bool)
-    for row, (x, y) in enumerate(known):
-        table[row, np.searchsorted(grid, x)] = y
-        reaches[row] = (x[0] <= grid) & (grid <= x[-1])
-    shared = (np.isfinite(table) == reaches).all(axis=0)
-    table, grid = table[:, shared], grid[shared]
+    table = np.stack(  # (curves, steps)
+        [np.interp(grid, x, y, left=np.nan, right=np.nan) for x, y in known]
+    )
     n = np.isfinite(table).sum(axis=0)
     mean = np.nansum(table, axis=0) / np.maximum(n, 1)
     squares = np.nansum((table - mean) ** 2, axis=0)

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from tfm_core.inspect.errors.answers import Answers, Integers
 
-MOST = 16
-"""Classes that are told apart where there are more; the rest are counted together."""
+MOST = 24
+"""Classes with a row of their own where there are more; the rest are counted together."""
 OTHERS = -1
 """The number of all classes that are not told apart."""
 

@@ -84,7 +84,7 @@ def _answer(
     text = run.experiment.task_as(SequenceTaskConfig)
     words = text_task(text)
     written = greedy(model, inputs[0], max_len=text.max_tgt_len + 1)
-    told = tuple(words.tgt_vocabulary.decode(written.ids[0].tolist()))[: text.max_tgt_len]
+    told = tuple(words.tgt_vocabulary.decode(written.ids[0].tolist()))
     return _words(told, words.join_tgt(told), written.confidence[0])
 
 
