@@ -70,8 +70,14 @@ SPELLED: dict[str, Spelled] = {
 }
 """By the name of a text task."""
 
-_OWN_CUTS = {"words": "running", "characters": "signs", "bpe": "pieces"}
-_OWN_JOINS = {"words": "running", "characters": "plain", "bpe": "united", LABEL: "spaced"}
+_OWN_CUTS = {"words": "running", "spaces": "spaces", "characters": "signs", "bpe": "pieces"}
+_OWN_JOINS = {
+    "words": "running",
+    "spaces": "spaced",
+    "characters": "plain",
+    "bpe": "united",
+    LABEL: "spaced",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from tfm_core.data.text.english_sentences import WORDS
 from tfm_core.data.text.task import Pair
 from tfm_core.data.vocabulary import Vocabulary
 from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.variants.units import joined_words
 
 _SHOWN = {"words": 12, "characters": 60}  # tokens of an example
 
@@ -118,9 +119,7 @@ class CorpusTask:
         """Write as a person reads it."""
         if self.config.unit == "characters":
             return "".join(tokens)
-        text = re.sub(r" *\n *", "\n", " ".join(tokens))
-        text = re.sub(r" ([.,;:!?)\]’”])", r"\1", text)
-        return re.sub(r"([(\[‘“]) ", r"\1", text)
+        return joined_words(tokens)
 
     def _unknown(self, tokens: Sequence[str]) -> Sentence:
         shown = ", ".join(f"“{token[:30]}”" for token in tokens[:5])

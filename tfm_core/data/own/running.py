@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tfm_core.config.corpus_tasks import text_problem
+from tfm_core.data.own.normal import normalised_text
 from tfm_core.data.own.report import Report, set_name
 from tfm_core.data.own.rows import BadData, decoded
 from tfm_core.sentences import N_
@@ -19,12 +20,13 @@ def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | Non
     split = {"by": "place" if test is None else "file"}
     blank = Report("text", set_name(name, "text"), unit, split, (N_("line"),))
     try:
-        text = decoded(raw).strip("\n")
+        text, notes = normalised_text(decoded(raw).strip("\n"))
     except BadData as error:
         return replace(blank, refusal=error.sentence)
     problem = text_problem(text, unit, most=MOST_TEXT)
     if problem is not None:
         return replace(blank, text=text[:MOST_TEXT], refusal=problem)
+    blank = replace(blank, notes=tuple(notes))
     tokens = UNITS[unit].cut(text)
     held = max(2, len(tokens) // 10)
     if test is None:
@@ -41,14 +43,15 @@ def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | Non
 def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
     """Add a test file of one's own to a text, and what is worth knowing of it."""
     try:
-        tested = decoded(test).strip("\n")
+        tested, changed = normalised_text(decoded(test).strip("\n"))
         problem = text_problem(tested, blank.unit, most=MOST_TEXT)
     except BadData as error:
-        tested, problem = "", error.sentence
+        tested, changed, problem = "", [], error.sentence
     if problem is not None:
         return replace(blank, refusal=N_("The test file: {why}", why=problem))
     cut, seen = UNITS[blank.unit].cut(tested), set(tokens)
-    n_unknown, notes = sum(token not in seen for token in cut), []
+    n_unknown = sum(token not in seen for token in cut)
+    notes = [*blank.notes, *(N_("The test file: {why}", why=note) for note in changed)]
     if tested in blank.text:
         notes.append(
             N_(

@@ -19,6 +19,7 @@ from tfm_core.data.own.tokens import CUTS, Cutter
 from tfm_core.data.text.task import Pair, check_tokens
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
 from tfm_core.sentences import StudentError
+from tfm_core.variants.units import normalised
 
 SPLITS = ("train", "validation", "test")
 _TOLD = ("src_len", "tgt_len", "n_src", "n_tgt")
@@ -73,16 +74,23 @@ class OwnTask:
         return list(self._different) if len(self._different) <= limit else None
 
     def tokenize(self, text: str) -> tuple[str, ...]:
-        """Cut what a person typed into source tokens. Raises ValueError with a sentence."""
-        cutter, known = self.cutters[0], self.src_vocabulary
-        tokens, kind = cutter.cut(text), CUTS[cutter.unit].kind
-        unknown = [token for token in dict.fromkeys(tokens) if token not in known.tokens]
-        if unknown and kind != "word":
-            raise StudentError(
-                "Training never showed {listed}; leave that out.",
-                listed=", ".join(f"“{token}”" for token in unknown[:5]),
-            )
-        return check_tokens(tokens, known, longest=self.config.max_src_len, kind=kind)
+        """Cut what a person typed into source tokens; unknown ones become ``<unk>``.
+
+        Raises ValueError, in a sentence, for no or too many tokens.
+        """
+        cutter = self.cutters[0]
+        return check_tokens(
+            cutter.cut(normalised(text)),
+            self.src_vocabulary,
+            longest=self.config.max_src_len,
+            kind=CUTS[cutter.unit].kind,
+            reads_unknown=True,
+        )
+
+    def unknown(self, text: str) -> tuple[str, ...]:
+        """Return the different tokens of a text that ``tokenize`` reads as ``<unk>``."""
+        found = dict.fromkeys(self.cutters[0].cut(normalised(text)))
+        return tuple(token for token in found if self.src_vocabulary.known_form(token) is None)
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return the target of a source that the set holds; None for all others."""

@@ -1,7 +1,8 @@
 """Sentences and texts of one's own: looked through, said what is wrong with them, made a set.
 
-A split by seed keeps all lines of one source together, so that no unseen example was seen. Tokens,
-merges and vocabularies are learned from the training part alone. Nothing is written here.
+A split by seed keeps all lines of one source together, so that no unseen example was seen; sources
+are the same where a model reads the same tokens. Merges and vocabularies are learned from the
+training part alone. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from tfm_core.config.own_tasks import MOST_TOKENS, MOST_WORDS
 from tfm_core.data.own.classes import known_labels, of_classes
+from tfm_core.data.own.normal import normalised_rows
 from tfm_core.data.own.report import Report, set_name
 from tfm_core.data.own.rows import BadData, Problem, Row, decoded, table
 from tfm_core.data.own.running import running_text
@@ -99,19 +102,22 @@ def _rows(
     kind, unit = blank.kind, blank.unit
     found = table(decoded(raw))
     rows, problems = _turned(kind, found.rows, found.columns, swap), list(found.problems)
-    notes: list[str] = []
-    rows, n_twice = _once(rows)
+    rows, empty, notes = normalised_rows(rows)
+    problems += empty
+    read = _reader(unit)
+    rows, n_twice = _once(kind, rows, read)
     if n_twice:
         notes.append(N_("{n:,} lines say what an earlier one says; they are left out.", n=n_twice))
     tests = None
     if test is not None:
-        tests, more, n_twice = _tests(kind, test, found.columns, swap)
+        tests, more, changed, n_twice = _tests(kind, test, found.columns, swap, read)
         problems += more
+        notes += changed
         if n_twice:
             notes.append(
                 N_("{n:,} lines of the test file stand in it twice; they count once.", n=n_twice)
             )
-    parts = _split(kind, rows, tests, seed)
+    parts = _split(kind, rows, tests, seed, read)
     cutters = _cutters(kind, unit, parts["train"])
     parts, too_long = _short_enough(parts, cutters, longest)
     problems += too_long
@@ -122,8 +128,8 @@ def _rows(
     _check_sizes(parts)
     words = _vocabularies(kind, parts["train"], cutters)
     n_unknown, n_tokens = _unknown(parts, cutters, words)
-    seen = {row.first for row in parts["train"]}
-    n_across = sum(row.first in seen for split in _SPLITS[1:] for row in parts[split])
+    seen = {read(row.first) for row in parts["train"]}
+    n_across = sum(read(row.first) in seen for split in _SPLITS[1:] for row in parts[split])
     everything = [row for split in _SPLITS for row in parts[split]]
     balance = Counter(row.second for row in everything if kind == "labels")
     report = replace(
@@ -142,22 +148,25 @@ def _rows(
         cutters=cutters,
         words=words,
     )
-    return replace(report, notes=(*notes, *_notes(report)))
+    return replace(report, notes=(*notes, *_notes(report, read)))
 
 
 def _tests(
-    kind: str, raw: bytes | str, columns: tuple[str, ...], swap: bool
-) -> tuple[list[Row], list[Problem], int]:
-    """Return the rows of a test file, what is wrong in it, and how many stand in it twice."""
+    kind: str, raw: bytes | str, columns: tuple[str, ...], swap: bool, read: Reader
+) -> tuple[list[Row], list[Problem], list[str], int]:
+    """Return the rows of a test file, what is wrong in it, notes, and how many it holds twice."""
     try:
         found = table(decoded(raw))
     except BadData as error:
         raise BadData("The test file: {why}", why=error.sentence) from None
+    turned = _turned(kind, found.rows, found.columns or columns, swap)
+    rows, empty, notes = normalised_rows(turned)
     problems = [
-        Problem(one.line, N_("The test file: {why}", why=one.sentence)) for one in found.problems
+        Problem(one.line, N_("The test file: {why}", why=one.sentence))
+        for one in (*found.problems, *empty)
     ]
-    rows, n_twice = _once(_turned(kind, found.rows, found.columns or columns, swap))
-    return rows, problems, n_twice
+    rows, n_twice = _once(kind, rows, read)
+    return rows, problems, [N_("The test file: {why}", why=note) for note in notes], n_twice
 
 
 def _turned(kind: str, rows: Sequence[Row], columns: tuple[str, ...], swap: bool) -> list[Row]:
@@ -174,23 +183,34 @@ def _turned(kind: str, rows: Sequence[Row], columns: tuple[str, ...], swap: bool
 _LABELS = {"label", "class", "category", "sentiment", "y"}
 
 
-def _once(rows: Iterable[Row]) -> tuple[list[Row], int]:
+Reader = Callable[[str], tuple[str, ...]]
+"""Returns what a model reads of a text: two texts with the same one are the same to it."""
+
+
+def _reader(unit: str) -> Reader:
+    """Return how texts are compared: by tokens, of byte pairs before any merge is learned."""
+    cutter = Cutter(unit)
+    return cache(lambda text: cutter.cut(text) or (text,))
+
+
+def _once(kind: str, rows: Iterable[Row], read: Reader) -> tuple[list[Row], int]:
     """Return rows without those that say what an earlier one says, and how many those were."""
-    known: dict[tuple[str, str], Row] = {}
+    known: dict[tuple[object, object], Row] = {}
     n_rows = 0
     for row in rows:
-        known.setdefault((row.first, row.second), row)
+        second = row.second if kind == "labels" else read(row.second)
+        known.setdefault((read(row.first), second), row)
         n_rows += 1
     return list(known.values()), n_rows - len(known)
 
 
 def _split(
-    kind: str, rows: list[Row], tests: list[Row] | None, seed: int
+    kind: str, rows: list[Row], tests: list[Row] | None, seed: int, read: Reader
 ) -> dict[str, tuple[Row, ...]]:
     """Share rows out: all of one source go to one part, and training has each label. BadData."""
-    by_source: dict[str, list[Row]] = defaultdict(list)
+    by_source: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        by_source[row.first].append(row)
+        by_source[read(row.first)].append(row)
     if len(by_source) < LEAST_ROWS:
         raise BadData(
             "There are {n} different {what}, but it takes {least} to learn from some and measure "
@@ -303,9 +323,9 @@ def _unknown(
     return n_unknown, n_tokens
 
 
-def _notes(report: Report) -> Iterator[str]:
+def _notes(report: Report, read: Reader) -> Iterator[str]:
     train = report.rows["train"]
-    sources = Counter(row.first for row in train)
+    sources = Counter(read(row.first) for row in train)
     n_ambiguous = sum(n > 1 for n in sources.values())
     n_unseen = report.counts["validation"] + report.counts["test"]
     if n_ambiguous:
