@@ -95,6 +95,7 @@ def _read(run: Run, task: TextTask, text: str) -> Source:
         st.caption(_("Shown below: “{text}”").format(text=escape(shown)))
         return source_of(run, shown)
     st.session_state[_READ] = (run.id, text)
+    sentence_field.mark_unknown(task, text)
     return found
 
 

@@ -90,7 +90,7 @@ def test_a_generated_file_cuts_and_joins_as_the_app_does(unit):
         ("words", ("word1", "<unk>", "more"), ("쥐",)),
         ("spaces", ("word1", "<unk>", "more"), ("쥐",)),
         ("characters", (*"word1 ", "<unk>", *" more"), ("쥐",)),
-        ("bpe", ("▁word1", "<unk>", "<unk>", "▁more"), ("▁", "쥐")),
+        ("bpe", ("▁word1", "▁", "<unk>", "▁more"), ("쥐",)),
     ],
 )
 def test_what_training_never_showed_is_read_as_unknown(unit, read, unknown):

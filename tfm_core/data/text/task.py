@@ -62,6 +62,12 @@ class TextTask(Protocol):
         """Write target tokens as a person reads them."""
 
 
+def unknown_tokens(task: TextTask, text: str) -> tuple[str, ...]:
+    """Return the different tokens of a typed text that a task of own data reads as ``<unk>``."""
+    unknown = getattr(task, "unknown", None)
+    return () if unknown is None else unknown(text)
+
+
 def check_tokens(
     tokens: Sequence[str],
     vocabulary: Vocabulary,
