@@ -11,7 +11,8 @@ from functools import cached_property, lru_cache
 from tfm_core.config.corpus_tasks import CorpusTaskConfig, cut_text
 from tfm_core.data.corpus import grammar
 from tfm_core.data.corpus.book import read_text
-from tfm_core.data.own.text import own_test, own_text
+from tfm_core.data.own import sets
+from tfm_core.data.own.text import own_test, own_text, own_words
 from tfm_core.data.text.english_sentences import WORDS
 from tfm_core.data.text.task import Pair
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
@@ -69,11 +70,17 @@ class CorpusTask:
         """Every token there is, those of the validation part too: a loss is then never flattered
         by an <unk>."""
         if not self.is_grammar:
-            return Vocabulary(tuple(sorted({*self.tokens, *self.test_tokens})))
+            words = own_words(self.config.data) if self.config.data else None
+            return Vocabulary(words or tuple(sorted({*self.tokens, *self.test_tokens})))
         if self.config.unit == "words":
             return Vocabulary(tuple(sorted(WORDS)))
         letters = {letter for word in WORDS for letter in word}
         return Vocabulary(tuple(sorted(letters | {word[0].upper() for word in WORDS} | {" ", "."})))
+
+    @property
+    def missing(self) -> str | None:
+        """Why the text cannot be read, in a sentence, or None."""
+        return sets.missing(self.config)
 
     @property
     def tgt_vocabulary(self) -> Vocabulary:

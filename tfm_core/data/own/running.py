@@ -8,6 +8,7 @@ from tfm_core.config.corpus_tasks import text_problem
 from tfm_core.data.own.normal import normalised_text
 from tfm_core.data.own.report import Report, set_name
 from tfm_core.data.own.rows import BadData, decoded
+from tfm_core.data.own.tokens import Cutter
 from tfm_core.sentences import N_
 from tfm_core.variants.units import UNITS
 
@@ -26,7 +27,7 @@ def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | Non
     problem = text_problem(text, unit, most=MOST_TEXT)
     if problem is not None:
         return replace(blank, text=text[:MOST_TEXT], refusal=problem)
-    blank = replace(blank, notes=tuple(notes))
+    blank = replace(blank, notes=tuple(notes), cutters=(Cutter(unit),))
     tokens = UNITS[unit].cut(text)
     held = max(2, len(tokens) // 10)
     if test is None:

@@ -56,7 +56,7 @@ class OwnTask:
     def _sides(self) -> tuple[tuple[Cutter, Vocabulary], tuple[Cutter, Vocabulary]]:
         src, tgt = (
             (Cutter.from_json(side["cut"]), Vocabulary(tuple(side["words"])))
-            for side in json.loads(self.own.content("tokens.json"))
+            for side in json.loads(self.own.content(sets.TOKENS))
         )
         return src, tgt
 
@@ -93,8 +93,16 @@ class OwnTask:
         return tuple(token for token in found if self.src_vocabulary.known_form(token) is None)
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
-        """Return the target of a source that the set holds; None for all others."""
-        return self._known.get(tuple(src))
+        """Return the target of a source that the set holds; None for all others.
+
+        None, too, where a run has kept no more of the set than its vocabulary.
+        """
+        return self._known.get(tuple(src)) if self.own.has_examples else None
+
+    @property
+    def missing(self) -> str | None:
+        """Why no example can be drawn, in a sentence, or None."""
+        return None if self.own.has_examples else sets.missing(self.config)
 
     def join_src(self, tokens: Sequence[str]) -> str:
         """Write source tokens as a person reads them."""
@@ -113,7 +121,8 @@ class OwnTask:
         return {pair.src: pair.tgt for part in self.splits.values() for pair in part}
 
     def _read(self, split: str) -> list[tuple[str, str]]:
-        lines = self.own.content(f"{split}.jsonl").decode().splitlines()
+        own = self.own if self.own.has_examples else sets.find(self.config.data)
+        lines = own.content(f"{split}.jsonl").decode().splitlines()
         return [(first, second) for first, second in map(json.loads, lines)]
 
     def _pair(self, row: tuple[str, str]) -> Pair:
@@ -126,15 +135,16 @@ class OwnTask:
 def own_task(config: OwnTextTaskConfig) -> OwnTask:
     """Return the task of a configuration; an equal one gives the same object while its set is here.
 
-    Raises ValueError, in a sentence, where its set is missing, damaged, or another one.
+    Of a set that is gone it has the vocabulary that a run has kept, and no examples. Raises
+    ValueError, in a sentence, where not even that is here, the set is damaged, or another one.
     """
-    own = sets.find(config.data)
+    own = sets.find_vocabulary(config.data)
     return _task(config, str(own.folder))
 
 
 @lru_cache(maxsize=16)
 def _task(config: OwnTextTaskConfig, _folder: str) -> OwnTask:
-    own = sets.find(config.data)
+    own = sets.find_vocabulary(config.data)
     told = {name: own.details.get(name) for name in _TOLD}
     if own.kind != config.name.removeprefix("own-") or told != config.model_dump(include={*_TOLD}):
         raise StudentError(

@@ -20,7 +20,7 @@ from tfm_core.data.own.normal import normalised_rows
 from tfm_core.data.own.report import Report, set_name
 from tfm_core.data.own.rows import BadData, Problem, Row, decoded, table
 from tfm_core.data.own.running import running_text
-from tfm_core.data.own.sets import Prepared
+from tfm_core.data.own.sets import TOKENS, Prepared
 from tfm_core.data.own.text import FILE, TEST
 from tfm_core.data.own.tokens import CUTS, LABEL, Cutter, learned
 from tfm_core.data.vocabulary import SPECIALS
@@ -69,7 +69,7 @@ def prepare(report: Report, *, name: str = "") -> Prepared:
         raise StudentError(report.refusal)
     name = set_name(name or report.name, report.kind)
     if report.kind == "text":
-        files = {FILE: report.text.encode()}
+        files = {FILE: report.text.encode(), TOKENS: _tokens(report)}
         if report.test:
             files[TEST] = report.test.encode()
         return Prepared("text", name, report.counts, report.split, {"unit": report.unit}, files)
@@ -82,12 +82,8 @@ def prepare(report: Report, *, name: str = "") -> Prepared:
         "n_tgt": len(tgt) + len(SPECIALS),
         "n_across": report.n_across,
     }
-    tokens = [
-        {"cut": cutter.to_json(), "words": words}
-        for cutter, words in zip(report.cutters, report.words, strict=True)
-    ]
     files = {f"{split}.jsonl": _lines(report.rows[split]) for split in _SPLITS}
-    files["tokens.json"] = json.dumps(tokens, ensure_ascii=False).encode()
+    files[TOKENS] = _tokens(report)
     return Prepared(report.kind, name, report.counts, report.split, details, files)
 
 
@@ -350,6 +346,15 @@ def _notes(report: Report, read: Reader) -> Iterator[str]:
             n=report.n_unknown,
             all=report.n_tokens,
         )
+
+
+def _tokens(report: Report) -> bytes:
+    """Return how texts are cut and the vocabularies: of source and target, or of the text."""
+    sides = [
+        {"cut": cutter.to_json(), "words": words}
+        for cutter, words in zip(report.cutters, report.words, strict=True)
+    ]
+    return json.dumps(sides, ensure_ascii=False).encode()
 
 
 def _lines(rows: Sequence[Row]) -> bytes:

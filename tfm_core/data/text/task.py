@@ -62,10 +62,17 @@ class TextTask(Protocol):
         """Write target tokens as a person reads them."""
 
 
+def missing_examples(task: TextTask) -> str | None:
+    """Return why a task of own data has no examples to draw from, in a sentence, or None."""
+    missing: str | None = getattr(task, "missing", None)
+    return missing
+
+
 def unknown_tokens(task: TextTask, text: str) -> tuple[str, ...]:
     """Return the different tokens of a typed text that a task of own data reads as ``<unk>``."""
     unknown = getattr(task, "unknown", None)
-    return () if unknown is None else unknown(text)
+    found: tuple[str, ...] = () if unknown is None else unknown(text)
+    return found
 
 
 def check_tokens(

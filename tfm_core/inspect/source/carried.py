@@ -18,7 +18,8 @@ from tfm_core.config import (
     TextTaskConfig,
 )
 from tfm_core.data import caption_words
-from tfm_core.data.text import text_task
+from tfm_core.data.own.sets import SetMissing
+from tfm_core.data.text import Pair, TextTask, text_task
 from tfm_core.data.vocabulary import SPECIALS, Vocabulary
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.source.texts import Spelling, spelling_of
@@ -68,7 +69,7 @@ def carried(experiment: Experiment) -> Carried:
     assert isinstance(task, TextTaskConfig | CorpusTaskConfig | OwnTextTaskConfig)
     texts = text_task(task)
     src, tgt = _tokens(texts.src_vocabulary), _tokens(texts.tgt_vocabulary)
-    pair = texts.sample(random.Random(1))
+    pair = _example(texts)
     if isinstance(task, CorpusTaskConfig):
         prompt = texts.join_tgt(pair.tgt[: 3 if task.unit == "words" else 20])
         return Carried(
@@ -80,6 +81,15 @@ def carried(experiment: Experiment) -> Carried:
         verb, src=src, tgt=tgt, spelling=spelling_of(task), n_written=task.max_tgt_len + 1,
         example=texts.join_src(pair.src),
     )  # fmt: skip
+
+
+def _example(task: TextTask) -> Pair:
+    """Return a pair to try; where the examples of a run are gone, a few words it knows."""
+    try:
+        return task.sample(random.Random(1))
+    except SetMissing:
+        words = task.src_vocabulary.tokens[:3]
+        return Pair(words, words, ((),) * len(words))
 
 
 def _tokens(vocabulary: Vocabulary) -> tuple[str, ...]:
