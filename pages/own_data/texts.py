@@ -221,6 +221,19 @@ def _counts(report: Report) -> None:
     st.markdown(words.format(what=what, **parts))
 
 
+def _vocabulary(report: Report) -> None:
+    """Say how many different tokens the training part has."""
+    if not report.words:
+        return
+    src = f"{len(report.words[0]):,}"
+    words = _("Vocabulary: **{src}** different tokens").format(src=src)
+    if report.kind == "pairs":
+        words = _("Vocabulary: **{src}** different tokens in sources, **{tgt}** in targets").format(
+            src=src, tgt=f"{len(report.words[1]):,}"
+        )
+    st.markdown(words)
+
+
 def _problems(report: Report) -> None:
     n = len(report.problems)
     if not n:
@@ -234,7 +247,8 @@ def _problems(report: Report) -> None:
 
 
 def _shown(report: Report) -> None:
-    """Show the first rows as a table, how long they are, and how many each label has."""
+    """Show the vocabulary, the first rows as a table, their lengths, and examples per label."""
+    _vocabulary(report)
     names = [_(column) for column in report.columns]
     st.dataframe(
         pd.DataFrame(list(report.preview), columns=names),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tfm_core.config import Experiment, OwnTextTaskConfig, SequenceTaskConfig
+from tfm_core.config import CorpusTaskConfig, Experiment, OwnTextTaskConfig
 from tfm_core.data.load import load
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.kinds import SET_KINDS
@@ -82,7 +82,9 @@ def vocabulary_in(parcel: Parcel, experiment: Experiment) -> Iterator[dict[str, 
 
 def _check_words(experiment: Experiment) -> None:
     """Read a vocabulary as pages do. Raises Refused, StudentError and what _STRANGE names."""
-    task = experiment.task_as(SequenceTaskConfig)
+    task = experiment.task
+    if not isinstance(task, CorpusTaskConfig | OwnTextTaskConfig):
+        raise Refused("The data in this zip are not what its run learns from: another kind.")
     if isinstance(task, OwnTextTaskConfig):
         _check_vocabularies(experiment, sets.find_vocabulary(task.data))
     found = text_task(task)

@@ -8,6 +8,7 @@ import pytest
 from tests.export.test_asking import answers, with_node
 from tfm_core.config.corpus_tasks import CorpusTaskConfig
 from tfm_core.data.own import kinds, place, sets
+from tfm_core.data.own.look import report_of
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.own.tokens import CUTS, Cutter, learned, pieces
 from tfm_core.data.text import text_task
@@ -194,3 +195,26 @@ def test_a_test_file_is_compared_by_tokens():
     report = inspect_text("pairs", raw, test=raw.replace(" .", "."))
     n_held = report.counts["validation"]
     assert report.n_across == 40 - n_held
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_text_that_repeats_itself_says_so(unit):
+    verse = "the cat sat on the mat and the dog on the log. "
+    (note,) = inspect_text("text", verse * 40, unit=unit).notes
+    assert "100% of the passages" in note
+    words = [f"w{n * n % 977}" for n in range(900)]
+    assert inspect_text("text", " ".join(words), unit=unit).notes == ()
+
+
+def test_labels_that_differ_in_capitals_are_named():
+    raw = "".join(f"text {n}\t{('positive', 'Positive', 'bad')[n % 3]}\n" for n in range(60))
+    notes = inspect_text("labels", raw).notes
+    assert [note for note in notes if "“Positive”, “positive”" in note]
+
+
+@pytest.mark.usefixtures("sets_here")
+@pytest.mark.parametrize("kind", ["pairs", "labels", "text"])
+def test_the_vocabulary_of_a_kept_set_is_that_of_its_report(kind):
+    raw = "".join(f"one {n}\t{'ab'[n % 2]}\n" for n in range(40))
+    report = inspect_text(kind, raw)
+    assert report_of(sets.write(prepare(report))).words == report.words

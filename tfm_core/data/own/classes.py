@@ -45,6 +45,18 @@ def of_classes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
                 label=rare[0][:40],
             )
         )
+    by_letters: dict[str, list[str]] = {}
+    for label in sorted(balance):
+        by_letters.setdefault(label.casefold(), []).append(label)
+    notes += [
+        N_(
+            "The labels {labels} differ only in capitals and count as different ones; write them "
+            "alike if they mean the same.",
+            labels=", ".join(f"“{label[:40]}”" for label in alike),
+        )
+        for alike in by_letters.values()
+        if len(alike) > 1
+    ]
     label, most = balance.most_common(1)[0]
     if most > 0.8 * balance.total():
         notes.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tfm_core.config.corpus_tasks import text_problem
@@ -14,6 +15,8 @@ from tfm_core.variants.units import UNITS
 
 MOST_TEXT = 2_000_000
 """Characters of a text."""
+_WINDOW, _N_WINDOWS = {"words": 8, "characters": 40}, 50
+"""Tokens of a passage that is looked for in training, and how many are."""
 
 
 def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | None) -> Report:
@@ -34,11 +37,32 @@ def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | Non
         return replace(
             blank,
             text=text,
+            notes=(*blank.notes, *_repeated(tokens, held, unit)),
             counts={"train": len(tokens) - 2 * held, "validation": held, "test": held},
             words=(tuple(sorted(set(tokens))),),
             n_tokens=len(tokens),
         )
     return _with_test(replace(blank, text=text, n_tokens=len(tokens)), tokens, test)
+
+
+def _repeated(tokens: list[str], held: int, unit: str) -> Iterator[str]:
+    """Yield a note where the test part of a text repeats its training part."""
+    length = min(_WINDOW[unit], held)
+    train = _listed(tokens[: -2 * held])
+    starts = range(len(tokens) - held, len(tokens) - length + 1)
+    starts = starts[:: -(-len(starts) // _N_WINDOWS)]
+    n = sum(_listed(tokens[start : start + length]) in train for start in starts)
+    if n > len(starts) / 10:
+        yield N_(
+            "The text repeats itself: {share:.0%} of the passages of its test part stand word for "
+            "word in its training part. What is measured on them is what was learned by heart.",
+            share=n / len(starts),
+        )
+
+
+def _listed(tokens: list[str]) -> str:
+    """Return tokens in one text, so that a row of them can be looked for."""
+    return "\0".join(["", *tokens, ""])
 
 
 def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
@@ -53,7 +77,7 @@ def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
     cut, seen = UNITS[blank.unit].cut(tested), set(tokens)
     n_unknown = sum(token not in seen for token in cut)
     notes = [*blank.notes, *(N_("The test file: {why}", why=note) for note in changed)]
-    if tested in blank.text:
+    if _listed(cut) in _listed(tokens):
         notes.append(
             N_(
                 "The test file stands in the text word for word: what is measured on it is what "
