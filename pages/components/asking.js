@@ -3,7 +3,7 @@
 // `told` is of tfm_core/export/asking.py. `call` runs the model once: it takes inputs by name, each
 // { type, data, sizes }, and promises { data, sizes } of its logits.
 
-const [PAD, BOS, EOS] = [0, 1, 2];
+const [PAD, BOS, EOS, UNK] = [0, 1, 2, 3];
 
 const spread = (text, signs) => text.replace(signs, " ").split(" ").filter(Boolean);
 const words = (text) => spread(text.toLowerCase(), /[\s.,!?;]+/g);
@@ -91,9 +91,13 @@ export const joined = (tokens, told) => (JOINS[told.join] ?? JOINS.spaced)(token
 
 // The tokens of a text that was typed. Throws { sentence, values } where the model cannot read it.
 export function cut(text, told) {
-  const tokens = CUTS[told.cut](text, told);
   const known = new Set(told.src.slice(4));
-  const strange = tokens.find((token) => !known.has(token));
+  const tokens = CUTS[told.cut](text, told).map((token) => {
+    if (!told.tries_capitals) return token;
+    const forms = [token, token.toLowerCase(), capital(token.toLowerCase()), token.toUpperCase()];
+    return forms.find((form) => known.has(form)) ?? (told.reads_unknown ? told.src[UNK] : token);
+  });
+  const strange = tokens.find((token) => !known.has(token) && !(told.reads_unknown && token === told.src[UNK]));
   if (!tokens.length) throw refused("nothing");
   if (strange !== undefined) throw refused("unknown", { word: strange });
   const most = told.most_read - (told.how === "continue" ? 1 : 0);

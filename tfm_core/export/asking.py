@@ -152,6 +152,8 @@ def as_json(how: Asking, data: Carried) -> Mapping[str, Any]:
         "joined": spelled.joined,
         "ending": spelled.ending,
         "merges": spelled.merges,
+        "tries_capitals": data.tries_capitals,
+        "reads_unknown": data.reads_unknown,
         "most_read": how.most_read,
         "most_written": how.most_written,
         "never": how.never,
