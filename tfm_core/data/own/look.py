@@ -24,10 +24,10 @@ def report_of(own: OwnSet) -> Report:
     unit = str(own.details.get("unit", ""))
     if own.kind == "text":
         text = own.content(FILE).decode(errors="replace")
-        words = own_words(own.id) or tuple(sorted(set(cut_text(text, unit))))
+        tokens = own_words(own.id) or tuple(sorted(set(cut_text(text, unit))))
         return Report(
             "text", own.name, unit, own.split, ("line",), counts=own.counts, text=text,
-            words=(words,),
+            words=(tokens,),
         )  # fmt: skip
     columns = COLUMNS[own.kind]
     try:
