@@ -16,9 +16,9 @@ def heading(own: OwnSet) -> None:
     """Show what a set is called, and how much of it is for what."""
     counts = own.counts
     words = (
-        _("{train} to learn from, {validation} to watch it, {test} to test it once at the end.")
+        _("{train} for training, {validation} for validation, {test} for the final test.")
         if counts.get("validation")
-        else _("{train} to learn from and to watch it, {test} to test it once at the end.")
+        else _("{train} for training and validation, {test} for the final test.")
     )
     numbers = {part: f"{counts.get(part, 0):,}" for part in ("train", "validation", "test")}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

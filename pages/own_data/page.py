@@ -27,6 +27,8 @@ def page() -> None:
     with right:
         if draft is not None:
             view.preview(draft)
+        elif own is not None and own.problem is not None:
+            shelf.damaged(own)
         elif own is not None:
             learn.heading(own)
             learn.offers(own)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import streamlit as st
 
 from pages.i18n import N_, _, ngettext
@@ -13,10 +15,25 @@ from pages.own_data import shelf, state
 from pages.ui import show
 from pages.ui.typed import escape
 from pages.ui.uploaded import MOST_MEGABYTES
+from tfm_core.config.own_pictures import MOST_NAME as MOST_CLASS_NAME
 from tfm_core.data.own import pictures_set
-from tfm_core.data.own.pictures import FITS, SIZES, Form, Pictures, read_pictures
+from tfm_core.data.own.pictures import (
+    ENCODINGS,
+    FITS,
+    SIZES,
+    Choices,
+    Form,
+    Pictures,
+    read_pictures,
+)
 from tfm_core.data.own.pictures_findings import counts, duplicates, findings
-from tfm_core.data.own.pictures_set import Split, prepare, shared_out, without_doubles
+from tfm_core.data.own.pictures_set import (
+    Split,
+    prepare,
+    renamed,
+    shared_out,
+    without_doubles,
+)
 from tfm_core.data.own.sets import MOST_NAME, OwnSet
 from tfm_core.data.own.shapes import as_zip
 from tfm_core.plots import own_data as plots
@@ -26,6 +43,10 @@ _ICONS = {
     "warning": ":orange[:material/warning:]",
     "note": ":material/info:",
 }
+_CHOICES = ("folders", "encoding", "is_turned")  # as ``Choices`` has them
+_UNDERSTOOD = "own-data-understood"
+_FOLDERS = {"splits": N_("Splits"), "classes": N_("Classes")}
+_MOST_NAMES = 3
 _COLOURS = {True: N_("Grey"), False: N_("Colour")}
 _BY = {"file": N_("As the folders say"), "seed": N_("Drawn by a seed")}
 
@@ -44,40 +65,94 @@ def add(kind: str) -> Draft | None:
     with st.container(border=True, gap="small"):
         st.header(_("Add your pictures"), anchor=False)
         files = st.file_uploader(
-            _("A zip with a folder for each class, or IDX files"),
+            _("A zip with a folder for each class, or IDX, npz or CSV files"),
             accept_multiple_files=True,
             key=state.upload_key("pictures"),
             max_upload_size=MOST_MEGABYTES,
             help=_(
                 "`cat/1.png`, `dog/2.jpg`; with `train/cat/…` and `test/cat/…` the test is yours. "
-                "IDX is the format of MNIST: a file of pictures and one of labels, also packed as "
-                ".gz. At most {most} MB; nothing leaves this machine."
+                "IDX is the format of MNIST and EMNIST: a file of pictures and one of labels, also "
+                "packed as .gz. An npz holds arrays such as x_train and y_train, a CSV a picture "
+                "in each line: label, pixel0, pixel1, …, also zipped. At most {most} MB; nothing "
+                "leaves this machine."
             ).format(most=MOST_MEGABYTES),
         )
         form = _form()
-    if not files:
-        return None
-    named = files[0].name
-    try:
-        key = (tuple(file.file_id for file in files), form)
-        found = state.read_once(
-            key, lambda: read_pictures([(file.name, file.getvalue()) for file in files], form)
+        if not files:
+            return None
+        upload = ",".join(file.file_id for file in files)
+        choices = _chosen(upload)
+        try:
+            found = state.read_once(
+                (upload, form, choices),
+                lambda: read_pictures(
+                    [(file.name, file.getvalue()) for file in files], form, choices
+                ),
+            )
+        except ValueError as error:
+            _ask(upload)
+            return Draft(files[0].name, None, _(error))
+        st.session_state[_UNDERSTOOD] = upload, found.understood, found.folder_names
+        _ask(upload)
+    return Draft(files[0].name, found)
+
+
+def _chosen(upload: str) -> Choices:
+    """Return how this upload is to be read, as far as that was chosen."""
+    chosen = (st.session_state.get(f"own-data-{name}-{upload}") for name in _CHOICES)
+    return Choices(*chosen)
+
+
+def _ask(upload: str) -> None:
+    """Ask how to read an upload, where there is more than one way; what was guessed is chosen."""
+    known, understood, folders = st.session_state.get(_UNDERSTOOD, ("", Choices(), ()))
+    if known != upload:
+        return
+    keys = {name: f"own-data-{name}-{upload}" for name in _CHOICES}
+    if understood.folders is not None:
+        st.segmented_control(
+            _("Folders {names} are").format(names=escape(_listed(folders))),
+            list(_FOLDERS),
+            format_func=lambda name: _(_FOLDERS[name]),
+            default=understood.folders,
+            required=True,
+            key=keys["folders"],
         )
-    except ValueError as error:
-        return Draft(named, None, _(error))
-    return Draft(named, found)
+    if understood.encoding is not None:
+        st.selectbox(
+            _("Encoding of the file names"),
+            list(ENCODINGS),
+            index=list(ENCODINGS).index(understood.encoding),
+            format_func=lambda name: _(ENCODINGS[name]),
+            key=keys["encoding"],
+            help=_("The zip does not say it, so it was guessed from the names."),
+        )
+    if understood.is_turned is not None:
+        st.toggle(
+            _("Pictures lie on their side: turn them"),
+            understood.is_turned,
+            key=keys["is_turned"],
+            help=_("Swaps rows and columns. EMNIST is published that way."),
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    said = ", ".join(f"“{name}”" for name in names[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
+    return _("{names} and {n} more").format(names=said, n=more) if more > 0 else said
 
 
 def _form() -> Form:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         size = st.selectbox(
-            _("Pixels to a side"),
+            _("Pixels per side"),
             SIZES,
             index=SIZES.index(28),
             key="own-data-size",
             persist_state="session",
             width=130,
-            help=_("All pictures are made squares of this size. Smaller ones are learned faster."),
+            help=_("All pictures become squares of this size. Smaller ones train faster."),
         )
         is_grey = st.segmented_control(
             _("Colour"),
@@ -89,7 +164,7 @@ def _form() -> Form:
             persist_state="session",
         )
     fit = st.segmented_control(
-        _("What is no square"),
+        _("Non-square images"),
         list(FITS),
         format_func=lambda name: _(FITS[name].label),
         default="middle",
@@ -111,21 +186,56 @@ def preview(draft: Draft) -> None:
             on_click=state.begin_anew,
         )  # fmt: skip
         return
-    pictures = draft.pictures
+    settings, messages = st.container(), st.container()
+    named = _renamed(draft.pictures)
+    with settings:
+        pictures, parts = _shared_out(named or draft.pictures, draft.name, is_named=bool(named))
+    with messages:
+        for one in findings(pictures, parts):
+            st.markdown(f"{_ICONS[one.level]} {escape(_(one.sentence))}")
+    _summary(pictures)
+    _strips(pictures, counts(pictures, parts))
+
+
+def _shared_out(
+    pictures: Pictures, file: str, *, is_named: bool
+) -> tuple[Pictures, npt.NDArray[np.int8]]:
+    """Ask for the split and a name, and offer to keep the set; return it, and its splits."""
     split = _split(pictures)
     if duplicates(pictures, shared_out(pictures, split)).n_again and st.toggle(
-        _("Take doubles out: of pictures with the very same pixels only the first is kept"),
+        _("Drop duplicates: keep the first of pictures with exactly the same pixels"),
         key="own-data-doubles",
     ):
         pictures = without_doubles(pictures)
     parts = shared_out(pictures, split)
-    said = findings(pictures, parts)
-    can_keep = not any(one.level == "problem" for one in said)
-    _keep(pictures, split, draft.name, can_keep=can_keep)
-    for one in said:
-        st.markdown(f"{_ICONS[one.level]} {escape(_(one.sentence))}")
-    _summary(pictures)
-    _strips(pictures, counts(pictures, parts))
+    is_sound = not any(one.level == "problem" for one in findings(pictures, parts))
+    _keep(pictures, split, file, can_keep=is_named and is_sound)
+    return pictures, parts
+
+
+def _renamed(pictures: Pictures) -> Pictures | None:
+    """Ask for the names of the classes; return the pictures with them, None without any name."""
+    n_each = np.bincount(pictures.labels, minlength=len(pictures.class_names))
+    names = list(pictures.class_names)
+    with st.expander(_("Rename, merge or leave out classes"), icon=":material/edit:"):
+        st.caption(_("Classes with the same name are merged. An empty name leaves a class out."))
+        edited = st.data_editor(
+            pd.DataFrame({"class": names, "n": n_each, "name": names}),
+            column_config={
+                "class": st.column_config.TextColumn(_("Class"), disabled=True),
+                "n": st.column_config.NumberColumn(_("Pictures"), disabled=True),
+                "name": st.column_config.TextColumn(_("Name"), max_chars=MOST_CLASS_NAME),
+            },
+            hide_index=True,
+            height=min(35 * (len(names) + 1) + 3, 320),
+            key=f"own-data-classes-{hash(pictures.class_names)}",
+        )
+        typed = ["" if one is None else str(one) for one in edited["name"]]
+        try:
+            return pictures if typed == names else renamed(pictures, typed)
+        except ValueError as error:
+            show.problem(error)
+            return None
 
 
 def look(own: OwnSet) -> None:
@@ -213,14 +323,13 @@ def _summary(pictures: Pictures) -> None:
     st.markdown(" ".join([words, *(escape(_(note)) for note in pictures.notes)]))
     if pictures.n_left_out:
         label = ngettext(
-            "{n} file was left out", "{n} files were left out", pictures.n_left_out
+            "{n} entry was left out", "{n} entries were left out", pictures.n_left_out
         ).format(n=f"{pictures.n_left_out:,}")
         with st.expander(label, icon=":material/block:"):
             for sentence in pictures.left_out:
                 st.caption(escape(_(sentence)))
-            more = pictures.n_left_out - len(pictures.left_out)
-            if more:
-                st.caption(_("And {n} more.").format(n=f"{more:,}"))
+            if pictures.n_left_out > len(pictures.left_out):
+                st.caption(_("Only the first reasons are listed."))
 
 
 def _strips(pictures: Pictures, table: npt.NDArray[np.int64]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import streamlit as st
@@ -15,7 +15,9 @@ from pages.ui.typed import escape
 from tfm_core.data.own import sets as own_data
 from tfm_core.data.own.sets import OwnSet, Prepared
 from tfm_core.runs import own_sets, settings
+from tfm_core.runs.run import Run
 
+_MOST_NAMES = 5
 _WHERE = N_("They lie on this machine, and leave it only where you take one along with its run.")
 
 
@@ -29,14 +31,26 @@ def rows(kind: str, shown: OwnSet | None) -> None:
     """Show the sets of a kind, a row each, and what was removed."""
     st.header(_("Sets here"), anchor=False, help=_(_WHERE))
     found = sets(kind)
+    used_by = own_sets.runs_by_set(runs_access.store(), visitors.visitor())
     with st.container(gap="xsmall"):
         if not found:
             st.caption(_("None of this kind yet."))
         for own in found:
-            _row(own, is_shown=shown is not None and own.id == shown.id)
+            _row(own, used_by.get(own.id, ()), is_shown=shown is not None and own.id == shown.id)
         for own in own_sets.removed(runs_access.store(), visitors.visitor())[:3]:
             if own.kind == kind:
-                _gone(own)
+                _gone(own, used_by.get(own.id, ()))
+
+
+def damaged(own: OwnSet) -> None:
+    """Show what is wrong with a set that cannot be read."""
+    st.header(escape(own.name), anchor=False)
+    words = N_(
+        "This set is damaged: {what}. Remove it, and add your data again; runs that learned from "
+        "it still open.",
+        what=own.problem or "",
+    )
+    show.problem(words)
 
 
 def download(label: str, file: Callable[[], bytes | str], *, name: str, mime: str) -> None:
@@ -78,7 +92,7 @@ def _went(n: int) -> None:
     session.notify(words.format(n=n))
 
 
-def _row(own: OwnSet, *, is_shown: bool) -> None:
+def _row(own: OwnSet, runs: Sequence[Run], *, is_shown: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(
             escape(own.name),
@@ -97,6 +111,7 @@ def _row(own: OwnSet, *, is_shown: bool) -> None:
                 key=f"own-remove-{own.id}",
                 icon=":material/delete:",
                 type="tertiary",
+                help=_used_by(runs) or None,
                 on_click=partial(_remove, own.id),
             )
 
@@ -110,9 +125,28 @@ def _facts(own: OwnSet) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _gone(own: OwnSet) -> None:
+def _used_by(runs: Sequence[Run]) -> str:
+    """Say which runs learned from a set, and what its removal means for them; "" without any."""
+    if not runs:
+        return ""
+    names = ", ".join(f"“{escape(run.meta.name)}”" for run in runs[:_MOST_NAMES])
+    more = len(runs) - _MOST_NAMES
+    if more > 0:
+        names = _("{names} and {n} more").format(names=names, n=more)
+    words = ngettext(
+        "Your run {names} learned from it. Without the set it still opens, but cannot be trained "
+        "further.",
+        "Your runs {names} learned from it. Without the set they still open, but cannot be trained "
+        "further.",
+        len(runs),
+    )
+    return words.format(names=names)
+
+
+def _gone(own: OwnSet, runs: Sequence[Run]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(_("Removed *{name}*.").format(name=escape(own.name)))
+        removed = _("Removed *{name}*.").format(name=escape(own.name))
+        st.caption(f"{removed} {_used_by(runs)}".strip())
         st.button(
             _("Undo: {name}").format(name=escape(own.name)),
             key=f"own-undo-{own.id}",

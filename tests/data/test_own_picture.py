@@ -94,9 +94,36 @@ def test_a_blank_picture_is_refused(ground):
         picture_to_input(np.full((40, 50), ground, np.uint8), DIGITS)
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", as_png(stroke())[:90], b"<svg></svg>"])
-def test_what_is_no_picture_is_refused(content):
-    with pytest.raises(ValueError, match="cannot be read as a picture"):
+def as_file(kind):
+    file = io.BytesIO()
+    Image.fromarray(stroke()).save(file, kind)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "it is empty"),
+        (bytes(50), "it is empty"),
+        (b"hello", "its content is text"),
+        ("안녕하세요".encode(), "its content is text"),
+        ("caf\xe9 au lait".encode("latin-1"), "its content is text"),
+        (b"BMW is a car", "its content is text"),
+        (b"<!DOCTYPE html><html></html>", "its content is a web page"),
+        (b"<svg></svg>", "is SVG, which is not read here"),
+        (b"%PDF-1.7 ...", "is PDF, which is not read here"),
+        (b"\0\0\0\x18ftypheic" + bytes(20), "is HEIC, which is not read here"),
+        (as_png(stroke())[:90], "PNG file is cut off"),
+        (as_file("JPEG")[:-300], "JPEG file is cut off"),
+        (as_file("GIF")[:-300], "GIF file is cut off"),
+        (as_file("WEBP")[:-30], "WebP file is cut off"),
+        (as_file("BMP")[:-300], "BMP file is cut off"),
+        (as_png(stroke())[:8] + b"nothing", "PNG file is damaged"),
+        (b"\x07\x81\x99\xfe" * 9, "cannot be read as a picture"),
+    ],
+)
+def test_what_is_no_picture_is_refused_by_what_it_is(content, sentence):
+    with pytest.raises(ValueError, match=sentence):
         picture_to_input(content, DIGITS)
 
 
@@ -150,7 +177,7 @@ def test_a_photograph_is_made_small_at_once_and_its_notes_say_how_large_it_was(k
 def test_formats_that_nobody_uploads_are_not_tried(kind):
     file = io.BytesIO()
     Image.fromarray(stroke()).save(file, kind)
-    with pytest.raises(ValueError, match="cannot be read as a picture"):
+    with pytest.raises(ValueError, match=r"cannot be read as|not read here|is text"):
         picture_to_input(file.getvalue(), DIGITS)
 
 

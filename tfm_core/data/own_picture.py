@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+import re
 import struct
 import warnings
 import zlib
@@ -18,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config.image_tasks import ImageTaskFacts
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Sentence, StudentError
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -143,15 +144,94 @@ def opened(picture: bytes | npt.NDArray[np.uint8]) -> tuple[Image.Image, Size]:
             most_pixels=_MOST_PIXELS // 10**6,
         ) from None
     except _DAMAGE:
-        raise StudentError(
-            "This file cannot be read as a picture; a PNG or JPEG file would be right."
-        ) from None
+        raise StudentError(why_not(picture)) from None
     is_plain = upright.mode in {"L", "RGB", "RGBA"}
     return upright if is_plain else upright.convert("RGBA"), size
 
 
 _DAMAGE = (OSError, SyntaxError, EOFError, ValueError, TypeError, KeyError, struct.error)
 """What Pillow raises on a file that is damaged or forged."""
+
+
+_SIGNATURES = {
+    "PNG": b"\x89PNG\r\n\x1a\n",
+    "JPEG": b"\xff\xd8\xff",
+    "GIF": b"GIF8",
+    "WebP": b"RIFF",
+    "BMP": b"BM",
+}
+_FOREIGN = (
+    ("TIFF", re.compile(rb"II\*\0|MM\0\*")),
+    ("HEIC", re.compile(rb".{4}ftyp(heic|heix|mif1|msf1)", re.DOTALL)),
+    ("AVIF", re.compile(rb".{4}ftypavi", re.DOTALL)),
+    (
+        "SVG",
+        re.compile(
+            rb"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?(<!DOCTYPE svg[^>]*>\s*)?<svg", re.DOTALL
+        ),
+    ),
+    ("PDF", re.compile(rb"%PDF-")),
+)
+
+
+def looks_like_picture(begin: bytes) -> bool:
+    """Say whether a file begins like a picture that is read here."""
+    return bool(_format_of(begin))
+
+
+def why_not(content: bytes) -> Sentence:
+    """Return why a file is no picture, from its content or the first part of it."""
+    if not content.strip(b"\0"):
+        return N_("This file is not a picture: it is empty.")
+    kind = _format_of(content)
+    if kind and _is_cut_off(kind, content):
+        return N_("This {kind} file is cut off: its end is missing. Copy it again.", kind=kind)
+    if kind:
+        return N_("This {kind} file is damaged. Copy it again.", kind=kind)
+    for foreign, beginning in _FOREIGN:
+        if beginning.match(content):
+            return N_(
+                "This file is {kind}, which is not read here; save it as PNG or JPEG.", kind=foreign
+            )
+    if re.match(rb"\s*<(!doctype html|html)", content, re.IGNORECASE):
+        return N_("This file is not a picture: its content is a web page.")
+    if _is_text(content):
+        return N_("This file is not a picture: its content is text.")
+    return N_("This file cannot be read as a picture; a PNG or JPEG file would be right.")
+
+
+def _format_of(content: bytes) -> str:
+    """Return the format that a file begins like, "" for none that is read here."""
+    kind = next((kind for kind, sign in _SIGNATURES.items() if content.startswith(sign)), "")
+    if kind == "WebP" and content[8:12] != b"WEBP":
+        return ""
+    return "" if kind == "BMP" and content[6:10] != bytes(4) else kind
+
+
+def _is_cut_off(kind: str, content: bytes) -> bool:
+    """Say whether the end of a picture is missing, as its format marks or counts it."""
+    if kind == "PNG":
+        return b"IHDR" in content[:16] and b"IEND" not in content[-64:]
+    if kind == "JPEG":
+        return b"\xff\xd9" not in content[-64:]
+    if kind == "GIF":
+        return content[-1:] != b";"
+    at = 4 if kind == "WebP" else 2
+    return int.from_bytes(content[at : at + 4], "little") > len(content)
+
+
+def _is_text(content: bytes) -> bool:
+    """Say whether a file begins like text, in UTF-8 or UTF-16."""
+    begin = content[:4096]
+    if begin.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return True
+    try:
+        text = begin[: len(begin) - 3 * (len(content) > 4096)].decode()
+    except UnicodeDecodeError:
+        text = begin.decode("latin-1")
+        if sum(one.isascii() for one in text) < 0.8 * len(text):
+            return False
+    return all(one.isprintable() or one.isspace() for one in text)
 
 
 def _check_size(image: Image.Image) -> None:

@@ -7,6 +7,7 @@ with those who did before, and it goes into the trash when nobody keeps it any m
 from __future__ import annotations
 
 import contextlib
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,16 +58,24 @@ def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
     """Put a set into the trash, or leave it to the others who keep it. Raises ValueError.
 
     It can be taken back for a day with ``undo``. Runs that learned from it keep its vocabulary, so
-    they still open, read and write.
+    they still open, read and write. On a public server the runs of those who do not keep it hold
+    nothing up: another visitor's copy that waits says that its set is gone.
     """
     root = store.root / place.FOLDER
     own = _there(root, set_id)
     _check(own, visitor)
     if not visitor.may_all and sets.give_up(own, visitor.owner):
         return
-    if any(_learns_from(run, set_id) for run in store.kept()):
+    active = [
+        run
+        for run in runs_by_set(store).get(set_id, [])
+        if run.status.is_active
+        and (not visitor.is_public or visitor.began(run) or run.meta.owner in own.owners)
+    ]
+    if active:
         raise StudentError(
-            "A run still learns from “{name}”, or waits to; stop it before you remove the set.",
+            "The run “{run}” trains on “{name}” or waits to. Stop it before you remove the set.",
+            run=active[0].meta.name,
             name=own.name,
         )
     for run in store.kept():
@@ -90,6 +99,18 @@ def discard(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
     own = sets.opened(folder)
     if visitor.owner in own.owners and not sets.give_up(own, visitor.owner):
         trash.remove(folder)
+
+
+def runs_by_set(store: RunStore, visitor: Visitor | None = None) -> dict[str, list[Run]]:
+    """Return the runs that learn or learned from each set, newest first, by its id. Never raises.
+
+    visitor: who may change the runs; without one they are those of all.
+    """
+    found: dict[str, list[Run]] = defaultdict(list)
+    for run in sorted(store.kept(), key=lambda run: run.meta.created, reverse=True):
+        if run.problem is None and (visitor is None or visitor.may_change(run)):
+            found[sets.set_of(run.experiment.task)].append(run)
+    return found
 
 
 @told()
@@ -153,10 +174,3 @@ def _check(own: OwnSet, visitor: Visitor) -> None:
 
 def _may(own: OwnSet, visitor: Visitor) -> bool:
     return visitor.may_all or visitor.owner in own.owners
-
-
-def _learns_from(run: Run, set_id: str) -> bool:
-    """Say whether a run that trains or waits learns from a set."""
-    if run.problem is not None or not run.status.is_active:
-        return False
-    return sets.set_of(run.experiment.task) == set_id

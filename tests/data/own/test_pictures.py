@@ -77,7 +77,7 @@ def test_coloured_pictures_are_made_grey_or_kept():
     values[..., 0] = 255
     grey = read({"a/1.png": png(values)})
     assert grey.images.shape == (1, 1, 16, 16)
-    assert grey.notes == ("1 coloured ones were made grey.",)
+    assert grey.notes == ("1 coloured picture was made grey.",)
     coloured = read({"a/1.png": png(values)}, Form(size=16, is_grey=False))
     assert coloured.images[0, :, 0, 0].tolist() == [255, 0, 0]
 
@@ -100,9 +100,9 @@ def test_files_that_are_no_pictures_are_left_out_and_named():
     assert len(found) == 26
     assert found.n_left_out == 3
     said = " ".join(found.left_out)
-    assert "top: lies in no folder" in said
-    assert "bars/lying/notes.txt: This file cannot be read as a picture" in said
-    assert "bars/lying/cut.png: This file cannot be read as a picture" in said
+    assert "top: This file is not a picture: it is empty" in said
+    assert "bars/lying/notes.txt: This file is not a picture: its content is text" in said
+    assert "bars/lying/cut.png: This PNG file is cut off" in said
 
 
 def test_what_an_operating_system_adds_is_not_spoken_of():
@@ -322,7 +322,10 @@ def test_too_few_pictures_are_a_problem():
 def test_uneven_classes_and_what_the_larger_one_is_worth_are_said():
     ((level, words),) = said(of([0] * 45 + [1] * 5))
     assert level == "warning"
-    assert "45 of “cat”, 5 of “dog”. Who always says “cat” is right in 90 %" in words
+    assert (
+        "45 of “cat”, 5 of “dog”. A model that always answers “cat” is right 90 % of the time"
+        in words
+    )
 
 
 def test_classes_that_only_the_test_has_and_that_it_lacks_are_said():

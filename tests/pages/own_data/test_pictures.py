@@ -66,7 +66,7 @@ def test_a_set_that_comes_along_is_looked_at_and_can_be_trained_at_once(open_pag
     app = open_page(PAGE)
     assert not app.exception
     assert "Four shapes" in words(app)
-    assert "204 to learn from and to watch it, 36 to test it once" in words(app)
+    assert "204 for training and validation, 36 for the final test" in words(app)
     assert not app.main.button(key="own-train-usual").disabled
     assert any("steps, about" in caption.value for caption in app.main.caption)
 
@@ -102,7 +102,7 @@ def test_pictures_are_read_kept_removed_and_brought_back(store: RunStore) -> Non
     (own,) = own_of(store)
     assert (own.name, own.counts["test"]) == ("bars", 4)
     assert own.id in app.query_params["set"]
-    assert "26 to learn from" in words(app)
+    assert "26 for training" in words(app)
     app.button(key=f"own-remove-{own.id}").click().run()
     assert own_of(store) == []
     assert "Removed *bars*." in words(app)
@@ -150,7 +150,7 @@ def test_doubles_are_said_and_can_be_taken_out(store: RunStore) -> None:
     files = stripes(15)
     files["bars/lying/again.png"] = files["bars/lying/0.png"]
     app = taken_in(opened_at(PAGE, token=TOKEN), ("bars.zip", packed(files)))
-    assert "1 pictures are there more than once" in words(app)
+    assert "1 picture is a duplicate: bars/lying/again.png equals bars/lying/0.png" in words(app)
     app.toggle(key="own-data-doubles").set_value(True).run()
     assert "**30** pictures" in words(app)
 
@@ -158,7 +158,7 @@ def test_doubles_are_said_and_can_be_taken_out(store: RunStore) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("cat.txt", b"hello", "cat.txt is neither a zip of folders with pictures nor an IDX file."),
+        ("cat.txt", b"hello", "cat.txt is neither a zip of folders with pictures, nor an IDX file, nor a table"),
         ("half.zip", BARS[:-90], "half.zip is not a whole zip"),
         ("one.zip", ONE_CLASS, "there is nothing to tell apart"),
         ("few.zip", packed(stripes(3)), "There are 6 pictures, but at least 24 are needed"),
@@ -179,7 +179,7 @@ def test_files_that_were_left_out_are_named(store: RunStore) -> None:
     app = taken_in(
         opened_at(PAGE, token=TOKEN), ("bars.zip", packed(stripes(15) | {"bars/a/b.txt": b"x"}))
     )
-    assert "bars/a/b.txt: This file cannot be read as a picture" in words(app)
+    assert "bars/a/b.txt: This file is not a picture: its content is text" in words(app)
 
 
 def test_a_server_without_room_says_so_and_keeps_what_was_read(

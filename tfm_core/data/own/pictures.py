@@ -1,4 +1,4 @@
-"""Pictures of one's own: a zip of folders by class, or IDX files, read into one form.
+"""Pictures of one's own: a zip of folders by class, IDX, npz or a table, read into one form.
 
 Whatever their size and colour, all become squares of one size, grey or coloured; what was done to
 them is said, and so is every file that could not be taken, by its name.
@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tfm_core.config.own_pictures import MARKUP, MOST_CLASSES, MOST_NAME
 from tfm_core.data.own_picture import flattened
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, StudentError, counted
 from tfm_core.variants.record import Registry, Variant
 
 if TYPE_CHECKING:
@@ -33,18 +33,40 @@ MOST_UNPACKED = 400_000_000
 """Bytes that an upload may have once it is unpacked."""
 MOST_DECODED = 2_000_000_000
 """Pixels that are decoded of one upload, before they are made smaller: some twenty seconds."""
-MOST_SAID = 8
+MOST_SAID = 50
 """Sentences on files that were left out; the rest is counted."""
+_MANY = 0.05
+"""The share of files left out from which on it is a warning."""
 
 Part = Literal["train", "validation", "test"]
 PARTS: tuple[Part, ...] = ("train", "validation", "test")
 _PART_NAMES: dict[str, Part] = {
-    **dict.fromkeys(("train", "training"), "train"),
-    **dict.fromkeys(("val", "valid", "validation", "dev"), "validation"),
-    **dict.fromkeys(("test", "testing", "t10k"), "test"),
+    **dict.fromkeys(("train", "training", "trainset"), "train"),
+    **dict.fromkeys(("val", "valid", "validation", "valset", "dev"), "validation"),
+    **dict.fromkeys(("test", "testing", "testset", "t10k"), "test"),
 }
 
+_PART_SIGNS: dict[str, Part] = {
+    **dict.fromkeys(("학습", "훈련", "训练", "訓練", "学習"), "train"),
+    **dict.fromkeys(("검증", "验证", "驗證", "検証"), "validation"),
+    **dict.fromkeys(("테스트", "测试", "測試", "テスト"), "test"),
+}
+"""Words of languages that may join them to others without a space."""
+
+Folders = Literal["splits", "classes"]
+ENCODINGS = {
+    "utf-8": N_("Unicode (UTF-8)"),
+    "cp949": N_("Korean (cp949)"),
+    "cp932": N_("Japanese (cp932)"),
+    "gbk": N_("Simplified Chinese (GBK)"),
+    "big5": N_("Traditional Chinese (Big5)"),
+    "cp866": N_("Cyrillic (cp866)"),
+    "cp437": N_("Western (cp437)"),
+}
+"""Encodings of the names of files in a zip that does not say which it uses."""
+
 Grid = npt.NDArray[np.uint8]
+_DROPPED = MARKUP.replace("_", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +78,14 @@ FITS = Registry(
     "way to make a square",
     Fit(
         name="middle",
-        label=N_("Cut the middle"),
-        help=N_("The square in the middle is kept, what lies beside it is cut off."),
+        label=N_("Crop to centre"),
+        help=N_("Keeps the square in the middle and cuts off the rest."),
         source="ImageNet's usual centre crop",
     ),
     Fit(
         name="whole",
-        label=N_("Keep all"),
-        help=N_("All of it is kept; the sides are filled with the colour of its border."),
+        label=N_("Pad to square"),
+        help=N_("Keeps the whole image and fills the sides with the colour of its border."),
         source="letterboxing, as in YOLO",
     ),
 )
@@ -92,14 +114,36 @@ class Form:
         return 1 if self.is_grey else 3
 
 
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """How to read an upload that can be read in more than one way.
+
+    folders: whether the outer folders are splits or classes. encoding: of file names, a key of
+    ``ENCODINGS``. is_turned: whether rows and columns of each picture are swapped, as in EMNIST.
+
+    Given to a reader, None leaves the choice to it; in ``Pictures.understood``, None says that
+    there is nothing to choose.
+    """
+
+    folders: Folders | None = None
+    encoding: str | None = None
+    is_turned: bool | None = None
+
+
+GUESSED = Choices()
+"""Every choice is left to the reader."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Pictures:
     """Pictures that were read: uint8 (N, C, size, size), with the number of each one's class (N,).
 
     names: where each came from. parts: of each the split that its folder or file names, as its
-    place in ``PARTS``; None where nothing names one. left_out: a sentence for each file that is no
-    picture of the set, and n_left_out how many there are. notes: what was done, and what is
-    remarkable about the files.
+    place in ``PARTS``; None where nothing names one. left_out: sentences on files and lines that
+    are no picture of the set, and n_left_out how many there are; n_system: files that an operating
+    system adds. Every file or line of the upload is a picture or counted in one of the two. notes:
+    what was done to the pictures. warnings: what is wrong with the upload as a whole. understood:
+    how it was read; folder_names: the folders that ``understood.folders`` is about.
     """
 
     images: Grid
@@ -110,6 +154,10 @@ class Pictures:
     left_out: tuple[str, ...] = ()
     n_left_out: int = 0
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    n_system: int = 0
+    understood: Choices = GUESSED
+    folder_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """Number of pictures."""
@@ -118,44 +166,63 @@ class Pictures:
 
 @dataclass(slots=True)
 class LeftOut:
-    """Files that are no pictures of the set: the first few in words, the rest counted."""
+    """Files that are no pictures of the set: the first ones in words, the rest counted."""
 
     sentences: list[str] = field(default_factory=list)
     n: int = 0
 
-    def add(self, name: str, why: str) -> None:
-        """Note a file and why it was left out."""
-        self.n += 1
+    def add(self, name: str, why: str, *, n: int = 1) -> None:
+        """Note a file, or ``n`` of them, and why it was left out."""
+        self.n += n
         if len(self.sentences) < MOST_SAID:
             self.sentences.append(N_("{name}: {why}", name=shown(name), why=why))
 
 
-def read_pictures(files: Sequence[tuple[str, bytes]], form: Form) -> Pictures:
-    """Read what was uploaded, each file with its name: one zip, or IDX files (packed ones too).
+def read_pictures(
+    files: Sequence[tuple[str, bytes]], form: Form, choices: Choices = GUESSED
+) -> Pictures:
+    """Read what was uploaded, each file with its name: one zip, one npz, IDX files or tables.
 
     Raises ValueError, in a sentence that names the file.
     """
-    from tfm_core.data.own.pictures_idx import is_idx, read_idx
+    read = _read(files, form, choices)
+    n = len(read) + read.n_left_out
+    if read.n_left_out <= _MANY * n:
+        return read
+    words = counted(
+        "{n:,} of {all:,} files or lines was left out ({share:.0%}); the reason is below.",
+        "{n:,} of {all:,} files or lines were left out ({share:.0%}); the reasons are below.",
+        read.n_left_out,
+        all=n,
+        share=read.n_left_out / n,
+    )
+    return replace(read, warnings=(words, *read.warnings))
+
+
+def _read(files: Sequence[tuple[str, bytes]], form: Form, choices: Choices) -> Pictures:
+    from tfm_core.data.own.pictures_arrays import is_array_file, read_array_files
+    from tfm_core.data.own.pictures_npz import is_npz, read_npz
     from tfm_core.data.own.pictures_zip import is_zip, read_zip
 
     if not files:
         raise StudentError("There is no file yet; choose a zip of folders, or IDX files.")
     zips = [(name, content) for name, content in files if is_zip(content)]
     if len(zips) == 1 and len(files) == 1:
-        return read_zip(*zips[0], form)
+        read = read_npz if is_npz(zips[0][1]) else read_zip
+        return read(*zips[0], form, choices)
     if zips:
         raise StudentError(
             "{name} is a zip, and one zip is a whole set; take it in without the other files.",
             name=shown(zips[0][0]),
         )
     for name, content in files:
-        if not is_idx(content):
+        if not is_array_file(name, content):
             raise StudentError(
-                "{name} is neither a zip of folders with pictures nor an IDX file. Pack the "
-                "folders of your classes into one zip.",
+                "{name} is neither a zip of folders with pictures, nor an IDX file, nor a table of "
+                "pixels. Pack the folders of your classes into one zip.",
                 name=shown(name),
             )
-    return read_idx(files, form)
+    return read_array_files(files, form, choices)
 
 
 def shown(name: str) -> str:
@@ -165,9 +232,15 @@ def shown(name: str) -> str:
 
 
 def part_of(name: str) -> Part | None:
-    """Return the split that a folder's or file's name says: ``train``, ``t10k-images``, or None."""
-    first = re.split(r"[^a-z0-9]+", name.casefold())[0]
-    return _PART_NAMES.get(first)
+    """Return the split that a folder's or file's name says: ``seg_train``, ``t10k-images``.
+
+    None where no word of it says one, or its words say different ones.
+    """
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold()
+    words = re.findall(r"[a-z]+[0-9]+[a-z]+|[a-z]+", spaced)
+    found = {_PART_NAMES[word] for word in words if word in _PART_NAMES}
+    found |= {part for sign, part in _PART_SIGNS.items() if sign in name}
+    return found.pop() if len(found) == 1 else None
 
 
 def class_order(names: Sequence[str]) -> tuple[str, ...]:
@@ -184,17 +257,20 @@ def class_labels(folders: Iterable[str]) -> dict[str, str]:
     """Return how the class of each folder is called: plain letters, each name once."""
     found: dict[str, str] = {}
     for folder in dict.fromkeys(folders):
-        kept = "".join(
-            " " if one == "_" else one for one in folder if one not in MARKUP.replace("_", "")
-        )
-        plain = "".join(one if one.isprintable() else "?" for one in kept)
-        name = " ".join(unicodedata.normalize("NFC", plain).split())[:MOST_NAME] or "?"
+        name = class_label(folder) or "?"
         number = 2
         while name in found.values():
             name = f"{name[: MOST_NAME - 4]} {number}"
             number += 1
         found[folder] = name
     return found
+
+
+def class_label(text: str) -> str:
+    """Return a text as the name of a class: in NFC, in one line, without markup."""
+    kept = "".join(" " if one == "_" else one for one in text if one not in _DROPPED)
+    plain = "".join(one if one.isprintable() else "?" for one in kept)
+    return " ".join(unicodedata.normalize("NFC", plain).split())[:MOST_NAME].strip()
 
 
 def check_room(n: int, form: Form) -> None:
@@ -255,21 +331,27 @@ def _border(image: Image.Image) -> int | tuple[int, ...]:
 
 def notes_on(done: Counter[str], n: int, form: Form) -> list[str]:
     """Say what was done to the pictures to make them alike."""
-    size = form.size
     said = {
         "resized": N_(
             "{done:,} of {n:,} pictures were resized to {size} x {size} pixels.",
             done=done["resized"],
             n=n,
-            size=size,
+            size=form.size,
         ),
-        "middle": N_(
-            "{done:,} were not square: cut to the square in their middle.", done=done["middle"]
+        "middle": counted(
+            "{n:,} was not square and was cropped to its centre.",
+            "{n:,} were not square and were cropped to their centre.",
+            done["middle"],
         ),
-        "whole": N_(
-            "{done:,} were not square: centred whole on the colour of their border.",
-            done=done["whole"],
+        "whole": counted(
+            "{n:,} was not square and was padded with the colour of its border.",
+            "{n:,} were not square and were padded with the colour of their border.",
+            done["whole"],
         ),
-        "grey": N_("{done:,} coloured ones were made grey.", done=done["grey"]),
+        "grey": counted(
+            "{n:,} coloured picture was made grey.",
+            "{n:,} coloured pictures were made grey.",
+            done["grey"],
+        ),
     }
     return [sentence for what, sentence in said.items() if done[what]]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.data.own.pictures import PARTS, Pictures
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, counted
 
 LEAST_PICTURES = 24
 """Pictures that a set must have: eight for validation, some for the test, and some to learn."""
@@ -47,7 +47,7 @@ class Duplicates:
 
 def findings(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding]:
     """Return what is to be said of pictures and of their splits, (N,) places in ``PARTS``."""
-    said = _problems(pictures, parts)
+    said = [*_problems(pictures, parts), *(Finding("warning", one) for one in pictures.warnings)]
     if any(one.level == "problem" for one in said):
         return said
     return [*said, *_on_classes(pictures, parts), *_on_twins(duplicates(pictures, parts))]
@@ -97,10 +97,12 @@ def _problems(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding]:
         )
         return [Finding("problem", words)]
     if n < LEAST_PICTURES:
-        words = N_(
-            "There are {n} pictures, but at least {least} are needed: to learn from, to watch the "
-            "learning, and to test it.",
-            n=n,
+        words = counted(
+            "There is {n} picture, but at least {least} are needed for training, validation and "
+            "the test.",
+            "There are {n} pictures, but at least {least} are needed for training, validation and "
+            "the test.",
+            n,
             least=LEAST_PICTURES,
         )
         return [Finding("problem", words)]
@@ -108,8 +110,8 @@ def _problems(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding]:
     missing = [name for at, name in enumerate(names) if at not in set(in_training.tolist())]
     if len(in_training) < LEAST_PICTURES // 2 or len(names) - len(missing) < 2:
         words = N_(
-            "After the test, only {n} pictures of {n_classes} classes are left to learn from; make "
-            "the test smaller.",
+            "The test leaves only {n} pictures of {n_classes} classes for training; make the test "
+            "smaller.",
             n=len(in_training),
             n_classes=len(names) - len(missing),
         )
@@ -130,8 +132,9 @@ def _on_classes(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding
     names, n = pictures.class_names, len(pictures)
     if per_class[most] >= _UNEVEN * per_class[least]:
         words = N_(
-            "The classes are uneven: {n_most:,} of “{most}”, {n_least:,} of “{least}”. Who always "
-            "says “{most}” is right in {share:.0f} %: judge the accuracy by that.",
+            "The classes are uneven: {n_most:,} of “{most}”, {n_least:,} of “{least}”. A model "
+            "that always answers “{most}” is right {share:.0f} % of the time: compare accuracy "
+            "with that.",
             n_most=int(per_class[most]),
             most=names[most],
             n_least=int(per_class[least]),
@@ -148,8 +151,11 @@ def _on_classes(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding
         said.append(Finding("warning", words))
     blank = int((pictures.images.reshape(n, -1).std(1) == 0).sum())
     if blank:
-        words = N_(
-            "{blank:,} of {n:,} pictures are empty: one colour everywhere.", blank=blank, n=n
+        words = counted(
+            "{n:,} of {all:,} pictures is empty: one colour everywhere.",
+            "{n:,} of {all:,} pictures are empty: one colour everywhere.",
+            blank,
+            all=n,
         )
         said.append(Finding("warning", words))
     return said
@@ -158,24 +164,29 @@ def _on_classes(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding
 def _on_twins(found: Duplicates) -> list[Finding]:
     said: list[Finding] = []
     if found.n_across:
-        words = N_(
-            "{n:,} pictures of the test or validation are in the training too: what is measured on "
-            "them flatters. Take the doubles out.",
-            n=found.n_across,
+        words = counted(
+            "{n:,} picture of the test or validation is in the training too, so its score is too "
+            "good. Drop the duplicates.",
+            "{n:,} pictures of the test or validation are in the training too, so their score is "
+            "too good. Drop the duplicates.",
+            found.n_across,
         )
         said.append(Finding("warning", words))
     if found.n_contradicting:
-        words = N_(
-            "{n:,} pictures are in more than one class with the very same pixels: no model can "
-            "tell them apart.",
-            n=found.n_contradicting,
+        words = counted(
+            "{n:,} picture appears, pixel for pixel, in more than one class: no model can tell "
+            "which is right.",
+            "{n:,} pictures appear, pixel for pixel, in more than one class: no model can tell "
+            "which is right.",
+            found.n_contradicting,
         )
         said.append(Finding("warning", words))
     if found.n_again and found.example is not None:
         first, second = found.example
-        words = N_(
-            "{n:,} pictures are there more than once, as {first} and {second}.",
-            n=found.n_again,
+        words = counted(
+            "{n:,} picture is a duplicate: {second} equals {first}.",
+            "{n:,} pictures are duplicates; for example, {second} equals {first}.",
+            found.n_again,
             first=first,
             second=second,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -11,10 +12,17 @@ import numpy.typing as npt
 
 from tfm_core.config.image_tasks import Ground
 from tfm_core.config.own_pictures import MOST_CLASSES, is_class_name
-from tfm_core.data.own.pictures import PARTS, SIZES, Grid, Pictures
+from tfm_core.data.own.pictures import (
+    PARTS,
+    SIZES,
+    Grid,
+    Pictures,
+    class_label,
+    class_order,
+)
 from tfm_core.data.own.pictures_findings import findings
 from tfm_core.data.own.sets import OwnSet, Prepared, SetDamaged
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError, counted
 
 KIND = "pictures"
 FILE = "pictures.safetensors"
@@ -67,6 +75,42 @@ def without_doubles(pictures: Pictures) -> Pictures:
     for at, image in enumerate(pictures.images):
         seen.setdefault(image.tobytes(), at)
     kept = np.array(sorted(seen.values()))
+    dropped = len(pictures) - len(kept)
+    words = counted("{n:,} duplicate was dropped.", "{n:,} duplicates were dropped.", dropped)
+    return dataclasses.replace(_only(pictures, kept), **_also(pictures, {words: dropped}))
+
+
+def renamed(pictures: Pictures, names: Sequence[str]) -> Pictures:
+    """Return the pictures with other names of their classes, one for each class.
+
+    Classes of one name are merged, and the pictures of a class with an empty name are left out.
+    Raises ValueError, in a sentence, where no name is left.
+    """
+    called = [class_label(name) for name in names]
+    if not any(called):
+        raise StudentError("No class has a name; give names to at least two classes.")
+    class_names = class_order([name for name in called if name])
+    numbers = np.array([class_names.index(name) if name else -1 for name in called])
+    labels = numbers[pictures.labels]
+    n_each = np.bincount(pictures.labels, minlength=len(called)).tolist()
+    reasons: dict[str, int] = {
+        N_("{name}: {why}", name=folder, why=N_("this class has no name, so it was left out.")): n
+        for folder, name, n in zip(pictures.class_names, called, n_each, strict=True)
+        if not name
+    }
+    notes = tuple(
+        N_("“{typed}” was shortened to “{name}”.", typed=typed.strip()[:80], name=name)
+        for typed, name in dict(zip(names, called, strict=True)).items()
+        if name and name != typed.strip()
+    )
+    left = _only(dataclasses.replace(pictures, labels=labels), np.flatnonzero(labels >= 0))
+    return dataclasses.replace(
+        left, class_names=class_names, notes=(*left.notes, *notes), **_also(pictures, reasons)
+    )
+
+
+def _only(pictures: Pictures, kept: npt.NDArray[np.int64]) -> Pictures:
+    """Return the pictures at some places."""
     return dataclasses.replace(
         pictures,
         images=pictures.images[kept],
@@ -74,6 +118,14 @@ def without_doubles(pictures: Pictures) -> Pictures:
         names=tuple(pictures.names[at] for at in kept),
         parts=None if pictures.parts is None else pictures.parts[kept],
     )
+
+
+def _also(pictures: Pictures, reasons: Mapping[str, int]) -> dict[str, Any]:
+    """Return what was left out, with more reasons and how many pictures each takes out."""
+    return {
+        "left_out": (*reasons, *pictures.left_out),
+        "n_left_out": pictures.n_left_out + sum(reasons.values()),
+    }
 
 
 def ground_of(images: Grid) -> Ground:

@@ -11,16 +11,19 @@ import stat
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 import numpy as np
 
 from tfm_core.data.own.pictures import (
+    GUESSED,
     MOST_DECODED,
     MOST_PICTURES,
     MOST_UNPACKED,
-    PARTS,
+    Choices,
+    Folders,
     Form,
     LeftOut,
     Pictures,
@@ -29,19 +32,35 @@ from tfm_core.data.own.pictures import (
     class_labels,
     class_order,
     notes_on,
-    part_of,
     shown,
     squared,
 )
-from tfm_core.data.own.pictures_idx import read_idx
-from tfm_core.data.own_picture import MOST_BYTES, opened
-from tfm_core.sentences import N_, StudentError
+from tfm_core.data.own.pictures_arrays import is_array_file, read_array_files
+from tfm_core.data.own.pictures_folders import Place, layout_of
+from tfm_core.data.own.pictures_names import named
+from tfm_core.data.own_picture import MOST_BYTES, looks_like_picture, opened, why_not
+from tfm_core.sentences import N_, StudentError, counted
 
 _BEGINS = (b"PK\x03\x04", b"PK\x05\x06")
 _MOST_ENTRIES = 2 * MOST_PICTURES
 _ENCRYPTED = 0x1
-_JUNK = {"thumbs.db", "desktop.ini"}
+_SYSTEM = {"thumbs.db", "desktop.ini"}
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError)
+_ENDINGS = {".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".bmp", ".dib", ".gif"}
+_ANNOTATIONS = ("annot", "label", "bbox", "instances", "metadata")
+_IS_DAMAGED = N_("is damaged in the zip, and was left out.")
+_BEGINNING = 4096  # bytes that show what a file is
+
+
+@dataclass(slots=True)
+class _Packed:
+    """The files of a zip: candidates are pictures by their ending or beginning, others are not."""
+
+    candidates: list[zipfile.ZipInfo]
+    others: list[zipfile.ZipInfo]
+    folders: list[str]
+    n_system: int
+    encoding: str | None
 
 
 def is_zip(content: bytes) -> bool:
@@ -49,12 +68,13 @@ def is_zip(content: bytes) -> bool:
     return content.startswith(_BEGINS)
 
 
-def read_zip(name: str, content: bytes, form: Form) -> Pictures:
+def read_zip(name: str, content: bytes, form: Form, choices: Choices = GUESSED) -> Pictures:
     """Read a zip: ``cat/1.png``, or ``train/cat/1.png`` and ``test/cat/2.png``.
 
-    Folders that hold all the others are looked through. Files that are no pictures are left out and
-    said. Raises ValueError, in a sentence: not a whole zip, encrypted, paths that leave it, too
-    much of anything, nothing left.
+    Folders that hold all the others are looked through, and files that are no pictures say nothing
+    of what the folders mean. Each file is a picture of the set, or left out with its reason. Raises
+    ValueError, in a sentence: not a whole zip, encrypted, paths that leave it, too much of
+    anything, nothing left.
     """
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
@@ -64,34 +84,43 @@ def read_zip(name: str, content: bytes, form: Form) -> Pictures:
             name=shown(name),
         ) from None
     with archive:
-        entries = _entries(shown(name), archive)
         left_out = LeftOut()
-        for entry in [one for one in entries if _is_link(one)]:
-            left_out.add(entry.filename, N_("is a link to a file elsewhere, and was left out."))
-        files = [one for one in entries if not _is_link(one)]
-        if _holds_idx(archive, files):
-            return read_idx([(one.filename, _unpacked(archive, one)) for one in files], form)
-        placed = _placed([PurePosixPath(one.filename).parts for one in files])
+        packed = _packed(shown(name), archive, choices, left_out)
+        arrays = [one for one in packed.others if is_array_file(one.filename, _begin(archive, one))]
+        if arrays and not packed.candidates:
+            return _from_arrays(shown(name), archive, packed, arrays, form, choices, left_out)
+        for entry in packed.others:
+            begin = _begin(archive, entry)
+            is_damaged = not begin and entry.file_size
+            left_out.add(entry.filename, _IS_DAMAGED if is_damaged else why_not(begin))
+        paths = [PurePosixPath(one.filename).parts[:-1] for one in packed.candidates]
+        layout = layout_of(paths, choices.folders)
         kept = []
-        for entry, place in zip(files, placed, strict=True):
+        for entry, path in zip(packed.candidates, paths, strict=True):
+            place = layout.place(path)
             if place is None:
-                left_out.add(entry.filename, N_("lies in no folder, so nothing says its class."))
+                left_out.add(
+                    entry.filename, N_("is in no class folder, so nothing says its class.")
+                )
             else:
                 kept.append((entry, *place))
         check_room(len(kept), form)
         check_classes(len({class_name for _entry, _part, class_name in kept}))
-        return _read(shown(name), archive, kept, form, left_out)
+        _check_labels(kept, packed.others)
+        read = _read(shown(name), archive, kept, form, left_out)
+        empty = _empty([layout.place(PurePosixPath(one).parts) for one in packed.folders], kept)
+        outer: Folders = "classes" if layout.splits is None else "splits"
+        return replace(
+            read,
+            warnings=tuple(empty),
+            n_system=packed.n_system,
+            understood=Choices(outer if layout.names else None, packed.encoding),
+            folder_names=tuple(map(shown, layout.names)),
+        )
 
 
-def _holds_idx(archive: zipfile.ZipFile, files: Sequence[zipfile.ZipInfo]) -> bool:
-    """Say whether a zip holds IDX files and nothing else."""
-    if not 0 < len(files) <= 2 * len(PARTS):
-        return False
-    return all("ubyte" in one.filename or ".idx" in one.filename for one in files)
-
-
-def _entries(name: str, archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """Return the files that somebody packed. Raises StudentError for what no honest zip has."""
+def _packed(name: str, archive: zipfile.ZipFile, choices: Choices, left_out: LeftOut) -> _Packed:
+    """Return what somebody packed. Raises StudentError for what no honest zip has."""
     found = archive.infolist()
     if len(found) > _MOST_ENTRIES:
         raise StudentError(
@@ -100,69 +129,121 @@ def _entries(name: str, archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
             n=len(found),
             most=MOST_PICTURES,
         )
-    files = []
-    for entry in found:
-        entry.filename = entry.filename.replace("\\", "/")  # as old programs of Windows pack
-        path = PurePosixPath(entry.filename)
-        if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
+    names, encoding = named(found, choices.encoding)
+    packed = _Packed([], [], [], 0, encoding)
+    for entry, filename in zip(found, names, strict=True):
+        is_folder = entry.is_dir()
+        entry.filename = filename  # the archive finds it by its original name
+        path = PurePosixPath(filename)
+        if path.is_absolute() or ".." in path.parts or ":" in (path.parts or ("",))[0]:
             raise StudentError(
                 "{name} holds a file called {entry}, which points outside of the zip. No program "
                 "packs that by itself, so none of it was read; pack the folders again.",
                 name=name,
-                entry=shown(entry.filename),
+                entry=shown(filename),
             )
-        if entry.is_dir() or _is_junk(path):
-            continue
-        if entry.flag_bits & _ENCRYPTED:
+        is_system = _is_system(path)
+        if is_folder or filename.endswith("/"):
+            if not is_system:
+                packed.folders.append(filename)
+        elif is_system:
+            packed.n_system += 1
+        elif entry.flag_bits & _ENCRYPTED:
             raise StudentError(
                 "{name} is encrypted ({entry} asks for a password); pack it without one.",
                 name=name,
-                entry=shown(entry.filename),
+                entry=shown(filename),
             )
-        files.append(entry)
-    return files
+        elif stat.S_ISLNK(entry.external_attr >> 16):
+            left_out.add(filename, N_("is a link to a file elsewhere, and was left out."))
+        elif path.suffix.casefold() in _ENDINGS or looks_like_picture(_begin(archive, entry)):
+            packed.candidates.append(entry)
+        else:
+            packed.others.append(entry)
+            packed.folders.append(str(path.parent))
+    return packed
 
 
-def _is_junk(path: PurePosixPath) -> bool:
+def _is_system(path: PurePosixPath) -> bool:
     """Say whether a file is one that an operating system adds by itself."""
     hidden = any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
-    return hidden or path.name.casefold() in _JUNK
+    return hidden or path.name.casefold() in _SYSTEM
 
 
-def _is_link(entry: zipfile.ZipInfo) -> bool:
-    return stat.S_ISLNK(entry.external_attr >> 16)
+def _from_arrays(
+    name: str,
+    archive: zipfile.ZipFile,
+    packed: _Packed,
+    arrays: Sequence[zipfile.ZipInfo],
+    form: Form,
+    choices: Choices,
+    left_out: LeftOut,
+) -> Pictures:
+    """Read the IDX files or tables in a zip without pictures, and leave out what is beside them."""
+    for entry in packed.others:
+        if entry not in arrays:
+            left_out.add(entry.filename, N_("holds neither pictures nor their labels."))
+    files, unpacked = [], 0
+    for entry in arrays:
+        try:
+            files.append((entry.filename, _unpacked(archive, entry, MOST_UNPACKED)))
+        except StudentError as error:
+            raise StudentError(
+                "{file}: {why}", file=shown(entry.filename), why=error.sentence
+            ) from None
+        unpacked += len(files[-1][1])
+        _check_sum(name, unpacked, 0)
+    read = read_array_files(files, form, choices)
+    return replace(
+        read,
+        left_out=(*left_out.sentences, *read.left_out),
+        n_left_out=left_out.n + read.n_left_out,
+        n_system=packed.n_system,
+    )
 
 
-Place = tuple[int | None, str]
-"""A split as its place in ``PARTS``, where one is named, and the folder of a class."""
+_Kept = tuple[zipfile.ZipInfo, int | None, str]
 
 
-def _placed(paths: Sequence[tuple[str, ...]]) -> list[Place | None]:
-    """Return the split and class that each path says, None for one that lies in no folder."""
-    folders = [path[:-1] for path in paths]
-    rest = [path for path in folders if path]
-    while rest and len({path[0] for path in rest}) == 1 and all(len(path) > 1 for path in rest):
-        folders = [path[1:] for path in folders]
-        rest = [path[1:] for path in rest]
-    parts = {path[0]: part_of(path[0]) for path in rest}
-    named = bool(rest) and all(parts.values()) and all(len(path) > 1 for path in rest)
-    places: list[Place | None] = []
-    for path in folders:
-        if not path:
-            places.append(None)
-        elif named:
-            part = parts[path[0]]
-            assert part is not None
-            places.append((PARTS.index(part), path[1]))
-        else:
-            places.append((None, path[0]))
-    return places
+def _check_labels(kept: Sequence[_Kept], others: Iterable[zipfile.ZipInfo]) -> None:
+    """Raise StudentError where one folder holds all pictures, and other files the labels."""
+    classes = {class_name for _entry, _part, class_name in kept}
+    labels = [
+        entry.filename
+        for entry in others
+        if entry.filename.endswith(".xml")
+        or any(word in entry.filename.casefold() for word in _ANNOTATIONS)
+    ]
+    if len(classes) == 1 and labels:
+        raise StudentError(
+            "All {n:,} pictures are in one folder, “{folder}”, so nothing says their classes. "
+            "Annotations in other files, such as {file}, are not read: put the pictures of each "
+            "class into a folder of its own.",
+            n=len(kept),
+            folder=shown(classes.pop()),
+            file=shown(labels[0]),
+        )
+
+
+def _empty(folders: Iterable[Place | None], kept: Iterable[_Kept]) -> list[str]:
+    """Say which folders would be classes, but hold no picture."""
+    full = {class_name for _entry, _part, class_name in kept}
+    empty = dict.fromkeys(place[1] for place in folders if place and place[1] not in full)
+    if not empty:
+        return []
+    words = counted(
+        "The folder {names} holds no picture, so it makes no class.",
+        "The folders {names} hold no pictures, so they make no classes.",
+        len(empty),
+        names=", ".join(f"“{shown(name)}”" for name in empty),
+    )
+    return [words]
 
 
 def _read(
     name: str,
     archive: zipfile.ZipFile,
-    kept: Sequence[tuple[zipfile.ZipInfo, int | None, str]],
+    kept: Sequence[_Kept],
     form: Form,
     left_out: LeftOut,
 ) -> Pictures:
@@ -232,16 +313,25 @@ def _check_sum(name: str, unpacked: int, decoded: int) -> None:
         )
 
 
-def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+def _begin(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """Return the first bytes of a file, b"" where it is damaged."""
+    try:
+        with archive.open(entry) as file:
+            return file.read(_BEGINNING)
+    except (*_DAMAGE, RuntimeError):
+        return b""
+
+
+def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int = MOST_BYTES) -> bytes:
     """Return a file, whatever size its entry claims. Raises StudentError."""
     try:
         with archive.open(entry) as file:
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(most + 1)
     except (*_DAMAGE, RuntimeError):
-        raise StudentError("is damaged in the zip, and was left out.") from None
-    if len(content) > MOST_BYTES:
+        raise StudentError(_IS_DAMAGED) from None
+    if len(content) > most:
         raise StudentError(
-            "unpacks to more than {most} MB, which no picture needs here; it was left out.",
-            most=MOST_BYTES // 10**6,
+            "unpacks to more than {most} MB, which is more than is read; it was left out.",
+            most=most // 10**6,
         )
     return content

@@ -167,7 +167,7 @@ def write(prepared: Prepared, *, owner: str | None = None, root: Path | None = N
             size=prepared.n_bytes,
             most=MOST_BYTES,
         )
-    assert all(map(_FILE.fullmatch, prepared.files)), "names of files are plain"
+    assert all(map(_is_file, prepared.files)), "names of files are plain"
     target = root / id_of(prepared)
     if not target.is_dir():
         _write_files(files_of(prepared), target)
@@ -412,9 +412,14 @@ def _is_set(values: object) -> bool:
         and isinstance(counts, dict)
         and all(is_whole(n, 0, _MOST_NUMBER) for n in counts.values())
         and isinstance(files, dict)
-        and all(_FILE.fullmatch(name) and is_line(one, 64) for name, one in files.items())
+        and all(_is_file(name) and is_line(one, 64) for name, one in files.items())
         and all(isinstance(values.get(part), dict) for part in ("split", "details"))
     )
+
+
+def _is_file(name: str) -> bool:
+    """Say whether a set may have a file of that name, beside those that every set has."""
+    return bool(_FILE.fullmatch(name)) and name not in (SET, _KEPT)
 
 
 def _keepers(folder: Path) -> tuple[tuple[str, ...], str]:

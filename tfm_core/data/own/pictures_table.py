@@ -1,0 +1,170 @@
+"""Tables of pixels: a picture a line, its label in a column, as Kaggle publishes digits."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.data.own.pictures import MOST_PICTURES, MOST_PIXELS, LeftOut, shown
+from tfm_core.data.own.pictures_arrays import ArrayFile, part_of_file
+from tfm_core.data.own.pictures_idx import unpacked
+from tfm_core.sentences import N_, StudentError
+
+_LABELS = ("label", "labels", "class", "target", "y", "digit", "letter")
+_NUMBERED = ("", "id", "index", "imageid", "unnamed: 0")  # columns that only count the lines
+_FEWEST_COLUMNS = 17
+_MOST_HEADER = 4096
+_GZIP = b"\x1f\x8b"
+
+
+def is_table(name: str, content: bytes) -> bool:
+    """Say whether a file, or the beginning of it, is a table with a picture in each line."""
+    if not re.search(r"\.csv(\.gz)?$", name, re.IGNORECASE):
+        return False
+    first = content[:_MOST_HEADER].split(b"\n", 1)[0]
+    return content.startswith(_GZIP) or first.count(b",") >= _FEWEST_COLUMNS - 1
+
+
+def table_arrays(files: Sequence[tuple[str, bytes]], left_out: LeftOut) -> list[ArrayFile]:
+    """Return the pictures and labels of tables; lines that hold neither are left out and said.
+
+    Raises ValueError, in a sentence that names the file.
+    """
+    arrays: list[ArrayFile] = []
+    for name, content in files:
+        arrays += _read(name, unpacked(name, content), left_out)
+    if not arrays:
+        raise StudentError(left_out.sentences[0])
+    return arrays
+
+
+def _read(name: str, content: bytes, left_out: LeftOut) -> list[ArrayFile]:
+    lines = content.removeprefix(b"\xef\xbb\xbf").splitlines()
+    numbers = [number for number, line in enumerate(lines, 1) if line.strip()]
+    first = _cells(lines[numbers[0] - 1]) if numbers else []
+    has_header = not all(map(_is_number, first))
+    numbers = numbers[has_header:]
+    if not numbers:
+        raise StudentError("{name} holds no line with a picture.", name=shown(name))
+    header = [cell.decode(errors="replace").casefold() for cell in first]
+    label, pixels = _columns(header, has_header=has_header)
+    if label is None:
+        left_out.add(
+            name,
+            N_(
+                "has no column “label”, so nothing says what its {n:,} pictures show. Kaggle's "
+                "test.csv is like that: take train.csv, of which a part becomes the test.",
+                n=len(numbers),
+            ),
+            n=len(numbers),
+        )
+        return []
+    side = math.isqrt(len(pixels))
+    if side * side != len(pixels):
+        raise StudentError(
+            "{name} has {n:,} columns of pixels, but a square number would be right, such as 784 "
+            "for 28 x 28 grey pixels.",
+            name=shown(name),
+            n=len(pixels),
+        )
+    if len(numbers) > (most := min(MOST_PICTURES, MOST_PIXELS // len(pixels))):
+        raise StudentError(
+            "{name} has {n:,} lines, but at most {most:,} pictures are taken; leave some out.",
+            name=shown(name),
+            n=len(numbers),
+            most=most,
+        )
+    rows = [lines[number - 1] for number in numbers]
+    values, problems = _pixels(rows, len(first), pixels)
+    labels = [_label(row, label) for row in rows]
+    for at, number in enumerate(numbers):
+        if not labels[at]:
+            problems[at] = problems[at] or N_("has no label.")
+        if problems[at]:
+            left_out.add(N_("line {n} of {name}", n=number, name=shown(name)), problems[at])
+    good = np.array([not why for why in problems])
+    if not good.any():
+        raise StudentError(
+            "{name} holds no line that can be read as a picture. {first}",
+            name=shown(name),
+            first=left_out.sentences[0],
+        )
+    part, called = part_of_file(name), shown(name)
+    pictures = values[good].reshape(-1, side, side)
+    kept = [one for one, is_good in zip(labels, good, strict=True) if is_good]
+    return [
+        ArrayFile(called, part, pictures, lines=np.array(numbers)[good]),
+        ArrayFile(called, part, np.array(kept, np.str_)),
+    ]
+
+
+def _columns(header: Sequence[str], *, has_header: bool) -> tuple[int | None, list[int]]:
+    """Return the column of the label, None without one, and those of the pixels."""
+    if not has_header:  # the label first, as in EMNIST
+        label = 0 if math.isqrt(len(header)) ** 2 != len(header) else None
+    else:
+        label = next((at for at, cell in enumerate(header) if cell in _LABELS), None)
+    others = [at for at in range(len(header)) if at != label]
+    if has_header:
+        others = [at for at in others if header[at] not in _NUMBERED]
+    return label, others
+
+
+def _pixels(
+    rows: Sequence[bytes], n_columns: int, pixels: Sequence[int]
+) -> tuple[npt.NDArray[np.uint8], list[str]]:
+    """Return the pixels of each row, (N, pixels), and why a row cannot be read, "" where it can."""
+    wrong = N_("does not hold whole numbers from 0 to 255 as pixels.")
+    try:
+        text = io.BytesIO(b"\n".join(rows))
+        fast = np.loadtxt(
+            text, np.int16, comments=None, delimiter=",", usecols=pixels, quotechar='"', ndmin=2
+        )
+        is_whole = all(row.count(b",") == n_columns - 1 for row in rows)
+        if is_whole and len(fast) == len(rows):
+            low, high = fast.min(1).tolist(), fast.max(1).tolist()
+            problems = [
+                wrong if least < 0 or most > 255 else ""
+                for least, most in zip(low, high, strict=True)
+            ]
+            return fast.astype(np.uint8), problems
+    except ValueError:
+        pass  # some line is broken, or its numbers are written as fractions
+    values, problems = np.zeros((len(rows), len(pixels)), np.uint8), [""] * len(rows)
+    for at, row in enumerate(rows):
+        cells = _cells(row)
+        if len(cells) != n_columns:
+            problems[at] = N_(
+                "has {n:,} cells, but {right:,} would be right.", n=len(cells), right=n_columns
+            )
+            continue
+        try:
+            read = np.array([float(cells[column]) for column in pixels])
+        except ValueError:
+            problems[at] = wrong
+            continue
+        if ((read >= 0) & (read <= 255) & (read == np.floor(read))).all():
+            values[at] = read
+        else:
+            problems[at] = wrong
+    return values, problems
+
+
+def _cells(row: bytes) -> list[bytes]:
+    return [cell.strip(b'" \t') for cell in row.split(b",")]
+
+
+def _label(row: bytes, column: int) -> str:
+    """Return the label of a row; 3.0 is 3."""
+    cells = row.split(b",", column + 1)
+    text = cells[column].strip(b'" \t').decode(errors="replace") if column < len(cells) else ""
+    return re.sub(r"^(\d+)\.0+$", r"\1", text)
+
+
+def _is_number(cell: bytes) -> bool:
+    return re.fullmatch(rb"[-+]?\d+(\.\d*)?([eE][-+]?\d+)?", cell) is not None
