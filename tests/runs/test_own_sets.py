@@ -6,9 +6,12 @@ import pytest
 
 from tests.data.own.test_sets import ONE, OTHER, PREPARED
 from tests.runs.waiting import tiny
+from tfm_core.config.codec import default_sections
+from tfm_core.config.experiment import Experiment
 from tfm_core.data.own import place
 from tfm_core.data.own.sets import SetMissing
 from tfm_core.runs import own_sets, room, sweep, trash
+from tfm_core.runs.execute import execute
 from tfm_core.runs.limits import LimitReached
 from tfm_core.runs.owners import NotYours, Visitor
 from tfm_core.runs.room import Bounds
@@ -118,3 +121,45 @@ def test_sets_count_into_the_disk_that_all_may_take(store, end):
         kept(store, settings=Settings(max_disk=5), name="More")
     with pytest.raises(LimitReached, match="no run may go for more"):
         room.make_way(store.root, store.kept(), Bounds(disk=9_000), keeps=hosts.id)
+
+
+def learning(store, own, owner):
+    """Create a run that waits to learn from a set."""
+    values = default_sections("encoder-decoder", "own-pairs")
+    values["task"] |= {"data": own.id}
+    return store.create(Experiment.parse(values), owner=owner)
+
+
+def test_ones_own_run_that_waits_keeps_its_set(store):
+    own = kept(store)
+    run = learning(store, own, ONE)
+    with pytest.raises(ValueError, match=f"“{run.meta.name}” trains on “Two words” or waits to"):
+        own_sets.remove(own.id, store=store, visitor=MINE)
+    assert own_sets.listed(store, MINE)
+
+
+def test_another_visitors_copy_does_not_keep_a_set_and_says_that_it_is_gone(store):
+    own = kept(store)
+    copy = learning(store, own, OTHER)
+    own_sets.remove(own.id, store=store, visitor=MINE)
+    assert own_sets.listed(store, MINE) == []
+    with place.below(store.root):
+        assert execute(copy).state == "failed"
+    assert "not on this machine: it was removed" in copy.status.reason
+
+
+def test_on_ones_own_machine_every_waiting_run_keeps_a_set(store):
+    own = kept(store)
+    learning(store, own, OTHER)
+    alone = dataclasses.replace(MINE, is_public=False)
+    with pytest.raises(ValueError, match="or waits to"):
+        own_sets.remove(own.id, store=store, visitor=alone)
+
+
+def test_the_runs_of_a_set_are_ones_own(store):
+    own = kept(store)
+    first, second = (learning(store, own, ONE) for _ in range(2))
+    learning(store, own, OTHER)
+    found = own_sets.runs_by_set(store, MINE)[own.id]
+    assert {run.id for run in found} == {first.id, second.id}
+    assert len(own_sets.runs_by_set(store)[own.id]) == 3

@@ -18,6 +18,7 @@ from tfm_core.data.own.pictures_set import (
     arrays,
     ground_of,
     prepare,
+    renamed,
     shared_out,
     without_doubles,
 )
@@ -88,6 +89,56 @@ def test_doubles_can_be_taken_out():
     left = without_doubles(read)
     assert len(left) == len(read) - 1
     assert read.names[7] not in left.names
+
+
+def test_a_dropped_duplicate_is_counted():
+    read = bars(20)
+    read.images[7] = read.images[3]
+    left = without_doubles(read)
+    assert len(left) + left.n_left_out == len(read)
+    assert left.left_out == ("1 duplicate was dropped.",)
+
+
+def three(n=10):
+    """Return pictures of three classes, ``n`` of each."""
+    rng = np.random.default_rng(1)
+    files = {
+        f"{name}/{at}.png": png(rng.integers(0, 256, (16, 16)).astype(np.uint8))
+        for name in ("cat", "dog", "kitten")
+        for at in range(n)
+    }
+    return read_pictures([("pets.zip", packed(files))], SMALL)
+
+
+def test_classes_of_one_name_are_merged_and_one_without_is_left_out_and_said():
+    read = three()
+    found = renamed(read, ["Z cat", "", " Z  cat "])
+    assert found.class_names == ("Z cat",)
+    assert len(found) == 20
+    assert (found.n_left_out, found.left_out) == (
+        10,
+        ("dog: this class has no name, so it was left out.",),
+    )
+    expected = [name for name in read.names if not name.startswith("dog")]
+    assert [*found.names] == expected
+    with pytest.raises(ValueError, match="No class has a name"):
+        renamed(read, ["", " ", ""])
+
+
+def test_a_renamed_class_is_kept_under_its_name_in_the_order_of_names(runs):
+    read = renamed(three(), ["개", "고양이 2", "고양이 10"])
+    assert read.class_names == ("개", "고양이 2", "고양이 10")
+    read = renamed(three(), ["b", "a", "c"])
+    own = sets.write(prepare(read, "Pets", Split()))
+    assert own.details["classes"] == ["a", "b", "c"]
+    np.testing.assert_array_equal(read.labels, np.array([1, 0, 2])[three().labels])
+    assert task_of(own).classes == "a|b|c"
+
+
+def test_a_name_that_no_class_can_have_is_changed_and_said():
+    found = renamed(three(), ["**cat**", "x" * 90, "c"])
+    assert set(found.class_names) == {"cat", "x" * 40, "c"}
+    assert [note for note in found.notes if "“**cat**”" in note]
 
 
 def test_a_set_is_loaded_as_any_task_and_the_seed_leaves_the_test_alone(runs):

@@ -1,12 +1,14 @@
 """Sets of one's own: written once, named by what they hold, and never learned from when changed."""
 
 import dataclasses
+import hashlib
 import json
 
 import pytest
 
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import Prepared, SetDamaged, SetMissing
+from tfm_core.reading import Unreadable
 
 pytestmark = pytest.mark.quick
 
@@ -100,3 +102,13 @@ def test_a_damaged_note_of_who_keeps_a_set_damages_nothing_else():
     own = sets.write(PREPARED, owner=ONE)
     (own.folder / "kept.json").write_text('{"owners": 7, "kept": []}')
     assert sets.find(own.id).owners == ()
+
+
+@pytest.mark.parametrize("name", ["kept.json", "set.json"])
+def test_a_set_that_lists_a_file_which_every_set_has_is_refused(name):
+    values = json.loads(sets.files_of(PREPARED)["set.json"])
+    files = sets.files_of(PREPARED) | {name: b"{}"}
+    values["files"][name] = hashlib.sha256(b"{}").hexdigest()
+    files["set.json"] = json.dumps(values).encode()
+    with pytest.raises(Unreadable, match="says nothing that a set is"):
+        sets.read_from(lambda name, most: files[name])

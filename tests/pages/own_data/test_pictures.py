@@ -10,15 +10,18 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui import forecast
 from tests.data.own.files import idx, packed, png, stripes
+from tests.data.own.test_pictures_names import as_windows_packs
 from tests.pages.opening import opened_at
 from tfm_core.config import Experiment, OwnPicturesTaskConfig, ViTConfig
 from tfm_core.data.own import sets
 from tfm_core.data.own.pictures import Form, read_pictures
-from tfm_core.data.own.pictures_set import Split, prepare
+from tfm_core.data.own.pictures_set import Split, arrays, prepare
 from tfm_core.data.own.pictures_task import proposals
 from tfm_core.runs import own_sets
+from tfm_core.runs.owners import hashed
 from tfm_core.runs.queue import RunQueue
 from tfm_core.runs.settings import Settings
+from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunStore
 
 Open = Callable[..., AppTest]
@@ -158,7 +161,11 @@ def test_doubles_are_said_and_can_be_taken_out(store: RunStore) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("cat.txt", b"hello", "cat.txt is neither a zip of folders with pictures, nor an IDX file, nor a table"),
+        (
+            "cat.txt",
+            b"hello",
+            "cat.txt is neither a zip of folders with pictures, nor an IDX file, nor a table",
+        ),
         ("half.zip", BARS[:-90], "half.zip is not a whole zip"),
         ("one.zip", ONE_CLASS, "there is nothing to tell apart"),
         ("few.zip", packed(stripes(3)), "There are 6 pictures, but at least 24 are needed"),
@@ -216,3 +223,96 @@ def test_a_configuration_whose_set_is_gone_says_so(store: RunStore) -> None:
     app = opened_at("train/page.py", draft=values)
     assert not app.exception
     assert "The set 00000000000000000000 is not on this machine" in words(app)
+
+
+def field_keys(app: AppTest) -> dict[str, str]:
+    """Return the keys of the fields that ask how to read an upload, by what they ask."""
+    fields = [*app.main.button_group, *app.main.selectbox, *app.main.toggle]
+    found = {}
+    for name in ("folders", "encoding", "is_turned"):
+        for field in fields:
+            if str(field.key).startswith(f"own-data-{name}-"):
+                found[name] = str(field.key)
+    return found
+
+
+def strips(app: AppTest) -> str:
+    return "".join(str(one.proto.body) for one in app.main.get("html"))
+
+
+def test_folders_that_may_be_splits_are_asked_about(store: RunStore) -> None:
+    files = {
+        path.replace("bars", part): content
+        for part in ("seg_train", "seg_test", "extra")
+        for path, content in stripes(15, seed=len(part)).items()
+    }
+    app = taken_in(opened_at(PAGE, token=TOKEN), ("set.zip", packed(files)))
+    assert "**60** pictures of **2** classes" in words(app)
+    assert "30 of 90 files or lines were left out (33%)" in words(app)
+    field = app.main.button_group(key=field_keys(app)["folders"])
+    assert field.value == "splits"
+    field.set_value("classes").run()
+    assert not app.exception
+    assert "**90** pictures of **3** classes" in words(app)
+
+
+def test_another_encoding_of_names_can_be_chosen(store: RunStore) -> None:
+    content = as_windows_packs(["고양이", "개"], "cp949")
+    app = taken_in(opened_at(PAGE, token=TOKEN), ("animals.zip", content))
+    field = app.main.selectbox(key=field_keys(app)["encoding"])
+    assert field.value == "cp949"
+    assert "<figcaption>고양이 · 3<" in strips(app)
+    field.set_value("gbk").run()
+    assert not app.exception
+    assert "고양이".encode("cp949").decode("gbk") in strips(app)
+
+
+def test_emnist_is_turned_unless_it_is_switched_off(store: RunStore) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (40, 28, 28)).astype(np.uint8)
+    files = (
+        ("emnist-letters-train-images-idx3-ubyte", idx(images.swapaxes(1, 2))),
+        ("emnist-letters-train-labels-idx1-ubyte", idx(np.arange(40) % 3 + 1)),
+    )
+    app = taken_in(opened_at(PAGE, token=TOKEN), *files)
+    assert "40 pictures were turned upright." in words(app)
+    app.main.button(key="own-data-keep").click().run()
+    (own,) = own_of(store)
+    assert own.details["classes"] == ["1", "2", "3"]
+    np.testing.assert_array_equal(arrays(own).images[:, 0], images)
+    app = taken_in(opened_at(PAGE, token=TOKEN), *files)
+    app.main.toggle(key=field_keys(app)["is_turned"]).set_value(False).run()
+    assert "turned upright" not in words(app)
+
+
+def test_who_removes_a_set_reads_which_runs_learned_from_it(
+    busy_queue: RunQueue, store: RunStore
+) -> None:
+    app = taken_in(opened_at(PAGE, token=TOKEN), ("bars.zip", BARS))
+    app.button(key="own-data-keep").click().run()
+    (own,) = own_of(store)
+    run = store.create(proposals(own)[0].experiment, name="My *bars*", owner=hashed(TOKEN))
+    app.run()
+    app.button(key=f"own-remove-{own.id}").click().run()
+    notices = [*app.warning, *app.error, *app.info]
+    assert "trains on “bars” or waits to" in " ".join(str(one.value) for one in notices)
+    write_status(run.folder, Status("finished", step=5, total_steps=5))
+    app.run()
+    assert "My \\*bars\\*" in app.button(key=f"own-remove-{own.id}").help
+    app.button(key=f"own-remove-{own.id}").click().run()
+    assert own_of(store) == []
+    assert "Removed *bars*. Your run “My *bars*” learned from it." in words(app)
+    app.button(key=f"own-undo-{own.id}").click().run()
+    assert [one.id for one in own_of(store)] == [own.id]
+
+
+@pytest.mark.parametrize("content", [None, "{}", "[]", "no JSON"])
+def test_the_link_of_a_damaged_set_says_what_is_wrong(store: RunStore, content: str | None) -> None:
+    own = kept(store)
+    (own.folder / "set.json").unlink()
+    if content is not None:
+        (own.folder / "set.json").write_text(content)
+    for kind in ("pictures", "text"):
+        app = opened_at(PAGE, token=TOKEN, set=own.id, kind=kind)
+        assert not app.exception
+        assert "This set is damaged: set.json" in words(app)
+        assert not [one for one in app.main.button if str(one.key).startswith("own-train")]
