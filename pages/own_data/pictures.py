@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +50,7 @@ _UNDERSTOOD = "own-data-understood"
 _FOLDERS = {"splits": N_("Splits"), "classes": N_("Classes")}
 _MOST_NAMES = 3
 _COLOURS = {True: N_("Grey"), False: N_("Colour")}
-_BY = {"file": N_("As the folders say"), "seed": N_("Drawn by a seed")}
+_BY = {"file": N_("As named"), "seed": N_("Random")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +82,7 @@ def add(kind: str) -> Draft | None:
         form = _form()
         if not files:
             return None
+        name = _common([file.name for file in files])
         upload = ",".join(file.file_id for file in files)
         choices = _chosen(upload)
         try:
@@ -91,10 +94,19 @@ def add(kind: str) -> Draft | None:
             )
         except ValueError as error:
             _ask(upload)
-            return Draft(files[0].name, None, _(error))
+            return Draft(name, None, _(error))
         st.session_state[_UNDERSTOOD] = upload, found.understood, found.folder_names
         _ask(upload)
-    return Draft(files[0].name, found)
+    return Draft(name, found)
+
+
+def _common(names: Sequence[str]) -> str:
+    """Return what the names of files have in common, in whole words, else the first name."""
+    common, *others = [re.split(r"(?=[-_. ])", name) for name in names]
+    for other in others:
+        same = (one == two for one, two in zip(common, other, strict=False))
+        common = [word for word, _is_same in zip(common, takewhile(bool, same), strict=False)]
+    return "".join(common) or names[0]
 
 
 def _chosen(upload: str) -> Choices:
@@ -189,28 +201,27 @@ def preview(draft: Draft) -> None:
     settings, messages = st.container(), st.container()
     named = _renamed(draft.pictures)
     with settings:
-        pictures, parts = _shared_out(named or draft.pictures, draft.name, is_named=bool(named))
+        pictures, split = _set(named or draft.pictures)
+        parts = shared_out(pictures, split)
+        found = findings(pictures, parts)
+        is_sound = named is not None and all(one.level != "problem" for one in found)
+        _keep(pictures, split, draft.name, can_keep=is_sound)
     with messages:
-        for one in findings(pictures, parts):
+        for one in found:
             st.markdown(f"{_ICONS[one.level]} {escape(_(one.sentence))}")
     _summary(pictures)
     _strips(pictures, counts(pictures, parts))
 
 
-def _shared_out(
-    pictures: Pictures, file: str, *, is_named: bool
-) -> tuple[Pictures, npt.NDArray[np.int8]]:
-    """Ask for the split and a name, and offer to keep the set; return it, and its splits."""
+def _set(pictures: Pictures) -> tuple[Pictures, Split]:
+    """Ask for the split, and whether duplicates are dropped; return what is left, and the split."""
     split = _split(pictures)
     if duplicates(pictures, shared_out(pictures, split)).n_again and st.toggle(
         _("Drop duplicates: keep the first of pictures with exactly the same pixels"),
         key="own-data-doubles",
     ):
         pictures = without_doubles(pictures)
-    parts = shared_out(pictures, split)
-    is_sound = not any(one.level == "problem" for one in findings(pictures, parts))
-    _keep(pictures, split, file, can_keep=is_named and is_sound)
-    return pictures, parts
+    return pictures, split
 
 
 def _renamed(pictures: Pictures) -> Pictures | None:
@@ -262,19 +273,20 @@ def _split(pictures: Pictures) -> Split:
         if pictures.parts is not None:
             by = str(
                 st.segmented_control(
-                    _("Test"),
+                    _("Splits"),
                     list(_BY),
                     format_func=lambda name: _(_BY[name]),
                     default="file",
                     required=True,
                     key="own-data-by",
+                    help=_("As the names of the folders or files say, or a random test."),
                 )
             )
         if by == "file":
             return Split(by="file")
         share = st.slider(
             _("Share of the test, %"), 5, 40, 15, 5, key="own-data-share", persist_state="session",
-            width=260, help=_("Taken from each class alike, and never learned from."),
+            width=260, help=_("The same share of each class, never used for training."),
         )  # fmt: skip
         seed = st.number_input(
             _("Seed of the test"), 0, 9999, 0, key="own-data-seed", persist_state="session",
@@ -310,13 +322,12 @@ def _kept(pictures: Pictures, name: str, split: Split) -> None:
 
 def _summary(pictures: Pictures) -> None:
     n, channels, size, _width = pictures.images.shape
-    words = ngettext(
-        "**{n}** picture of **{classes}** classes, {size} x {size} pixels, {colour}.",
-        "**{n}** pictures of **{classes}** classes, {size} x {size} pixels, {colour}.",
-        n,
-    ).format(
-        n=f"{n:,}",
-        classes=len(pictures.class_names),
+    n_classes = len(pictures.class_names)
+    n_pictures = ngettext("**{n}** picture", "**{n}** pictures", n).format(n=f"{n:,}")
+    classes = ngettext("**{n}** class", "**{n}** classes", n_classes).format(n=n_classes)
+    words = _("{pictures} of {classes}, {size} x {size} pixels, {colour}.").format(
+        pictures=n_pictures,
+        classes=classes,
         size=size,
         colour=_("grey") if channels == 1 else _("in colour"),
     )
@@ -340,6 +351,6 @@ def _strips(pictures: Pictures, table: npt.NDArray[np.int64]) -> None:
         st.caption(_("And {n} more classes.").format(n=len(names) - plots.MOST_STRIPS))
     show.figure(
         plots.balance(names, table),
-        _("How many pictures each class has, and for what. Uneven classes flatter the accuracy."),
+        _("Pictures per class, by split. With uneven classes accuracy looks better than it is."),
         key="own-data-balance",
     )

@@ -15,7 +15,7 @@ from tfm_core.plots.positions import axes
 from tfm_core.sentences import N_
 
 PARTS = ("train", "validation", "test")
-_NAMES = {"train": N_("to learn from"), "validation": N_("validation"), "test": N_("test")}
+_NAMES = {"train": N_("training"), "validation": N_("validation"), "test": N_("test")}
 _PATTERNS = {"train": "", "validation": "/", "test": "x"}
 _MOST_BARS, _MOST_LETTERS = 60, 30
 MOST_STRIPS, _IN_STRIP, _GAP = 8, 12, 2

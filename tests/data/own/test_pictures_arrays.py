@@ -215,7 +215,7 @@ def test_every_line_is_a_picture_or_left_out_with_its_number():
     assert "has 254 cells, but 257 would be right" in found.left_out[0]
     assert "whole numbers from 0 to 255" in found.left_out[1]
     assert "has no label" in found.left_out[5]
-    assert "6 of 31 files or lines were left out (19%)" in found.warnings[0]
+    assert "6 of 31 files or lines were left out (19 %)" in found.warnings[0]
     np.testing.assert_array_equal(found.images[2, 0], IMAGES[3])
     assert str(found.names[2]) == "line 5 of train.csv"
 

@@ -248,7 +248,7 @@ def test_folders_that_may_be_splits_are_asked_about(store: RunStore) -> None:
     }
     app = taken_in(opened_at(PAGE, token=TOKEN), ("set.zip", packed(files)))
     assert "**60** pictures of **2** classes" in words(app)
-    assert "30 of 90 files or lines were left out (33%)" in words(app)
+    assert "30 of 90 files or lines were left out (33 %)" in words(app)
     field = app.main.button_group(key=field_keys(app)["folders"])
     assert field.value == "splits"
     field.set_value("classes").run()

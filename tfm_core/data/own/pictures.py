@@ -190,11 +190,11 @@ def read_pictures(
     if read.n_left_out <= _MANY * n:
         return read
     words = counted(
-        "{n:,} of {all:,} files or lines was left out ({share:.0%}); the reason is below.",
-        "{n:,} of {all:,} files or lines were left out ({share:.0%}); the reasons are below.",
+        "{n:,} of {all:,} files or lines was left out ({share:.0f} %); the reason is below.",
+        "{n:,} of {all:,} files or lines were left out ({share:.0f} %); the reasons are below.",
         read.n_left_out,
         all=n,
-        share=read.n_left_out / n,
+        share=100 * read.n_left_out / n,
     )
     return replace(read, warnings=(words, *read.warnings))
 
