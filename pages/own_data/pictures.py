@@ -241,7 +241,7 @@ def _renamed(pictures: Pictures) -> Pictures | None:
             height=min(35 * (len(names) + 1) + 3, 320),
             key=f"own-data-classes-{hash(pictures.class_names)}",
         )
-        typed = ["" if one is None else str(one) for one in edited["name"]]
+        typed = edited["name"].fillna("").astype(str).tolist()  # an emptied cell is missing
         try:
             return pictures if typed == names else renamed(pictures, typed)
         except ValueError as error:
@@ -336,7 +336,8 @@ def _summary(pictures: Pictures) -> None:
         label = ngettext(
             "{n} entry was left out", "{n} entries were left out", pictures.n_left_out
         ).format(n=f"{pictures.n_left_out:,}")
-        with st.expander(label, icon=":material/block:"):
+        is_short = len(pictures.left_out) <= 3
+        with st.expander(label, icon=":material/block:", expanded=is_short):
             for sentence in pictures.left_out:
                 st.caption(escape(_(sentence)))
             if pictures.n_left_out > len(pictures.left_out):

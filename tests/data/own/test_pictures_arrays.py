@@ -58,6 +58,14 @@ def test_idx_files_in_a_zip_may_have_text_beside_them_and_be_large():
     )
 
 
+def test_a_file_beside_idx_files_is_left_out_and_said():
+    found = read_pictures([*emnist(), ("emnist-letters-mapping.txt", b"1 65 97")], FORM)
+    assert len(found) == 38
+    assert found.left_out == (
+        "emnist-letters-mapping.txt: holds neither pictures nor their labels.",
+    )
+
+
 def test_two_sets_at_once_are_refused():
     with pytest.raises(ValueError, match="one file of pictures and one of labels make a set"):
         read_pictures(emnist() + emnist(prefix="emnist-digits"), FORM)

@@ -215,14 +215,18 @@ def _read(files: Sequence[tuple[str, bytes]], form: Form, choices: Choices) -> P
             "{name} is a zip, and one zip is a whole set; take it in without the other files.",
             name=shown(zips[0][0]),
         )
+    arrays = [(name, content) for name, content in files if is_array_file(name, content)]
+    if not arrays:
+        raise StudentError(
+            "{name} is neither a zip of folders with pictures, nor an IDX file, nor a table of "
+            "pixels. Pack the folders of your classes into one zip.",
+            name=shown(files[0][0]),
+        )
+    left_out = LeftOut()
     for name, content in files:
-        if not is_array_file(name, content):
-            raise StudentError(
-                "{name} is neither a zip of folders with pictures, nor an IDX file, nor a table of "
-                "pixels. Pack the folders of your classes into one zip.",
-                name=shown(name),
-            )
-    return read_array_files(files, form, choices)
+        if (name, content) not in arrays:
+            left_out.add(name, N_("holds neither pictures nor their labels."))
+    return read_array_files(arrays, form, choices, left_out)
 
 
 def shown(name: str) -> str:

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from PIL import Image
 
 from tfm_core.data.own.pictures import (
-    GUESSED,
     PARTS,
     Choices,
     Form,
@@ -65,13 +64,12 @@ def is_array_file(name: str, content: bytes) -> bool:
 
 
 def read_array_files(
-    files: Sequence[tuple[str, bytes]], form: Form, choices: Choices = GUESSED
+    files: Sequence[tuple[str, bytes]], form: Form, choices: Choices, left_out: LeftOut
 ) -> Pictures:
     """Read IDX files, or tables of pixels. Raises ValueError, in a sentence that names the file."""
     from tfm_core.data.own.pictures_idx import idx_arrays
     from tfm_core.data.own.pictures_table import is_table, table_arrays
 
-    left_out = LeftOut()
     if all(is_table(name, content) for name, content in files):
         return read_arrays(table_arrays(files, left_out), form, choices, left_out, ())
     arrays, notes = idx_arrays(files)

@@ -99,7 +99,7 @@ def renamed(pictures: Pictures, names: Sequence[str]) -> Pictures:
         if not name
     }
     notes = tuple(
-        N_("“{typed}” was shortened to “{name}”.", typed=typed.strip()[:80], name=name)
+        N_("“{typed}” was changed to “{name}”.", typed=typed.strip()[:80], name=name)
         for typed, name in dict(zip(names, called, strict=True)).items()
         if name and name != typed.strip()
     )

@@ -193,13 +193,7 @@ def _from_arrays(
             ) from None
         unpacked += len(files[-1][1])
         _check_sum(name, unpacked, 0)
-    read = read_array_files(files, form, choices)
-    return replace(
-        read,
-        left_out=(*left_out.sentences, *read.left_out),
-        n_left_out=left_out.n + read.n_left_out,
-        n_system=packed.n_system,
-    )
+    return replace(read_array_files(files, form, choices, left_out), n_system=packed.n_system)
 
 
 _Kept = tuple[zipfile.ZipInfo, int | None, str]
