@@ -189,7 +189,7 @@ def test_a_file_that_is_no_picture_says_so(pictures, monkeypatch):
     at.file_uploader(key="attention-upload").set_value(("one.png", b"no picture", "image/png"))
     at.run()
     assert not at.exception
-    assert "cannot be read as a picture" in at.error[0].value
+    assert "its content is text" in at.error[0].value
 
 
 def test_a_run_without_checkpoint_cannot_read_anything_new(store):
