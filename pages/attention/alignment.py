@@ -108,12 +108,12 @@ def _sentence(
         return words + _(" It has done so from step {step} on.").format(step=f"{formed:,}")
     rule = _(
         "**{n} of the {n_heads} heads align**: {least} to {most} of their attention lies on "
-        "{truth}. Best is layer {layer}, head {head}, with an alignment error rate of {aer}."
+        "{truth}. Best is layer {layer}, head {head}, with {share}."
     )
     if aligned.are_all:
         rule = _(
             "**All {n_heads} heads align**: {least} to {most} of their attention lies on {truth}. "
-            "Best is layer {layer}, head {head}, with an alignment error rate of {aer}."
+            "Best is layer {layer}, head {head}, with {share}."
         )
     return rule.format(
         n=aligned.n,

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from pages.attention import statistics
 from pages.attention.selection_link import Selection
-from pages.attention.statistics import Labels
 from pages.components.animation import Frame, SnapshotAnimation
 from pages.i18n import _
 from pages.ui import runs_access, show
 from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention.example import Example, example_of
+from tfm_core.inspect.attention.head_labels import HeadLabels
 from tfm_core.plots.palette import COLOURS
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.probe.types import Probe
@@ -29,7 +30,7 @@ class Film:
 
     animation: SnapshotAnimation
     examples: tuple[Example, ...]
-    labels: tuple[Labels, ...]
+    labels: tuple[HeadLabels, ...]
 
 
 def film_of(
@@ -41,7 +42,7 @@ def film_of(
     experiment = run.experiment
     item = probe.items[selection.example]
     modules = modules_by_kind(experiment)[selection.kind]
-    n_cells = axes(experiment, item, modules[0]).may_attend.size
+    n_cells = math.prod(axes(experiment, item, modules[0]).shape)
     if len(steps) * len(modules) * experiment.model.n_heads * n_cells > MOST_VALUES:
         return None
     frames, maps, examples, said = [], [], [], []
@@ -51,7 +52,7 @@ def film_of(
             maps.append(example.maps(modules))
         except ValueError:
             continue  # the page says what is wrong with it where that step is asked for
-        labels = statistics.labels(run, example, modules, selection.example)
+        labels = statistics.labels(run, example, selection.kind)
         frames.append(_frame(experiment, example, labels.short))
         examples.append(example)
         said.append(labels)

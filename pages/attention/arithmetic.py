@@ -46,7 +46,7 @@ def cell_at(example: Example, selection: Selection, module: str, names: Axes) ->
 
 def outline(figure: go.Figure, cell: tuple[int, int], names: Axes) -> None:
     """Outline the cell on the map."""
-    cells = np.zeros(names.may_attend.shape, np.bool_)
+    cells = np.zeros(names.shape, np.bool_)
     cells[cell] = True
     outline_cells(figure, cells, VERMILION, 3)
 

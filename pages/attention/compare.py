@@ -191,7 +191,8 @@ def _maps(
     check_same_tokens((names.query, names.key), (their_names.query, their_names.key))
     left = example.maps([module])[0, selection.head]
     right = theirs.maps([their_module])[0, versus.head]
-    both = compare(left, right, names.may_attend)
+    mask, their_mask = example.masks[module], theirs.masks[their_module]
+    both = compare(left, right, mask | their_mask)
     titles = (
         _title(selection.layer, selection.head, example.step, None),
         _title(versus.layer, versus.head, theirs.step, None if other.id == run.id else other),
@@ -205,22 +206,21 @@ def _maps(
         query_tokens=called.names,
         key_tokens=names.key,
         theme=state.theme(),
-        may_attend=names.may_attend,
         top=top,
         query_title=query_title,
         key_title=key_title,
         query_words=called.words,
     )
     figures = (
-        one_map(left),
-        one_map(right),
+        one_map(left, may_attend=mask),
+        one_map(right, may_attend=their_mask),
         difference_map(
             left,
             right,
             called.names,
             names.key,
             theme=state.theme(),
-            may_attend=names.may_attend,
+            may_attend=mask | their_mask,
             names=(_("first"), _("second")),
             query_title=query_title,
             key_title=key_title,

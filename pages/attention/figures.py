@@ -22,6 +22,7 @@ from pages.i18n import _
 from pages.ui import state
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.example import Example
+from tfm_core.inspect.attention.head_labels import HeadLabels
 from tfm_core.plots import attention as plots
 from tfm_core.plots.palette import COLOURS
 from tfm_core.probe.labels import CLS, KINDS, Rows, axes, has_cls, modules_by_kind, rows
@@ -85,7 +86,7 @@ def heads(
     *,
     top: float | None,
     animation: SnapshotAnimation | None,
-    labels: Sequence[str] = (),
+    labels: HeadLabels,
     dim: Sequence[bool] = (),
 ) -> None:
     """Show all heads of the chosen attention; a click picks one."""
@@ -101,10 +102,12 @@ def heads(
         on_pick=lambda layer, head: chosen.choose(run.id, layer=layer, head=head),
         theme=state.theme(),
         key="attention-heads",
-        may_attend=names.may_attend,
+        may_attend=example.may_attend(modules)[:, None],
         top=top,
         dim=dim,
-        animation=single_frame(maps, example.step, labels) if animation is None else animation,
+        animation=single_frame(maps, example.step, labels.short)
+        if animation is None
+        else animation,
         step=example.step,
         on_step=lambda step: controls.animation_left(run, selection, offer.steps, step),
         title=_("All heads: {kind}").format(kind=_(KINDS[selection.kind].label)),
@@ -112,7 +115,12 @@ def heads(
         over=over_picture(run, example, selection),
     )
     words = _("Each small map is one head; click one to see it large. {look_for}")
-    st.caption(words.format(look_for=_(KINDS[selection.kind].look_for)))
+    caption = words.format(look_for=_(KINDS[selection.kind].look_for))
+    if labels.n_examples > 1:
+        caption += " " + _("What a head does is its mean over {n} examples.").format(
+            n=labels.n_examples
+        )
+    st.caption(caption)
 
 
 def over_picture(run: Run, example: Example, selection: Selection) -> OverPicture | None:
@@ -169,7 +177,7 @@ def one_map(run: Run, example: Example, selection: Selection, *, top: float | No
         called.names,
         names.key,
         theme=state.theme(),
-        may_attend=names.may_attend,
+        may_attend=example.masks[module],
         top=top,
         query_title=called.title,
         key_title=_(kind.key),
@@ -239,6 +247,6 @@ def one_as_lines(run: Run, example: Example, selection: Selection) -> None:
         pin=selection.pin,
         on_pin=lambda pin: chosen.choose(run.id, pin=pin),
         key="attention-lines",
-        may_attend=names.may_attend,
+        may_attend=example.masks[module],
         query_words=called.words,
     )

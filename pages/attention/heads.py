@@ -14,6 +14,7 @@ from pages.attention.selection_link import Offer, Selection
 from pages.i18n import _
 from pages.ui import show
 from tfm_core.inspect.attention import head_statistics
+from tfm_core.inspect.attention.alignment import AlignmentScore
 from tfm_core.inspect.attention.head_roles import ROLES
 from tfm_core.inspect.attention.head_statistics import HeadStatistics
 from tfm_core.probe.labels import KINDS, modules_by_kind
@@ -29,11 +30,11 @@ _TABLE, _VALIDATION = "attention-heads-table", "attention-validation"
 def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
     """Show the figures of the heads; a chosen row opens its head."""
     try:
-        figures, words = _measured(run, step)
+        figures, scores, words = _measured(run, step)
     except ValueError as error:
         show.problem(error)
         return
-    frame = head_statistics.table(run.experiment, figures)
+    frame = head_statistics.table(run.experiment, figures, scores)
     unit = next(iter(figures.values())).unit
     _filter(frame, selection)
     if not st.session_state.get(_ALL) and len(offer.kinds) > 1:
@@ -69,8 +70,13 @@ def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
     )
 
 
-def _measured(run: Run, step: int) -> tuple[Mapping[str, HeadStatistics], str]:
-    """Return the figures, and where they were measured: a sentence. Raises ValueError."""
+def _measured(
+    run: Run, step: int
+) -> tuple[Mapping[str, HeadStatistics], Mapping[str, AlignmentScore], str]:
+    """Return figures, alignment scores, and a sentence on where they were measured.
+
+    Raises ValueError.
+    """
     if run.has_checkpoint:
         st.toggle(
             _("Over the validation set"),
@@ -86,13 +92,15 @@ def _measured(run: Run, step: int) -> tuple[Mapping[str, HeadStatistics], str]:
             sentence = _(
                 "Measured on {n} of {all} validation examples, with the weights of step {step}."
             )
-            return figures.statistics, sentence.format(
+            words = sentence.format(
                 n=f"{figures.n_examples:,}", all=f"{figures.n_all:,}", step=f"{figures.step:,}"
             )
+            return figures.statistics, figures.alignment, words
     statistics = look_statistics.statistics(run, step)
     sentence = _("Measured on the run’s {n} examples at step {step}.")
     n_examples = next(iter(statistics.values())).n_examples
-    return statistics, sentence.format(n=n_examples, step=f"{step:,}")
+    words = sentence.format(n=n_examples, step=f"{step:,}")
+    return statistics, look_statistics.alignments(run, step), words
 
 
 def faded(run: Run, selection: Selection, step: int) -> list[bool]:
@@ -114,7 +122,8 @@ def faded(run: Run, selection: Selection, step: int) -> list[bool]:
 
 
 def _filter(frame: pd.DataFrame, selection: Selection) -> None:
-    names = [name for name in ("evenness", *ROLES) if name in frame and frame[name].notna().any()]
+    shown = frame[frame["kind"] == selection.kind]
+    names = [name for name in ("evenness", *ROLES) if name in shown and shown[name].notna().any()]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             _("Show only heads with a high share of"),
@@ -142,7 +151,15 @@ def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
         "kind": _("Attention"),
         "layer": st.column_config.NumberColumn(_("Layer"), width="small"),
         "head": st.column_config.NumberColumn(_("Head"), width="small"),
-        "label": st.column_config.TextColumn(_("What it does"), width="medium"),
+        "label": st.column_config.TextColumn(_("What it does"), width="large"),
+        "aligned": share(
+            _("On the true source"),
+            format="percent",
+            min_value=0,
+            max_value=1,
+            help=_("Share of the attention on the tokens or patches that the answer comes from."),
+        ),
+        "aer": None,
         "entropy": st.column_config.NumberColumn(
             _("Entropy (nats)"),
             format="%.2f",

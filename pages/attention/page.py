@@ -24,7 +24,6 @@ from pages.components.reveal import reveal
 from pages.i18n import _
 from pages.ui import answer, fitting_run, page_table, show, state, view_link, walk_links
 from tfm_core.inspect.attention.example import Example, example_of
-from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 
@@ -126,9 +125,8 @@ def _draw(
     is_beside = chosen.source == OWN and example.probabilities is not None  # with its answer
     if not is_beside:
         answer.verdict(run.experiment, examples, example.step, name=name)
-    modules = modules_by_kind(run.experiment)[chosen.kind]
     try:
-        labels = statistics.labels(run, example, modules, chosen.example)
+        labels = statistics.labels(run, example, chosen.kind, is_own=chosen.example is None)
         frames = [(example.step, labels.whole)]
         if film is not None:
             frames = [
@@ -145,7 +143,7 @@ def _draw(
                 offer,
                 top=top,
                 animation=animation,
-                labels=labels.short,
+                labels=labels,
                 dim=heads.faded(run, chosen, example.step),
             )
             if example.probabilities is not None and not is_beside:

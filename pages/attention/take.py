@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
@@ -26,7 +24,7 @@ from tfm_core.plots import export
 from tfm_core.plots.attention import head_map
 from tfm_core.plots.map_image import map_svg
 from tfm_core.plots.palette import COLOURS
-from tfm_core.probe.labels import KINDS, Axes, axes, modules_by_kind, written_tokens
+from tfm_core.probe.labels import KINDS, axes, modules_by_kind, written_tokens
 from tfm_core.runs.run import Run
 
 
@@ -129,7 +127,7 @@ def _page(
     names = axes(run.experiment, example.item, modules[0])
     kind = KINDS[selection.kind]
     maps = example.maps(modules)
-    labels = statistics.labels(run, example, modules, selection.example)
+    labels = statistics.labels(run, example, selection.kind, is_own=selection.example is None)
     called = named_rows(run, example, selection, modules[0])
     grid = pack(
         maps,
@@ -137,7 +135,7 @@ def _page(
         names.key,
         chosen=(selection.layer, selection.head),
         theme="light",
-        may_attend=names.may_attend,
+        may_attend=example.may_attend(modules)[:, None],
         top=top,
         animation=single_frame(maps, example.step, labels.short)
         if animation is None
@@ -154,7 +152,7 @@ def _page(
         titles=(called.title, _(kind.key)),
         ink=COLOURS["cross"],
         pin=selection.pin,
-        may_attend=names.may_attend,
+        may_attend=example.masks[modules[selection.layer]],
         query_words=called.words,
     )
     return standalone(
@@ -180,7 +178,7 @@ def _map(run: Run, example: Example, selection: Selection, top: float | None) ->
         called.names,
         names.key,
         title=_title(run, example, selection),
-        may_attend=names.may_attend,
+        may_attend=example.masks[module],
         top=top,
         query_title=called.title,
         key_title=_(kind.key),
@@ -196,7 +194,7 @@ def _map_page(run: Run, example: Example, selection: Selection, top: float | Non
         example.maps([module])[0, selection.head],
         called.names,
         names.key,
-        may_attend=names.may_attend,
+        may_attend=example.masks[module],
         top=top,
         query_title=called.title,
         key_title=_(kind.key),
@@ -210,7 +208,9 @@ def _one_numbers(run: Run, example: Example, selection: Selection) -> bytes:
     names = axes(run.experiment, example.item, module)
     weights = example.maps([module])[0, selection.head]
     written = written_tokens(run.experiment, example.item, module)
-    return export.csv(export.map_table(weights, *_axes(names), written))
+    return export.csv(
+        export.map_table(weights, names.query, names.key, example.masks[module], written)
+    )
 
 
 def _all_numbers(run: Run, example: Example, selection: Selection) -> bytes:
@@ -219,20 +219,19 @@ def _all_numbers(run: Run, example: Example, selection: Selection) -> bytes:
         names = axes(run.experiment, example.item, module)
         written = written_tokens(run.experiment, example.item, module)
         for head, weights in enumerate(example.maps([module])[0], 1):
-            table = export.map_table(weights, *_axes(names), written)
+            table = export.map_table(
+                weights, names.query, names.key, example.masks[module], written
+            )
             table.insert(0, "head", head)
             table.insert(0, "layer", layer)
             tables.append(table)
     return export.csv(pd.concat(tables))
 
 
-def _axes(names: Axes) -> tuple[tuple[str, ...], tuple[str, ...], npt.NDArray[np.bool_]]:
-    return names.query, names.key, names.may_attend
-
-
 def _figures(run: Run, step: int) -> bytes:
     figures = statistics.statistics(run, step)
-    return export.csv(head_statistics.table(run.experiment, figures))
+    scores = statistics.alignments(run, step)
+    return export.csv(head_statistics.table(run.experiment, figures, scores))
 
 
 def _title(run: Run, example: Example, selection: Selection) -> str:

@@ -193,7 +193,7 @@ def _heads(one: Drawn, example: Example, kind: str, modules: Sequence[str]) -> N
         on_pick=pick,
         theme=state.theme(),
         key=f"compare-heads-{one.slot}",
-        may_attend=named.may_attend,
+        may_attend=example.may_attend(modules)[:, None],
         top=None if kind in {"patches", "picture"} else 1.0,
         title=_(KINDS[kind].label),
         query_words=tuple(_(words) for words in called.words),

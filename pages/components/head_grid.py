@@ -83,11 +83,12 @@ def head_grid(
 ) -> None:
     """Show every head; ``on_pick(layer, head)``, both from 0, is called before the next run.
 
-    weights: (L, H, Q, K), float16 or float32. may_attend: bool (Q, K), True = may attend; the rest
-    is grey. top: the weight with the most ink; None takes the largest of each head. dim: the heads
-    to fade, row by row. animation: the same heads at every snapshot, which stands at ``step``;
-    ``on_step`` hears where it was left. title: a heading. query_words: what is said of each query,
-    where that is more than its token. over: draw the heads over a picture, not as matrices.
+    weights: (L, H, Q, K), float16 or float32. may_attend: bool, broadcastable to weights, True =
+    may attend; the rest is grey. top: the weight with the most ink; None takes the largest of each
+    head. dim: the heads to fade, row by row. animation: the same heads at every snapshot, which
+    stands at ``step``; ``on_step`` hears where it was left. title: a heading. query_words: what is
+    said of each query, where that is more than its token. over: draw the heads over a picture, not
+    as matrices.
     """
     n_layers, n_heads = weights.shape[:2]
     steps = () if animation is None else animation.steps  # a session keeps what its callbacks hold

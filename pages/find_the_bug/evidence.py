@@ -94,7 +94,7 @@ def _maps(pair: Pair) -> None:
 
 
 def _grid(run: Run, name: str, kind: str) -> None:
-    """Show all heads of a run on its first example at its last snapshot, forbidden keys too."""
+    """Show all heads of a run on its first example at its last snapshot, masked cells grey."""
     steps = run.snapshot_steps()
     if not steps:
         st.info(_("No snapshot yet."), icon=":material/hourglass_empty:")
@@ -117,6 +117,7 @@ def _grid(run: Run, name: str, kind: str) -> None:
         on_pick=_nothing,
         theme=state.theme(),
         key=f"bug-heads-{name}-{kind}",
+        may_attend=example.may_attend(modules)[:, None],
         title=_("{name}, step {step}").format(name=name, step=f"{steps[-1]:,}"),
     )
 

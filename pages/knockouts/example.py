@@ -65,7 +65,7 @@ def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
                     named.key,
                     title,
                     state.theme(),
-                    may_attend=None if _is_unmasked(off) else named.may_attend,
+                    may_attend=example.masks[module],
                     query_title=_(KINDS[kind].query),
                     key_title=_(KINDS[kind].key),
                 ),
@@ -146,10 +146,6 @@ def _moved(before: Example, after: Example, module: str, head: int) -> str:
     return _("{share} of the attention moved to other keys, in the mean of the rows.").format(
         share=show.percent(share)
     )
-
-
-def _is_unmasked(off: Sequence[Part]) -> bool:
-    return any(part.kind == "mask" for part in off)
 
 
 def _truth(run: Run, example: Example) -> str:

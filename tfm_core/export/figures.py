@@ -11,6 +11,7 @@ from tfm_core.plots import export
 from tfm_core.plots.curves import Measurements, ReferenceLine, learning_curve
 from tfm_core.plots.map_image import map_svg
 from tfm_core.probe.labels import axes, modules_by_kind
+from tfm_core.probe.masks import on_examples
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
@@ -72,7 +73,8 @@ def heads(run: Run) -> Iterator[tuple[str, bytes]]:
     """Yield the heads of the last layer of each kind of attention, on the first example."""
     steps = run.snapshot_steps()
     try:
-        item = run.probe().items[0]
+        probe = run.probe()
+        item = probe.items[0]
         snapshot = run.snapshot(steps[-1])
     except (StudentError, IndexError):  # a run that kept none, or whose files are damaged
         return
@@ -81,7 +83,14 @@ def heads(run: Run) -> Iterator[tuple[str, bytes]]:
         if weights is None:
             continue
         names = axes(run.experiment, item, modules[-1])
-        n_queries, n_keys = len(names.query), len(names.key)
+        n_queries, n_keys = names.shape
+        (may_attend,) = on_examples(
+            run.experiment,
+            probe.items[: len(weights)],
+            modules[-1],
+            snapshot.masks,
+            weights.shape[2:],
+        )[:1]
         for head, one in enumerate(weights[0][:MOST_HEADS, :n_queries, :n_keys], 1):
             layer = len(modules)
             yield (
@@ -91,6 +100,6 @@ def heads(run: Run) -> Iterator[tuple[str, bytes]]:
                     names.query,
                     names.key,
                     title=f"{kind} attention, layer {layer}, head {head}, step {snapshot.step:,}",
-                    may_attend=names.may_attend,
+                    may_attend=may_attend[:n_queries, :n_keys],
                 ),
             )

@@ -220,7 +220,7 @@ def _heads(run: Run, curves: Curves, say: Progress) -> Iterator[tuple[float, int
             weights = snapshot.attention.get(modules[-1])
             if weights is None:
                 continue
-            n_queries, n_keys = axes(run.experiment, item, modules[-1]).may_attend.shape
+            n_queries, n_keys = axes(run.experiment, item, modules[-1]).shape
             pixels = tiles(weights[0, :, :n_queries, :n_keys])
             picture = Summary.Image(
                 height=pixels.shape[0],

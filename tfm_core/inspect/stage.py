@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment, ImageTaskConfig
-from tfm_core.inspect.attention import alignment, head_statistics
+from tfm_core.inspect.attention import head_labels
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.probe.continuation import is_language
 from tfm_core.probe.labels import CLS, Axes, axes, modules_by_kind, patches_per_side, rows
@@ -182,19 +182,15 @@ def _frame(
     if any(module not in snapshot.attention for module in modules):
         return Frame(step, answers, ()), None
     example = example_of(run.experiment, probe, snapshot, index)
-    weights = _drawn(
-        run.experiment, example, modules, kind, _names(run.experiment, probe, kind, index)
-    )
-    return Frame(step, answers, _labels(run.folder, step, changed, kind)), weights
+    weights = _drawn(example, modules, kind, _names(run.experiment, probe, kind, index))
+    return Frame(step, answers, head_labels.of_step(run, step, kind).short), weights
 
 
-def _drawn(
-    experiment: Experiment, example: Example, modules: Sequence[str], kind: str, names: Axes
-) -> Array:
+def _drawn(example: Example, modules: Sequence[str], kind: str, names: Axes) -> Array:
     """Return the weights (L, H, Q, K) as they are drawn, see ``Stage``."""
     maps = example.maps(modules)
     if kind != "patches":
-        return np.where(names.may_attend, maps, np.array(np.nan, maps.dtype))
+        return np.where(example.may_attend(modules)[:, None], maps, np.array(np.nan, maps.dtype))
     return over_picture(maps, has_cls=CLS in names.key)
 
 
@@ -203,30 +199,6 @@ def over_picture(maps: Array, *, has_cls: bool) -> Array:
     if has_cls:
         return np.asarray(maps[:, :, :1, 1:])
     return np.asarray(maps.astype(np.float32).mean(2, keepdims=True).astype(np.float16))
-
-
-@lru_cache(maxsize=512)
-def _labels(folder: Path, step: int, changed: int, kind: str) -> tuple[str, ...]:
-    """Return what each head of a kind does on all examples, in a few words, row by row."""
-    run = Run(folder)
-    experiment, probe, snapshot = run.experiment, run.probe(), run.snapshot(step)
-    modules = modules_by_kind(experiment)[kind]
-    figures = head_statistics.of_step(folder, step, changed)
-    aligned = {}
-    if set(modules) <= set(alignment.scored_modules(experiment)) and alignment.can_be_scored(
-        experiment, probe
-    ):
-        aligned = alignment.score(experiment, probe, snapshot)
-    return tuple(
-        head_statistics.describe(
-            figures[module],
-            head,
-            float(aligned[module].share[head]) if module in aligned else 0.0,
-            is_short=True,
-        )
-        for module in modules
-        for head in range(len(figures[module].entropy))
-    )
 
 
 @lru_cache(maxsize=512)

@@ -22,6 +22,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -53,6 +55,22 @@ class ActivationCache(dict[str, Tensor]):
         """Return the tensors of one kind by module name: ``of("weights")``."""
         end = f".{kind}"
         return {key.removesuffix(end): value for key, value in self.items() if key.endswith(end)}
+
+    def masks(self) -> dict[str, npt.NDArray[np.bool_]]:
+        """Return the mask that each recorded map was made under, see ``Snapshot.masks``.
+
+        Both ``weights`` and ``mask`` must have been recorded; who applied none may attend to all.
+        """
+        applied = self.of("mask")
+        everything = np.ones((1, 1, 1, 1), np.bool_)
+        return {
+            name: _four_axes(applied[name].cpu().numpy()) if name in applied else everything
+            for name in self.of("weights")
+        }
+
+
+def _four_axes(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    return mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
 
 
 @contextmanager

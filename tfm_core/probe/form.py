@@ -68,8 +68,18 @@ class SnapshotForm:
                 )
             if weights.shape[2] < n_queries or weights.shape[3] < n_keys:
                 raise Unreadable("the maps of {name} are too small for the examples", name=name)
+            self._check_mask(name, snapshot.masks.get(name), weights)
         self._check_answers(snapshot, self.n_examples)
         self._check_tables(snapshot)
+
+    def _check_mask(self, name: str, mask: Array | None, weights: Array) -> None:
+        if mask is None:  # older snapshots keep none
+            return
+        fits = mask.ndim == 4 and all(
+            size in (1, full) for size, full in zip(mask.shape, weights.shape, strict=True)
+        )
+        if mask.dtype.kind != "b" or not fits:
+            raise Unreadable("the mask of {name} does not fit its maps", name=name)
 
     def _check_answers(self, snapshot: Snapshot, n: int | None) -> None:
         words = (snapshot.ids, snapshot.confidence, snapshot.tokens, snapshot.texts)
@@ -128,7 +138,7 @@ def form_of(experiment: Experiment, probe: Probe | None) -> SnapshotForm:
     maps = {}
     for modules in modules_by_kind(experiment).values():
         for name in modules:
-            sizes = [axes(experiment, item, name).may_attend.shape for item in _items(probe)]
+            sizes = [axes(experiment, item, name).shape for item in _items(probe)]
             rows, columns = (max((size[axis] for size in sizes), default=1) for axis in (0, 1))
             maps[name] = (model.n_heads, rows, columns)
     n_patches = None

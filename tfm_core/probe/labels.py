@@ -1,7 +1,7 @@
 """What the axes of an attention map mean: which attention it is, and whose tokens stand where.
 
 Torch-free. A map of a snapshot is padded to the longest example of the probe; the tokens here say
-how much of it is real, and the mask which weights are zero because the model may not look there.
+how much of it is real.
 """
 
 from __future__ import annotations
@@ -10,9 +10,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
-
-import numpy as np
-import numpy.typing as npt
 
 from tfm_core.config import (
     CaptionerConfig,
@@ -55,16 +52,17 @@ RowNames = Literal["written", "read"]
 """A row that writes a token is called by that token, or by the one that is read in its place."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Axes:
-    """The tokens of one map, without padding, and what the mask allows.
-
-    query: Q tokens, key: K tokens, may_attend: bool (Q, K), True = may attend.
-    """
+    """The tokens of one map, without padding. query: Q tokens, key: K tokens."""
 
     query: tuple[str, ...]
     key: tuple[str, ...]
-    may_attend: npt.NDArray[np.bool_]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return the number of queries and of keys."""
+        return len(self.query), len(self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,23 +128,13 @@ def modules_by_kind(experiment: Experiment) -> dict[str, list[str]]:
 
 
 def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> Axes:
-    """Return the tokens and the mask of an example's map in one attention module.
+    """Return the tokens of an example's map in one attention module.
 
     item: an example of the probe, ``src`` and ``tgt`` tokens (text); pictures need none.
     Raises ValueError when the module is no attention of this model.
     """
     kind = kind_of(experiment, module_name)
-    query, key = _tokens(experiment, item, kind.name)
-    allowed = np.ones((len(query), len(key)), dtype=np.bool_)
-    if kind.name in {"decoder", "sequence", "text"}:
-        allowed = np.tril(allowed)
-    if kind.name == "slots":
-        allowed[:, len(item["src"]) :] = False
-    window = getattr(experiment.model, "window", 0)
-    if window and kind.name not in {"cross", "picture"}:
-        positions = np.arange(len(query))
-        allowed &= np.abs(positions[:, None] - positions[None, :]) <= window
-    return Axes(query, key, allowed)
+    return Axes(*_tokens(experiment, item, kind.name))
 
 
 def rows(

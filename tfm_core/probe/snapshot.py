@@ -113,10 +113,11 @@ def image_snapshot(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
     """Look at a model that gives a picture a class, see ``take``."""
     data = data_as(trainer.data, ImageData)
     images = data.normalise(data.validation.images[_pictures(data)])
-    attention, logits = _watched(trainer.answering, n_attended, images)
+    attention, masks, logits = _watched(trainer.answering, n_attended, images)
     return Snapshot(
         step=trainer.step,
         attention=attention,
+        masks=masks,
         probabilities=_half(logits.float().softmax(-1)),
         positions=_positions(trainer),
     )
@@ -165,12 +166,13 @@ def _of_words(
     src: what the model reads, ids or pictures. decode: trainer, src, tgt and the logits under tgt
     to what the model writes by itself.
     """
-    attention, logits = _watched(trainer.answering, n_attended, src, tgt[:, :-1])
+    attention, masks, logits = _watched(trainer.answering, n_attended, src, tgt[:, :-1])
     decoded = decode(trainer, src, tgt, logits)
     tokens = [vocabulary.decode(row) for row in decoded.ids.tolist()]
     return Snapshot(
         step=trainer.step,
         attention=attention,
+        masks=masks,
         ids=decoded.ids.cpu().numpy().astype(np.int32),
         confidence=_half(decoded.confidence),
         tokens=tokens,
@@ -182,19 +184,20 @@ def _of_words(
 
 def _watched(
     model: Model, n_attended: int | None, *inputs: Tensor
-) -> tuple[dict[str, Array], Tensor]:
-    """Return the attention on the first ``n_attended`` examples, and the logits (P, ...) of all.
+) -> tuple[dict[str, Array], dict[str, Array], Tensor]:
+    """Return attention and masks on the first ``n_attended`` examples, and all logits (P, ...).
 
     The others go through the fused attention, which makes no maps.
     """
-    with capture(model, only={"weights"}) as cache:
+    with capture(model, only={"weights", "mask"}) as cache:
         logits: Tensor = model(*(part[:n_attended] for part in inputs))
     if len(logits) < len(inputs[0]):
         was_training = model.training
         model.eval()
         logits = torch.cat([logits, model(*(part[n_attended:] for part in inputs))])
         model.train(was_training)
-    return {name: _half(value) for name, value in cache.of("weights").items()}, logits
+    attention = {name: _half(value) for name, value in cache.of("weights").items()}
+    return attention, cache.masks(), logits
 
 
 def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Decoded:

@@ -18,6 +18,8 @@ class Snapshot:
 
     attention: module name -> float16 (A, H, Q, K), padded with zeros, of the first A examples: all
     of them, or as many as a server keeps (see ``facts.storage``).
+    masks: module name -> bool, broadcastable to (A, H, Q, K), True = may attend: the mask that was
+    applied where ``attention`` was taken; see ``probe.masks``.
     probabilities: float16 (P, classes), pictures only.
     ids: int32 (P, T) and confidence: float16 (P, T), predicted target tokens, not for pictures.
     tokens, texts: the predictions as tokens and as a person reads them, likewise.
@@ -35,6 +37,7 @@ class Snapshot:
     texts: list[str] | None = None
     positions: dict[str, Array] = field(default_factory=dict)
     embeddings: dict[str, Array] = field(default_factory=dict)
+    masks: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

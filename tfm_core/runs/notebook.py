@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from tfm_core.config import FAMILIES, Experiment
 from tfm_core.probe.labels import axes, modules_by_kind, rows
+from tfm_core.probe.masks import cut, mask_of
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.curves import MEASURED_COLUMNS, STEP_COLUMNS, Series
 from tfm_core.runs.run import ID, Run
@@ -188,15 +189,17 @@ class OpenedRun:
                 "The attention of {lacking} was not recorded at this step.", lacking=lacking[0]
             )
         names = axes(self.experiment, item, wanted[0])
-        n_query, n_key = names.may_attend.shape
+        n_query, n_key = names.shape
         weights = np.stack(
             [snapshot.attention[name][example, :, :n_query, :n_key] for name in wanted]
         ).astype(np.float32)
+        items = self.run.probe().items[: len(snapshot.attention[wanted[0]])]
+        mask = mask_of(self.experiment, items, wanted[0], snapshot.masks)
         return Attention(
             weights=weights if layer is None else weights[0],
             query=rows(self.experiment, item, wanted[0]).names,
             key=names.key,
-            may_attend=names.may_attend,
+            may_attend=cut(mask, example, names.shape),
             kind=chosen,
             step=snapshot.step,
             example=example,

@@ -42,6 +42,9 @@ def write(folder: Path, snapshot: Snapshot) -> Path:
     tensors: dict[str, Array] = {}
     for name, value in snapshot.attention.items():
         tensors[f"attention/{name}"] = np.ascontiguousarray(value, np.float16)
+    sources = _sources(snapshot.masks)
+    for name in sorted(set(sources.values())):
+        tensors[f"masks/{name}"] = np.ascontiguousarray(snapshot.masks[name], np.bool_)
     for name, value in snapshot.positions.items():
         tensors[f"positions/{name}"] = np.ascontiguousarray(value, np.float16)
     for name, value in snapshot.embeddings.items():
@@ -51,6 +54,8 @@ def write(folder: Path, snapshot: Snapshot) -> Path:
         if part is not None:
             tensors[f"predictions/{name}"] = np.ascontiguousarray(part, kind)
     metadata = {"step": str(snapshot.step)}
+    if sources:
+        metadata["masks"] = json.dumps(sources)
     for name in ("texts", "tokens"):
         words = getattr(snapshot, name)
         if words is not None:
@@ -59,6 +64,15 @@ def write(folder: Path, snapshot: Snapshot) -> Path:
     path.parent.mkdir(exist_ok=True)
     write_bytes(path, save(tensors, metadata), lasting=True)
     return path
+
+
+def _sources(masks: Mapping[str, Array]) -> dict[str, str]:
+    """Return under which module's name each module's mask is kept: layers share one."""
+    sources: dict[str, str] = {}
+    for name, mask in masks.items():
+        equal = (one for one in sources.values() if np.array_equal(masks[one], mask))
+        sources[name] = next(equal, name)
+    return sources
 
 
 _PREDICTIONS: dict[str, type] = {
@@ -101,8 +115,11 @@ def read(path: Path, form: SnapshotForm | None = None) -> Snapshot:
 def _made(metadata: Mapping[str, str], tensors: dict[str, Array]) -> Snapshot:
     """Return a snapshot of what its file holds. Raises Unreadable, KeyError and ValueError."""
     for name, value in tensors.items():
-        if value.dtype.kind not in "fiu":
+        if (value.dtype.kind not in "fiu") != name.startswith("masks/"):
             raise Unreadable("{name} holds no numbers", name=name)
+    kept, sources = _under("masks/", tensors), json.loads(metadata.get("masks", "{}"))
+    if not isinstance(sources, dict):
+        raise Unreadable("it does not say whose its masks are")
     if not _STEP.fullmatch(metadata["step"]):
         raise Unreadable("it does not say its step")
     return Snapshot(
@@ -115,6 +132,7 @@ def _made(metadata: Mapping[str, str], tensors: dict[str, Array]) -> Snapshot:
         texts=json.loads(metadata["texts"]) if "texts" in metadata else None,
         positions=_under("positions/", tensors),
         embeddings=_under("embeddings/", tensors),
+        masks={name: kept[source] for name, source in sources.items()},
     )
 
 

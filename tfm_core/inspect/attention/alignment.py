@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +27,7 @@ import numpy.typing as npt
 
 from tfm_core.config import Experiment
 from tfm_core.probe.labels import axes, kind_of, layer_of, modules_by_kind
+from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
@@ -163,7 +166,7 @@ def truth_on_map(experiment: Experiment, item: Mapping[str, Any], module: str) -
     All False where target does not meet source. Raises ValueError where there is no alignment.
     """
     names = axes(experiment, item, module)
-    cells = np.zeros(names.may_attend.shape, np.bool_)
+    cells = np.zeros(names.shape, np.bool_)
     kind = kind_of(experiment, module).name
     if kind in _WRITES:
         truth = true_cells(item)
@@ -193,10 +196,14 @@ def rows_that_write(
     return weights[:, first : first + len(item["tgt"]), : len(item["src"])]
 
 
-def even_over_source(experiment: Experiment, item: Mapping[str, Any], module: str) -> Floats:
-    """Return (T, S): what a row that attends evenly to all it may gives each source token."""
-    may = axes(experiment, item, module).may_attend
-    even: Floats = may / np.maximum(may.sum(-1, keepdims=True), 1)
+def even_over_source(
+    experiment: Experiment, item: Mapping[str, Any], module: str, may_attend: Bools
+) -> Floats:
+    """Return (T, S): what a row that attends evenly to all it may gives each source token.
+
+    may_attend: bool (Q, K), True = may attend.
+    """
+    even: Floats = may_attend / np.maximum(may_attend.sum(-1, keepdims=True), 1)
     written = rows_that_write(experiment, item, module, even[None])
     return np.asarray(written[0])
 
@@ -205,19 +212,47 @@ def score(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> dict[str,
     """Return the scores of every module that can be scored, on the examples of the probe."""
     maps = {name: snapshot.attention.get(name) for name in scored_modules(experiment)}
     return {
-        name: score_maps(experiment, name, probe.items[: len(weights)], weights)
+        name: score_maps(
+            experiment,
+            name,
+            probe.items[: len(weights)],
+            weights,
+            on_examples(
+                experiment, probe.items[: len(weights)], name, snapshot.masks, weights.shape[2:]
+            ),
+        )
         for name, weights in maps.items()
         if weights is not None
     }
 
 
+@lru_cache(maxsize=128)
+def of_step(folder: Path, step: int, changed: int) -> Mapping[str, AlignmentScore]:
+    """Return the scores at a snapshot of the run in a folder, not to be changed; maybe none.
+
+    changed: when the snapshot was written, in nanoseconds. Raises ValueError, in a sentence.
+    """
+    run = Run(folder)
+    experiment, probe = run.experiment, run.probe()
+    if not can_be_scored(experiment, probe):
+        return {}
+    return score(experiment, probe, run.snapshot(step))
+
+
 def score_maps(
-    experiment: Experiment, module: str, items: Sequence[Mapping[str, Any]], weights: Floats
+    experiment: Experiment,
+    module: str,
+    items: Sequence[Mapping[str, Any]],
+    weights: Floats,
+    may_attend: Bools,
 ) -> AlignmentScore:
-    """Return the score of one module. weights: (P, H, Q, K), padded. Raises ValueError."""
+    """Return the score of one module. weights: (P, H, Q, K), padded; may_attend: (P, Q, K).
+
+    Raises ValueError.
+    """
     tally = AlignmentTally()
-    for item, map_ in zip(items, weights, strict=True):
-        even = even_over_source(experiment, item, module)
+    for item, map_, allowed in zip(items, weights, may_attend, strict=True):
+        even = even_over_source(experiment, item, module, allowed)
         tally.add(rows_that_write(experiment, item, module, map_), true_cells(item), even)
     return tally.result()
 

@@ -7,17 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment
+from tfm_core.probe import masks as probe_masks
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.sentences import N_, StudentError
 
+if TYPE_CHECKING:
+    from tfm_core.probe.capture import ActivationCache
+
 Array = npt.NDArray[Any]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,13 +31,15 @@ class Example:
 
     item: an entry of the probe, or the same keys for an example of the user's own (``tgt`` then
     holds what the decoder read: the model's own answer; ``truth`` the solution, if there is one).
-    attention: module name -> (H, Q, K). picture: uint8 (C, height, width). probabilities:
+    attention: module name -> (H, Q, K). masks: module name -> bool (Q, K), True = may attend, as it
+    was applied. picture: uint8 (C, height, width). probabilities:
     (classes,). answer: the predicted target tokens; confidence: (T,), one for each of them.
     """
 
     step: int
     item: Mapping[str, Any]
     attention: Mapping[str, Array]
+    masks: Mapping[str, Bools]
     picture: Array | None = None
     probabilities: Array | None = None
     answer: tuple[str, ...] | None = None
@@ -48,6 +55,10 @@ class Example:
                 lacking=lacking[0],
             )
         return np.stack([self.attention[name] for name in modules])
+
+    def may_attend(self, modules: Sequence[str]) -> Bools:
+        """Return the masks of several layers as bool (L, Q, K), True = may attend."""
+        return np.stack([self.masks[name] for name in modules])
 
 
 def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> Example:
@@ -66,6 +77,7 @@ def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: 
             step=snapshot.step,
             item=item,
             attention=cut(experiment, item, _rows(snapshot.attention, index)),
+            masks=_masks(experiment, probe, snapshot, index),
             picture=None if probe.images is None else probe.images[index],
             probabilities=_row(snapshot.probabilities, index),
             answer=None if snapshot.tokens is None else tuple(snapshot.tokens[index]),
@@ -85,7 +97,7 @@ def cut(
         for name in names:
             if name not in attention:
                 continue
-            sizes = axes(experiment, item, name).may_attend.shape
+            sizes = axes(experiment, item, name).shape
             map_ = attention[name][:, : sizes[0], : sizes[1]]
             if map_.shape[1:] != sizes:
                 raise StudentError(
@@ -99,6 +111,34 @@ def cut(
                 )
             maps[name] = map_
     return maps
+
+
+def captured(
+    experiment: Experiment, item: Mapping[str, Any], cache: ActivationCache
+) -> tuple[dict[str, Array], dict[str, Bools]]:
+    """Return the maps (H, Q, K) and masks (Q, K) of an example that was sent through alone.
+
+    cache: of its ``weights`` and ``mask``. Raises ValueError as ``cut``.
+    """
+    maps = {name: weights[0].float().numpy() for name, weights in cache.of("weights").items()}
+    applied = cache.masks()
+    attention = cut(experiment, item, maps)
+    sizes = {name: axes(experiment, item, name).shape for name in attention}
+    return attention, {
+        name: probe_masks.cut(applied[name], 0, size) for name, size in sizes.items()
+    }
+
+
+def _masks(
+    experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int
+) -> dict[str, Bools]:
+    item = probe.items[index]
+    masks = {}
+    for name, weights in snapshot.attention.items():
+        items = probe.items[: len(weights)]
+        mask = probe_masks.mask_of(experiment, items, name, snapshot.masks)
+        masks[name] = probe_masks.cut(mask, index, axes(experiment, item, name).shape)
+    return masks
 
 
 def _rows(arrays: Mapping[str, Array], index: int) -> dict[str, Array]:

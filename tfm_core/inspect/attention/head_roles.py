@@ -123,22 +123,23 @@ def relations_by_position(may_attend: Bools) -> TokenRelations:
 
 
 def relations_of(
-    experiment: Experiment, items: Sequence[Mapping[str, Any]], kind: str, shape: tuple[int, int]
+    experiment: Experiment, items: Sequence[Mapping[str, Any]], kind: str, may_attend: Bools
 ) -> TokenRelations:
-    """Return the relations of examples in the attention of a kind, padded to ``shape`` (Q, K).
+    """Return the relations of examples in the attention of a kind.
 
-    items: as in the probe. Raises ValueError where an example is larger than ``shape``.
+    items: as in the probe. may_attend: (P, Q, K), see ``probe.masks.on_examples``. Raises
+    ValueError where an example is larger.
     """
     module = modules_by_kind(experiment)[kind][0]
     assert kind_of(experiment, module).name == kind
     if kind == "patches":
-        return _patch_relations(experiment, len(items), module)
-    full = (len(items), *shape)
-    may_attend, padding, bos, cls, signs = (np.zeros(full, np.bool_) for _ in range(5))
+        return _patch_relations(experiment, may_attend, module)
+    shape = may_attend.shape[1:]
+    padding, bos, cls, signs = (np.zeros_like(may_attend) for _ in range(4))
     are_words = False  # letters and digits are tokens too
     for index, item in enumerate(items):
         names = axes(experiment, item, module)
-        rows, columns = names.may_attend.shape
+        rows, columns = names.shape
         if rows > shape[0] or columns > shape[1]:
             raise StudentError(
                 "An example needs a map of {rows} by {columns}, but there is only one of "
@@ -148,7 +149,6 @@ def relations_of(
                 n_query=shape[0],
                 n_key=shape[1],
             )
-        may_attend[index, :rows, :columns] = names.may_attend
         padding[index, :rows, columns:] = True
         bos[index, :rows, :columns] = [token == BOS for token in names.key]
         cls[index, :rows, :columns] = [token == CLS for token in names.key]
@@ -178,7 +178,7 @@ def is_punctuation(token: str) -> bool:
     return bool(token) and all(unicodedata.category(sign)[0] in "PS" for sign in token)
 
 
-def _patch_relations(experiment: Experiment, n: int, module: str) -> TokenRelations:
+def _patch_relations(experiment: Experiment, may_attend: Bools, module: str) -> TokenRelations:
     """Return the relations of patches: neighbours in the picture, distances in pixels."""
     assert isinstance(experiment.model, ViTConfig | CaptionerConfig)
     names = axes(experiment, {}, module).query
@@ -203,10 +203,9 @@ def _patch_relations(experiment: Experiment, n: int, module: str) -> TokenRelati
     roles["padding"] = np.zeros(size, np.bool_)
     distance = np.full(size, np.nan, np.float32)
     distance[first:, first:] = np.hypot(down, right) * experiment.model.patch_size
-    all_cells = np.ones((n, *size), np.bool_)
-    spread = {name: _spread(cells, all_cells) for name, cells in roles.items()}
-    far = np.broadcast_to(distance, all_cells.shape)
-    return TokenRelations(all_cells, spread, far, "pixels", _PATCHES)
+    spread = {name: _spread(cells, may_attend) for name, cells in roles.items()}
+    far = np.broadcast_to(distance, may_attend.shape)
+    return TokenRelations(may_attend, spread, far, "pixels", _PATCHES)
 
 
 def _away(queries: int, keys: int) -> npt.NDArray[np.int_]:

@@ -27,6 +27,7 @@ from tfm_core.inspect.attention.head_roles import (
     relations_of,
 )
 from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
+from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Sentence, StudentError
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Floats = npt.NDArray[np.floating[Any]]
+
+_CROSSING = frozenset({"cross", "picture"})  # kinds whose keys are other tokens than the queries
+_OF_POSITION = ("self", "previous", "next", "above", "below")
 
 MOST = 0.8  # a role with more names the head alone
 MUCH = 0.4  # a role with more makes it "mostly"; and at least twice what even attention gives
@@ -176,8 +180,11 @@ def of_snapshot(
             if module in snapshot.attention:
                 weights = snapshot.attention[module]
                 items = probe.items[: len(weights)]
-                relations = relations_of(experiment, items, kind, weights.shape[2:])
-                figures[module] = statistics(weights, relations.may_attend, relations, kind)
+                may_attend = on_examples(
+                    experiment, items, module, snapshot.masks, weights.shape[2:]
+                )
+                relations = relations_of(experiment, items, kind, may_attend)
+                figures[module] = statistics(weights, may_attend, relations, kind)
     return figures
 
 
@@ -198,8 +205,9 @@ def of_example(experiment: Experiment, example: Example) -> dict[str, HeadStatis
         for module in modules:
             if module in example.attention:
                 weights = example.attention[module][None]
-                relations = relations_of(experiment, [example.item], kind, weights.shape[2:])
-                figures[module] = statistics(weights, relations.may_attend, relations, kind)
+                may_attend = example.masks[module][None]
+                relations = relations_of(experiment, [example.item], kind, may_attend)
+                figures[module] = statistics(weights, may_attend, relations, kind)
     return figures
 
 
@@ -261,8 +269,9 @@ def table(
 ) -> pd.DataFrame:
     """Return one row a head: kind, layer and head from 1, the label, and every figure.
 
-    Columns: module, kind, layer, head, label, entropy, evenness, distance, the roles and, with
-    ``alignment``, aligned (share on true source words) and aer (alignment error rate).
+    Columns: module, kind, layer, head, label, then with ``alignment`` aligned (share on true source
+    words) and aer (alignment error rate), then entropy, evenness, distance and the roles. Where
+    queries and keys are different tokens, distance and roles of position are NaN.
     """
     import pandas as pd
 
@@ -272,14 +281,17 @@ def table(
         score = (alignment or {}).get(module)
         for head in range(len(stats.entropy)):
             aligned = float(score.share[head]) if score is not None else 0.0
-            figures = {
+            figures = (
+                {} if score is None else {"aligned": score.share[head], "aer": score.aer[head]}
+            )
+            figures |= {
                 "entropy": stats.entropy[head],
                 "evenness": stats.evenness[head],
                 "distance": stats.distance[head],
                 **{name: shares[head] for name, shares in stats.shares.items()},
             }
-            if score is not None:
-                figures |= {"aligned": score.share[head], "aer": score.aer[head]}
+            if kind in _CROSSING:
+                figures |= {name: np.nan for name in ("distance", *_OF_POSITION) if name in figures}
             rows.append(
                 {
                     "module": module,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import CorpusTaskConfig, ImageTaskConfig, SequenceTaskConfig
-from tfm_core.inspect.attention.example import Example, cut
+from tfm_core.inspect.attention.example import Example, captured
 from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
@@ -53,7 +53,7 @@ def answered(run: Run, text: str) -> Example:
     written = greedy(model, src, max_len=config.max_tgt_len + 1)
     answer = task.tgt_vocabulary.decode(written.ids[0].tolist())[: config.max_tgt_len]
     tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(answer)]])
-    with capture(model, only={"weights"}) as cache:
+    with capture(model, only={"weights", "mask"}) as cache:
         model(src, tgt_in)
     truth = task.solve(tokens)
     item: dict[str, Any] = {
@@ -64,11 +64,12 @@ def answered(run: Run, text: str) -> Example:
     }
     if truth is not None:
         item |= {"truth": list(truth), "tgt_text": task.join_tgt(truth)}
-    maps = {name: weights[0].float().numpy() for name, weights in cache.of("weights").items()}
+    attention, masks = captured(run.experiment, item, cache)
     return Example(
         step=step,
         item=item,
-        attention=cut(run.experiment, item, maps),
+        attention=attention,
+        masks=masks,
         answer=tuple(answer),
         answer_text=task.join_tgt(answer),
         confidence=written.confidence[0, : len(answer)].numpy(),
@@ -100,16 +101,17 @@ def continued_text(run: Run, text: str) -> Example:
     assert isinstance(model, DecoderOnly)
     ids = torch.tensor([task.tgt_vocabulary.encode(tokens)])
     tgt_in = torch.cat([ids.new_full((1, 1), BOS), ids], 1)
-    with capture(model, only={"weights"}) as cache:
+    with capture(model, only={"weights", "mask"}) as cache:
         model(tgt_in[:, :0], tgt_in)
     written, confidence = continued(model, config, ids)
     answer = task.tgt_vocabulary.decode(written[0].tolist())
     item = {"src": [], "tgt": list(tokens), "prompt": len(tokens), "src_text": text}
-    maps = {name: weights[0].float().numpy() for name, weights in cache.of("weights").items()}
+    attention, masks = captured(run.experiment, item, cache)
     return Example(
         step=step,
         item=item,
-        attention=cut(run.experiment, item, maps),
+        attention=attention,
+        masks=masks,
         answer=tuple(answer),
         answer_text=task.join_tgt(answer),
         confidence=confidence[0, : len(answer)].numpy(),
@@ -130,13 +132,14 @@ def look_at_picture(run: Run, picture: npt.NDArray[np.uint8]) -> Example:
     model, step = model_of(run)
     assert isinstance(model, VisionTransformer)
     (images,) = inputs_of(run, {}, picture)
-    with capture(model, only={"weights"}) as cache:
+    with capture(model, only={"weights", "mask"}) as cache:
         probabilities = model(images).softmax(-1)[0]
-    maps = {name: weights[0].float().numpy() for name, weights in cache.of("weights").items()}
+    attention, masks = captured(run.experiment, {}, cache)
     return Example(
         step=step,
         item={},
-        attention=cut(run.experiment, {}, maps),
+        attention=attention,
+        masks=masks,
         picture=picture,
         probabilities=probabilities.numpy(),
     )

@@ -18,6 +18,7 @@ from tfm_core.config.codec import default_sections
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.inspect.attention import alignment
 from tfm_core.probe.labels import Axes, axes, modules_by_kind
+from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
 
@@ -134,13 +135,14 @@ def cross_attention_at(run: Run, snapshot: Snapshot | None = None) -> CrossAtten
         return None
     maps = snapshot.attention[module].astype(np.float32)  # (P, H, Q, K)
     try:
-        score = alignment.score_maps(experiment, module, items, maps[: len(items)])
+        allowed = on_examples(experiment, items, module, snapshot.masks, maps.shape[2:])
+        score = alignment.score_maps(experiment, module, items, maps[: len(items)], allowed)
     except ValueError:  # a task whose answers come from no one word
         nothing = np.full(maps.shape[1], np.nan, np.float32)
         score = alignment.AlignmentScore(nothing, nothing, float("nan"), 0)
     head = 0 if np.isnan(score.share).all() else int(np.nanargmax(score.share))
     names = [axes(experiment, item, module) for item in items]
-    shapes = [each.may_attend.shape for each in names]
+    shapes = [each.shape for each in names]
     return CrossAttentionAtStep(
         step=snapshot.step,
         head=head,

@@ -24,6 +24,7 @@ from tfm_core.inspect.attention.head_roles import relations_of
 from tfm_core.inspect.attention.head_statistics import HeadStatistics, Tally
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.probe.labels import modules_by_kind
+from tfm_core.probe.masks import on_examples
 from tfm_core.runs.run import Run
 from tfm_core.variants.tasks import TASK_KINDS
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tfm_core.data.load import Data
+    from tfm_core.probe.capture import ActivationCache
 
 LIMIT = 1000  # examples; the figures of more differ in the third digit
 _BATCH = 50
@@ -66,9 +68,9 @@ def measured_over_validation(run: Run, limit: int = LIMIT) -> ValidationFigures:
     n = min(in_all(run.experiment, limit), n_all)
     tally = _Tallies(run.experiment)
     for inputs, items in _batches(run.experiment, data, n):
-        with capture(model, only={"weights"}) as cache:
+        with capture(model, only={"weights", "mask"}) as cache:
             model(*inputs)
-        tally.add(cache.of("weights"), items)
+        tally.add(cache, items)
     return ValidationFigures(
         step=step,
         n_examples=n,
@@ -89,16 +91,20 @@ class _Tallies:
         }
         self.alignment = {name: AlignmentTally() for name in scored_modules(experiment)}
 
-    def add(self, weights: Mapping[str, Tensor], items: Sequence[Mapping[str, Any]]) -> None:
-        maps = {name: value.float().numpy() for name, value in weights.items()}
+    def add(self, cache: ActivationCache, items: Sequence[Mapping[str, Any]]) -> None:
+        maps = {name: value.float().numpy() for name, value in cache.of("weights").items()}
+        masks = cache.masks()
+        may_attend = {
+            name: on_examples(self.experiment, items, name, masks, map_.shape[2:])
+            for name, map_ in maps.items()
+        }
         for kind, names in self.kinds.items():
-            rows, columns = maps[names[0]].shape[2:]
-            relations = relations_of(self.experiment, items, kind, (rows, columns))
+            relations = relations_of(self.experiment, items, kind, may_attend[names[0]])
             for name in names:
                 self.statistics[name].add(maps[name], relations)
         for name, tally in self.alignment.items():
-            for item, map_ in zip(items, maps[name], strict=True):
-                even = even_over_source(self.experiment, item, name)
+            for item, map_, allowed in zip(items, maps[name], may_attend[name], strict=True):
+                even = even_over_source(self.experiment, item, name, allowed)
                 rows = rows_that_write(self.experiment, item, name, map_)
                 tally.add(rows, true_cells(item), even)
 

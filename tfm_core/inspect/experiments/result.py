@@ -151,7 +151,7 @@ def _largest(
     weights: np.ndarray, experiment: Experiment, item: dict[str, object], module: str
 ) -> list[float]:
     """Return the largest weight of each row of one example's maps (H, Q, K), padding cut off."""
-    n_queries, n_keys = axes(experiment, item, module).may_attend.shape
+    n_queries, n_keys = axes(experiment, item, module).shape
     return [float(one) for one in weights[:, :n_queries, :n_keys].max(-1).ravel()]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tfm_core import byte_cache
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, SequenceTaskConfig
-from tfm_core.inspect.attention.example import Example, cut
+from tfm_core.inspect.attention.example import Example, captured
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, inputs_of, model_of
 from tfm_core.inspect.knockouts.measure import How, means_over
 from tfm_core.inspect.knockouts.parts import Part
@@ -49,12 +49,11 @@ def _read(folder: str, mark: int, index: int, off: tuple[Part, ...], how: How, n
     inputs = inputs_of(run, item, picture)
     means = means_over(run, n) if how == "mean" and off else None
     with torch.inference_mode(), knocked_out(model, off, means):
-        with capture(model, only={"weights"}) as cache:
+        with capture(model, only={"weights", "mask"}) as cache:
             logits = model(*inputs)
         answer = _answer(run, model, item, inputs, logits)
-    maps = {name: weights[0].float().numpy() for name, weights in cache.of("weights").items()}
-    attention = cut(run.experiment, item, maps)
-    return Example(step=step, item=item, attention=attention, picture=picture, **answer)
+    attention, masks = captured(run.experiment, item, cache)
+    return Example(step, item, attention, masks, picture, **answer)
 
 
 def _answer(

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment
-from tfm_core.inspect.attention.head_roles import relations_of
 from tfm_core.probe.labels import modules_by_kind
+from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import snapshot_path
@@ -52,12 +52,13 @@ def of_snapshot(
 ) -> Mapping[str, Alikeness]:
     """Return how alike the attention of each module is, over all examples that were kept."""
     found = {}
-    for kind, modules in modules_by_kind(experiment).items():
+    for modules in modules_by_kind(experiment).values():
         for module in modules:
             if module in snapshot.attention:
                 weights = np.asarray(snapshot.attention[module], np.float32)
                 items = probe.items[: len(weights)]
-                allowed = relations_of(experiment, items, kind, weights.shape[2:]).may_attend
+                shape = weights.shape[2:]
+                allowed = on_examples(experiment, items, module, snapshot.masks, shape)
                 found[module] = alikeness(weights, allowed)
     return found
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tfm_core.config import CaptionerConfig, CaptionTaskConfig
 from tfm_core.data.caption_words import caption
 from tfm_core.data.scenes import CANVAS, Placed, are_disjoint
-from tfm_core.inspect.attention.example import Example, cut
+from tfm_core.inspect.attention.example import Example, captured
 from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
 from tfm_core.probe.caption_items import Box, item_of
 from tfm_core.probe.labels import modules_by_kind
@@ -209,13 +209,14 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Capti
     said = tuple(data.vocabulary.decode(written.ids[0].tolist()))[: longest(config)]
     item = answered(said, truth, join(said, config))
     inputs = inputs_of(run, item, picture)
-    with capture(model, only={"weights"}) as cache:
+    with capture(model, only={"weights", "mask"}) as cache:
         probabilities = model(*inputs)[0].float().softmax(-1).numpy()  # (T + 1, vocabulary)
-    maps = {name: weights[0].float().numpy() for name, weights in cache.of("weights").items()}
+    attention, masks = captured(run.experiment, item, cache)
     example = Example(
         step=step,
         item=item,
-        attention=cut(run.experiment, item, maps),
+        attention=attention,
+        masks=masks,
         picture=picture,
         answer=said,
         answer_text=item["said"],

@@ -1,0 +1,102 @@
+"""Which keys each query of an example may attend to: the masks that a model applied.
+
+Masks are taken from the pass that made the maps, and kept beside them. A snapshot of an older
+release has none; there the model of its experiment says what it applies to such examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import CaptionerConfig, Experiment, PictureTaskConfig, ViTConfig
+from tfm_core.probe.labels import axes
+from tfm_core.probe.types import Array
+from tfm_core.sentences import StudentError
+
+Bools = npt.NDArray[np.bool_]
+
+
+def on_examples(
+    experiment: Experiment,
+    items: Sequence[Mapping[str, Any]],
+    module: str,
+    masks: Mapping[str, Array],
+    shape: tuple[int, int],
+) -> Bools:
+    """Return bool (P, Q, K), True = may attend, of examples padded to ``shape``; padding is False.
+
+    masks: of a snapshot, see there. Raises ValueError where an example is larger than ``shape``.
+    """
+    mask = mask_of(experiment, items, module, masks)
+    allowed = np.zeros((len(items), *shape), np.bool_)
+    for index, item in enumerate(items):
+        rows, columns = axes(experiment, item, module).shape
+        if rows > shape[0] or columns > shape[1]:
+            raise StudentError(
+                "An example needs a map of {rows} by {columns}, but there is only one of "
+                "{n_query} by {n_key}.",
+                rows=rows,
+                columns=columns,
+                n_query=shape[0],
+                n_key=shape[1],
+            )
+        allowed[index, :rows, :columns] = cut(mask, index, (rows, columns))
+    return allowed
+
+
+def mask_of(
+    experiment: Experiment,
+    items: Sequence[Mapping[str, Any]],
+    module: str,
+    masks: Mapping[str, Array],
+) -> Array:
+    """Return the mask of a module, from ``masks`` or from the model; see ``Snapshot.masks``."""
+    found = masks.get(module)
+    return _of_model(experiment, _lengths(items))[module] if found is None else found
+
+
+def cut(mask: Array, index: int, shape: tuple[int, int]) -> Bools:
+    """Return bool (Q, K) of one example. mask: broadcastable to (P, H, Q, K)."""
+    rows, columns = shape
+    one = mask[index if len(mask) > 1 else 0].any(0)  # (Q or 1, K or 1)
+    return np.broadcast_to(one[:rows, :columns], shape)
+
+
+def _lengths(items: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
+    return tuple((len(item.get("src", ())), len(item.get("tgt", ()))) for item in items)
+
+
+@lru_cache(maxsize=64)
+def _of_model(experiment: Experiment, lengths: tuple[tuple[int, int], ...]) -> Mapping[str, Array]:
+    """Return the masks that the model of an experiment applies to examples of these lengths.
+
+    They depend on no weight and on no word, only on where padding is.
+    """
+    import torch
+
+    from tfm_core.data.vocabulary import BOS
+    from tfm_core.probe.capture import capture
+    from tfm_core.training.models import new_model
+
+    def ids(sizes: Sequence[int]) -> torch.Tensor:
+        rows = [torch.full((size,), BOS) for size in sizes]
+        return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+
+    sources, targets = zip(*lengths, strict=True)
+    inputs = [ids(sources), ids([n + 1 for n in targets])]
+    if isinstance(experiment.model, ViTConfig | CaptionerConfig):
+        task = experiment.task
+        assert isinstance(task, PictureTaskConfig)
+        images = torch.zeros(len(lengths), task.channels, task.image_size, task.image_size)
+        inputs = (
+            [images, *inputs[1:]] if isinstance(experiment.model, CaptionerConfig) else [images]
+        )
+    model = new_model(experiment)
+    with capture(model, only={"weights", "mask"}) as cache:
+        model(*inputs)
+    return cache.masks()
