@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from tests.probe.expected_masks import expected_masks
 from tfm_core.config import Experiment
-from tfm_core.probe.labels import axes, modules_by_kind
+from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.process import mark_of
 from tfm_core.runs.run import Run
@@ -100,19 +101,16 @@ def constructed_snapshot(experiment: Experiment, items: list, step: int) -> Snap
     """Return a snapshot whose rows sum to 1 where the model may attend; the rest is padding."""
     rng = np.random.default_rng(step)
     heads = experiment.model.n_heads
-    attention = {}
+    attention, kept = {}, {}
     for name in [name for names in modules_by_kind(experiment).values() for name in names]:
-        masks = [axes(experiment, item, name).may_attend for item in items]
-        longest = np.max([mask.shape for mask in masks], axis=0)
-        maps = np.zeros((len(items), heads, *longest), np.float16)
-        for index, mask in enumerate(masks):
-            weights = rng.random((heads, *mask.shape)) ** (1 + step) * mask
-            weights /= weights.sum(-1, keepdims=True)
-            maps[index, :, : mask.shape[0], : mask.shape[1]] = weights
-        attention[name] = maps
+        kept[name] = expected_masks(experiment, items, name)[:, None]
+        weights = rng.random((len(items), heads, *kept[name].shape[2:])) ** (1 + step) * kept[name]
+        total = weights.sum(-1, keepdims=True)
+        attention[name] = (weights / np.where(total, total, 1)).astype(np.float16)
     if experiment.task.kind == "image":
         shares = rng.random((len(items), 10))
-        return Snapshot(step, attention, shares / shares.sum(1, keepdims=True))
+        shares /= shares.sum(1, keepdims=True)
+        return Snapshot(step, attention, shares, masks=kept)
     tokens = [list(item["tgt"]) for item in items]
     if step != STEPS[-1]:
         tokens[0] = ["9"]
@@ -122,4 +120,5 @@ def constructed_snapshot(experiment: Experiment, items: list, step: int) -> Snap
         confidence=rng.random((len(items), 4)).astype(np.float16),
         tokens=tokens,
         texts=["".join(row) for row in tokens],
+        masks=kept,
     )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.pages.learned_runs import learned_run
+from tests.probe.expected_masks import expected_mask
 from tfm_core.inspect import stage
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs.snapshots import snapshot_path, write
@@ -40,11 +41,12 @@ def test_weights_are_those_of_the_snapshot_cut_to_the_example_and_nan_where_mask
         shown = stage.read(run, "decoder", index)
         module = modules_by_kind(run.experiment)["decoder"][0]
         names = axes(run.experiment, run.probe().items[index], module)
-        rows, columns = names.may_attend.shape
+        rows, columns = names.shape
+        mask = expected_mask(run.experiment, run.probe().items[index], module)
         own = run.snapshot(211).attention[module][index][:, :rows, :columns]
         drawn = shown.weights[-1, 0]
-        assert np.isnan(drawn[:, ~names.may_attend]).all()
-        np.testing.assert_array_equal(drawn[:, names.may_attend], own[:, names.may_attend])
+        assert np.isnan(drawn[:, ~mask]).all()
+        np.testing.assert_array_equal(drawn[:, mask], own[:, mask])
 
 
 def test_an_answer_is_right_where_every_token_is(store):

@@ -8,9 +8,10 @@ import math
 
 import numpy as np
 
+from tests.probe.expected_masks import expected_masks
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
-from tfm_core.probe.labels import axes, modules_by_kind
+from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import write, write_probe
@@ -128,7 +129,7 @@ def _look_at_text(run: Run, experiment: Experiment, steps: tuple[int, ...]) -> N
             run.folder,
             Snapshot(
                 step,
-                attention=_maps(experiment, items),
+                **_looked(experiment, items),
                 ids=np.ones((3, 7), np.int32),
                 confidence=np.full((3, 7), 0.83, np.float16),
                 tokens=[list(row) for row in tokens],
@@ -156,24 +157,20 @@ def _look_at_pictures(run: Run, experiment: Experiment, steps: tuple[int, ...]) 
             run.folder,
             Snapshot(
                 step,
-                attention=_maps(experiment, items),
+                **_looked(experiment, items),
                 probabilities=scores.astype(np.float16),
             ),
         )
 
 
-def _maps(experiment: Experiment, items: list[dict]) -> dict[str, np.ndarray]:
-    maps = {}
+def _looked(experiment: Experiment, items: list[dict]) -> dict[str, dict[str, np.ndarray]]:
+    """Random maps and the masks that they were made under."""
+    attention, kept = {}, {}
     for modules in modules_by_kind(experiment).values():
         for module in modules:
-            found = [axes(experiment, item, module) for item in items]
-            shape = (
-                max(len(one.query) for one in found),
-                max(len(one.key) for one in found),
-            )
-            weights = np.random.default_rng(3).random(
-                (len(items), experiment.model.n_heads, *shape)
-            )
-            weights **= 4
-            maps[module] = (weights / weights.sum(-1, keepdims=True)).astype(np.float16)
-    return maps
+            kept[module] = expected_masks(experiment, items, module)[:, None]
+            shape = (len(items), experiment.model.n_heads, *kept[module].shape[2:])
+            weights = np.random.default_rng(3).random(shape) ** 4 * kept[module]
+            total = weights.sum(-1, keepdims=True)
+            attention[module] = (weights / np.where(total, total, 1)).astype(np.float16)
+    return {"attention": attention, "masks": kept}

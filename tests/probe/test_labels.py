@@ -1,6 +1,5 @@
 import re
 
-import numpy as np
 import pytest
 
 from tests.inspect.constructed import text_experiment, vit_experiment
@@ -64,27 +63,22 @@ def test_the_encoder_attends_over_the_source_without_special_tokens():
 def test_the_decoder_reads_its_target_shifted_right_behind_bos():
     found = axes(text_experiment(), ITEM, DECODER)
     assert found.query == found.key == ("<bos>", "4", "2", "0")
-    assert np.array_equal(found.may_attend, np.tril(np.ones((4, 4), bool)))
 
 
 def test_cross_attention_asks_from_the_target_and_reads_the_source():
     found = axes(text_experiment(), ITEM, CROSS)
     assert found.query == ("<bos>", "4", "2", "0")
     assert found.key == ("forty", "two")
-    assert found.may_attend.all()
 
 
 def test_a_decoder_only_model_reads_source_and_target_as_one_sequence():
     found = axes(text_experiment("decoder-only"), ITEM, DECODER)
     assert found.query == found.key == ("forty", "two", "<bos>", "4", "2", "0")
-    assert not found.may_attend[1, 2]
 
 
-def test_an_encoder_only_model_has_a_slot_for_each_answer_and_nobody_reads_slots():
+def test_an_encoder_only_model_has_a_slot_for_each_answer():
     found = axes(text_experiment("encoder-only"), ITEM, ENCODER)
     assert found.query == ("forty", "two", "slot 3", "slot 4")  # 3 target tokens and <eos>
-    assert found.may_attend[:, :2].all()
-    assert not found.may_attend[:, 2:].any()
 
 
 def test_a_source_longer_than_its_target_needs_no_slots():
@@ -92,21 +86,12 @@ def test_a_source_longer_than_its_target_needs_no_slots():
     assert axes(text_experiment("encoder-only"), item, ENCODER).query == ("a", "b", "c", "d", "e")
 
 
-def test_a_window_hides_what_is_further_away_but_not_from_cross_attention():
-    experiment = text_experiment(window=1)
-    assert np.array_equal(
-        axes(experiment, {"src": list("abc"), "tgt": []}, ENCODER).may_attend,
-        np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1]], bool),
-    )
-    assert axes(experiment, ITEM, CROSS).may_attend.all()
-
-
 @pytest.mark.parametrize(("pooling", "first", "count"), [("mean", "1,1", 16), ("cls", "CLS", 17)])
 def test_patches_are_named_by_row_and_column_behind_the_cls_token(pooling, first, count):
     found = axes(vit_experiment(pooling), {}, ENCODER)
     assert found.query[0] == first
     assert found.query[-3:] == ("4,2", "4,3", "4,4")
-    assert found.may_attend.shape == (count, count)
+    assert found.shape == (count, count)
     assert patches_per_side(vit_experiment(pooling)) == 4
 
 
@@ -121,27 +106,6 @@ def test_a_module_that_is_no_attention_is_refused(name):
 def test_a_text_model_has_no_patches():
     with pytest.raises(ValueError, match="Only a Vision Transformer cuts pictures into patches"):
         patches_per_side(text_experiment())
-
-
-@pytest.mark.parametrize("family", ["encoder-decoder", "encoder-only", "decoder-only"])
-@pytest.mark.parametrize("window", [0, 1])
-def test_the_mask_is_the_one_that_the_model_uses(family, window):
-    torch = pytest.importorskip("torch")
-    from tfm_core.probe.capture import capture
-    from tfm_core.training.models import new_model
-
-    settings = {} if family == "recurrent" else {"window": window}
-    experiment = text_experiment(family, **settings)
-    item = {"src": ["a", "b", "c"], "tgt": ["1", "2", "3", "4"]}
-    model = new_model(experiment)
-    with capture(model, only={"weights"}) as cache:
-        model(torch.tensor([[4, 5, 6, 0, 0]]), torch.tensor([[1, 4, 5, 6, 7, 0]]))
-    for module, weights in cache.of("weights").items():
-        found = axes(experiment, item, module)
-        rows, columns = found.may_attend.shape
-        real = weights[0, :, :rows, :columns].numpy()
-        assert np.array_equal(real.min(0) > 0, found.may_attend), module
-        assert np.allclose(real.sum(-1), found.may_attend.any(-1), atol=1e-6)
 
 
 def test_rows_of_cross_attention_are_called_by_the_token_that_is_written():

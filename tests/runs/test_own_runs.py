@@ -73,7 +73,7 @@ def test_a_run_on_a_set_of_ones_own_is_as_any(whole):
     snapshot = run.snapshot(run.snapshot_steps()[-1])
     for modules in modules_by_kind(experiment).values():
         for name in modules:
-            sizes = axes(experiment, probe.items[0], name).may_attend.shape
+            sizes = axes(experiment, probe.items[0], name).shape
             assert snapshot.attention[name].shape[2:] >= sizes
     model, _step = model_of(run)
     found = subject(experiment, model, items=probe.items[:2])

@@ -16,7 +16,7 @@ from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import data_as
 from tfm_core.data.text_data import TextData
-from tfm_core.data.vocabulary import PAD, Vocabulary
+from tfm_core.data.vocabulary import EOS, PAD, Vocabulary
 from tfm_core.decoding import Decoded, greedy
 from tfm_core.facts.storage import MOST_EMBEDDED, N_PICTURES, N_SENTENCES
 from tfm_core.models.build import Model
@@ -166,7 +166,9 @@ def _of_words(
     src: what the model reads, ids or pictures. decode: trainer, src, tgt and the logits under tgt
     to what the model writes by itself.
     """
-    attention, masks, logits = _watched(trainer.answering, n_attended, src, tgt[:, :-1])
+    attention, masks, logits = _watched(
+        trainer.answering, n_attended, src, decoder_input(tgt[:, :-1])
+    )
     decoded = decode(trainer, src, tgt, logits)
     tokens = [vocabulary.decode(row) for row in decoded.ids.tolist()]
     return Snapshot(
@@ -180,6 +182,14 @@ def _of_words(
         positions=_positions(trainer),
         embeddings=_embeddings(trainer),
     )
+
+
+def decoder_input(tgt: Tensor) -> Tensor:
+    """Return ids (P, T) with padding for <eos>, which is written and never read.
+
+    A decoder without a causal mask would see it behind the shorter targets of a batch.
+    """
+    return tgt.masked_fill(tgt == EOS, PAD)
 
 
 def _watched(

@@ -321,10 +321,10 @@ def trim(run: Run, attended: int) -> None:
     for step in steps:
         snapshot = run.snapshot(step)
         maps = {name: kept[:attended] for name, kept in snapshot.attention.items()}
+        masks = {name: mask[:attended] for name, mask in snapshot.masks.items()}
         embeddings = snapshot.embeddings if step in whole else {}
-        snapshots.write(
-            run.folder, dataclasses.replace(snapshot, attention=maps, embeddings=embeddings)
-        )
+        cut = dataclasses.replace(snapshot, attention=maps, masks=masks, embeddings=embeddings)
+        snapshots.write(run.folder, cut)
     probe = run.probe()
     if attended < len(probe.items):
         values = {"kind": probe.kind, "items": probe.items, "images": probe.images}

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from tests.inspect.constructed import text_experiment, vit_experiment
+from tests.probe.expected_masks import expected_masks
 from tfm_core.inspect.attention.alignment import (
     AlignmentTally,
     aligned,
@@ -18,7 +19,6 @@ from tfm_core.inspect.attention.alignment import (
     true_cells,
     truth_on_map,
 )
-from tfm_core.probe.labels import axes
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.snapshots import write, write_probe
 from tfm_core.runs.store import RunStore
@@ -35,11 +35,10 @@ def snapshot_of(experiment, step, looks):
 
     ``looks[h](truth)``: bool (T, S) -> weights (T, S).
     """
-    attention = {}
+    attention, kept = {}, {}
     for module in scored_modules(experiment):
-        masks = [axes(experiment, item, module).may_attend for item in ITEMS]
-        longest = np.max([mask.shape for mask in masks], axis=0)
-        maps = np.zeros((len(ITEMS), len(looks), *longest), np.float16)
+        kept[module] = expected_masks(experiment, ITEMS, module)[:, None]
+        maps = np.zeros((len(ITEMS), len(looks), *kept[module].shape[2:]), np.float16)
         for index, item in enumerate(ITEMS):
             truth = truth_on_map(experiment, item, module)
             source = np.zeros(truth.shape, bool)
@@ -47,7 +46,7 @@ def snapshot_of(experiment, step, looks):
             for head, look in enumerate(looks):
                 maps[index, head, : truth.shape[0], : truth.shape[1]] = look(truth, source)
         attention[module] = maps
-    return Snapshot(step, attention)
+    return Snapshot(step, attention, masks=kept)
 
 
 def perfect(truth, source):
@@ -96,13 +95,9 @@ def test_attention_that_is_even_over_all_a_row_may_attend_to_has_the_share_of_ch
     if window:
         experiment = experiment.replace(model=experiment.model.model_dump() | {"window": window})
     for module in scored_modules(experiment):
-        maps = [axes(experiment, item, module).may_attend for item in ITEMS]
-        rows, columns = np.max([each.shape for each in maps], axis=0)
-        weights = np.zeros((len(ITEMS), 1, rows, columns))
-        for padded, may in zip(weights, maps, strict=True):
-            even_row = may / np.maximum(may.sum(-1, keepdims=True), 1)
-            padded[0, : may.shape[0], : may.shape[1]] = even_row
-        found = score_maps(experiment, module, ITEMS, weights)
+        may = expected_masks(experiment, ITEMS, module)
+        weights = (may / np.maximum(may.sum(-1, keepdims=True), 1))[:, None]
+        found = score_maps(experiment, module, ITEMS, weights, may)
         assert found.share[0] == pytest.approx(found.chance)
         if family == "decoder-only" and not window:
             assert found.chance < (3 / 5 + 1 / 2 + 1 / 2 + 1) / 6  # of the source alone

@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 
 from tests.inspect.attention.test_own_example import trained  # noqa: E402
 from tests.inspect.constructed import small, text_experiment, vit_experiment  # noqa: E402
+from tests.probe.expected_masks import expected_mask  # noqa: E402
 from tfm_core.inspect.attention.cell import cell, dimensions_table, row_table, traced  # noqa: E402
 from tfm_core.inspect.attention.own_example import look_at_text  # noqa: E402
 from tfm_core.probe.labels import axes, modules_by_kind  # noqa: E402
@@ -50,7 +51,7 @@ def every_cell(run):
     for modules in modules_by_kind(run.experiment).values():
         for module in modules:
             trace = trace_of(run, module)
-            shape = axes(run.experiment, trace.item, module).may_attend.shape
+            shape = axes(run.experiment, trace.item, module).shape
             for _ in range(5):
                 head, query, key = (int(rng.integers(n)) for n in (heads, *shape))
                 yield trace, head, query, key
@@ -66,7 +67,7 @@ def test_every_step_gives_the_tensor_that_the_model_computed(run):
         assert found.is_tanh == (getattr(run.experiment.model, "attention", "") in TANH)
         score = tensors["scores"][head, query, key]
         assert found.dot / found.scale + found.bias == pytest.approx(score, abs=1e-4)
-        allowed = axes(run.experiment, trace.item, trace.module).may_attend
+        allowed = expected_mask(run.experiment, trace.item, trace.module)
         assert np.array_equal(found.may_attend_row, allowed[query])
         weights = found.exponentials / found.total
         np.testing.assert_allclose(weights, tensors["weights"][head, query], atol=1e-6)
@@ -77,7 +78,7 @@ def test_every_step_gives_the_tensor_that_the_model_computed(run):
 
 def test_the_shares_of_a_row_sum_to_one(run):
     trace = trace_of(run)
-    n_keys = axes(run.experiment, trace.item, trace.module).may_attend.shape[1]
+    n_keys = axes(run.experiment, trace.item, trace.module).shape[1]
     row = [
         cell(run.experiment, trace, run.experiment.model.n_heads - 1, 1, key)
         for key in range(n_keys)

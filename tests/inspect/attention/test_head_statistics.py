@@ -12,6 +12,7 @@ from tests.inspect.constructed import (
     text_experiment,
     vit_experiment,
 )
+from tests.probe.expected_masks import expected_masks
 from tfm_core.inspect.attention.alignment import AlignmentScore
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.head_roles import is_punctuation, relations_of
@@ -24,6 +25,7 @@ from tfm_core.inspect.attention.head_statistics import (
     table,
 )
 from tfm_core.probe.labels import axes, modules_by_kind
+from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Probe
 
 P, T = 2, 7
@@ -121,7 +123,8 @@ def test_one_example_has_figures_of_its_own():
     module = "encoder.layers.1.self_attention"
     found = of_example(experiment, example_of(experiment, probe, snapshot, 1))[module]
     cut = {name: maps[1:2] for name, maps in snapshot.attention.items()}
-    expected = of_snapshot(experiment, alone, replace(snapshot, attention=cut))[module]
+    masks = {name: mask[1:2] for name, mask in snapshot.masks.items()}
+    expected = of_snapshot(experiment, alone, replace(snapshot, attention=cut, masks=masks))[module]
     np.testing.assert_allclose(found.entropy, expected.entropy, rtol=1e-3)
     assert found.keys == "tokens"  # a, b, c
     assert (
@@ -134,7 +137,8 @@ def test_batches_give_the_figures_of_the_whole():
     snapshot = constructed_snapshot(experiment, items, 2)
     module = "encoder.layers.1.self_attention"
     weights = snapshot.attention[module]
-    relations = relations_of(experiment, items, "encoder", weights.shape[2:])
+    may_attend = expected_masks(experiment, items, module)
+    relations = relations_of(experiment, items, "encoder", may_attend)
     whole = statistics(weights, relations.may_attend, relations, "encoder")
     tally = Tally("encoder")
     for rows in (slice(0, 1), slice(1, 3)):
@@ -163,7 +167,8 @@ def test_padding_gets_nothing_and_a_leak_would_show(family):
     kind, modules = next(iter(modules_by_kind(experiment).items()))
     weights = snapshot.attention[modules[0]].copy()
     weights[0, :, 0, -1] = 0.5  # the first example is shorter than the second
-    relations = relations_of(experiment, items, kind, weights.shape[2:])
+    may_attend = expected_masks(experiment, items, modules[0])
+    relations = relations_of(experiment, items, kind, may_attend)
     assert np.all(statistics(weights, relations.may_attend, relations).shares["padding"] > 0)
 
 
@@ -198,8 +203,8 @@ def test_a_head_that_aligns_is_called_so():
 def test_distances_between_patches_are_in_pixels(pooling):
     experiment = vit_experiment(pooling)
     module = modules_by_kind(experiment)["patches"][0]
-    size = axes(experiment, {}, module).may_attend.shape
-    relations = relations_of(experiment, [{}, {}], "patches", size)
+    size = axes(experiment, {}, module).shape
+    relations = relations_of(experiment, [{}, {}], "patches", np.ones((2, *size), bool))
     first = int(pooling == "cls")
     weights = np.zeros((2, 1, *size), np.float32)
     for query in range(size[0]):  # every patch looks at the patch above, those on top at the right
@@ -216,20 +221,16 @@ def test_distances_between_patches_are_in_pixels(pooling):
 
 def test_a_diagonal_neighbour_is_further_away_than_one_beside():
     experiment = vit_experiment()
-    relations = relations_of(experiment, [{}], "patches", (16, 16))
+    relations = relations_of(experiment, [{}], "patches", np.ones((1, 16, 16), bool))
     assert relations.distance[0, 0, 1] == pytest.approx(7)
     assert relations.distance[0, 0, 5] == pytest.approx(7 * math.sqrt(2))
 
 
 def test_the_share_on_bos_is_measured_where_there_is_one():
     experiment, items = text_experiment(), items_of_text()
-    shape = (
-        constructed_snapshot(experiment, items, 0)
-        .attention["decoder.layers.0.self_attention"]
-        .shape[2:]
-    )
-    relations = relations_of(experiment, items, "decoder", shape)
-    weights = np.zeros((3, 1, *shape), np.float32)
+    may_attend = expected_masks(experiment, items, "decoder.layers.0.self_attention")
+    relations = relations_of(experiment, items, "decoder", may_attend)
+    weights = np.zeros((3, 1, *may_attend.shape[1:]), np.float32)
     weights[..., 0] = 1
     stats = statistics(weights, relations.may_attend, relations, "decoder")
     assert stats.shares["bos"][0] == pytest.approx(1)
@@ -247,6 +248,8 @@ def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="belong together"):
         statistics(np.zeros((1, 2, 3, 4)), np.ones((1, 4, 3), bool))
     with pytest.raises(ValueError, match="needs a map of 5 by 5"):
-        relations_of(text_experiment(), items_of_text(), "encoder", (4, 4))
+        on_examples(
+            text_experiment(), items_of_text(), "encoder.layers.0.self_attention", {}, (4, 4)
+        )
     with pytest.raises(ValueError, match="no examples"):
         Tally().result()

@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.inspect.constructed import small, text_experiment, vit_experiment  # noqa: E402
+from tests.probe.expected_masks import expected_mask  # noqa: E402
 from tfm_core.data.image_data import load_images  # noqa: E402
 from tfm_core.data.text import text_task  # noqa: E402
 from tfm_core.data.vocabulary import BOS, EOS  # noqa: E402
@@ -51,10 +52,12 @@ def test_the_maps_of_a_sentence_are_those_of_the_model(text_run):
         trainer.model(src, tgt_in)
     assert set(example.attention) == set(cache.of("weights"))
     for module, weights in cache.of("weights").items():
-        rows, columns = axes(run.experiment, example.item, module).may_attend.shape
+        rows, columns = axes(run.experiment, example.item, module).shape
         expected = weights[0, :, :rows, :columns].numpy()
         np.testing.assert_allclose(example.attention[module], expected, rtol=0, atol=0)
         assert weights.shape[2:] == (rows, columns)
+        mask = expected_mask(run.experiment, example.item, module)
+        np.testing.assert_array_equal(example.masks[module], mask)
 
 
 def test_the_answer_is_what_the_model_would_write(text_run):

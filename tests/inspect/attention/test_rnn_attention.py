@@ -56,8 +56,8 @@ def test_maps_are_cut_to_their_sentences_and_the_best_head_is_scored(store, name
     assert found.step == 11
     assert not found.is_scored  # the constructed examples have no true sources
     for weights, names, truth in zip(found.weights, found.names, found.truth, strict=True):
-        assert weights.shape == (run.experiment.model.n_heads, *names.may_attend.shape)
-        assert truth.shape == names.may_attend.shape
+        assert weights.shape == (run.experiment.model.n_heads, *names.shape)
+        assert truth.shape == names.shape
         np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-2)
     assert len(rnn_attention.sentences(run)) == len(found.weights) == 3
 

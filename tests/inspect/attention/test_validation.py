@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch")
 
 from tests.inspect.attention.test_own_example import trained  # noqa: E402
 from tests.inspect.constructed import small, text_experiment, vit_experiment  # noqa: E402
+from tests.probe.expected_masks import expected_masks  # noqa: E402
 from tfm_core.inspect.attention import validation  # noqa: E402
 from tfm_core.inspect.attention.head_roles import relations_of  # noqa: E402
 from tfm_core.inspect.attention.head_statistics import statistics, table  # noqa: E402
@@ -45,7 +46,10 @@ def test_the_figures_are_those_of_one_pass_over_all_examples(run_and_trainer, mo
     for kind, modules in modules_by_kind(run.experiment).items():
         for module in modules:
             weights = cache.of("weights")[module].numpy()
-            relations = relations_of(run.experiment, items, kind, weights.shape[2:])
+            may_attend = np.ones((7, *weights.shape[2:]), bool)
+            if run.experiment.task.kind == "text":
+                may_attend = expected_masks(run.experiment, items, module)
+            relations = relations_of(run.experiment, items, kind, may_attend)
             whole = statistics(weights, relations.may_attend, relations, kind)
             part = found.statistics[module]
             np.testing.assert_allclose(part.entropy, whole.entropy, rtol=1e-4)

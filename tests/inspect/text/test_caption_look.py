@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.probe.expected_masks import expected_mask
 from tests.training.test_loop import experiment
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.data.caption_words import caption
@@ -71,7 +72,9 @@ def test_every_map_of_a_snapshot_has_its_tokens(run):
                 names = labels.axes(experiment, item, module)
                 weights = example.attention[module]
                 assert weights.shape == (2, len(names.query), len(names.key))
-                assert (weights[:, ~names.may_attend] == 0).all()
+                mask = expected_mask(experiment, item, module)
+                np.testing.assert_array_equal(example.masks[module], mask)
+                assert (weights[:, ~mask] == 0).all()
                 np.testing.assert_allclose(weights.astype(np.float32).sum(-1), 1, atol=5e-3)
 
 
@@ -101,7 +104,9 @@ def test_a_head_that_looks_where_it_should_scores_one(run):
             weights[0, index] = 0
             weights[0, index, patches] = 1 / len(patches)
     module = labels.modules_by_kind(run.experiment)["picture"][0]
-    score = alignment.score_maps(run.experiment, module, [item], weights[None])
+    score = alignment.score_maps(
+        run.experiment, module, [item], weights[None], np.ones((1, *weights.shape[1:]), bool)
+    )
     assert score.share[0] == pytest.approx(1)
 
 
