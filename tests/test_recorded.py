@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from tfm_core.inspect.attention import rnn_attention
+from tests.probe.expected_masks import expected_mask
 from tfm_core.inspect.attention.alignment import score
+from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.head_statistics import describe, of_snapshot
 from tfm_core.inspect.speed.recorded import MEASURED, recorded
 from tfm_core.inspect.speed.registry import COMPARISONS
@@ -148,3 +150,17 @@ def test_a_recorded_run_can_be_trained_further(store, run_id):
 @pytest.mark.parametrize("name", MEASURED)
 def test_a_recorded_measurement_has_every_side_that_is_measured_now(name):
     assert set(recorded(name).report.timed[0].sides) == set(COMPARISONS[name].sides)
+
+
+@pytest.mark.parametrize("run_id", RECORDINGS)
+def test_recorded_maps_come_with_the_masks_they_were_made_under(store, run_id):
+    """Whoever opens one then needs no model, and no weight lies where its mask forbids it."""
+    run = store.get(run_id)
+    for step in run.snapshot_steps():
+        snapshot = run.snapshot(step)
+        assert snapshot.masks.keys() == snapshot.attention.keys()
+        for index, item in enumerate(run.probe().attended):
+            example = example_of(run.experiment, run.probe(), snapshot, index)
+            for module, mask in example.masks.items():
+                assert np.array_equal(mask, expected_mask(run.experiment, item, module))
+                assert not (example.attention[module][:, ~mask] > 0).any()
