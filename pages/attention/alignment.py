@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from pages.attention import selection as chosen
@@ -17,8 +18,6 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.example import Example
 from tfm_core.plots.head_scores import score_lines
-from tfm_core.plots.outline import outline_cells
-from tfm_core.plots.palette import ORANGE
 from tfm_core.runs.run import Run
 
 _TABLE = "attention-alignment-table"
@@ -55,16 +54,12 @@ def scores(run: Run, selection: Selection, step: int) -> None:
         )
 
 
-def outline(figure: go.Figure, experiment: Experiment, example: Example, module: str) -> bool:
-    """Outline the true cells on a map; return whether there are any."""
+def true_cells(experiment: Experiment, example: Example, module: str) -> npt.NDArray[np.bool_]:
+    """Return the true cells (Q, K) of a map; none where they are not known."""
     try:
-        cells = alignment.truth_on_map(experiment, example.item, module)
+        return alignment.truth_on_map(experiment, example.item, module)
     except ValueError:
-        return False
-    if not cells.any():
-        return False
-    outline_cells(figure, cells, ORANGE)
-    return True
+        return np.zeros(example.attention[module].shape[1:], np.bool_)
 
 
 def _truth(experiment: Experiment) -> str:

@@ -72,7 +72,8 @@ def arithmetic(run: Run, example: Example, selection: Selection) -> None:
             ).format(last=f"{trace.step:,}", step=f"{example.step:,}"),
             icon=":material/history:",
         )
-    _steps(traced, run.experiment.model.position)
+    row = _(rows(run.experiment, example.item, module, selection.row_names).words[cell[0]])
+    _steps(traced, run.experiment.model.position, row)
 
 
 def _pickers(
@@ -111,8 +112,8 @@ def _pickers(
     )
 
 
-def _steps(cell: AttentionCell, position: str) -> None:
-    """Show the four steps beside each other, from left to right."""
+def _steps(cell: AttentionCell, position: str, row: str) -> None:
+    """Show the four steps beside each other, from left to right. row: what the query is called."""
     product, score, softmax, output = st.columns([4, 3, 4, 4], gap="medium")
     with product:
         _product(cell)
@@ -121,7 +122,7 @@ def _steps(cell: AttentionCell, position: str) -> None:
     with softmax:
         _softmax(cell)
     with output:
-        _output(cell)
+        _output(cell, row)
 
 
 def _product(cell: AttentionCell) -> None:
@@ -204,7 +205,7 @@ def _softmax(cell: AttentionCell) -> None:
     show.formula(rf"\frac{{{mine:.4f}}}{{{cell.total:.4f}}} = {cell.weight:.4f}")
 
 
-def _output(cell: AttentionCell) -> None:
+def _output(cell: AttentionCell, row: str) -> None:
     st.markdown(_("**4. What it brings**: the weight times the value of the key"))
     dims = dimensions_table(cell)
     number = st.column_config.NumberColumn
@@ -220,9 +221,9 @@ def _output(cell: AttentionCell) -> None:
         },
     )
     st.markdown(
-        _("**{share}** of this head’s output at “{query}” comes from “{key}”.").format(
+        _("In the row “{row}”, **{share}** of this head’s output comes from “{key}”.").format(
             key=escape(cell.key_token),
-            query=escape(cell.query_token),
+            row=escape(row),
             share=f"{cell.share * 100:.1f} %",
         ),
         help=_(

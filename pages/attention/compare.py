@@ -21,7 +21,7 @@ from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.inspect.compare.beside import same_example
 from tfm_core.plots.attention import head_map
 from tfm_core.plots.difference import difference_map
-from tfm_core.probe.labels import KINDS, axes, modules_by_kind
+from tfm_core.probe.labels import KINDS, axes, kind_of, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
@@ -198,7 +198,7 @@ def _maps(
         _title(versus.layer, versus.head, theirs.step, None if other.id == run.id else other),
     )
     top = None if selection.kind in {"patches", "picture"} else 1.0
-    kind = KINDS[selection.kind]
+    kind = kind_of(run.experiment, module)
     called = named_rows(run, example, selection, module)
     query_title, key_title = called.title, _(kind.key)
     one_map = partial(

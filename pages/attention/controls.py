@@ -13,7 +13,8 @@ from pages.attention import selection_link
 from pages.attention.selection_link import Offer, Selection
 from pages.i18n import _
 from pages.ui import attended
-from tfm_core.probe.labels import KINDS, axes, has_cls, modules_by_kind
+from tfm_core.inspect.attention.first_head import first_heads
+from tfm_core.probe.labels import KINDS, axes, has_cls, kinds_of, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 
@@ -35,7 +36,9 @@ def offer_of(run: Run, probe: Probe) -> Offer:
         names = axes(experiment, {}, modules["patches"][0]).query
         patches = (*names, MEAN) if has_cls(experiment) else (MEAN, *names)
     steps = tuple(run.snapshot_steps())
-    return Offer(kinds, experiment.model.n_heads, len(probe.attended), steps, patches)
+    return Offer(
+        kinds, experiment.model.n_heads, len(probe.attended), steps, patches, first_heads(run)
+    )
 
 
 def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bool) -> int:
@@ -88,21 +91,24 @@ def kind_picker(run: Run, selection: Selection, offer: Offer) -> None:
     """Choose which attention of the model is shown, where it has several."""
     if len(offer.kinds) > 1:
         names = {name: _(KINDS[name].short) for name in offer.kinds}
+
+        def picked(kind: str) -> None:
+            layer, head = offer.first_head(kind)
+            chosen.choose(run.id, kind=kind, layer=layer, head=head)
+
         segments(
             _("Attention"),
             names,
             selection.kind,
             "kind",
-            lambda kind: chosen.choose(
-                run.id, kind=kind, layer=min(selection.layer, offer.kinds[kind] - 1)
-            ),
+            picked,
             label_visibility="collapsed",
         )
 
 
 def looks(run: Run, probe: Probe, selection: Selection) -> bool:
     """Choose how maps are drawn; return whether the darkest colour is a weight of 1."""
-    kind = KINDS[selection.kind]
+    kind = kinds_of(run.experiment)[selection.kind]
     with st.popover(_("View"), icon=":material/tune:"):
         st.markdown(f"**{_(kind.label)}.** {_(kind.help)}")
         is_full = _full_scale(selection.kind)

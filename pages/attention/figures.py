@@ -21,11 +21,21 @@ from pages.components.moving import Tree, moving
 from pages.i18n import _
 from pages.ui import state
 from pages.ui.typed import escape
+from tfm_core.inspect.attention.alignment import clearest_row
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_labels import HeadLabels
 from tfm_core.plots import attention as plots
-from tfm_core.plots.palette import COLOURS
-from tfm_core.probe.labels import CLS, KINDS, Rows, axes, has_cls, modules_by_kind, rows
+from tfm_core.plots.outline import outline_cells
+from tfm_core.plots.palette import COLOURS, ORANGE
+from tfm_core.probe.labels import (
+    CLS,
+    Rows,
+    axes,
+    has_cls,
+    kind_of,
+    modules_by_kind,
+    rows,
+)
 from tfm_core.runs.run import Run
 
 MOST_ROWS = 64
@@ -93,6 +103,7 @@ def heads(
     modules = modules_by_kind(run.experiment)[selection.kind]
     names = axes(run.experiment, example.item, modules[0])
     called = named_rows(run, example, selection, modules[0])
+    kind = kind_of(run.experiment, modules[0])
     maps = example.maps(modules)
     head_grid(
         maps,
@@ -110,12 +121,12 @@ def heads(
         else animation,
         step=example.step,
         on_step=lambda step: controls.animation_left(run, selection, offer.steps, step),
-        title=_("All heads: {kind}").format(kind=_(KINDS[selection.kind].label)),
+        title=_("All heads: {kind}").format(kind=_(kind.label)),
         query_words=called.words,
         over=over_picture(run, example, selection),
     )
     words = _("Each small map is one head; click one to see it large. {look_for}")
-    caption = words.format(look_for=_(KINDS[selection.kind].look_for))
+    caption = words.format(look_for=_(kind.look_for))
     if labels.n_examples > 1:
         caption += " " + _("What a head does is its mean over {n} examples.").format(
             n=labels.n_examples
@@ -170,7 +181,7 @@ def one_map(run: Run, example: Example, selection: Selection, *, top: float | No
     module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
     names = axes(run.experiment, example.item, module)
     called = named_rows(run, example, selection, module)
-    kind = KINDS[selection.kind]
+    kind = kind_of(run.experiment, module)
     weights = example.maps([module])[0, selection.head]
     figure = plots.head_map(
         weights,
@@ -183,7 +194,9 @@ def one_map(run: Run, example: Example, selection: Selection, *, top: float | No
         key_title=_(kind.key),
         query_words=called.words,
     )
-    is_known = alignment.outline(figure, run.experiment, example, module)
+    truth = alignment.true_cells(run.experiment, example, module)
+    outline_cells(figure, truth, ORANGE)
+    _explanation(weights, called, names.key, example.masks[module], truth, selection.kind)
     if selection.view == "arithmetic":
         cell = arithmetic.cell_at(example, selection, module, names)
         arithmetic.outline(figure, cell, names)
@@ -198,14 +211,31 @@ def one_map(run: Run, example: Example, selection: Selection, *, top: float | No
         on_pick=lambda query, key: chosen.choose(run.id, cell=(query, key), view="arithmetic"),
         name=_("Map of the head: arrow keys move over the cells, Enter computes one"),
     )
-    words = _("Click a cell for its arithmetic.")
-    if is_known:
-        words += (
-            _(" Outlined: the patches of the digit that the word names.")
-            if selection.kind == "picture"
-            else _(" Outlined: the source tokens that a token truly comes from.")
+    st.caption(_("Click a cell for its arithmetic."))
+
+
+def _explanation(
+    weights: npt.NDArray[Any],
+    called: Rows,
+    key_tokens: Sequence[str],
+    may_attend: npt.NDArray[np.bool_],
+    truth: npt.NDArray[np.bool_],
+    kind: str,
+) -> None:
+    """Say in words what the frames mean and what the clearest row of the map reads."""
+    said = []
+    if truth.any():
+        said.append(
+            _("Orange frames: the patches of the digit that the word names.")
+            if kind == "picture"
+            else _("Orange frames: the true source of each token.")
         )
-    st.caption(words)
+    row = clearest_row(weights, may_attend, truth)
+    if row is not None:
+        (line,) = lines(weights[row : row + 1], called.words[row : row + 1], key_tokens)
+        said.append(_("For example, row {reading}.").format(reading=line))
+    if said:
+        st.markdown(" ".join(said))
 
 
 def in_words(run: Run, example: Example, selection: Selection) -> None:
@@ -237,7 +267,7 @@ def one_as_lines(run: Run, example: Example, selection: Selection) -> None:
     module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
     names = axes(run.experiment, example.item, module)
     called = named_rows(run, example, selection, module)
-    kind = KINDS[selection.kind]
+    kind = kind_of(run.experiment, module)
     head_lines(
         example.maps([module])[0, selection.head],
         called.names,

@@ -12,10 +12,19 @@ from typing import Any
 
 import streamlit as st
 
-from pages.attention.selection_link import NAMES, Offer, Selection, resolve, to_query
+from pages.attention.selection_link import (
+    HEAD,
+    LAYER,
+    NAMES,
+    Offer,
+    Selection,
+    resolve,
+    to_query,
+)
 from pages.ui import state, view_link
 
 _KEY = "attention"
+_PLACE = (LAYER.query, HEAD.query)  # another run has another head to open on
 _PLAYING = "attention-playing"
 
 
@@ -34,11 +43,12 @@ def current(run_id: str, offer: Offer) -> tuple[Selection, tuple[str, ...]]:
     link = _linked()
     kept: _Kept | None = st.session_state.get(_KEY)
     problems: tuple[str, ...] = ()
-    if kept is not None and kept.run_id != run_id:  # what the link says is of another run
-        fresh = dataclasses.replace(
+    if kept is not None and kept.run_id != run_id and link in ({}, kept.link):
+        fresh = dataclasses.replace(  # what the link says is of another run
             kept.selection, example=0, step=None, text="", versus="", own=""
         )
-        selection = resolve(to_query(fresh), offer)[0]
+        query = to_query(fresh)
+        selection = resolve({name: query[name] for name in query if name not in _PLACE}, offer)[0]
     elif kept is not None and link in ({}, kept.link):
         selection, problems = resolve(to_query(kept.selection), offer)[0], kept.problems
     else:  # a link was opened, or the browser went back

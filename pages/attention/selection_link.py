@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from pages.i18n import _
@@ -137,7 +137,8 @@ OWN_EXAMPLE = Written("own", reader=_own_of, writer=str, first="")
 class Offer:
     """What a run has to show: kind -> number of layers, heads, examples, snapshot steps, patches.
 
-    The first kind is the one shown when nothing is chosen, and so is the first patch.
+    The first kind is the one shown when nothing is chosen, and so is the first patch. first_heads:
+    layer and head to open on, by kind.
     """
 
     kinds: Mapping[str, int]
@@ -145,6 +146,12 @@ class Offer:
     n_examples: int
     steps: tuple[int, ...]
     patches: tuple[str, ...] = ()
+    first_heads: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    def first_head(self, kind: str) -> tuple[int, int]:
+        """Return the layer and head of a kind to open on."""
+        layer, head = self.first_heads.get(kind, (0, 0))
+        return min(layer, max(self.kinds[kind] - 1, 0)), min(head, max(self.n_heads - 1, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,10 +215,12 @@ def resolve(query: Mapping[str, str], offer: Offer) -> tuple[Selection, tuple[st
     kinds = tuple(offer.kinds)
     asked = query.get(KIND.query, "")
     kind = asked if asked in offer.kinds else kinds[0]
+    is_said = LAYER.query in query or HEAD.query in query
+    layer, head = (0, 0) if is_said else offer.first_head(kind)
     fitting: dict[str, Parameter[Any]] = {
         "kind": replace(KIND, names=kinds, first=kinds[0]),
-        "layer": replace(LAYER, high=max(offer.kinds[kind] - 1, 0)),
-        "head": replace(HEAD, high=max(offer.n_heads - 1, 0)),
+        "layer": replace(LAYER, high=max(offer.kinds[kind] - 1, 0), first=layer),
+        "head": replace(HEAD, high=max(offer.n_heads - 1, 0), first=head),
         "example": replace(EXAMPLE, count=offer.n_examples),
         "step": replace(STEP, steps=offer.steps),
     }

@@ -24,7 +24,7 @@ from tfm_core.plots import export
 from tfm_core.plots.attention import head_map
 from tfm_core.plots.map_image import map_svg
 from tfm_core.plots.palette import COLOURS
-from tfm_core.probe.labels import KINDS, axes, modules_by_kind, written_tokens
+from tfm_core.probe.labels import axes, kind_of, kinds_of, modules_by_kind, written_tokens
 from tfm_core.runs.run import Run
 
 
@@ -125,7 +125,7 @@ def _page(
 ) -> bytes:
     modules = modules_by_kind(run.experiment)[selection.kind]
     names = axes(run.experiment, example.item, modules[0])
-    kind = KINDS[selection.kind]
+    kind = kind_of(run.experiment, modules[0])
     maps = example.maps(modules)
     labels = statistics.labels(run, example, selection.kind, is_own=selection.example is None)
     called = named_rows(run, example, selection, modules[0])
@@ -172,7 +172,7 @@ def _map(run: Run, example: Example, selection: Selection, top: float | None) ->
     names = axes(run.experiment, example.item, module)
     called = named_rows(run, example, selection, module)
     weights = example.maps([module])[0, selection.head]
-    kind = KINDS[selection.kind]
+    kind = kind_of(run.experiment, module)
     return map_svg(
         weights,
         called.names,
@@ -189,7 +189,7 @@ def _map_page(run: Run, example: Example, selection: Selection, top: float | Non
     module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
     names = axes(run.experiment, example.item, module)
     called = named_rows(run, example, selection, module)
-    kind = KINDS[selection.kind]
+    kind = kind_of(run.experiment, module)
     figure = head_map(
         example.maps([module])[0, selection.head],
         called.names,
@@ -235,7 +235,8 @@ def _figures(run: Run, step: int) -> bytes:
 
 
 def _title(run: Run, example: Example, selection: Selection) -> str:
+    label = _(kinds_of(run.experiment)[selection.kind].label)
     return (
-        f"{run.meta.name}: {_(KINDS[selection.kind].label)}, layer {selection.layer + 1}, "
+        f"{run.meta.name}: {label}, layer {selection.layer + 1}, "
         f"head {selection.head + 1}, step {example.step:,}"
     )

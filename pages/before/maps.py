@@ -48,8 +48,10 @@ LATEX = {
     ),
 }
 ASKS = {
-    "additive": N_("Attends with the decoder’s state **before** it reads the row’s token."),
-    "one-head": N_("Queries with the row’s own token; all rows at once."),
+    "additive": N_(
+        "Attends with the decoder’s state from **before** it reads the last token written."
+    ),
+    "one-head": N_("Queries with the last token written; all rows at once."),
     "many-heads": N_(
         "{n} patterns, each on its share of the width; this one aligns best.", n=HEADS
     ),
@@ -77,8 +79,8 @@ def maps(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> Non
             _one(name, run, looks[name], index)
     st.caption(
         _(
-            "Rows write, columns are read: the row of a token writes the token **after** "
-            "it. Orange frames are the true source words. Do the strong cells fill the "
+            "Each row writes the token that it is named by; the columns are what it reads. "
+            "Orange frames are the true source words. Do the strong cells fill the "
             "frames? The count over all sentences of the probe is below each map."
         )
     )
@@ -109,14 +111,15 @@ def _one(name: str, run: Run, look: CrossAttentionAtStep | None, index: int) -> 
 
 
 def _map(name: str, run: Run, look: CrossAttentionAtStep, index: int) -> None:
-    names = look.names[index]
+    names, called = look.names[index], look.rows[index]
     figure = head_map(
         look.weights[index][look.head],
-        names.query,
+        called.names,
         names.key,
         theme=state.theme(),
-        query_title=_("target so far"),
-        key_title=_("source"),
+        query_title=_(called.title),
+        key_title=_("source token"),
+        query_words=tuple(_(row) for row in called.words),
     )
     outline_cells(figure, look.truth[index], ORANGE)
     words = _("Step {step}, over all {n} sentences of the probe: {share} on the true words").format(

@@ -17,7 +17,7 @@ from pages.ui.task_panels import example_name
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.inspect.compare.beside import common_step, nearest, same_example
-from tfm_core.probe.labels import CLS, KINDS, axes, modules_by_kind, rows
+from tfm_core.probe.labels import CLS, KINDS, axes, kinds_of, modules_by_kind, rows
 from tfm_core.probe.types import Probe
 
 MOST = 4
@@ -195,7 +195,7 @@ def _heads(one: Drawn, example: Example, kind: str, modules: Sequence[str]) -> N
         key=f"compare-heads-{one.slot}",
         may_attend=example.may_attend(modules)[:, None],
         top=None if kind in {"patches", "picture"} else 1.0,
-        title=_(KINDS[kind].label),
+        title=_(kinds_of(experiment)[kind].label),
         query_words=tuple(_(words) for words in called.words),
         over=over,
     )

@@ -23,7 +23,6 @@ from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.png import picture_url
 from tfm_core.plots.stage import ROLE_COLOURS, Line
-from tfm_core.probe.labels import KINDS
 
 MOST_VALUES = 500_000
 """Weights of all snapshots together that are sent: 1 MB."""
@@ -186,8 +185,7 @@ def still(shown: Stage) -> dict[str, Any]:
     """Return what all snapshots of a stage have in common, as the browser gets it."""
     return {
         "kinds": [
-            {"label": _(KINDS[kind].label), "look_for": _(KINDS[kind].look_for)}
-            for kind in shown.kinds
+            {"label": _(kind.label), "look_for": _(kind.look_for)} for kind in shown.kind_words
         ],
         "attention": shown.kinds.index(shown.kind) if shown.kind in shown.kinds else 0,
         "example": shown.example,

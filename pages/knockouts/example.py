@@ -18,7 +18,7 @@ from tfm_core.inspect.knockouts.example import example_without
 from tfm_core.inspect.knockouts.parts import Part, kind_of_attention
 from tfm_core.plots import attention as plots
 from tfm_core.probe.continuation import is_language
-from tfm_core.probe.labels import KINDS, axes, modules_by_kind
+from tfm_core.probe.labels import axes, kind_of, kinds_of, modules_by_kind, rows
 from tfm_core.runs.run import Run
 
 MEAN = -1
@@ -50,7 +50,8 @@ def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
     kinds = modules_by_kind(run.experiment)
     kind, layer, head = _chosen(run, off, kinds, len(next(iter(before.attention.values()))))
     module = kinds[kind][layer]
-    named = axes(run.experiment, before.item, module)
+    keys = axes(run.experiment, before.item, module).key
+    called, words = rows(run.experiment, before.item, module), kind_of(run.experiment, module)
     columns = st.columns(2, gap="medium")
     titles = (_("Everything on"), _("Without it") if len(off) == 1 else _("Without them"))
     pairs = zip(columns, (before, after), titles, ("before", "after"), strict=True)
@@ -61,13 +62,14 @@ def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
             show.figure(
                 plots.head_map(
                     weights,
-                    named.query,
-                    named.key,
+                    called.names,
+                    keys,
                     title,
                     state.theme(),
                     may_attend=example.masks[module],
-                    query_title=_(KINDS[kind].query),
-                    key_title=_(KINDS[kind].key),
+                    query_title=_(called.title),
+                    key_title=_(words.key),
+                    query_words=tuple(_(row) for row in called.words),
                 ),
                 _moved(before, after, module, head) if name == "after" else "",
                 key=f"knockouts-map-{name}",
@@ -108,7 +110,7 @@ def _chosen(
                 _("Attention"),
                 list(kinds),
                 default=first_kind,
-                format_func=lambda name: _(KINDS[name].label),
+                format_func=lambda name: _(kinds_of(run.experiment)[name].label),
                 required=True,
                 key=f"knockouts-kind-{mark}",
             )

@@ -10,7 +10,7 @@ from tfm_core.export import layout
 from tfm_core.plots import export
 from tfm_core.plots.curves import Measurements, ReferenceLine, learning_curve
 from tfm_core.plots.map_image import map_svg
-from tfm_core.probe.labels import axes, modules_by_kind
+from tfm_core.probe.labels import axes, kind_of, modules_by_kind, rows
 from tfm_core.probe.masks import on_examples
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
@@ -83,6 +83,7 @@ def heads(run: Run) -> Iterator[tuple[str, bytes]]:
         if weights is None:
             continue
         names = axes(run.experiment, item, modules[-1])
+        called = rows(run.experiment, item, modules[-1])
         n_queries, n_keys = names.shape
         (may_attend,) = on_examples(
             run.experiment,
@@ -97,9 +98,11 @@ def heads(run: Run) -> Iterator[tuple[str, bytes]]:
                 f"figures/{kind}-layer-{layer}-head-{head}.svg",
                 map_svg(
                     one.astype("float32"),
-                    names.query,
+                    called.names,
                     names.key,
                     title=f"{kind} attention, layer {layer}, head {head}, step {snapshot.step:,}",
                     may_attend=may_attend[:n_queries, :n_keys],
+                    query_title=called.title,
+                    key_title=kind_of(run.experiment, modules[-1]).key,
                 ),
             )

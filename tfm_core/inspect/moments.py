@@ -21,7 +21,7 @@ from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.head_roles import ROLES
 from tfm_core.inspect.attention.head_statistics import leading_role, of_step
 from tfm_core.probe.continuation import is_language
-from tfm_core.probe.labels import KINDS, has_cls, kind_of, layer_of, modules_by_kind
+from tfm_core.probe.labels import has_cls, kind_of, layer_of, modules_by_kind
 from tfm_core.probe.labels import patches_per_side as side_of
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.curves import Curves
@@ -395,7 +395,7 @@ def _parts(experiment: Experiment, probe: Probe) -> str:
 def _named(experiment: Experiment, module: str, head: int | None = None) -> str:
     """Return a layer or a head in words, with its kind of attention where the model has several."""
     is_one = len(modules_by_kind(experiment)) == 1
-    label, layer = KINDS[kind_of(experiment, module).name].label, layer_of(module) + 1
+    label, layer = kind_of(experiment, module).label, layer_of(module) + 1
     if head is None:
         if is_one:
             return N_("Layer {layer}", layer=layer)

@@ -19,7 +19,16 @@ from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention import head_labels
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.probe.continuation import is_language
-from tfm_core.probe.labels import CLS, Axes, axes, modules_by_kind, patches_per_side, rows
+from tfm_core.probe.labels import (
+    CLS,
+    AttentionKind,
+    Axes,
+    axes,
+    kinds_of,
+    modules_by_kind,
+    patches_per_side,
+    rows,
+)
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import snapshot_path
@@ -71,7 +80,8 @@ class Stage:
     picture, for each of Q words. ``picture``: K patches, Q = 1: the row of CLS, or where there is
     none the mean of all rows. side: patches to a side of the picture, else 0.
     query, row_words: the names of the rows, and a phrase for each, see ``labels.Rows``.
-    kinds: all that the model has. pictures: uint8 (P, C, height, width), None for texts.
+    kinds: the names of all that the model has; kind_words: the same in words. pictures: uint8 (P,
+    C, height, width), None for texts.
     """
 
     kind: str | None
@@ -88,6 +98,7 @@ class Stage:
     side: int = 0
     pictures: Array | None = None
     has_cls: bool = False
+    kind_words: tuple[AttentionKind, ...] = ()
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -108,6 +119,7 @@ def read(
     """
     experiment, probe = run.experiment, run.probe()
     kinds = _kinds(experiment)
+    words = tuple(kinds_of(experiment)[name] for name in kinds)
     n_attended = len(probe.attended)
     chosen = kind if kind in kinds else next(iter(kinds), None)
     index = example if example is not None and 0 <= example < n_attended else _telling(probe)
@@ -127,7 +139,7 @@ def read(
     if chosen is None or not maps:
         return Stage(
             chosen, kinds, index, n_attended, examples, tuple(frames), "none",
-            pictures=probe.images,
+            pictures=probe.images, kind_words=words,
         )  # fmt: skip
     names = _names(experiment, probe, chosen, index)
     called = rows(experiment, probe.items[index], modules_by_kind(experiment)[chosen][0])
@@ -148,6 +160,7 @@ def read(
         side=side,
         pictures=probe.images,
         has_cls=CLS in names.key,
+        kind_words=words,
     )
 
 

@@ -39,6 +39,7 @@ __all__ = [
     "axes",
     "has_cls",
     "kind_of",
+    "kinds_of",
     "layer_of",
     "modules_by_kind",
     "patch_names",
@@ -102,6 +103,12 @@ def _of_stack(model: WriterConfig, reading: AttentionKind, stack: str) -> Attent
     if stack == "encoder":
         return reading
     return seen_through(KINDS["decoder"], CAUSALITIES[model.causality])
+
+
+def kinds_of(experiment: Experiment) -> dict[str, AttentionKind]:
+    """Return the kinds of attention of a model by name, in words that fit its masks."""
+    modules = modules_by_kind(experiment)
+    return {name: kind_of(experiment, of[0]) for name, of in modules.items()}
 
 
 def layer_of(module_name: str) -> int:

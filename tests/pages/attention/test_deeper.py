@@ -62,7 +62,7 @@ def test_explanations_without_weights_say_what_they_lack(store):
 
 def test_two_heads_are_compared_with_their_difference(store):
     run = constructed_run(store, text_experiment())
-    at = opened(run, deeper="compare", versus="1.1..")
+    at = opened(run, deeper="compare", versus="1.1..", layer="1", head="1")
     assert not at.exception
     assert "put **0 %** of their attention in different places; **100 %**" in said(at)
     at.selectbox(key="attention-versus-step").set_value(0).run()
@@ -116,7 +116,7 @@ def test_a_link_reopens_the_view_it_was_made_of(store, view, deeper):
 def test_every_file_to_take_away_is_made(store, kind):
     experiment = text_experiment() if kind == "text" else vit_experiment()
     run = constructed_run(store, experiment)
-    at = opened(run, deeper="take")
+    at = opened(run, deeper="take", layer="1", head="1")
     assert not at.exception
     selection = Selection(next(iter(offer_of(run, run.probe()).kinds)), layer=1, head=2)
     probe = run.probe()

@@ -9,6 +9,7 @@ import pytest
 
 from pages.attention import animation as attention_animation
 from pages.attention import controls
+from pages.attention import statistics as look_statistics
 from tests.inspect.constructed import (
     STEPS,
     constructed_run,
@@ -29,6 +30,10 @@ from tests.pages.looking import (
     text_of,
     trees,
 )
+from tfm_core.inspect import stage
+from tfm_core.inspect.attention import alignment, head_statistics
+from tfm_core.inspect.attention.first_head import first_heads
+from tfm_core.inspect.writing.heads import aligning_head
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.labels import rows as rows_of
 from tfm_core.runs import snapshots
@@ -115,11 +120,12 @@ def test_another_example_has_its_own_tokens(store):
     assert at.query_params["example"] == "2"
 
 
-def test_another_kind_keeps_the_layer_where_it_has_one(store):
-    at = opened(constructed_run(store, text_experiment()), layer="3")
+def test_another_kind_opens_on_its_own_first_head(store):
+    run = constructed_run(store, text_experiment())
+    at = opened(run, layer="3")
     at.button_group(key="attention-kind").set_value("encoder").run()
     assert not at.exception
-    assert grid(at)[0]["chosen"] == [1, 0]  # the encoder has two layers
+    assert grid(at)[0]["chosen"] == list(first_heads(run)["encoder"])
     assert "All heads: Encoder self-attention" in grid(at)[0]["title"]
 
 
@@ -239,14 +245,63 @@ def test_the_head_that_aligns_is_named_and_its_true_cells_are_outlined(store):
     at = opened(run, deeper="alignment")
     assert not at.exception
     assert "of the 9 heads align**" in said(at)
-    assert "Best is layer 2, head 3, with an alignment error rate of 0.000" in said(at)
-    assert "Outlined: the source tokens" in said(at)
+    assert "Best is layer 2, head 3, with 100 %" in said(at)
+    assert "Orange frames: the true source" in said(at)
+
+
+def test_it_opens_on_the_head_that_aligns_best_unless_the_link_names_one(store):
+    run = aligned_run(store)
+    assert grid(opened(run))[0]["chosen"] == [1, 2]
+    assert grid(opened(run, kind="cross"))[0]["chosen"] == [1, 2]
+    assert grid(opened(run, layer="3"))[0]["chosen"] == [2, 0]
+    assert grid(opened(run, head="2"))[0]["chosen"] == [0, 1]
+
+
+def test_a_head_has_one_alignment_share_and_one_rank_in_every_view(store):
+    """The grid, the large map, both tables, the live stage and the export say the same of it."""
+    run = aligned_run(store)
+    step = STEPS[-1]
+    modules = modules_by_kind(run.experiment)["cross"]
+    scores = alignment.score(run.experiment, run.probe(), run.snapshot(step))
+    shares = [float(share) for module in modules for share in scores[module].share]
+    scored = alignment.score_over_training(run)
+    scored = scored[(scored["step"] == step) & (scored["kind"] == "cross")]
+    assert scored.sort_values(["layer", "head"])["share"].tolist() == shares
+    table = head_statistics.table(
+        run.experiment, look_statistics.statistics(run, step), look_statistics.alignments(run, step)
+    )
+    table = table[table["kind"] == "cross"].sort_values(["layer", "head"])
+    assert table["aligned"].tolist() == shares
+    staged = stage.read(run, "cross").frames[-1].labels
+    for example in ("1", "2"):
+        frames = grid(opened(run, example=example))[0]["frames"]
+        assert tuple(frames[-1]["labels"]) == staged
+    for label, share in zip(staged, shares, strict=True):
+        assert label.startswith("aligns") <= (share >= alignment.LEARNED)
+        if label.startswith("aligns"):
+            assert label == f"aligns, {share:.0%}".replace("%", " %")
+    assert any(label.startswith("aligns") for label in staged)
+    best = int(np.argmax(shares))
+    assert table.iloc[best]["label"] == f"true source words, {shares[best]:.0%}".replace("%", " %")
+    assert first_heads(run)["cross"] == divmod(best, run.experiment.model.n_heads)
+    assert aligning_head(run) == first_heads(run)["cross"]
+
+
+def test_cross_attention_has_no_figures_of_self_attention(store):
+    run = aligned_run(store)
+    at = opened(run, deeper="heads")
+    columns = set(at.dataframe(key="attention-heads-table").value.columns)
+    assert "aligned" in columns
+    assert not columns & {"self", "previous", "next", "distance"}
+    at = opened(run, kind="decoder", deeper="heads")
+    columns = set(at.dataframe(key="attention-heads-table").value.columns)
+    assert columns >= {"self", "previous", "distance"}
 
 
 def test_a_run_whose_alignment_is_not_known_is_not_asked_for_it(store):
     at = opened(constructed_run(store, text_experiment()))
     assert "Which head aligns" not in at.button_group(key="attention-deeper").options
-    assert "Outlined" not in said(at)
+    assert "Orange frames" not in said(at)
 
 
 def test_a_head_is_seen_as_map_and_as_lines_beside_each_other(store):
@@ -285,12 +340,13 @@ def test_all_that_stands_beside_the_maps_has_words_for_every_step_of_the_film(st
     assert len(set(titles)) > 1
 
 
-def test_labels_are_of_the_example_that_is_drawn(store):
+def test_labels_are_means_over_all_examples_and_say_so(store):
     run = constructed_run(store, text_experiment())
     first, second = (opened(run, kind="encoder", example=number) for number in ("2", "1"))
     labels = [grid(at)[0]["frames"][-1]["labels"] for at in (first, second)]
-    assert labels[0] != labels[1]
-    assert labels[0][0].endswith("tokens a row")
+    assert labels[0] == labels[1]
+    assert labels[0][0].endswith("words a row")
+    assert "(mean of 3 examples)" in said(first)
     assert trees(first)
 
 

@@ -175,6 +175,18 @@ def truth_on_map(experiment: Experiment, item: Mapping[str, Any], module: str) -
     return cells
 
 
+def clearest_row(weights: Floats, may_attend: Bools, truth: Bools | None = None) -> int | None:
+    """Return the row of a map (Q, K) that shows best what its head does; None without any.
+
+    With a true alignment the row with the most weight on its true cells; else the row with the
+    largest weight among those that may attend to several keys.
+    """
+    if truth is not None and truth.any():
+        return int((weights * truth).sum(-1).argmax())
+    chooses = may_attend.sum(-1) > 1
+    return int(np.where(chooses, weights.max(-1), -1.0).argmax()) if chooses.any() else None
+
+
 def can_be_scored(experiment: Experiment, probe: Probe) -> bool:
     """Return whether any attention of the model can be held against a true alignment."""
     if not scored_modules(experiment):
@@ -234,7 +246,7 @@ def of_step(folder: Path, step: int, changed: int) -> Mapping[str, AlignmentScor
     """
     run = Run(folder)
     experiment, probe = run.experiment, run.probe()
-    if not can_be_scored(experiment, probe):
+    if not can_be_scored(experiment, Probe(probe.kind, probe.attended)):
         return {}
     return score(experiment, probe, run.snapshot(step))
 
@@ -289,6 +301,15 @@ def best_head(frame: pd.DataFrame, step: int | None = None) -> BestHead | None:
     row = here.loc[here["share"].idxmax()]
     layer, head = int(row["layer"]) - 1, int(row["head"]) - 1
     return BestHead(str(row["module"]), layer, head, float(row["share"]), float(row["aer"]), step)
+
+
+def best_of(scores: Mapping[str, AlignmentScore]) -> tuple[str, int] | None:
+    """Return the module and the head, from 0, with the largest share; None without any."""
+    known = {name: one.share for name, one in scores.items() if not np.isnan(one.share).all()}
+    if not known:
+        return None
+    name = max(known, key=lambda module: float(np.nanmax(known[module])))
+    return name, int(np.nanargmax(known[name]))
 
 
 def aligned(frame: pd.DataFrame, step: int) -> Aligned:

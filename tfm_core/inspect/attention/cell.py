@@ -66,7 +66,6 @@ class AttentionCell:
     head: int
     query_index: int
     key_index: int
-    query_token: str
     key_token: str
     query: Floats
     key: Floats
@@ -141,7 +140,6 @@ def cell(experiment: Experiment, trace: Trace, head: int, query: int, key: int) 
         head=head,
         query_index=query,
         key_index=key,
-        query_token=labels.query[query],
         key_token=labels.key[key],
         query=q,
         key=k,

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment
-from tfm_core.inspect.attention.alignment import AlignmentScore
+from tfm_core.inspect.attention.alignment import LEARNED, AlignmentScore
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_roles import (
     ROLES,
@@ -221,7 +221,7 @@ def describe(
     """
     role = leading_role(stats, head)
     most = float(stats.shares[role][head]) if role is not None else MUCH
-    if aligned > most:
+    if aligned >= LEARNED and aligned > most:
         if is_short:
             return N_("aligns, {share}", share=_percent(aligned))
         words: str = N_("the digit named") if stats.kind == "picture" else N_("true source words")

@@ -26,7 +26,6 @@ from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import BOS
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.probe.caption_items import items_of
-from tfm_core.probe.snapshot import decoder_input
 from tfm_core.sentences import N_, StudentError
 
 Item = Mapping[str, Any]
@@ -70,9 +69,10 @@ def text_batch(experiment: Experiment, data: Data, rows: slice) -> Batch:
     items: list[Item] = [
         {"src": pair.src, "tgt": pair.tgt, "alignment": pair.alignment} for pair in part.pairs[rows]
     ]
+    # <eos> is written, not read: longest target and <bos>
     length = 1 + max(len(item["tgt"]) for item in items)
     src = part.src[rows, : max(len(item["src"]) for item in items)]
-    return (src, decoder_input(part.tgt[rows, :length])), items
+    return (src, part.tgt[rows, :length]), items
 
 
 def caption_batch(experiment: Experiment, data: Data, rows: slice) -> Batch:
@@ -83,7 +83,7 @@ def caption_batch(experiment: Experiment, data: Data, rows: slice) -> Batch:
     items: list[Item] = list(items_of(found.config, found.validation, places, size))
     length = 1 + max(len(item["tgt"]) for item in items)
     images = found.normalise(found.validation.pictures(torch.tensor(places)))
-    return (images, decoder_input(found.validation.tgt[rows, :length])), items
+    return (images, found.validation.tgt[rows, :length]), items
 
 
 def picture_batch(experiment: Experiment, data: Data, rows: slice) -> Batch:

@@ -17,7 +17,7 @@ from tfm_core.config import EncoderDecoderConfig, Experiment, RecurrentConfig
 from tfm_core.config.codec import default_sections
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.inspect.attention import alignment
-from tfm_core.probe.labels import Axes, axes, modules_by_kind
+from tfm_core.probe.labels import Axes, Rows, axes, modules_by_kind, rows
 from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
@@ -43,8 +43,8 @@ class CrossAttentionAtStep:
 
     step: of the snapshot; head: the one that aligns best, from 0; share: of its attention on true
     source words; aer: its alignment error rate; even: the share that even attention would have;
-    weights: (H, Q, K) of each sentence of the probe; names: the tokens of each map; truth: bool
-    (Q, K), the true cells of each.
+    weights: (H, Q, K) of each sentence of the probe; names: the tokens of each map; rows: how
+    its rows are called; truth: bool (Q, K), the true cells of each.
     """
 
     step: int
@@ -54,6 +54,7 @@ class CrossAttentionAtStep:
     even: float
     weights: list[npt.NDArray[np.float32]]
     names: list[Axes]
+    rows: list[Rows]
     truth: list[npt.NDArray[np.bool_]]
 
     @property
@@ -151,6 +152,7 @@ def cross_attention_at(run: Run, snapshot: Snapshot | None = None) -> CrossAtten
         even=score.chance,
         weights=[m[:, :rows, :keys] for m, (rows, keys) in zip(maps, shapes, strict=False)],
         names=names,
+        rows=[rows(experiment, item, module) for item in items],
         truth=[alignment.truth_on_map(experiment, item, module) for item in items],
     )
 

@@ -61,6 +61,7 @@ def measured_over_validation(run: Run, limit: int = LIMIT) -> ValidationFigures:
     or no data.
     """
     from tfm_core.probe.capture import capture
+    from tfm_core.probe.snapshot import decoder_input
 
     model, step = model_of(run)
     data = data_of(run.experiment)
@@ -69,7 +70,7 @@ def measured_over_validation(run: Run, limit: int = LIMIT) -> ValidationFigures:
     tally = _Tallies(run.experiment)
     for inputs, items in _batches(run.experiment, data, n):
         with capture(model, only={"weights", "mask"}) as cache:
-            model(*inputs)
+            model(inputs[0], *map(decoder_input, inputs[1:]))
         tally.add(cache, items)
     return ValidationFigures(
         step=step,

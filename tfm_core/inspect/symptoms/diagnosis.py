@@ -11,7 +11,7 @@ from tfm_core.inspect.symptoms.cures import Checkpoints, cures
 from tfm_core.inspect.symptoms.in_curves import Rise
 from tfm_core.inspect.symptoms.in_heads import dead_modules
 from tfm_core.inspect.symptoms.symptom import Symptom, SymptomKind
-from tfm_core.probe.labels import KINDS, kind_of, layer_of
+from tfm_core.probe.labels import kind_of, layer_of
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.outcome import OutcomeKind, outcome_of
 from tfm_core.runs.run import Run
@@ -200,7 +200,7 @@ def _dead(experiment: Experiment, modules: Sequence[str]) -> Sentence:
     named = [
         N_(
             "{kind}, layer {layer}",
-            kind=KINDS[kind_of(experiment, module).name].label,
+            kind=kind_of(experiment, module).label,
             layer=layer_of(module) + 1,
         )
         for module in modules

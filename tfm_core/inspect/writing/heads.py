@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from tfm_core.inspect.attention.alignment import can_be_scored, score
+from tfm_core.inspect.attention.alignment import best_of, can_be_scored, score
 from tfm_core.probe.labels import layer_of
 from tfm_core.runs.run import Run
 
@@ -21,8 +19,5 @@ def aligning_head(run: Run) -> tuple[int, int] | None:
         scores = score(run.experiment, probe, run.snapshot(steps[-1]))
     except (OSError, ValueError, LookupError):  # being written, or without its maps
         return None
-    known = {name: each.share for name, each in scores.items() if not np.isnan(each.share).all()}
-    if not known:
-        return None
-    name = max(known, key=lambda one: float(np.nanmax(known[one])))
-    return layer_of(name), int(np.nanargmax(known[name]))
+    best = best_of(scores)
+    return None if best is None else (layer_of(best[0]), best[1])
