@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import streamlit as st
 
 from pages.components.moving import Tree, moving
@@ -14,8 +13,8 @@ from pages.knockouts.outcome import Asked
 from pages.ui import answer, show, state
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.example import Example
-from tfm_core.inspect.knockouts.example import example_without
-from tfm_core.inspect.knockouts.parts import Part, kind_of_attention
+from tfm_core.inspect.knockouts.example import example_without, most_moved, moved
+from tfm_core.inspect.knockouts.parts import Part
 from tfm_core.plots import attention as plots
 from tfm_core.probe.continuation import is_language
 from tfm_core.probe.labels import axes, kind_of, kinds_of, modules_by_kind, rows
@@ -48,7 +47,10 @@ def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
     """Show one head, or the mean of a layer's, before and after."""
     before, after = _both(run, off, asked)
     kinds = modules_by_kind(run.experiment)
-    kind, layer, head = _chosen(run, off, kinds, len(next(iter(before.attention.values()))))
+    changed = most_moved(before, after)
+    kind, layer, head = _chosen(
+        run, off, kinds, changed, len(next(iter(before.attention.values())))
+    )
     module = kinds[kind][layer]
     keys = axes(run.experiment, before.item, module).key
     called, words = rows(run.experiment, before.item, module), kind_of(run.experiment, module)
@@ -74,6 +76,8 @@ def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
                 _moved(before, after, module, head) if name == "after" else "",
                 key=f"knockouts-map-{name}",
             )
+    if off and changed is None:
+        st.caption(_("No attention map of this model changed: no attention reads what is off."))
     gone = [part for part in off if part.module == module and part.kind in ("head", "sublayer")]
     if gone and (head == MEAN or any(part.head in (None, head) for part in gone)):
         st.caption(
@@ -90,19 +94,22 @@ def _both(run: Run, off: Sequence[Part], asked: Asked) -> tuple[Example, Example
 
 
 def _chosen(
-    run: Run, off: Sequence[Part], kinds: dict[str, list[str]], n_heads: int
+    run: Run,
+    off: Sequence[Part],
+    kinds: dict[str, list[str]],
+    changed: str | None,
+    n_heads: int,
 ) -> tuple[str, int, int]:
-    """Choose the attention that is shown, at first of the layer behind what went off last.
+    """Choose the attention that is shown, at first the one that changed most.
 
-    What is off still attends as before; what lies behind it reads something else.
+    changed: its module; None where none did, then what went off last, or the last layer.
     """
-    newest = next((p for p in reversed(off) if kind_of_attention(run.experiment, p)), None)
-    first_kind = list(kinds)[-1]
-    first_layer = len(kinds[first_kind]) - 1
-    if newest is not None:
-        first_kind = kind_of_attention(run.experiment, newest)
-        first_layer = 0 if newest.layer is None else newest.layer + 1
-    mark = f"{run.id}-{'' if newest is None else newest.code}"
+    newest = next((part for part in reversed(off) if part.module), None)
+    shown = changed or (newest.module if newest is not None else "")
+    first_kind = next((kind for kind, names in kinds.items() if shown in names), list(kinds)[-1])
+    names = kinds[first_kind]
+    first_layer = names.index(shown) if shown in names else len(names) - 1
+    mark = f"{run.id}-{changed}-{'+'.join(part.code for part in off)}"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = first_kind
         if len(kinds) > 1:
@@ -139,13 +146,9 @@ def _chosen(
 
 
 def _moved(before: Example, after: Example, module: str, head: int) -> str:
-    """Say how much of the attention moved to other keys: half of what changed, in the mean."""
-    first, second = (
-        maps.mean(0) if head == MEAN else maps[head]
-        for maps in (before.attention[module], after.attention[module])
-    )
-    share = float(np.abs(second.astype(np.float64) - first).sum(-1).mean() / 2)
-    return _("{share} of the attention moved to other keys, in the mean of the rows.").format(
+    """Return a sentence on how much of the attention moved to other keys."""
+    share = moved(before, after, module, None if head == MEAN else head)
+    return _("{share} of the attention moved to other keys, on average over the rows.").format(
         share=show.percent(share)
     )
 

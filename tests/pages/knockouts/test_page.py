@@ -6,10 +6,13 @@ import dataclasses
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 from tests.inspect.constructed import constructed_run, text_experiment
 from tests.pages.looking import n_drawn, said
+from tfm_core.inspect.knockouts.example import example_without, most_moved
+from tfm_core.inspect.knockouts.parts import parts_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
 
@@ -148,3 +151,26 @@ def test_without_any_run_it_leads_to_where_one_is_trained(open_page):
     app = open_page(PAGE)
     assert not app.exception
     assert app.button(key="empty-home")
+
+
+@pytest.mark.parametrize("off", ["decoder.1.cross", "encoder.1.self", "decoder.2.cross"])
+def test_attention_before_and_after_opens_where_most_changed(recorded, open_page, off):
+    run = recorded.get("recorded-korean")
+    part = next(one for one in parts_of(run.experiment) if one.code == off)
+    before, after = (example_without(run, 0, removed, "zero", 200) for removed in ((), (part,)))
+    moves = {
+        module: np.abs(after.attention[module].mean(0) - maps.mean(0)).sum(-1).mean()
+        for module, maps in before.attention.items()
+    }
+    assert most_moved(before, after) == max(moves, key=moves.get)
+    app = open_page(PAGE, run=run.id, off=off)
+    assert not app.exception
+    assert "0.0 % of the attention moved" not in said(app)
+    assert "of the attention moved to other keys" in said(app)
+
+
+def test_what_comes_behind_all_attention_changes_no_map_and_the_page_says_so(recorded, open_page):
+    app = open_page(PAGE, run="recorded-korean", off="decoder.3.cross")
+    assert "No attention map of this model changed" in said(app)
+    layer = next(one for one in app.button_group if (one.key or "").startswith("knockouts-layer"))
+    assert layer.value == 2  # the one that is off

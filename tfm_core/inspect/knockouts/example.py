@@ -22,6 +22,9 @@ from tfm_core.runs.run import Run
 if TYPE_CHECKING:
     from torch import Tensor
 
+LEAST_MOVED = 0.0005
+"""Share of the attention below which a map counts as unchanged: it rounds to 0.0 %."""
+
 
 def example_without(run: Run, index: int, off: Sequence[Part], how: How, n: int) -> Example:
     """Return an example of a run's probe: attention under the true answer, and the model's own.
@@ -31,6 +34,25 @@ def example_without(run: Run, index: int, off: Sequence[Part], how: How, n: int)
     """
     ordered = tuple(sorted(set(off), key=lambda part: part.code))
     return _read(str(run.folder), checkpoint_mark(run), index, ordered, how, n)
+
+
+def moved(before: Example, after: Example, module: str, head: int | None = None) -> float:
+    """Return the share of the attention that moved to other keys, 0 to 1, the mean of all rows.
+
+    head: from 0; None for the mean of all heads.
+    """
+    first, second = (
+        maps.mean(0) if head is None else maps[head]
+        for maps in (before.attention[module], after.attention[module])
+    )
+    return float(np.abs(second.astype(np.float64) - first).sum(-1).mean() / 2)
+
+
+def most_moved(before: Example, after: Example) -> str | None:
+    """Return the module whose attention moved most, by the mean of its heads; None where none."""
+    shares = {module: moved(before, after, module) for module in before.attention}
+    module = max(shares, key=lambda name: shares[name], default=None)
+    return module if module is not None and shares[module] >= LEAST_MOVED else None
 
 
 @byte_cache.kept
