@@ -204,6 +204,9 @@ def still(shown: Stage) -> dict[str, Any]:
         "cls": shown.has_cls,
         "query": shown.query,
         "key": shown.key,
+        "axes": _("Rows: {query}. Columns: {key}.").format(
+            query=_(shown.axis_titles[0]), key=_(shown.axis_titles[1])
+        ),
         "row_words": [_(words) for words in shown.row_words],
         "scales": SCALES,
         "masked": MASKED,
@@ -279,6 +282,7 @@ def _words() -> dict[str, str]:
         "heads": _("Attention heads"),
         "layer": _("Layer"),
         "head": _("Head"),
+        "short": _("L{layer} H{head}"),
         "kind": _("Attention"),
         "example": _("Example"),
         "picture": _("Picture"),

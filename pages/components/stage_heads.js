@@ -6,6 +6,10 @@ import { element } from "./dom.js";
 const GAP = 6;
 const WORDS = 27; // pixels below a map: two lines of what the head does
 const TITLE = 14;
+const WHOLE_NAME = 80; // pixels of a map from which its name stands in full
+const LEAST_ROW = 9; // pixels of a row below which its word cannot be read
+const AXIS_FONT = 11;
+const MOST_AXIS = 62; // pixels of a word beside the first map
 const VEIL = [230, 159, 0]; // over pictures, as on every page
 const LEAST_NAMED = 74; // pixels of a map below which words have no room
 const NAMED = 1.4; // times the size that words are worth
@@ -18,7 +22,7 @@ export function arranged(layers, heads, width, height, ratio) {
     const rows = columns > heads ? Math.ceil((layers * heads) / columns) : layers * Math.ceil(heads / columns);
     const wide = (width - GAP * (columns - 1)) / columns;
     for (const named of [true, false]) {
-      const high = (height - GAP * (rows - 1)) / rows - (named ? WORDS + TITLE : 2);
+      const high = (height - GAP * (rows - 1)) / rows - TITLE - (named ? WORDS : 2);
       const cell = Math.floor(Math.min(wide, high / ratio, 300));
       const worth = named ? cell * NAMED : cell;
       if ((!named || cell >= LEAST_NAMED) && worth > best.worth) best = { columns, cell, named, worth };
@@ -44,12 +48,14 @@ export function buildHeads(state) {
   large.hidden = true;
   const tip = element("div", "tip");
   tip.hidden = true;
-  room.append(grid);
+  const axes = element("canvas", "axes");
+  axes.setAttribute("aria-hidden", "true"); // each map says its tokens where one points
+  room.append(grid, axes);
   const note = element("div", "note");
   const [around, said] = [element("span"), element("span")];
   note.append(around, said);
   box.append(bar, row, room, note, tip);
-  const heads = { box, heading, kinds, which, row, room, grid, large, note, around, said, tip, buttons: [], built: null };
+  const heads = { box, heading, kinds, which, row, room, grid, axes, large, note, around, said, tip, buttons: [], built: null };
   grid.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (button) enlarge(state, Number(button.dataset.number));
@@ -109,6 +115,12 @@ const nameOf = (state, number) => {
   return `${words.layer} ${Math.floor(number / heads) + 1}, ${words.head.toLowerCase()} ${(number % heads) + 1}`;
 };
 
+const shortNameOf = (state, number) => {
+  const { view, data: { words } } = state;
+  const [, heads] = view.shape;
+  return words.short.replace("{layer}", Math.floor(number / heads) + 1).replace("{head}", (number % heads) + 1);
+};
+
 // New snapshots came, or another kind or example.
 export function fillHeads(state) {
   const { heads, view, data: { words } } = state;
@@ -142,7 +154,7 @@ export function fillHeads(state) {
   heads.box.classList.toggle("none", view.surface === "none");
   const example = view.examples[view.example];
   heads.which.textContent = example ? `${example.picture ? words.picture : words.example} ${view.example + 1}: ${example.source || example.truth}` : "";
-  const notes = [];
+  const notes = view.surface === "map" ? [view.axes] : [];
   if (view.surface === "picture") notes.push(view.cls ? words.cls : words.mean);
   if (view.n_attended < view.examples.length) {
     notes.push(words.kept.replace("{n}", view.n_attended).replace("{all}", view.examples.length));
@@ -189,7 +201,17 @@ export function fitHeads(state) {
   const [layers, across, rows, columns] = view.shape;
   const isMap = view.surface === "map";
   const ratio = isMap ? Math.min(1.6, Math.max(0.5, rows / columns)) : 1;
-  const place = arranged(layers, across, heads.room.clientWidth, heads.room.clientHeight, ratio);
+  const [width, height] = [heads.room.clientWidth, heads.room.clientHeight];
+  let place = arranged(layers, across, width, height, ratio);
+  let margin = [0, 0];
+  if (isMap) {
+    const wanted = axisRoom(state);
+    const beside = arranged(layers, across, width - wanted[0], height - wanted[1], ratio);
+    if (Math.min(beside.cell / columns, (beside.cell * ratio) / rows) >= LEAST_ROW) [place, margin] = [beside, wanted];
+  }
+  heads.margin = margin;
+  heads.drawn = null;
+  heads.grid.style.padding = `${margin[1]}px 0 0 ${margin[0]}px`;
   heads.columns = place.columns;
   heads.grid.style.gridTemplateColumns = `repeat(${place.columns}, max-content)`;
   heads.grid.classList.toggle("named", place.named);
@@ -200,6 +222,56 @@ export function fitHeads(state) {
     const canvas = button.children[1];
     canvas.style.width = `${heads.size[0]}px`;
     canvas.style.height = `${heads.size[1]}px`;
+    const name = place.cell < WHOLE_NAME ? shortNameOf(state, Number(button.dataset.number)) : nameOf(state, Number(button.dataset.number));
+    button.firstChild.textContent = name;
+  });
+}
+
+// Pixels that the words beside and above the first map need.
+function axisRoom(state) {
+  const { heads, view } = state;
+  const pen = heads.axes.getContext("2d");
+  pen.font = `${AXIS_FONT}px ${state.font}`;
+  return [view.query, view.key].map((tokens) => Math.ceil(Math.min(MOST_AXIS, Math.max(12, ...tokens.map((token) => pen.measureText(shorten(token)).width)))) + 5);
+}
+
+// The words of rows and columns at the first map; drawn when its size, colours or words change alone.
+function paintAxes(state) {
+  const { heads, view } = state;
+  const [left, top] = heads.margin;
+  heads.axes.hidden = !left;
+  const key = [state.ink, state.font, ...heads.size, left, top, view.name].join(" ");
+  if (!left || heads.drawn === key) return;
+  heads.drawn = key;
+  const [, , rows, columns] = view.shape;
+  const ratio = window.devicePixelRatio || 1;
+  const [width, height] = [left + heads.size[0], top + heads.size[1]];
+  Object.assign(heads.axes.style, { width: `${width}px`, height: `${height}px` });
+  [heads.axes.width, heads.axes.height] = [Math.round(width * ratio), Math.round(height * ratio)];
+  const pen = heads.axes.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  pen.font = `${AXIS_FONT}px ${state.font}`;
+  pen.fillStyle = state.ink;
+  writeAxes(pen, view, { x: left, y: top, width: heads.size[0], height: heads.size[1] }, { rows, columns, most: MOST_AXIS });
+}
+
+// Write the tokens of rows left of an area, and those of columns above it, as many as have room.
+function writeAxes(pen, view, area, { rows, columns, most }) {
+  const each = (tokens, count, size, draw) => {
+    const every = Math.max(1, Math.ceil(LEAST_ROW / size));
+    for (let i = 0; i < count; i += every) draw(shorten(tokens[i * view.block] ?? ""), (i + 0.5) * size);
+  };
+  pen.textBaseline = "middle";
+  pen.textAlign = "right";
+  each(view.query, rows, area.height / rows, (token, at) => pen.fillText(token, area.x - 5, area.y + at, most ?? area.x));
+  pen.textAlign = "left";
+  each(view.key, columns, area.width / columns, (token, at) => {
+    pen.save();
+    pen.translate(area.x + at, area.y - 5);
+    pen.rotate(-Math.PI / 2);
+    pen.fillText(token, 0, 0, most ?? area.y);
+    pen.restore();
   });
 }
 
@@ -208,6 +280,7 @@ export function paintHeads(state, weights, frame) {
   if (view.surface === "none" || !heads.size) return; // a picture may come before its room
   const [, , rows, columns] = view.shape;
   const cells = rows * columns;
+  paintAxes(state);
   heads.buttons.forEach((button, number) => {
     const own = weights.subarray(number * cells, (number + 1) * cells);
     const canvas = button.children[1];
@@ -306,21 +379,7 @@ function paintLarge(state, weights, frame) {
   pen.imageSmoothingEnabled = false;
   pen.drawImage(heads.small, area.x, area.y, area.width, area.height);
   pen.fillStyle = state.ink;
-  pen.textAlign = "right";
-  pen.textBaseline = "middle";
-  const each = (tokens, count, draw) => {
-    const every = Math.max(1, Math.ceil(12 / cell));
-    for (let i = 0; i < count; i += every) draw(shorten(tokens[i * view.block] ?? ""), i);
-  };
-  each(view.query, rows, (token, i) => pen.fillText(token, left - 5, top + (i + 0.5) * cell));
-  pen.textAlign = "left";
-  each(view.key, columns, (token, i) => {
-    pen.save();
-    pen.translate(left + (i + 0.5) * cell, top - 5);
-    pen.rotate(-Math.PI / 2);
-    pen.fillText(token, 0, 0);
-    pen.restore();
-  });
+  writeAxes(pen, view, area, { rows, columns });
 }
 
 // The cell under the pointer: exact at a snapshot, and said to be mixed between two.

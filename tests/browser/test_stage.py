@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Locator, expect
 
@@ -106,6 +108,23 @@ def test_words_of_heads_are_said_to_be_means_where_they_are_said(open_tab: OpenT
     tab.page.set_viewport_size(PHONE)
     expect(found.locator(".what", has_text="aligns").first).to_be_hidden()
     expect(mean).to_be_hidden()
+    names = found.locator(".head .title")
+    expect(names.last).to_be_visible()
+    expect(names.last).to_have_text(re.compile("3.*4"))
+
+
+def test_the_first_map_has_its_words_where_rows_are_tall_enough(open_tab: OpenTab) -> None:
+    tab = open_tab("train?run=recorded-causal-mask", viewport={"width": 1440, "height": 900})
+    found = stage(tab)
+    axes, first = found.locator("canvas.axes"), found.locator(".head canvas").first
+    expect(axes).to_be_visible()
+    expect(found.get_by_text("Rows: target token written. Columns: source token.")).to_be_visible()
+    outer, inner = axes.bounding_box(), first.bounding_box()
+    assert outer is not None
+    assert inner is not None
+    assert outer["x"] + 12 < inner["x"]
+    assert outer["y"] + 12 < inner["y"]
+    assert abs(outer["y"] + outer["height"] - inner["y"] - inner["height"]) <= 1
 
 
 def test_new_snapshots_append_and_who_scrubbed_back_stays_there(open_tab: OpenTab) -> None:

@@ -80,8 +80,8 @@ class Stage:
     picture, for each of Q words. ``picture``: K patches, Q = 1: the row of CLS, or where there is
     none the mean of all rows. side: patches to a side of the picture, else 0.
     query, row_words: the names of the rows, and a phrase for each, see ``labels.Rows``.
-    kinds: the names of all that the model has; kind_words: the same in words. pictures: uint8 (P,
-    C, height, width), None for texts.
+    axis_titles: what the rows and the columns are. kinds: the names of all that the model has;
+    kind_words: the same in words. pictures: uint8 (P, C, height, width), None for texts.
     """
 
     kind: str | None
@@ -99,6 +99,7 @@ class Stage:
     pictures: Array | None = None
     has_cls: bool = False
     kind_words: tuple[AttentionKind, ...] = ()
+    axis_titles: tuple[str, str] = ("", "")
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -161,6 +162,7 @@ def read(
         pictures=probe.images,
         has_cls=CLS in names.key,
         kind_words=words,
+        axis_titles=(called.title, kinds_of(experiment)[chosen].key),
     )
 
 

@@ -79,7 +79,7 @@ test("heads are as large as their room lets them be, and fit into it", () => {
     const rows = columns > heads ? Math.ceil((layers * heads) / columns) : layers * Math.ceil(heads / columns);
     assert.ok(columns <= heads || columns % heads === 0); // no row ends within a layer
     assert.ok(columns * cell + (columns - 1) * 6 <= width || cell === 16);
-    assert.ok(rows * (cell + (named ? 41 : 2)) + (rows - 1) * 6 <= height || cell === 16);
+    assert.ok(rows * (cell + (named ? 41 : 16)) + (rows - 1) * 6 <= height || cell === 16);
   });
   assert.ok(arranged(1, 4, 690, 200, 1).named);
   assert.ok(!arranged(6, 8, 690, 330, 1).named);
