@@ -235,7 +235,7 @@ def _explanation(
         (line,) = lines(weights[row : row + 1], called.words[row : row + 1], key_tokens)
         said.append(_("For example, row {reading}.").format(reading=line))
     if said:
-        st.markdown(" ".join(said))
+        st.caption(" ".join(said))
 
 
 def in_words(run: Run, example: Example, selection: Selection) -> None:

@@ -1,0 +1,99 @@
+"""One way to name the rows of a map, in every view, and the axis says which.
+
+A row of cross-attention is the token being written; a row of self-attention the token that stands
+on both axes.
+"""
+
+import json
+from html import unescape
+
+import pytest
+
+from tests.inspect.constructed import constructed_run, text_experiment
+from tests.pages.looking import grid, opened, said
+from tfm_core.export import figures
+from tfm_core.inspect import stage
+from tfm_core.inspect.attention import rnn_attention
+from tfm_core.runs import notebook
+from tfm_core.runs.store import RECORDED
+
+ROWS = {  # of the first example: three two -> 3 2
+    "cross": (["3", "2", "<eos>"], "target token written"),
+    "encoder": (["three", "two"], "source token"),
+    "decoder": (["<bos>", "3", "2"], "target token so far"),
+}
+KIND = pytest.mark.parametrize("kind", ROWS)
+
+
+def figures_on(app):
+    """Return the tick labels and the title of the vertical axis of each map on a page."""
+    sent = [json.loads(part.proto.json) for part in app.get("bidi_component") if part.proto.json]
+
+    def axes(node):
+        if isinstance(node, dict):
+            if "ticktext" in node.get("yaxis", {}):
+                yield node["yaxis"]["ticktext"], node["yaxis"]["title"]["text"]
+            node = list(node.values())
+        if isinstance(node, list):
+            for child in node:
+                yield from axes(child)
+        if isinstance(node, str) and node.startswith("{") and "ticktext" in node:
+            yield from axes(json.loads(node))
+
+    return [([unescape(name) for name in names], title) for names, title in axes(sent)]
+
+
+@KIND
+def test_on_attention(store, kind):
+    app = opened(constructed_run(store, text_experiment()), kind=kind)
+    names, title = ROWS[kind]
+    assert grid(app)[0]["query"] == names
+    assert (names, f"{title} (query, down)") in figures_on(app)
+
+
+@KIND
+def test_on_the_stage(store, kind):
+    shown = stage.read(constructed_run(store, text_experiment()), kind, 0)
+    assert (list(shown.query), shown.axis_titles[0]) == ROWS[kind]
+
+
+@KIND
+def test_in_an_exported_picture(store, kind):
+    run = constructed_run(store, text_experiment())
+    drawn = next(svg for name, svg in figures.heads(run) if f"/{kind}-" in name).decode()
+    names, title = ROWS[kind]
+    assert f"{title} down" in drawn
+    assert (">&lt;bos&gt;</text>" in drawn) == (kind == "decoder")
+    assert (">&lt;eos&gt;</text>" in drawn) == (kind == "cross")
+    assert all(f">{name}</text>" in drawn for name in names if "<" not in name)
+
+
+@KIND
+def test_in_a_notebook(store, kind):
+    run = constructed_run(store, text_experiment())
+    assert list(notebook.open_run(run.folder).attention(kind=kind).query) == ROWS[kind][0]
+
+
+def test_before_the_transformer(store):
+    run = constructed_run(store, rnn_attention.racers("numbers", steps=100)["additive"])
+    (called, *_rest) = rnn_attention.cross_attention_at(run).rows
+    assert (list(called.names), called.title) == ROWS["cross"]
+
+
+def test_on_knockouts(store, open_page, monkeypatch):
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    app = open_page("knockouts/page.py", run="recorded-causal-mask", off="decoder.1.cross")
+    item = store.get("recorded-causal-mask").probe().items[0]
+    written = ([*item["tgt"], "<eos>"], "target token written (query, down)")
+    assert figures_on(app).count(written) == 2  # before and after
+
+
+def test_in_the_arithmetic_of_a_cell(store, open_page, monkeypatch):
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    app = open_page(
+        "attention/page.py", run="recorded-causal-mask", kind="cross", view="arithmetic", cell="3,1"
+    )
+    item = store.get("recorded-causal-mask").probe().items[0]
+    row = f"3: writes {item['tgt'][2]}, after {item['tgt'][1]}"
+    assert app.selectbox(key="attention-cell-query").options[2] == row
+    assert f"In the row “{row}”" in said(app).replace("\\", "")
