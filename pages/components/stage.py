@@ -307,7 +307,7 @@ def _words() -> dict[str, str]:
         "waits": _("The first answers appear after the first step."),
         "blocks": _("A cell stands for {n} × {n} tokens: the largest weight of the block."),
         "fewer": _("{n} of {all} snapshots are shown."),
-        "said": _("What is said of a head is its mean over {n} examples."),
+        "said": _("Labels: mean of {n} examples."),
         "kept": _("Maps are kept of the first {n} of {all} examples."),
         "not_kept": _("No maps are kept of this example."),
     }

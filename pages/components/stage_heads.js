@@ -251,7 +251,7 @@ function paintAxes(state) {
   const pen = heads.axes.getContext("2d");
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.clearRect(0, 0, width, height);
-  pen.font = `${AXIS_FONT}px ${state.font}`;
+  pen.font = `${Math.min(AXIS_FONT, Math.floor(Math.min(heads.size[0] / columns, heads.size[1] / rows)))}px ${state.font}`;
   pen.fillStyle = state.ink;
   writeAxes(pen, view, { x: left, y: top, width: heads.size[0], height: heads.size[1] }, { rows, columns, most: MOST_AXIS });
 }

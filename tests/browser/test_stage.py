@@ -102,7 +102,7 @@ def test_a_head_is_shown_large_and_another_kind_and_example_can_be_chosen(
 def test_words_of_heads_are_said_to_be_means_where_they_are_said(open_tab: OpenTab) -> None:
     tab = open_tab("train?run=recorded-korean", viewport={"width": 1440, "height": 900})
     found = stage(tab)
-    mean = found.get_by_text("What is said of a head is its mean over 2 examples.")
+    mean = found.get_by_text("Labels: mean of 2 examples.")
     expect(found.locator(".what", has_text="aligns").first).to_be_visible()
     expect(mean).to_be_visible()
     tab.page.set_viewport_size(PHONE)
