@@ -128,9 +128,7 @@ def heads(
     words = _("Each small map is one head; click one to see it large. {look_for}")
     caption = words.format(look_for=_(kind.look_for))
     if labels.n_examples > 1:
-        caption += " " + _("Labels: mean of {n} examples.").format(
-            n=labels.n_examples
-        )
+        caption += " " + _("Labels: mean of {n} examples.").format(n=labels.n_examples)
     st.caption(caption)
 
 
