@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import streamlit as st
@@ -13,6 +12,7 @@ from pages.ui import show
 from pages.ui.model_choice import Chosen
 from tfm_core.inspect.attention.trained import no_checkpoint
 from tfm_core.inspect.source.carried import Carried, carried
+from tfm_core.inspect.source.command import command
 from tfm_core.inspect.source.file import source_code
 from tfm_core.inspect.source.layers import FORMS, AttentionForm
 from tfm_core.inspect.source.printed import printed
@@ -168,13 +168,6 @@ def _picture(run: Run) -> bytes | None:
     return png(pixels[0] if len(pixels) == 1 else pixels.transpose(1, 2, 0))
 
 
-def _quoted(text: str) -> str:
-    """Return a text as one argument: in double quotes, which every shell knows, where it can be."""
-    if re.fullmatch(r"[\w./:+-]+", text):
-        return text
-    return shlex.quote(text) if set(text) & set('"$`\\!') else f'"{text}"'
-
-
 def _command(run: Run, data: Carried, *, has_weights: bool) -> None:
     """Show the command that uses the weights, and the same in Python.
 
@@ -187,8 +180,7 @@ def _command(run: Run, data: Carried, *, has_weights: bool) -> None:
     tried = "picture.png" if data.mean else data.example
     st.markdown(_("**With this run's weights** it answers by itself:"))
     file = path.as_posix()  # on Windows too: Python reads it, and no shell takes it apart
-    command = f"python model.py --checkpoint {_quoted(file)} {_quoted(tried)}"
-    st.code(command, language="bash", wrap_lines=True)
+    st.code(command(data, file), language="bash", wrap_lines=True)
     seen = "\nattention_weights(model)  # of every layer, from the last pass" if has_weights else ""
     st.code(
         f"from model import Model, {'attention_weights, ' if has_weights else ''}load\n\n"

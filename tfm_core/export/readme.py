@@ -8,6 +8,7 @@ import tfm_core
 from tfm_core.data.own.sets import added_of
 from tfm_core.export import layout
 from tfm_core.inspect.source.carried import Carried
+from tfm_core.inspect.source.command import command
 from tfm_core.runs.figures import figures
 from tfm_core.runs.run import Run
 
@@ -43,8 +44,7 @@ def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int, ha
         lines += textwrap.wrap(f"{name:<{width}}{words}", _WIDTH, subsequent_indent=" " * width)
     lines += ["", "Do this", "-------", ""]
     if has_weights and data is not None:
-        asked = "picture.png" if data.mean else f'"{data.example}"'
-        lines += [f"python {layout.MODEL} --checkpoint {layout.WEIGHTS} {asked}"]
+        lines += [command(data, layout.WEIGHTS)]
     lines += [
         f"jupyter lab {layout.NOTEBOOK}",
         "python -m tfm_core import THIS.zip      (or drop it on the app's page of runs)",
