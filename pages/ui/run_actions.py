@@ -6,7 +6,8 @@ at the moment when it happens: a button that is not shown may be pressed all the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import BinaryIO
@@ -58,7 +59,6 @@ def begin(
 ) -> Run | None:
     """Create a run on the chosen device and queue it; None, said in a sentence, if refused."""
     try:
-        check_in_hand()
         return enter_line(Start(experiment, state.device(), name, preset, threads))
     except (ValueError, OSError) as error:
         show.problem(error)
@@ -66,27 +66,26 @@ def begin(
 
 
 def enter_line(start: Start, *, group: str | None = None) -> Run:
-    """Create a run and let it wait for its turn. Raises ValueError and OSError; nothing is left.
-
-    How many one visitor may have in hand is for the caller to check.
-    """
+    """Create a run and let it wait for its turn. Raises ValueError and OSError; nothing is left."""
     who, store = actor(), runs_access.store()
-    run = store.create(
-        start.experiment,
-        device=start.device,
-        threads=start.threads,
-        name=start.name,
-        preset=start.preset,
-        owner=who.owner,
-        owner_name=who.name,
-        group=group,
-        cure_of=start.cure_of,
-    )
-    try:
-        _say_what_went(runs_access.queue().submit(run))
-    except ValueError:
-        store.discard(run)
-        raise
+    with _one_more():
+        run = store.create(
+            start.experiment,
+            device=start.device,
+            threads=start.threads,
+            name=start.name,
+            preset=start.preset,
+            owner=who.owner,
+            owner_name=who.name,
+            group=group,
+            cure_of=start.cure_of,
+        )
+        try:
+            gone = runs_access.queue().submit(run)
+        except ValueError:
+            store.discard(run)
+            raise
+    _say_what_went(gone)
     return run
 
 
@@ -135,6 +134,17 @@ def check_in_hand() -> int:
     n = runs_access.store().n_active(actor().owner)
     runs_access.queue().limits.check_session(n)
     return n
+
+
+@contextlib.contextmanager
+def _one_more() -> Iterator[None]:
+    """Have the visitor's runs counted and one more begun as one step; it may be refused.
+
+    Raises OnlyWatches, and StudentError, such as LimitReached.
+    """
+    with runs_access.queue().one_at_a_time():
+        check_in_hand()
+        yield
 
 
 def _owned(run_id: str) -> Run:
@@ -187,21 +197,18 @@ def train_further(
     device: the run's unless told. stays_low: the learning rate does not rise again.
     """
     try:
-        check_in_hand()
         who = actor()
-        copy = runs_access.store().fork(
-            run.id,
-            steps=steps,
-            device=device,
-            stays_low=stays_low,
-            owner=who.owner,
-            owner_name=who.name,
-        )
-        try:
-            _say_what_went(runs_access.queue().resume(copy))
-        except ValueError:
-            runs_access.store().discard(copy)
-            raise
+        with _one_more():
+            copy = runs_access.store().fork(
+                run.id,
+                steps=steps,
+                device=device,
+                stays_low=stays_low,
+                owner=who.owner,
+                owner_name=who.name,
+            )
+            gone = _resumed(copy)
+        _say_what_went(gone)
     except (ValueError, OSError) as error:
         show.problem(error)
         return None
@@ -224,7 +231,6 @@ def cure(run: Run, chosen: Cure) -> Run | None:
     A sick run of this visitor that still trains is stopped, and keeps what it has.
     """
     try:
-        check_in_hand()
         cured = _cured(run, chosen)
     except (ValueError, OSError) as error:
         state.notify(_(error))
@@ -241,20 +247,27 @@ def _cured(run: Run, chosen: Cure) -> Run:
         device = state.device() if meta.recorded else meta.device
         start = Start(chosen.experiment, device, name, None, meta.threads, cure_of=run.id)
         return enter_line(start, group=run.labels.group)
-    copy = store.cure(
-        run.id,
-        chosen.experiment,
-        begins=chosen.begins,
-        name=name,
-        owner=who.owner,
-        owner_name=who.name,
-    )
-    try:
-        _say_what_went(runs_access.queue().resume(copy))
-    except ValueError:
-        store.discard(copy)
-        raise
+    with _one_more():
+        copy = store.cure(
+            run.id,
+            chosen.experiment,
+            begins=chosen.begins,
+            name=name,
+            owner=who.owner,
+            owner_name=who.name,
+        )
+        gone = _resumed(copy)
+    _say_what_went(gone)
     return copy
+
+
+def _resumed(copy: Run) -> int:
+    """Let a copy go on; return how many runs went for it. Raises ValueError; it is gone then."""
+    try:
+        return runs_access.queue().resume(copy)
+    except ValueError:
+        runs_access.store().discard(copy)
+        raise
 
 
 def label(
@@ -322,8 +335,9 @@ def empty_trash() -> None:
 
 def _resume(run: Run, device: str | None = None) -> None:
     owned = _owned(run.id)
-    check_in_hand()
-    _say_what_went(runs_access.queue().resume(owned, device))
+    with _one_more():
+        gone = runs_access.queue().resume(owned, device)
+    _say_what_went(gone)
 
 
 def _say_what_went(n: int) -> None:

@@ -214,6 +214,19 @@ def test_links_and_devices_are_refused(kind, good, store):
     refused(content, store, "is a link or a device")
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["CON", "run/nul.json", "aux ", "run/com1", "lpt9.txt/a", "PRN .x", "a./b", "run/a ", "COM²"],
+)
+def test_a_name_that_windows_refuses_is_refused(name, good, store):
+    refused(added(good, _entry(name), b"x"), store, "no name on every system")
+
+
+@pytest.mark.parametrize("name", ["run/console.txt", "com10", "nullable", "auxiliary.md"])
+def test_a_name_that_only_begins_like_a_device_is_taken(name, good, store):
+    assert take_in(io.BytesIO(added(good, _entry(name), b"x")), store).problem is None
+
+
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_name_that_is_there_twice_is_refused(good, store):
     refused(added(good, _entry(layout.EXPERIMENT), b"{}"), store, "is in this zip twice")

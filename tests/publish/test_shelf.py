@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
 from tfm_core.publish.shelf import Shelf
+from tfm_core.runs import sweep
 from tfm_core.runs.limits import LimitReached
-from tfm_core.runs.owners import is_token
+from tfm_core.runs.owners import is_token, new_token
 from tfm_core.runs.store import RunStore
 
 RUN = "a-run-of-mine"
@@ -49,3 +53,28 @@ def test_it_is_no_run_and_disturbs_none(tmp_path) -> None:
 @pytest.mark.parametrize("token", ["", ".", "..", "../x", "a" * 42, "a" * 44, "a/" + "b" * 41])
 def test_only_a_token_leads_to_a_file(tmp_path, token) -> None:
     assert Shelf(tmp_path).file(token, "run.json") is None
+
+
+def test_a_full_disk_leaves_nothing_of_what_was_to_be_published(tmp_path, monkeypatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("tfm_core.publish.shelf.write_json", full)
+    one = Shelf(tmp_path)
+    with pytest.raises(OSError, match="No space"):
+        one.publish(RUN, most=1)
+    assert list(one.path.iterdir()) == []
+
+
+def test_folders_that_were_never_whole_are_swept_and_published_ones_stay(
+    tmp_path, monkeypatch
+) -> None:
+    one = Shelf(tmp_path)
+    published = one.publish(RUN, most=2)
+    (one.path / new_token()).mkdir()
+    (one.path / f"{sweep.DRAFT}1").mkdir()
+    assert sweep.sweep(tmp_path) == 0
+    monkeypatch.setattr(sweep, "QUIET_SECONDS", -60.0)
+    assert sweep.sweep(tmp_path) == 2
+    assert [path.name for path in one.path.iterdir()] == [published.token]
+    assert one.of(RUN) == published

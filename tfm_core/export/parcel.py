@@ -7,6 +7,7 @@ pickle is among them, or it would unpack to far more than it is.
 
 from __future__ import annotations
 
+import re
 import stat
 import struct
 import unicodedata
@@ -151,6 +152,9 @@ def _check_names(infos: list[zipfile.ZipInfo]) -> None:
                 raise Refused("{name} in this zip lies in what is a file.", name=name)
 
 
+_DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *", re.IGNORECASE)
+
+
 def _is_inside(info: zipfile.ZipInfo) -> bool:
     """Say whether a name is a path below the zip, the same on every system."""
     name = info.filename.removesuffix("/")
@@ -159,8 +163,13 @@ def _is_inside(info: zipfile.ZipInfo) -> bool:
         and info.orig_filename == info.filename
         and name.isprintable()
         and not set(name) & set('\\:*?"<>|')
-        and all(part not in ("", ".", "..") for part in name.split("/"))
+        and all(_is_name(part) for part in name.split("/"))
     )
+
+
+def _is_name(part: str) -> bool:
+    """Say whether a file may have a name on every system; Windows keeps some for devices."""
+    return part != "" and part[-1] not in ". " and not _DEVICE.fullmatch(part.partition(".")[0])
 
 
 def _check_sizes(infos: list[zipfile.ZipInfo], file: BinaryIO, most: int) -> None:

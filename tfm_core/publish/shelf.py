@@ -17,12 +17,15 @@ from pathlib import Path
 
 from tfm_core.disk import rename
 from tfm_core.publish.folder import is_served
+from tfm_core.runs import trash
 from tfm_core.runs.atomic import read_json, write_json
+from tfm_core.runs.limit_lock import limit_lock
 from tfm_core.runs.limits import LimitReached
 from tfm_core.runs.owners import is_token, new_token
+from tfm_core.runs.sweep import DRAFT, PUBLISHED, PUBLISHED_SOURCE
 
-FOLDER = ".published"
-_SOURCE = ".source.json"  # a name that is not served
+FOLDER = PUBLISHED
+_SOURCE = PUBLISHED_SOURCE  # a name that is not served
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +75,34 @@ class Shelf:
 
         most: runs that may be published here. Raises LimitReached, and OSError.
         """
-        known = self.of(run_id)
-        if known is not None:
-            return known
-        if len(self.list()) >= most:
-            raise LimitReached(
-                "{n} runs are published here, and more may not be; unpublish one first.", n=most
-            )
+        with limit_lock(self.path.parent, "published"):
+            known = self.of(run_id)
+            if known is not None:
+                return known
+            if len(self.list()) >= most:
+                raise LimitReached(
+                    "{n} runs are published here, and more may not be; unpublish one first.", n=most
+                )
+            return self._new(run_id)
+
+    def _new(self, run_id: str) -> Published:
+        """Make the folder of a published run, whole at once. Raises OSError; nothing is left."""
         token = new_token()
-        folder = self.path / token
-        folder.mkdir(parents=True)
-        write_json(folder / _SOURCE, {"run": run_id})
-        return Published(run_id, token, folder)
+        draft = self.path / f"{DRAFT}{secrets.token_hex(8)}"
+        try:
+            draft.mkdir(parents=True)
+            write_json(draft / _SOURCE, {"run": run_id})
+            rename(draft, self.path / token)
+        except OSError:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+        return Published(run_id, token, self.path / token)
 
     def unpublish(self, run_id: str) -> None:
         """Remove all that is published of a run: from now on its address answers nobody."""
         for one in self.list():
             if one.run_id == run_id:
-                gone = self.path / f".gone-{secrets.token_hex(8)}"  # at once, and as a whole
+                gone = self.path / f"{trash.GOING}{secrets.token_hex(8)}"  # at once, and as a whole
                 try:
                     rename(one.folder, gone)
                 except OSError:  # moved by another server, or somebody reads it for long

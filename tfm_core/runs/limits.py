@@ -61,12 +61,7 @@ class Limits:
     def check(self, experiment: Experiment, *, n_queued: int) -> None:
         """Raise LimitReached, in a sentence, where a run may not enter the line."""
         self._check_open()
-        if n_queued >= self.max_queued:
-            if n_queued == 1:
-                raise LimitReached("1 run waits already, and no more may; try again later.")
-            raise LimitReached(
-                "{n} runs wait already, and no more may; try again later.", n=n_queued
-            )
+        self.check_line(n_queued)
         steps = experiment.training.steps
         if self.max_steps is not None and steps > self.max_steps:
             raise LimitReached(
@@ -93,6 +88,15 @@ class Limits:
                     numbers=numbers,
                     most=self.max_attention,
                 )
+
+    def check_line(self, n_queued: int) -> None:
+        """Raise LimitReached, in a sentence, where the line is full."""
+        if n_queued >= self.max_queued:
+            if n_queued == 1:
+                raise LimitReached("1 run waits already, and no more may; try again later.")
+            raise LimitReached(
+                "{n} runs wait already, and no more may; try again later.", n=n_queued
+            )
 
     def check_trained(self, seconds: float) -> None:
         """Raise LimitReached, in a sentence, where a run has trained for as long as it may."""

@@ -15,6 +15,7 @@ from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import ID, OwnSet, Prepared, SetMissing
 from tfm_core.runs import room, trash
 from tfm_core.runs.failures import told
+from tfm_core.runs.limit_lock import limit_lock
 from tfm_core.runs.limits import LimitReached
 from tfm_core.runs.owners import NotYours, Visitor
 from tfm_core.runs.room import Bounds
@@ -43,14 +44,16 @@ def keep(
     root = store.root / place.FOLDER
     if visitor is not None:
         visitor.check_acts()
-    if visitor is not None and not (root / sets.id_of(prepared)).is_dir():
-        _check_room(root, prepared.n_bytes, visitor, settings)
-        bounds = Bounds(disk=settings.max_disk)
-        gone = room.make_way(store.root, store.kept(), bounds, keeps="", more=prepared.n_bytes)
-        if gone and told_of is not None:
-            told_of(gone)
-    owner = None if visitor is None else visitor.owner
-    return room.with_room(store.root, lambda: sets.write(prepared, owner=owner, root=root))
+    owner, gone = None if visitor is None else visitor.owner, 0
+    with limit_lock(store.root, "sets"):
+        if visitor is not None and not (root / sets.id_of(prepared)).is_dir():
+            _check_room(root, prepared.n_bytes, visitor, settings)
+            bounds = Bounds(disk=settings.max_disk)
+            gone = room.make_way(store.root, store.kept(), bounds, keeps="", more=prepared.n_bytes)
+        own = room.with_room(store.root, lambda: sets.write(prepared, owner=owner, root=root))
+    if gone and told_of is not None:
+        told_of(gone)
+    return own
 
 
 @told()

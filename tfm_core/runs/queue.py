@@ -46,6 +46,7 @@ from tfm_core.runs.backends.choice import chosen
 from tfm_core.runs.elsewhere import places, takeover
 from tfm_core.runs.failures import refusal, told
 from tfm_core.runs.fits import TooLarge
+from tfm_core.runs.limit_lock import limit_lock
 from tfm_core.runs.limits import LimitReached, Limits
 from tfm_core.runs.room import Bounds
 from tfm_core.runs.run import Run
@@ -131,22 +132,31 @@ class RunQueue:
             raise StudentError(
                 "This run is {state}; only a new run can be started.", state=status.state
             )
-        waiting = [name for name in tickets.waiting(self.store.root) if name != run.id]
         try:
-            self.limits.check(run.experiment, n_queued=len(waiting))
+            self.limits.check(run.experiment, n_queued=0)
             self._check_data(run)
             fits.check(run.experiment, run.meta.device)
-            there = room.look(self.store.root, ())
-            fits.check_disk(run.experiment, there.free + there.deleted)
-            gone = self._make_way(run)
+            with self.one_at_a_time():
+                waiting = [name for name in tickets.waiting(self.store.root) if name != run.id]
+                self.limits.check_line(len(waiting))
+                there = room.look(self.store.root, ())
+                fits.check_disk(run.experiment, there.free + there.deleted)
+                gone = self._make_way(run)
+                tickets.add(self.store.root, run.id)
         except (LimitReached, TooLarge, SetMissing, SetDamaged) as error:
             stopped = dataclasses.replace(status, state="stopped", reason=error.sentence)
             with contextlib.suppress(OSError):  # a full disk is not what it is refused for
                 write_status(run.folder, stopped)
             raise
-        tickets.add(self.store.root, run.id)
         self._wake.set()
         return gone
+
+    def one_at_a_time(self) -> contextlib.AbstractContextManager[None]:
+        """Keep other threads and servers from starting runs: count and start under this lock.
+
+        Raises StudentError, in a sentence, where others keep it for too long.
+        """
+        return limit_lock(self.store.root, "runs")
 
     @told()
     def resume(self, run: Run, device: str | None = None) -> int:
@@ -166,22 +176,24 @@ class RunQueue:
                 "This run is {state}; there is nothing to resume.", state=status.state
             )
         takeover.own(run.folder)
-        self.limits.check(run.experiment, n_queued=len(tickets.waiting(self.store.root)))
+        self.limits.check(run.experiment, n_queued=0)
         self.limits.check_trained(status.seconds - status.parent_seconds)
         self._check_data(run)
         device = device or run.meta.device
         fits.check(run.experiment, device)
-        gone = self._make_way(run)
         words = None if run.has_checkpoint else N_("It starts again from the beginning.")
-        with claim.moment(run.folder):
-            if run.status.can_resume:  # nobody was quicker
-                run.move_to(device)
-                job.renew(run.folder)
-                queued = dataclasses.replace(
-                    run.status, state="queued", device=device, reason=words
-                )
-                write_status(run.folder, queued)
-        tickets.add(self.store.root, run.id)
+        with self.one_at_a_time():
+            self.limits.check_line(len(tickets.waiting(self.store.root)))
+            gone = self._make_way(run)
+            with claim.moment(run.folder):
+                if run.status.can_resume:  # nobody was quicker
+                    run.move_to(device)
+                    job.renew(run.folder)
+                    queued = dataclasses.replace(
+                        run.status, state="queued", device=device, reason=words
+                    )
+                    write_status(run.folder, queued)
+            tickets.add(self.store.root, run.id)
         self._wake.set()
         return gone
 
@@ -193,7 +205,8 @@ class RunQueue:
         no room.
         """
         self.limits.check(run.experiment, n_queued=0)
-        return self._make_way(run)
+        with self.one_at_a_time():
+            return self._make_way(run)
 
     def _check_data(self, run: Run) -> None:
         """Raise ValueError, in a sentence, where a run learns from a set that is not there."""

@@ -32,7 +32,10 @@ BESIDE = re.compile(r"\..+\.[0-9a-f]{8}|\.tmp\w{6}|.+\.new")
 SWEEPS = "sweeps"
 """The folder of the sweeps among the runs; no run is called that (see ``runs.run.ID``)."""
 
-_BESIDE_RUNS = (place.FOLDER, SWEEPS)
+PUBLISHED, PUBLISHED_SOURCE = ".published", ".source.json"
+"""The folder of the published runs, and the file in each of them that names its run."""
+
+_BESIDE_RUNS = (place.FOLDER, SWEEPS, PUBLISHED)
 _PARTS = (
     "",
     "requests",
@@ -61,6 +64,11 @@ def left_over(root: Path) -> Iterator[Path]:
     for folder in (root, *(root / name for name in _BESIDE_RUNS)):
         yield from _gone_or_new(folder)
         yield from _gone_or_new(folder / trash.FOLDER)
+    for entry in _entries(root / PUBLISHED):
+        is_whole = os.path.exists(os.path.join(entry.path, PUBLISHED_SOURCE))
+        is_run = not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
+        if is_run and not is_whole and _is_quiet(entry.path):
+            yield Path(entry.path)
     for entry in _entries(root):
         if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
             yield from _half_files(Path(entry.path))

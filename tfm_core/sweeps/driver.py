@@ -369,9 +369,14 @@ class Driver:
 
     def _queue(self, plan: Plan, trial: Trial, experiment: Experiment, run_id: str) -> None:
         """Queue a new run, or the one that a killed server has made. Raises ValueError."""
+        with self.queue.one_at_a_time():
+            self._queue_alone(plan, trial, experiment, run_id)
+
+    def _queue_alone(self, plan: Plan, trial: Trial, experiment: Experiment, run_id: str) -> None:
         try:
             run = self.store.get(run_id)
         except RunNotFound:
+            self._check_place(plan)
             words = space.words(plan.base, trial.values)
             run = self.store.create(
                 experiment,

@@ -18,6 +18,7 @@ from tfm_core.disk import rename, sync_folder
 from tfm_core.runs import locks, trash
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.failures import told
+from tfm_core.runs.limit_lock import limit_lock
 from tfm_core.runs.run import ID
 from tfm_core.runs.store import new_id
 from tfm_core.runs.sweep import SWEEPS
@@ -117,10 +118,14 @@ class SweepStore:
         return self._made(lambda folder: foreign.write(folder, content, brought))
 
     def _made(self, fill: Callable[[Path], None]) -> Sweep:
-        if len(self.list()) >= MOST:
-            raise StudentError(
-                "There are {most} sweeps already; delete one that is over first.", most=MOST
-            )
+        with limit_lock(self.root.parent, "sweeps"):
+            if len(self.list()) >= MOST:
+                raise StudentError(
+                    "There are {most} sweeps already; delete one that is over first.", most=MOST
+                )
+            return self._new(fill)
+
+    def _new(self, fill: Callable[[Path], None]) -> Sweep:
         self.root.mkdir(parents=True, exist_ok=True)
         name = new_id()
         draft = self.root / f"{_DRAFT}{name}"

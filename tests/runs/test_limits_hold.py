@@ -1,0 +1,119 @@
+"""However many press at once, no more is made than a limit lets through."""
+
+import dataclasses
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pages.ui import run_actions
+from pages.ui.run_actions import Start
+from tests.data.own.test_sets import PREPARED
+from tests.runs.waiting import tiny
+from tests.sweeps.made import a_plan
+from tfm_core.publish.shelf import Shelf
+from tfm_core.runs import own_sets, tickets
+from tfm_core.runs.limit_lock import limit_lock
+from tfm_core.runs.limits import LimitReached, Limits
+from tfm_core.runs.owners import Visitor
+from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.settings import Settings
+from tfm_core.runs.status import write_status
+from tfm_core.sentences import StudentError
+from tfm_core.sweeps import store as sweep_store
+from tfm_core.sweeps.store import SweepStore
+
+N_AT_ONCE = 13
+MOST = 5
+OWNER = "a" * 64
+
+
+def at_once(press):
+    """Have N_AT_ONCE threads press at the same time; return how many were let through."""
+    barrier = threading.Barrier(N_AT_ONCE)
+
+    def one(number: int) -> bool:
+        barrier.wait()
+        try:
+            press(number)
+        except StudentError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(N_AT_ONCE) as pool:
+        return sum(pool.map(one, range(N_AT_ONCE)))
+
+
+@pytest.fixture
+def queue(store):
+    made = []
+
+    def make(**limits) -> RunQueue:
+        made.append(RunQueue(store, warm=0, limits=Limits(**limits)))
+        return made[-1]
+
+    yield make
+    for queue in made:
+        queue.close()
+
+
+def test_no_more_runs_wait_than_may(store, queue):
+    runs = [store.create(tiny()) for _ in range(N_AT_ONCE)]
+    servers = [queue(max_queued=MOST), queue(max_queued=MOST)]
+    assert at_once(lambda n: servers[n % 2].submit(runs[n])) == MOST
+    assert len(tickets.waiting(store.root)) == MOST
+    assert sum(run.status.state == "stopped" for run in runs) == N_AT_ONCE - MOST
+
+
+def test_no_more_runs_are_resumed_than_may_wait(store, queue):
+    runs = [store.create(tiny()) for _ in range(N_AT_ONCE)]
+    for run in runs:
+        write_status(run.folder, dataclasses.replace(run.status, state="stopped"))
+    here = queue(max_queued=MOST)
+    assert at_once(lambda n: here.resume(runs[n])) == MOST
+    assert len(tickets.waiting(store.root)) == MOST
+    assert sum(run.status.state == "queued" for run in runs) == MOST
+
+
+def test_a_visitor_has_no_more_runs_in_hand_than_may(store, queue, monkeypatch):
+    here, who = queue(max_queued=100, max_per_session=MOST), Visitor(OWNER, is_public=True)
+    monkeypatch.setattr(run_actions, "actor", lambda: who)
+    monkeypatch.setattr(run_actions.runs_access, "store", lambda: store)
+    monkeypatch.setattr(run_actions.runs_access, "queue", lambda: here)
+    start = Start(tiny(), "cpu")
+    assert at_once(lambda _n: run_actions.enter_line(start)) == MOST
+    assert store.n_active(OWNER) == len(store.kept()) == MOST
+
+
+def test_a_stranger_keeps_no_more_sets_than_may(store, monkeypatch):
+    monkeypatch.setattr(own_sets, "MOST_OF_A_STRANGER", MOST)
+    who = Visitor(OWNER, is_public=True)
+
+    def add(number: int) -> None:
+        prepared = dataclasses.replace(PREPARED, name=f"Set {number}")
+        own_sets.keep(prepared, store=store, visitor=who, settings=Settings())
+
+    assert at_once(add) == MOST
+    assert len(own_sets.listed(store, who)) == MOST
+
+
+def test_no_more_sweeps_are_made_than_may(store, monkeypatch):
+    monkeypatch.setattr(sweep_store, "MOST", MOST)
+    sweeps = SweepStore(store.root)
+    assert at_once(lambda _n: sweeps.create(a_plan())) == MOST
+    assert len(sweeps.list()) == MOST
+
+
+def test_no_more_runs_are_published_than_may(tmp_path):
+    shelf = Shelf(tmp_path)
+    assert at_once(lambda n: shelf.publish(f"run-number-{n}", most=MOST)) == MOST
+    assert len(shelf.list()) == MOST
+
+
+def test_a_lock_is_taken_again_by_its_thread_and_given_back_after_an_error(tmp_path):
+    with limit_lock(tmp_path, "runs"), limit_lock(tmp_path, "runs"):
+        pass
+    with pytest.raises(LimitReached), limit_lock(tmp_path, "runs"):
+        raise LimitReached("5")
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(limit_lock(tmp_path, "runs").__enter__).result(timeout=60)
