@@ -12,7 +12,7 @@ from pages.components.digit_reader import Drawn, Picture, Reading, valid_drawn
 from pages.draw import words
 from pages.draw.link import BOARD, FIRST, PICTURE
 from pages.i18n import _
-from pages.ui import page_table, state, view_link
+from pages.ui import page_table, runs_access, state, view_link
 from pages.ui.digit_models import LOOK_AGAIN, models, samples
 from tfm_core.config import ImageTaskConfig, ViTConfig
 from tfm_core.data import own_picture
@@ -69,7 +69,7 @@ def look_at(run: Run, picture: Picture) -> Look:
 
 
 def _epochs(run: Run) -> words.Epochs:
-    per_epoch = run.curves().started.get("steps_per_epoch")
+    per_epoch = runs_access.curves(run).started.get("steps_per_epoch")
     if not per_epoch:
         return None
     batches = Batches.of_experiment(run.experiment)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from tfm_core.runs import settings
-from tfm_core.runs.curves import Curves, EventReader
+from tfm_core.runs.curves import Curves
 from tfm_core.runs.elsewhere import places
 from tfm_core.runs.elsewhere.mirror import Mirror
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
+from tfm_core.runs.thinned import ThinnedReader
 
 if TYPE_CHECKING:
     from tfm_core.runs.queue import RunQueue
@@ -71,15 +72,13 @@ class _Follower:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._reader: EventReader | None = None
-        self._curves = Curves()
+        self._reader: ThinnedReader | None = None
 
     def read(self, run: Run) -> Curves:
         with self._lock:
             if self._reader is None:
-                self._reader = run.reader()
-            self._curves.extend(self._reader.read())
-            return self._curves.copy()
+                self._reader = ThinnedReader(run.folder)
+            return self._reader.read()
 
 
 def _root() -> str:

@@ -290,6 +290,27 @@ def test_events_that_are_none_are_left_out(good, store):
     assert len(run.curves().steps) == 7
 
 
+def test_events_beyond_the_run_are_refused(good, store):
+    lines = good[layout.EVENTS] + b'{"event": "step", "step": 8, "loss": 1.0}\n'
+    refused(packed(good | {layout.EVENTS: lines}), store, "go up to step 8, but the run to step 7")
+
+
+@pytest.mark.parametrize("event", ["step", "measured", "resumed"])
+def test_more_events_than_a_run_makes_are_refused(event, good, store):
+    losses = np.random.default_rng(0).random(20_000)  # lines that differ: a zip packs no bomb
+    more = [json.dumps({"event": event, "step": 7, "loss": loss}) for loss in losses.tolist()]
+    lines = good[layout.EVENTS] + "\n".join(more).encode() + b"\n"
+    refused(packed(good | {layout.EVENTS: lines}), store, "more events in this zip than a run of 7")
+
+
+def test_what_was_done_again_after_breaks_is_taken(good, store):
+    again = b'{"event": "resumed", "step": 0}\n' + good[layout.EVENTS]
+    run = take_in(
+        io.BytesIO(packed(good | {layout.EVENTS: good[layout.EVENTS] + 50 * again})), store
+    )
+    assert len(run.curves().steps) == 7
+
+
 def test_only_what_a_run_has_is_written(good, store):
     extra = {"run/requests/stop": b"x", "run/claims/1": b"x", "owner.json": b"{}"}
     run = take_in(io.BytesIO(packed(good | extra)), store)

@@ -34,7 +34,7 @@ from tfm_core.reading import (
     is_text,
     is_whole,
 )
-from tfm_core.runs import labels, origin, weights
+from tfm_core.runs import labels, origin, thinned, weights
 from tfm_core.runs.atomic import write_bytes, write_json
 from tfm_core.runs.curves import EventReader
 from tfm_core.runs.labels import MAX_NAME, Labels
@@ -48,6 +48,9 @@ from tfm_core.training.devices import usable_cores
 
 _MOST_TEXT = 2**24  # bytes of what is JSON
 _MOST_EVENTS = 2**26
+_EVENTS_A_STEP = 4  # a step, its validations, a test
+_MOST_EVENTS_MORE = 10_000  # what was done again after a break, or came after run.json
+_MOST_RESUMED = 1_000
 _MOST_SMALL = 2**16
 _MOST_REASON = 2_000
 _LATEST = 1e11
@@ -130,7 +133,7 @@ def _taken_in(
             path = folder / "checkpoints" / name / "checkpoint.safetensors"
             path.parent.mkdir(parents=True)
             write_bytes(path, content, lasting=True)
-        _write_events(parcel, folder)
+        _write_events(parcel, folder, said.status)
         say(0.6, N_("Checking the snapshots"))
         _write_looks(parcel, folder)
         _check_looks(Run(folder))
@@ -265,14 +268,36 @@ def _said(facts: Mapping[str, Any], experiment: Experiment) -> _Said:
     return _Said(facts["name"], status, threads, facts["preset"], source, tagged)
 
 
-def _write_events(parcel: Parcel, folder: Path) -> None:
-    """Write the events that are events, and of each what is known; they make the curves."""
+def _write_events(parcel: Parcel, folder: Path, status: Status) -> None:
+    """Write the events that are events, and of each what is known; they make the curves.
+
+    Raises Refused for events of steps that the run has not done, and for more than such a run has.
+    """
     if layout.EVENTS not in parcel:
         return
-    path = folder / "events.jsonl"
+    path = folder / thinned.EVENTS
     write_bytes(path, parcel.read(layout.EVENTS, most=_MOST_EVENTS))
-    lines = [json.dumps(record, separators=(",", ":")) for record in EventReader(path).read()]
+    # a run that was taken while it trained may be further in its events than in run.json
+    last = status.step if status.state == "finished" else status.total_steps
+    most = _EVENTS_A_STEP * (status.step + 1) + _MOST_EVENTS_MORE
+    lines, n_resumed = [], 0
+    for records in EventReader(path).batches():
+        n_resumed += sum(record["event"] == "resumed" for record in records)
+        reached = max((record.get("step", 0) for record in records), default=0)
+        if reached > last:
+            raise Refused(
+                "The events in this zip go up to step {reached:,}, but the run to step {last:,}.",
+                reached=reached,
+                last=last,
+            )
+        lines += [json.dumps(record, separators=(",", ":")) for record in records]
+        if len(lines) > most or n_resumed > _MOST_RESUMED:
+            raise Refused(
+                "There are more events in this zip than a run of {step:,} steps makes.",
+                step=status.step,
+            )
     write_bytes(path, "".join(f"{line}\n" for line in lines).encode(), lasting=True)
+    thinned.keep(folder)
 
 
 def _write_looks(parcel: Parcel, folder: Path) -> None:

@@ -112,7 +112,7 @@ def moments(run: Run, steps: Sequence[int], curves: Curves | None = None) -> tup
     read.
     """
     experiment, probe = run.experiment, run.probe()
-    curves = run.curves() if curves is None else curves
+    curves = run.thinned_curves() if curves is None else curves
     told, found, before = _Told(), [], -1
     for step in steps:
         try:

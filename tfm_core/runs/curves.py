@@ -6,7 +6,7 @@ import copy
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,13 +45,15 @@ MEASURED_COLUMNS = ("step", "loss", "accuracy", "sequence_accuracy")
 class EventReader:
     """Reads an events file on and on: each ``read`` returns what is new since the last one."""
 
-    def __init__(self, path: Path) -> None:
-        """Begin at the first record of a file, which need not exist yet."""
+    def __init__(self, path: Path, offset: int = 0) -> None:
+        """Begin at the record at an offset of a file, which need not exist yet."""
         self.path = path
-        self._offset = 0
+        self.offset = offset
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self, most: int = -1) -> list[dict[str, Any]]:
         """Return the new complete records; torn and garbled lines are left out. Never raises.
+
+        most: bytes to read at once, -1 for all that are there; ``batches`` reads on and on.
 
         Of a record all that is not of an event, or out of its range, is left out too.
 
@@ -60,15 +62,18 @@ class EventReader:
         """
         try:
             with os.fdopen(open_plain(self.path), "rb") as file:
-                start_over = file.seek(0, 2) < self._offset
+                start_over = file.seek(0, 2) < self.offset
                 if start_over:
-                    self._offset = 0
-                file.seek(self._offset)
-                content = file.read()
+                    self.offset = 0
+                file.seek(self.offset)
+                content = file.read(most)
+                while len(content) == most and b"\n" not in content:  # a line that is none
+                    self.offset += most
+                    content = file.read(most)
         except (OSError, Unreadable):
             return []
         whole = content[: content.rfind(b"\n") + 1]
-        self._offset += len(whole)
+        self.offset += len(whole)
         records: list[dict[str, Any]] = [{"event": "resumed", "step": -1}] if start_over else []
         records += [
             record
@@ -76,6 +81,14 @@ class EventReader:
             if (record := _known(values)) is not None
         ]
         return records
+
+    def batches(self) -> Iterator[list[dict[str, Any]]]:
+        """Yield what is new in parts of a bounded size. Never raises."""
+        before = -1
+        while self.offset != before:
+            before = self.offset
+            if records := self.read(_BATCH):
+                yield records
 
 
 def record_of(line: bytes) -> dict[str, Any] | None:
@@ -145,6 +158,7 @@ def _are_norms(value: object) -> bool:
 
 
 _MOST_LINE = 65_536  # bytes
+_BATCH = 2**22  # bytes
 _MOST_PART = 80  # letters
 _SHARE = (0.0, 1.0)
 _MEASURE = (-1e30, 1e30)  # what float32 can hold
@@ -232,6 +246,11 @@ class Series:
             kept.append(row)
         before = self.up_to(kept[0][0] - 1)
         return Series(self.columns, np.concatenate([before._rows, np.array(kept)]))
+
+    @property
+    def rows(self) -> npt.NDArray[np.float64]:
+        """The numbers in full precision, (rows, columns), not to be changed."""
+        return self._rows
 
     def up_to(self, step: float) -> Series:
         """Return the series without the rows behind a step."""

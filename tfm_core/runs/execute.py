@@ -28,6 +28,7 @@ from tfm_core.runs import (
     settings,
     snapshots,
     spare,
+    thinned,
     tickets,
     weights,
 )
@@ -250,7 +251,7 @@ class _Execution:
             if int(path.stem) > step:
                 remove(path)
         if step >= 0:
-            self._cpu_before = self.run.curves().steps.last("cpu_seconds") if step else 0.0
+            self._cpu_before = self.run.thinned_curves().steps.last("cpu_seconds") if step else 0.0
             return None
         self._best_loss = math.inf
         return N_("It had no checkpoint yet, so it started again from the beginning.")
@@ -357,6 +358,7 @@ class _Execution:
             self._keep(partial(checkpoints.save, trainer, self.last))
             self._save_took = time.monotonic() - begin
             self._saved_step = trainer.step
+        thinned.keep(self.run.folder)
         self._saved_at = time.monotonic()
 
     def _keep(self, write: Callable[[], object]) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tfm_core.reading import Unreadable, open_plain
-from tfm_core.runs.curves import Curves, EventReader, record_of
+from tfm_core.runs.curves import record_of
 from tfm_core.runs.remembered import Remembered
 from tfm_core.runs.run import Run
+from tfm_core.runs.thinned import ThinnedReader
 
 _TAIL = 2**16
 """Bytes at the end of a run's events in which its last measurement nearly always is."""
@@ -38,8 +39,7 @@ def _last_in(path: Path) -> dict[str, Any] | None:
         found = newest.get("test", newest.get("validation"))
         if found is not None and "accuracy" in found:
             return found
-    curves = Curves()
-    curves.extend(EventReader(path).read())
+    curves = ThinnedReader(path.parent).read()
     for split, series in (("test", curves.test), ("validation", curves.unseen)):
         if series.last("accuracy") is not None:
             return {"split": split, **{name: series.last(name) for name in series.columns}}
@@ -55,7 +55,7 @@ def figures(run: Run) -> dict[str, Any]:
     averaged: the validation of averaged weights, where there are any. tested: which weights the
     figures of the test are of, "best", "last" or "average"; None before it.
     """
-    status, curves = run.status, run.curves()
+    status, curves = run.status, run.thinned_curves()
     measured = {
         split: {
             name: series.last(name) for name in ("step", "loss", "accuracy", "sequence_accuracy")

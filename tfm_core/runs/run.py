@@ -45,6 +45,7 @@ from tfm_core.runs.outcome import Outcome, outcome_of
 from tfm_core.runs.remembered import Remembered
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.status import State, Status, read_status, write_status
+from tfm_core.runs.thinned import ThinnedReader
 from tfm_core.sentences import N_, StudentError
 from tfm_core.training.checkpoint_facts import facts_of
 
@@ -232,10 +233,15 @@ class Run:
         return EventReader(self.folder / "events.jsonl")
 
     def curves(self) -> Curves:
-        """Return the curves as they are now."""
+        """Return the curves as they are now, with every step that was written down."""
         curves = Curves()
-        curves.extend(self.reader().read())
+        for records in self.reader().batches():
+            curves.extend(records)
         return curves
+
+    def thinned_curves(self) -> Curves:
+        """Return the curves as they are now, of a long run with fewer steps; see ``thinned``."""
+        return ThinnedReader(self.folder).read()
 
     @property
     def outcome(self) -> Outcome | None:
@@ -391,7 +397,7 @@ def _outcome(
     folder: Path, state: State, reason: str | None, device: str, _changed: int
 ) -> Outcome | None:
     status = Status(state, reason=reason, device=device)
-    return outcome_of(status, Run(folder).curves())
+    return outcome_of(status, Run(folder).thinned_curves())
 
 
 def _made_up(what: str) -> str:

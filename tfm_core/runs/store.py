@@ -16,7 +16,7 @@ from tfm_core.config import Experiment, to_json
 from tfm_core.disk import remove, rename, sync_file, sync_folder
 from tfm_core.facts.batches import Batches
 from tfm_core.reading import is_plain
-from tfm_core.runs import labels, room, settings, spare, trash, weights
+from tfm_core.runs import labels, room, settings, spare, thinned, trash, weights
 from tfm_core.runs.atomic import read_json, write_bytes, write_json
 from tfm_core.runs.elsewhere import takeover
 from tfm_core.runs.failures import told
@@ -412,7 +412,9 @@ def _copy(source: Path, folder: Path, begins: Literal["best", "last"] = "last") 
 
     begins: the checkpoint that becomes the copy's last.
     """
-    found = [source / name for name in ("events.jsonl", "probe.json", "probe.safetensors")]
+    found = [
+        source / name for name in ("events.jsonl", thinned.FILE, "probe.json", "probe.safetensors")
+    ]
     for name in ("snapshots", weights.FOLDER, "checkpoints/last", "checkpoints/best"):
         if os.path.isdir(source / name):
             found += (source / name).iterdir()

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.runs import claim, fits, tickets
-from tfm_core.runs.curves import Curves, EventReader
+from tfm_core.runs.curves import Curves
 from tfm_core.runs.failures import refusal
 from tfm_core.runs.fits import TooLarge
 from tfm_core.runs.labels import MAX_NAME
@@ -35,6 +35,7 @@ from tfm_core.runs.queue import RunQueue
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunNotFound, new_id
+from tfm_core.runs.thinned import ThinnedReader
 from tfm_core.sentences import N_, StudentError
 from tfm_core.sweeps import objectives, space
 from tfm_core.sweeps.plan import Plan, SweepDamaged
@@ -73,7 +74,7 @@ class Driver:
         self.queue, self.store = queue, queue.store
         self.sweeps = SweepStore(queue.store.root)
         self._open: dict[str, Study] = {}
-        self._readers: dict[str, tuple[EventReader, Curves]] = {}
+        self._readers: dict[str, ThinnedReader] = {}
         self._interrupted: dict[str, float] = {}
         self._troubles: dict[str, tuple[str, float]] = {}
         self._wake, self._closed = threading.Event(), threading.Event()
@@ -420,9 +421,7 @@ class Driver:
         study.follow(plan)
 
     def _curves(self, run: Run) -> Curves:
-        reader, curves = self._readers.setdefault(run.id, (run.reader(), Curves()))
-        curves.extend(reader.read())
-        return curves
+        return self._readers.setdefault(run.id, ThinnedReader(run.folder)).read()
 
 
 def stop(plan: Plan) -> Plan:

@@ -75,7 +75,7 @@ def read(
     writes_freely, looks_sharply: whether ``written`` and ``sharpness`` are measured too. What the
     folder lost is None.
     """
-    curves, experiment = run.curves(), run.experiment
+    curves, experiment = run.thinned_curves(), run.experiment
     found, outcome = figures(curves), run.outcome
     is_tested = found.test_accuracy is not None
     n_unseen = getattr(experiment.task, "n_test" if is_tested else "n_validation", 0)
