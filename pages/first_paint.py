@@ -18,6 +18,10 @@ PARTS = "BidiComponent", "Html", "PageLink", "Button", "ButtonGroup", "Selectbox
 """Streamlit's scripts of what the first screens hold, by the beginnings of their names."""
 ICONS = "MaterialSymbols-Rounded"
 
+BASE = "window.__streamlit = {BACKEND_BASE_URL: new URL('./', location.href).href}"
+"""JavaScript: where the server is. Streamlit would look for it below each page's address first,
+and the browser's console would tell of what is not there. All pages lie side by side."""
+
 _IMPORTED = re.compile(r'(?:from|import)\s*"\./([^"]+\.js)"')
 _WEAK = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
 """What a browser asks for that would have Streamlit's own page answered, or a part of it."""
@@ -80,6 +84,7 @@ def dressed(page: Path, style: str) -> bytes:
     The style stands in the body: behind Streamlit's own, which are added to the head.
     """
     html = page.read_text(encoding="utf-8")
+    html = html.replace("<head>", f"<head>\n<script>{BASE}</script>", 1)
     html = html.replace("</head>", f"{_asked_at_once(page.parent, html)}</head>", 1)
     return html.replace("<body>", f"<body>\n<style>{style}</style>", 1).encode()
 

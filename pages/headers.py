@@ -17,6 +17,7 @@ from pathlib import Path
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pages.first_paint import dressed
 from tfm_core.runs import settings
 
 POLICY = {
@@ -56,9 +57,9 @@ class Headers:
     """Put the headers on every answer of an app."""
 
     def __init__(self, app: ASGIApp, *, page: Path) -> None:
-        """Wrap an app whose every page is this HTML file."""
+        """Wrap an app whose every page is this HTML file, as ``FirstPaint`` answers it."""
         self.app = app
-        self.headers = headers(page.read_bytes(), settings.read().frame_ancestors)
+        self.headers = headers(dressed(page, ""), settings.read().frame_ancestors)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

@@ -79,5 +79,5 @@ def _address(run: Run, href: str) -> None:
         st.link_button(_("Open"), href, icon=":material/open_in_new:")
 
 
-DIALOG = RunDialog("publish-of", N_("Publish"), ":material/podcasts:", _panel, "medium")
+DIALOG = RunDialog("publish", N_("Publish"), ":material/podcasts:", _panel, "medium")
 """Drawn by the pages whose runs have the button."""

@@ -1,4 +1,8 @@
-"""A dialog about one run, asked for by a button of its menu: the next drawing opens it."""
+"""A dialog about one run, asked for by a button of its menu: the next drawing opens it.
+
+Streamlit draws one dialog at a time and raises an error for a second one, so the session keeps one
+key for whichever is open, and forgets it with the page.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,12 @@ from tfm_core.runs.store import RunNotFound
 
 @dataclass(frozen=True, slots=True)
 class RunDialog:
-    """of: where the session keeps the run that it is about. title and icon: at its top.
+    """key: its name in the session. title and icon: at its top.
 
-    body: draws what is in it. forgets: what else of the session goes when it is left.
+    body: draws what is in it. forgets: what else of the session goes when it is closed.
     """
 
-    of: str
+    key: str
     title: str
     icon: str
     body: Callable[[Run], None]
@@ -29,13 +33,14 @@ class RunDialog:
     forgets: tuple[str, ...] = ()
 
     def ask(self, run_id: str) -> None:
-        """Open it on a run, from the next run of the page on, until it is left."""
-        st.session_state[self.of] = run_id
+        """Open it on a run at the next drawing, in place of any other that is open."""
+        self._forget()
+        state.open_dialog(self.key, run_id)
         state.close_menus()
 
     def draw(self) -> None:
         """Draw it where it was asked for; once in a page, outside of what ticks."""
-        run_id = st.session_state.get(self.of)
+        run_id = state.dialog_run(self.key)
         if run_id is None:
             return
         try:
@@ -51,5 +56,10 @@ class RunDialog:
 
     def leave(self) -> None:
         """Close it at the next drawing."""
-        for key in (self.of, *self.forgets):
+        if state.dialog_run(self.key) is not None:
+            state.close_dialog()
+        self._forget()
+
+    def _forget(self) -> None:
+        for key in self.forgets:
             st.session_state.pop(key, None)

@@ -46,6 +46,4 @@ def _body(run: Run) -> None:
         controls.complaint(refused)
 
 
-DIALOG = RunDialog(
-    "labels-of", N_("Name and labels"), ":material/sell:", _body, forgets=(_REFUSED,)
-)
+DIALOG = RunDialog("labels", N_("Name and labels"), ":material/sell:", _body, forgets=(_REFUSED,))

@@ -39,6 +39,7 @@ _PASSING = "passing_notices"  # those of them that go when the page draws itself
 _OWN_TEXT = "own_text"
 _GONE = "gone_runs"
 _MENUS = "menus_closed"
+_DIALOG = "open_dialog"
 
 
 def current_run_id() -> str | None:
@@ -216,6 +217,7 @@ def set_page(url_path: str) -> None:
     """Remember which page is shown (``""`` is Home); the frame says so."""
     if st.session_state.get(_PAGE) != url_path:
         st.session_state.pop(_GONE, None)
+        close_dialog()
         _forget_asked()
     st.session_state[_PAGE] = url_path
     served.keep_root(url_path)
@@ -234,6 +236,22 @@ def menu_key(name: str) -> str:
 def close_menus() -> None:
     """Close the menus that are open, from a callback: a dialog stands behind them otherwise."""
     st.session_state[_MENUS] = st.session_state.get(_MENUS, 0) + 1
+
+
+def open_dialog(key: str, run_id: str) -> None:
+    """Open a dialog on a run at the next drawing; any other is closed."""
+    st.session_state[_DIALOG] = (key, run_id)
+
+
+def dialog_run(key: str) -> str | None:
+    """Return the run that a dialog is open on, None where it is not open."""
+    opened, run_id = st.session_state.get(_DIALOG, (None, None))
+    return run_id if opened == key else None
+
+
+def close_dialog() -> None:
+    """Close the dialog that is open, if any, at the next drawing."""
+    st.session_state.pop(_DIALOG, None)
 
 
 def note_gone(run_id: str) -> None:

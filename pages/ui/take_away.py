@@ -223,11 +223,16 @@ def button(run: Run, *, key: str, width: str = "content") -> None:
         icon=":material/download:",
         help=_("The whole run as a zip with a notebook, or as files for other tools."),
         width="stretch" if width == "stretch" else "content",
-        on_click=state.close_menus,
+        on_click=_close_others,
     ):
         st.session_state.pop(_MADE, None)
         opened = st.dialog(label, width="large", icon=":material/download:", on_dismiss=_forget)
         opened(_panel)(run)
+
+
+def _close_others() -> None:
+    state.close_dialog()
+    state.close_menus()
 
 
 def _forget() -> None:

@@ -128,6 +128,4 @@ def _checked(values: drafts.Values) -> tuple[Experiment | None, tuple[Problem, .
         return None, problems_of(values)
 
 
-DIALOG = RunDialog(
-    "twin-of", N_("Same again, but …"), ":material/alt_route:", _body, width="medium"
-)
+DIALOG = RunDialog("twin", N_("Same again, but …"), ":material/alt_route:", _body, width="medium")

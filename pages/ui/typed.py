@@ -19,15 +19,19 @@ ALPHABET = "\\`*_[]$~<>#:&|{}"
 _INSIDE = re.compile(f"[{re.escape(ALPHABET)}]")
 _AT_THE_START = re.compile(r"^[ \t]*(\d*)([-+=.)])", re.MULTILINE)
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
+_ADDRESS = re.compile(r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?=@[-\w]+\.)", re.IGNORECASE)
+_JOINER = "\u2060"
+"""WORD JOINER, which is drawn as nothing: no address is found in the text around it."""
 
 
 def escape(text: str) -> str:
     """Return text that Markdown, as Streamlit reads it, shows as it stands.
 
     A list, a numbered one or a heading's underline begins at the start of a line only, so ``v1.2``
-    and ``well-known`` stay as they are.
+    and ``well-known`` stay as they are. GitHub's Markdown makes links of bare addresses after it
+    has read the backslashes, so a joiner keeps it from finding them.
     """
-    marked = _INSIDE.sub(r"\\\g<0>", _INDENT.sub("", text))
+    marked = _INSIDE.sub(r"\\\g<0>", _ADDRESS.sub(_JOINER, _INDENT.sub("", text)))
     return _AT_THE_START.sub(r"\1\\\2", marked)
 
 

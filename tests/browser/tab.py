@@ -34,10 +34,8 @@ REST_SECONDS = 180
 TRY_MILLISECONDS = 5_000
 """After how long something is tried again that a page which moves meanwhile undoes."""
 EXPECTED = re.compile(
-    # On a page of its own address Streamlit looks for the server below that address first.
-    r"status of 404 .*/[a-z-]+/_stcore/(health|host-config)\)$"
     # Who leaves a page takes its downloads away, while their button still looks for them.
-    r"|status of 404 .*/media/[0-9a-f]+\.json\)$"
+    r"status of 404 .*/media/[0-9a-f]+\.json\)$"
     r"|Download Button source error - 404"
 )
 """What the console may say."""

@@ -123,6 +123,21 @@ def test_a_name_is_shown_on_every_page_as_it_was_typed_and_asks_for_nothing(
     assert [url for url in asked if "x.example" in url] == []
 
 
+ADDRESSES = "http://x.example/y www.x.example a@x.example"
+
+
+def test_an_address_in_a_name_a_tag_or_a_note_is_no_link(
+    open_tab: OpenTab, server: AppServer
+) -> None:
+    run = server.store.fork("recorded-korean", steps=1001)
+    server.store.label(run.id, name=ADDRESSES, tags=["www.x.example"], note=ADDRESSES)
+    tab = open_tab("runs")
+    for path in ("runs", "train", "compare", "walk", "knock-outs", "parameters", "translate"):
+        tab.goto(f"{path}?run={run.id}" + (f"&runs={run.id}" if path == "compare" else ""))
+        expect(tab.page.get_by_text("x.example").first).to_be_visible()
+        expect(tab.page.locator("a[href*='x.example']")).to_have_count(0)
+
+
 def test_a_damaged_run_says_so_while_others_can_be_opened(
     open_tab: OpenTab, server: AppServer
 ) -> None:
@@ -192,3 +207,23 @@ def test_ticked_runs_are_compared_and_labelled(open_tab: OpenTab, server: AppSer
     expect(tab.main.get_by_role("heading", name="Compare")).to_be_visible()
     for run in runs:
         assert run.id in tab.page.url
+
+
+def test_back_and_forward_leave_the_dialogs_behind(open_tab: OpenTab, server: AppServer) -> None:
+    run = server.store.create(SHORT, name="Here and there", state="stopped")
+    tab = open_tab(f"train?run={run.id}")
+    tab.go_to("Watch", "Runs")
+    tab.settle()
+    menu(tab, run).get_by_role("button", name="Name, tags and note").click()
+    dialog = tab.page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    tab.page.go_back()
+    expect(tab.title).to_have_text(run.meta.name)
+    expect(dialog).to_have_count(0)
+    tab.button("Publish").click()
+    expect(dialog).to_be_visible()
+    tab.page.go_forward()
+    expect(row(tab, run)).to_be_visible()
+    tab.settle()
+    expect(dialog).to_have_count(0)
+    assert tab.problems == []

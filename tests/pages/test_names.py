@@ -23,8 +23,8 @@ from tests.pages.opening import opened_at
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 
-NAME = "![i](http://x/y.png) <b> :red[x] $x$ [l](javascript:1)"
-MARKS = ("![i](", "<b> :", ":red[x]", " $x$ ", "[l](java")
+NAME = "![i](http://x/y.png) <b> :red[x] $x$ [l](javascript:1) www.x.y a@x.y"
+MARKS = ("http://x", "www.x", "a@x", "![i](", "<b> :", ":red[x]", " $x$ ", "[l](java")
 MARKS_OF_HTML = ("<b> :",)  # the only one of them that HTML would read
 PLAIN = {  # the parts of Streamlit's messages that it draws as they stand
     "selectbox": {"options", "raw_value"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 from pages.runs import filter
 from pages.ui import starts
@@ -167,3 +168,34 @@ def test_seeds_and_twins_begin_in_the_list(
     waiting = [one for one in store.list() if one.status.state == "queued"]
     assert sorted(one.experiment.seed for one in waiting) == [1, 2, 3, 7]
     assert len(compared) == 5
+
+
+def test_one_dialog_is_open_at_a_time(store: RunStore, open_page: Open) -> None:
+    run, other = made_run(store, name="One"), made_run(store, name="Two")
+    app = open_page(PAGE)
+    app.button(key=f"labels-{run.id}").click().run()
+    assert [field.key for field in app.text_area] == [f"note-{run.id}"]
+    for key, text_areas in (
+        (f"twin-{other.id}", []),
+        (f"labels-{other.id}", [f"note-{other.id}"]),
+        (f"publish-{run.id}", []),
+    ):
+        app.button(key=key).click().run()
+        assert not app.exception
+        assert [field.key for field in app.text_area] == text_areas
+
+
+def test_a_dialog_is_closed_when_another_page_is_shown(store: RunStore, open_page: Open) -> None:
+    run = made_run(store, name="One")
+    app = open_page(PAGE)
+    app.button(key=f"labels-{run.id}").click().run()
+    app.query_params["run"] = run.id
+    app._page_hash = calc_hash("train")
+    app.run()
+    app.button(key="run-publish").click().run()
+    assert "publish-on" in {button.key for button in app.button}
+    app._page_hash = calc_hash("runs")
+    app.run()
+    assert not app.exception
+    assert not app.text_area
+    assert "publish-on" not in {button.key for button in app.button}

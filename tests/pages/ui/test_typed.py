@@ -62,16 +62,50 @@ def test_a_text_that_nothing_reads_is_not_kept_and_the_page_says_so(
 READ = re.compile(r"\\([!-/:-@\[-`{-~])")  # what CommonMark makes of a backslash and a mark
 
 
+JOINER = "\u2060"
+
+
+def read(text: str) -> str:
+    """What CommonMark reads of a text as it is handed over."""
+    return READ.sub(r"\1", escape(text))
+
+
+def shown(text: str) -> str:
+    """What is seen of it."""
+    return read(text).replace(JOINER, "")
+
+
 @settings(deadline=None)
 @given(st.text("".join(map(chr, range(32, 127)))))
 def test_markdown_reads_back_what_was_typed(text: str) -> None:
-    assert READ.sub(r"\1", escape(text)) == text.lstrip(" ")
+    assert shown(text) == text.lstrip(" ")
 
 
 @settings(deadline=None)
 @given(st.text(ALPHABET + "ab1 "))
 def test_no_mark_stands_without_its_backslash(text: str) -> None:
     assert not set(READ.sub("", escape(text))) & set(ALPHABET)
+
+
+LINKS = [  # where mdast-util-gfm-autolink-literal, which Streamlit uses, finds an address
+    re.compile(r"(https?://|www(?=\.))([-.\w]+)([^ \t\r\n]*)", re.IGNORECASE),
+    re.compile(r"([-.\w+]+)@([-\w]+(?:\.[-\w]+)+)"),
+]
+PIECES = ["http://", "https://", "HTTP://", "www.", "WWW.", "@", "a", ".", "-", "_", " ", ":", "/"]
+ADDRESSES = ["http://a.example/x?y=(z)", "https://a", "www.a.example", "see a.b+c@d-e.example."]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(PIECES)).map("".join))
+def test_no_bare_address_becomes_a_link(text: str) -> None:
+    assert not any(link.search(read(text)) for link in LINKS)
+
+
+@pytest.mark.parametrize("text", ADDRESSES)
+def test_an_address_is_shown_as_it_is(text: str) -> None:
+    assert any(link.search(text) for link in LINKS)
+    assert not any(link.search(read(text)) for link in LINKS)
+    assert shown(text) == text
 
 
 @pytest.mark.parametrize(
