@@ -30,6 +30,7 @@ from pages.closed import Closed
 from pages.first_paint import FirstPaint
 from pages.headers import UNUSED, Headers
 from pages.held import name_held
+from pages.hosts import Hosts, allowed
 from pages.i18n import _
 from pages.left import forget_left
 from pages.published import Published
@@ -146,6 +147,7 @@ else:
         lifespan=lifespan,
         routes=[*vendors.routes(prefixes()), *health_routes()],
         middleware=[
+            Middleware(Hosts, allowed=allowed()),
             Middleware(
                 Published,
                 shelf=shelf(settings.read().runs_dir.resolve()),

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.quick
 
 ROOT = Path(__file__).resolve().parents[2]
 BAD = {
+    "TFM_HOSTS": "http://a.org",
     "TFM_RUNS_DIR": __file__,
     "TFM_MAX_DISK": "twenty",
     "TFM_PUBLIC": "yes please",
@@ -91,6 +92,17 @@ def test_sizes(text: str, expected: int) -> None:
 def test_frame_ancestors_say_nothing_else(text: str) -> None:
     with pytest.raises(ValueError, match="TFM_FRAME_ANCESTORS is"):
         settings.read({"TFM_FRAME_ANCESTORS": text})
+
+
+@pytest.mark.parametrize("text", ["http://a.org", "a.org:80", "*a.org", "a..org", "a/b", "a.*"])
+def test_hosts_are_names_and_nothing_else(text: str) -> None:
+    with pytest.raises(ValueError, match="TFM_HOSTS is"):
+        settings.read({"TFM_HOSTS": text})
+
+
+def test_hosts_are_read() -> None:
+    said = settings.read({"TFM_HOSTS": "App.example.org, *.example.com  *"})
+    assert said.hosts == ("app.example.org", "*.example.com", "*")
 
 
 def test_frame_ancestors_are_read() -> None:

@@ -44,6 +44,7 @@ class Settings:
     may_start: tuple[str, ...] = ()
     admins: tuple[str, ...] = ()
     frame_ancestors: str | None = None
+    hosts: tuple[str, ...] = ()
     backend: BackendName | None = None
     ray_address: str | None = None
     slurm_options: tuple[str, ...] = ()

@@ -23,6 +23,7 @@ _SOURCE = re.compile(
 )
 _PERSON = re.compile(r"[^\s@<>]+@[a-z0-9-]+(\.[a-z0-9-]+)*")
 _PEOPLE = re.compile(rf"{_PERSON.pattern}|@[a-z0-9-]+(\.[a-z0-9-]+)*")
+_HOST = re.compile(r"\*|(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 _PROTOCOL = re.compile(r"[a-z][a-z0-9+-]*", re.ASCII)
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?(?:([kmgt])(i)?)?b?", re.IGNORECASE | re.ASCII)
 
@@ -104,6 +105,17 @@ def sources(name: str, text: str) -> str:
         text=_short(text),
     )
     return " ".join(_each(text, _SOURCE, wrong))
+
+
+def hosts(name: str, text: str) -> tuple[str, ...]:
+    """Return names of hosts, in small letters. Raises StudentError."""
+    wrong = StudentError(
+        "{name} is {text!r}, but must be names of hosts such as app.example.org or *.example.org, "
+        "with a space between them; * allows every name.",
+        name=name,
+        text=_short(text),
+    )
+    return _each(text.lower().replace(",", " "), _HOST, wrong)
 
 
 def backend(name: str, text: str) -> str:

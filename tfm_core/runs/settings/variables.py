@@ -13,6 +13,7 @@ from tfm_core.runs.settings.values import (
     command,
     device,
     folder,
+    hosts,
     key,
     options,
     people,
@@ -258,6 +259,16 @@ VARIABLES = (
         "",
         sources,
         public="'self'",
+    ),
+    Variable(
+        "TFM_HOSTS",
+        "hosts",
+        "names under which the app is reached through this computer's loopback address, by a proxy "
+        "that adds no `X-Forwarded-` or `Forwarded` header: `app.example.org *.example.com`; `*` "
+        "allows every name; see docs/security.md",
+        "`localhost` and this computer's own",
+        "",
+        hosts,
     ),
     Variable(
         "TFM_BACKEND",
