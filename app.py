@@ -40,6 +40,7 @@ from pages.ui import login_setup, publisher, runs_access, style
 from pages.ui.cookies import Cookies
 from pages.uploads import Uploads
 from pages.warm import prepare
+from pages.wrong_values import forget_wrong_values
 from tfm_core.publish.shelf import shelf
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
@@ -134,6 +135,7 @@ check_settings()
 send_at_once()
 name_held()
 forget_left()
+forget_wrong_values()
 # Ours are registered where they are defined; for those of others Streamlit would read the metadata
 # of every package that is installed, before it answers anybody.
 manifest_scanner.scan_component_manifests = lambda max_workers=None: []

@@ -31,10 +31,10 @@ def counted_button(
 
     def pressed() -> None:
         times = new_presses(
-            st.session_state[key].get("pressed"), st.session_state.get(f"{key}-had")
+            st.session_state.get(key, {}).get("pressed"), st.session_state.get(f"{key}-had")
         )
         if times:
-            st.session_state[f"{key}-had"] = st.session_state[key].get("pressed")
+            st.session_state[f"{key}-had"] = st.session_state.get(key, {}).get("pressed")
             on_press(times)
 
     _component(

@@ -40,7 +40,7 @@ def diagram(
     """
 
     def picked() -> None:
-        name = st.session_state[key].get("pick")
+        name = st.session_state.get(key, {}).get("pick")
         if isinstance(name, str) and name in nodes:
             on_pick(name)
 

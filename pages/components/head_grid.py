@@ -94,12 +94,12 @@ def head_grid(
     steps = () if animation is None else animation.steps  # a session keeps what its callbacks hold
 
     def picked() -> None:
-        head = valid_head(st.session_state[key].get("pick"), n_layers, n_heads)
+        head = valid_head(st.session_state.get(key, {}).get("pick"), n_layers, n_heads)
         if head is not None:
             on_pick(*head)
 
     def moved() -> None:
-        to = st.session_state[key].get("step")
+        to = st.session_state.get(key, {}).get("step")
         if on_step is not None and to in steps:
             on_step(int(to))
 

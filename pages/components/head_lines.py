@@ -49,7 +49,7 @@ def head_lines(
     n_query, n_key = weights.shape  # a session keeps what its callbacks hold
 
     def pinned() -> None:
-        known, pin = valid_pin(st.session_state[key].get("pin"), n_query, n_key)
+        known, pin = valid_pin(st.session_state.get(key, {}).get("pin"), n_query, n_key)
         if known:
             on_pin(pin)
 

@@ -59,7 +59,7 @@ def knock_board(rows: Sequence[Row], *, on_pick: Callable[[str], None], key: str
     known = frozenset(cell.code for row in rows for cell in _cells(row))
 
     def picked() -> None:
-        code = st.session_state[key].get("pick")
+        code = st.session_state.get(key, {}).get("pick")
         if isinstance(code, str) and code in known:
             on_pick(code)
 

@@ -67,7 +67,7 @@ def live_figure(
 
     def picked() -> None:
         assert key is not None
-        cell = st.session_state[key].get("cell")
+        cell = st.session_state.get(key, {}).get("cell")
         if on_pick is not None and is_index(cell, *cells):
             on_pick(*cell)
 

@@ -45,7 +45,7 @@ def mask_editor(
     """
 
     def changed() -> None:
-        cells = valid_edit(st.session_state[key].get("edit"), version, flow.allowed.shape)
+        cells = valid_edit(st.session_state.get(key, {}).get("edit"), version, flow.allowed.shape)
         if cells is not None:
             on_edit(cells)
 

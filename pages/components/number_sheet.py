@@ -34,7 +34,7 @@ def number_sheet(
     sizes = {board.name: _size(board.panels) for line in lines for board in line.boards}
 
     def picked() -> None:
-        pick = valid_pick(st.session_state[key].get("pick"), sizes)
+        pick = valid_pick(st.session_state.get(key, {}).get("pick"), sizes)
         if pick is not None and on_pick is not None:
             on_pick(*pick)
 

@@ -84,7 +84,7 @@ def stage(
     """
 
     def chosen() -> None:
-        value = st.session_state[key].get("choose")
+        value = st.session_state.get(key, {}).get("choose")
         if is_index(value, 16, 10_000):
             on_choose(value[0], value[1])
 

@@ -43,7 +43,7 @@ def thumbnails(
     count = len(pictures)  # a session keeps what its callbacks hold
 
     def picked() -> None:
-        value = st.session_state[key].get("pick")
+        value = st.session_state.get(key, {}).get("pick")
         if is_index([value], count):
             on_pick(value)
 

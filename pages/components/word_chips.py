@@ -32,7 +32,7 @@ def word_chips(
     known = frozenset(word for words in groups.values() for word in words)
 
     def picked() -> None:
-        word = st.session_state[key].get("pick")
+        word = st.session_state.get(key, {}).get("pick")
         if isinstance(word, str) and word in known:
             on_pick(word)
 

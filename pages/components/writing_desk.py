@@ -64,12 +64,12 @@ def writing_desk(
     n_steps, n_tokens = len(writing.tokens), len(writing.source.vocabulary)
 
     def forces() -> None:
-        value = st.session_state[key].get("force")
+        value = st.session_state.get(key, {}).get("force")
         if is_index(value, n_steps, n_tokens):
             events.force(*value)
 
     def moves() -> None:
-        value = st.session_state[key].get("at")
+        value = st.session_state.get(key, {}).get("at")
         if is_index([value], n_steps + 1):
             events.at(value)
 
@@ -78,8 +78,8 @@ def writing_desk(
             writing, looked, at=at, mark=mark, forced=forced, own=own, is_drawn=is_drawn
         ),
         on_force_change=forces,
-        on_undo_change=lambda: events.undo() if st.session_state[key].get("undo") else None,
-        on_free_change=lambda: events.free() if st.session_state[key].get("free") else None,
+        on_undo_change=lambda: events.undo() if st.session_state.get(key, {}).get("undo") else None,
+        on_free_change=lambda: events.free() if st.session_state.get(key, {}).get("free") else None,
         on_at_change=moves,
         key=key,
     )

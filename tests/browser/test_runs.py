@@ -132,7 +132,7 @@ def test_an_address_in_a_name_a_tag_or_a_note_is_no_link(
     run = server.store.fork("recorded-korean", steps=1001)
     server.store.label(run.id, name=ADDRESSES, tags=["www.x.example"], note=ADDRESSES)
     tab = open_tab("runs")
-    for path in ("runs", "train", "compare", "walk", "knock-outs", "parameters", "translate"):
+    for path in ("runs", "train", "compare", "walk", "knockouts", "parameters", "translate"):
         tab.goto(f"{path}?run={run.id}" + (f"&runs={run.id}" if path == "compare" else ""))
         expect(tab.page.get_by_text("x.example").first).to_be_visible()
         expect(tab.page.locator("a[href*='x.example']")).to_have_count(0)

@@ -6,8 +6,9 @@ control, a command-line help text and a validation message all come from one pla
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Protocol, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -158,8 +159,38 @@ def explain(error: ValidationError, config: type[Config]) -> list[Problem]:
             words = inner.sentence if isinstance(inner, StudentError) else str(inner)
             problems.append(Problem(field, words))
             continue
+        if item["type"] == "extra_forbidden":
+            inside = [_named(part) for part in item["loc"][:-1]]
+            known = [".".join([*path[:-1], one]) for one in _fields_at(config, inside)]
+            problems.append(Problem(field, no_setting(field, known)))
+            continue
         problems.append(Problem(field, _sentence(item["type"], name, field, value, context)))
     return problems
+
+
+def no_setting(path: str, known: Iterable[str]) -> str:
+    """Say that there is no setting of a name, and which known one is most like it, if any is."""
+    for guess in get_close_matches(path, known, n=1, cutoff=0.75):
+        return N_(
+            "There is no setting called {path}. Did you mean {guess}?", path=path, guess=guess
+        )
+    return N_("There is no setting called {field}.", field=path)
+
+
+def _fields_at(config: type[Config], path: Sequence[str]) -> list[str]:
+    """Return the fields of a config, or of the one inside it that a path of pydantic leads to."""
+    parts = iter(path)
+    for part in parts:
+        field = config.model_fields.get(part)
+        if field is None:
+            return []
+        inner: Any = field.annotation
+        if isinstance(field.discriminator, str):
+            inner = tagged(inner, field.discriminator).get(next(parts, ""))
+        if not (isinstance(inner, type) and issubclass(inner, Config)):
+            return []
+        config = inner
+    return list(config.model_fields)
 
 
 class CrossError(StudentError):
@@ -217,8 +248,6 @@ def _sentence(kind: str, name: str, field: str, value: object, context: dict[str
             shown=shown,
             context=context["expected"],
         )
-    if kind == "extra_forbidden":
-        return N_("There is no setting called {field}.", field=field)
     if kind == "missing":
         return f"{field} is missing."
     if kind == "union_tag_invalid":

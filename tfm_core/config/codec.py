@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tfm_core.config.base import Config, ConfigError, Problem
+from tfm_core.config.base import Config, ConfigError, Problem, no_setting
 from tfm_core.config.experiment import Experiment
 from tfm_core.config.model import MODEL_CONFIGS
 from tfm_core.config.task import TASK_FACTS, task_config, tasks_for
@@ -97,7 +97,7 @@ def query_to_values(query: Mapping[str, str]) -> dict[str, Any]:
         elif dot and name and isinstance(values.get(section), dict):
             values[section][name] = text
         else:
-            problems.append(Problem(key, N_("There is no setting called {key}.", key=key)))
+            problems.append(Problem(key, no_setting(key, _flatten(values))))
     if problems:
         raise ConfigError(problems)
     if _DECAY not in query:
