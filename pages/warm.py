@@ -10,7 +10,7 @@ import time
 from importlib import import_module
 
 from pages.ui.runs_access import CALM
-from tfm_core.machine import slowness
+from tfm_core.machine import WORKER_NICENESS, slowdown, slowness
 
 MODULES = (
     "pages.home.hero",
@@ -58,6 +58,7 @@ def warm() -> None:
     except Exception:
         logger.exception("Home could not be prepared; its first visitor will wait a little longer.")
     slowness()
+    slowdown(niceness=WORKER_NICENESS)
 
 
 def warm_rest() -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import streamlit as st
 
 from pages.experiments.link import EXPERIMENT
 from pages.i18n import _
-from pages.ui import run_time, show, state, view_link
-from tfm_core.config import Experiment
+from pages.ui import run_time, state, view_link
 from tfm_core.inspect.experiments import DEMONSTRATIONS
 from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration, by_theme
 from tfm_core.inspect.experiments.found import Shelf
-from tfm_core.runs.expected_time import TimeRange
+from tfm_core.runs.expected_time import Forecast
 
 _HEIGHT = 560  # pixels: as high as the first screen leaves
 
@@ -51,7 +48,7 @@ def _open(key: str) -> None:
         st.session_state[EXPERIMENT.key] = picked
 
 
-def _caption(one: Demonstration, shelf: Shelf, times: dict[str, TimeRange | None]) -> str:
+def _caption(one: Demonstration, shelf: Shelf, times: dict[str, Forecast | None]) -> str:
     """Say what to expect, and that it is there already or how long it takes."""
     found = shelf.of(one)
     if any(run.status.is_active for run in found.runs):
@@ -59,29 +56,14 @@ def _caption(one: Demonstration, shelf: Shelf, times: dict[str, TimeRange | None
     elif found.is_whole:
         when = _("trained")
     else:
-        when = _takes(times[one.name])
+        when = run_time.words(run_time.now(times[one.name]))
     return f"{_(one.hint)} · {when}"
 
 
-def _takes(times: TimeRange | None) -> str:
-    if times is None:
-        return _("time not known yet")
-    return _("about {range}").format(range=show.duration_range(times.low, times.high))
-
-
 @st.cache_data(ttl=60, show_spinner=False)
-def _times(device: str) -> dict[str, TimeRange | None]:
+def _times(device: str) -> dict[str, Forecast | None]:
     """Return how long all runs of each experiment take here, one after the other."""
     return {
-        name: together([one.experiment(arm) for arm in one.arms], device)
+        name: run_time.in_sequence([one.experiment(arm) for arm in one.arms], device=device)
         for name, one in DEMONSTRATIONS.items()
     }
-
-
-def together(experiments: Iterable[Experiment], device: str) -> TimeRange | None:
-    """Return how long experiments take one after the other; None where one is not known."""
-    found = [run_time.time_range(each, device=device) for each in experiments]
-    known = [each for each in found if each is not None]
-    if len(known) < len(found):
-        return None
-    return TimeRange(sum(each.low for each in known), sum(each.high for each in known))

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.experiments import gallery, outcome
+from pages.experiments import outcome
 from pages.i18n import _, ngettext
 from pages.ui import (
     comparison,
     page_table,
     recorded,
     run_actions,
+    run_time,
     run_words,
     seed_button,
     show,
@@ -97,12 +98,11 @@ def _links(chosen: Demonstration, found: Found) -> None:
 
 
 def _start_button(chosen: Demonstration, lacking: Mapping[str, Experiment]) -> None:
-    n, takes = len(lacking), gallery.together(lacking.values(), state.device())
+    n = len(lacking)
     label = ngettext("Train {n} run", "Train {n} runs", n).format(n=n)
-    if takes is not None:
-        label = _("{label}, about {range}").format(
-            label=label, range=show.duration_range(takes.low, takes.high)
-        )
+    label = _("{label}, {time}").format(
+        label=label, time=run_time.words(run_time.in_sequence(lacking.values()))
+    )
     if not st.button(label, type="primary", icon=":material/play_arrow:", key="experiment-start"):
         return
     wanted = [_start(chosen, chosen.arm(name), one) for name, one in lacking.items()]

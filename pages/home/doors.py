@@ -84,4 +84,4 @@ def _begin() -> None:
             st.caption(escape(why_not))
             return
         words = _("“{name}” from random weights, {time} here.")
-        st.caption(words.format(name=_(PRESETS[FIRST].label), time=offers.takes(FIRST)))
+        st.caption(words.format(name=_(PRESETS[FIRST].label), time=offers.takes_now(FIRST)))

@@ -40,7 +40,7 @@ def offers(own: OwnSet) -> None:
 
 def _offer(own: OwnSet, proposal: Proposal, *, is_first: bool) -> None:
     experiment = proposal.experiment
-    time = run_time.takes(experiment)
+    time = run_time.takes_now(experiment)
     if st.button(
         _("Train it: {label}").format(label=_(proposal.label)),
         key=f"own-train-{proposal.name}",

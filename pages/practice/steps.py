@@ -13,6 +13,7 @@ from pages.ui import (
     page_table,
     recorded,
     run_actions,
+    run_time,
     run_words,
     runs_access,
     show,
@@ -26,7 +27,6 @@ from tfm_core import byte_cache
 from tfm_core.inspect.practice import evaluation, lesson
 from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.lesson import Kind
-from tfm_core.machine import slowness
 from tfm_core.runs.run import Run
 
 Runs = dict[Kind, Run]
@@ -97,8 +97,10 @@ def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
             _("{badge} What you see was trained beforehand. Press the button to train it here.")
             .format(badge=recorded.badge(runs[kinds[0]]))
         )  # fmt: skip
-    seconds = sum(lesson.SECONDS[kind] for kind in missing) * slowness()
-    label = _("{label} (about {time})").format(label=label, time=show.duration(seconds))
+    found = run_time.in_sequence(
+        [lesson.guided(kind) for kind in missing], usual=[lesson.SECONDS[kind] for kind in missing]
+    )
+    label = _("{label} ({time})").format(label=label, time=run_time.words(found))
     if st.button(label, type="primary", icon=":material/play_arrow:", key=f"practice-{kinds[-1]}"):
         for kind in missing:
             name = _("Practice: {what}").format(what=_(NAMES[kind]))

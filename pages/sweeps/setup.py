@@ -13,6 +13,7 @@ from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.plots import sweeps as plots
 from tfm_core.presets import PRESETS
+from tfm_core.runs.expected_time import Forecast
 from tfm_core.runs.labels import MAX_NAME
 from tfm_core.sweeps import ready, space
 from tfm_core.sweeps.plan import Plan
@@ -146,12 +147,12 @@ def _takes(plan: Plan) -> str:
         )
     runs = ngettext("**{n} run**", "**{n} runs**", n).format(n=n)
     runs = _("{runs} of {steps} steps").format(runs=runs, steps=f"{plan.base.training.steps:,}")
-    low, high = _seconds(plan)
-    if high is None:
+    found = _forecast(plan)
+    if found is None:
         time = _("time not known yet on {device}").format(device=show.device(state.device()))
     else:
         time = _("{time} of training, {way}").format(
-            time=f"**{show.about(n * low, n * high)}**",
+            time=f"**{run_time.with_load(found.times(n))}**",
             way=_("one after the other")
             if plan.at_once == 1
             else _("{n} at once").format(n=plan.at_once),
@@ -162,18 +163,11 @@ def _takes(plan: Plan) -> str:
     return f"{runs}: {time}{more}."
 
 
-def _seconds(plan: Plan) -> tuple[float, float | None]:
-    """Return the mean time of a run, at least and at most, over some of the combinations."""
-    lows, highs = [], []
-    for experiment in space.some(plan.base, plan.space, _ASKED):
-        found = run_time.time_range(experiment, device=state.device(), threads=plan.threads)
-        if found is None:
-            return 0.0, None
-        lows.append(found.low)
-        highs.append(found.high)
-    if not lows:
-        return 0.0, None
-    return sum(lows) / len(lows), sum(highs) / len(highs)
+def _forecast(plan: Plan) -> Forecast | None:
+    """Return the mean time of a run over some of the combinations; None where it is not known."""
+    some = space.some(plan.base, plan.space, _ASKED)
+    found = run_time.in_sequence(some, threads=plan.threads)
+    return found.times(1 / len(some)) if found else None
 
 
 def _figure(plan: Plan) -> None:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pages.i18n import _
-from pages.ui import forecast, run_time, show, state
+from pages.ui import forecast, run_time, show
 from tfm_core.config import Experiment
 
 if TYPE_CHECKING:
     from tfm_core.facts.sizes import Sizes
-    from tfm_core.runs.expected_time import TimeRange
+    from tfm_core.runs.expected_time import Forecast
 
 _MANY = 3.0  # from so many times on, a factor reads better than per cent
 
@@ -76,12 +76,14 @@ class Effect:
         then, now = (self._time(experiment, threads) for experiment in (self.before, self.after))
         if then is None or now is None:
             return parts
-        a, b = (show.duration_range(found.low, found.high) for found in (then, now))
-        by = "" if then == now else ratio(then.low + then.high, now.low + now.high)
+        if then.slowdown != now.slowdown:  # measured anew in between: compare at one load
+            then = then.at(now.slowdown)
+        a, b = (show.rounded(found.seconds) for found in (then, now))
+        by = "" if then == now else ratio(then.seconds, now.seconds)
         return [*parts, _Part(_("time"), a, b, by)]
 
-    def _time(self, experiment: Experiment, threads: int) -> TimeRange | None:
-        return run_time.time_range(experiment, device=state.device(), threads=threads)
+    def _time(self, experiment: Experiment, threads: int) -> Forecast | None:
+        return run_time.forecast(experiment, threads=threads)
 
 
 def of_change(before: Experiment, after: Experiment) -> Effect:

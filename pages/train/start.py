@@ -205,7 +205,7 @@ def _time(experiment: Experiment, estimate: Any) -> str:
     """Return how long it takes; only a device on which nothing has finished is measured."""
     device = state.device()
     measured = estimate.seconds if _is_measured() else None
-    return run_time.takes(experiment, device=device, threads=state.threads(), measured=measured)
+    return run_time.takes_now(experiment, device=device, threads=state.threads(), measured=measured)
 
 
 def _device() -> None:

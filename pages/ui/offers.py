@@ -44,3 +44,8 @@ def presets(
 def takes(name: str) -> str:
     """Return how long the training of a preset takes on this machine, in words."""
     return run_time.takes(PRESETS[name].experiment)
+
+
+def takes_now(name: str) -> str:
+    """Return the same, and whether the computer is busy."""
+    return run_time.takes_now(PRESETS[name].experiment)

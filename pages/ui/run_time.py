@@ -1,18 +1,21 @@
-"""How long a training will take here: one answer for cards, captions and the Start line."""
+"""How long a training will take here: one forecast for every page that says a time."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 import streamlit as st
 
 from pages.i18n import _, ngettext
 from pages.ui import runs_access, show, state
+from tfm_core import machine
 from tfm_core.config import Experiment
 from tfm_core.machine import slowness
-from tfm_core.runs.expected_time import Finished, TimeRange, expected, finished
+from tfm_core.runs import expected_time, settings
+from tfm_core.runs.expected_time import BUSY, Finished, Forecast, expected, finished
 from tfm_core.runs.run import Run
 
 
@@ -23,52 +26,130 @@ def takes(
     threads: int = 1,
     measured: float | None = None,
 ) -> str:
-    """Return how long a training will take, such as ``about 40 to 60 s``.
+    """Return how long a training will take, such as ``about 45 s``.
 
-    device: the session's, unless told. measured: see ``expected_time.expected``.
+    device: the session's, unless given. measured: see ``expected_time.expected``.
     """
     device = device or state.device()
-    found = time_range(experiment, device=device, threads=threads, measured=measured)
+    found = forecast(experiment, device=device, threads=threads, measured=measured)
+    return words(found, device)
+
+
+def takes_now(
+    experiment: Experiment,
+    *,
+    device: str | None = None,
+    threads: int = 1,
+    measured: float | None = None,
+) -> str:
+    """Return the same with what makes it long: ``about 45 s, this computer is busy``."""
+    device = device or state.device()
+    found = forecast(experiment, device=device, threads=threads, measured=measured)
+    return with_load(found, device)
+
+
+def words(found: Forecast | None, device: str | None = None) -> str:
+    """Return a forecast in words; device: the session's, unless given."""
     if found is None:
-        return _("time not known yet on {device}").format(device=show.device(device))
-    return show.about(found.low, found.high)
+        name = show.device(device or state.device())
+        return _("time not known yet on {device}").format(device=name)
+    return show.about(found.seconds)
+
+
+def with_load(found: Forecast | None, device: str | None = None) -> str:
+    """Return a forecast in words, and whether the computer is busy."""
+    time = words(found, device)
+    if found is None or not found.is_busy:
+        return time
+    return _("{time}, this computer is busy").format(time=time)
 
 
 def whose(device: str | None = None) -> str:
-    """Return in a sentence that the times are this machine's, and what they are reckoned from.
+    """Return in a sentence or two what the times are estimated from, and whether it is busy.
 
-    device: the session's, unless told.
+    device: the session's, unless given.
     """
     device = device or state.device()
+    basis, slowdown = _basis(device), _slowdown(device)
+    if slowdown < BUSY:
+        return basis
+    busy = _("This computer is busy: training takes about {n} times as long as usual.")
+    return f"{basis} {busy.format(n=f'{slowdown:.2g}')}"
+
+
+def _basis(device: str) -> str:
     n = sum(lesson.device == device for lesson in _lessons().of(runs_access.store().kept()))
     if n:
-        words = ngettext(
-            "Times are this machine’s, reckoned from {n} training that finished here.",
-            "Times are this machine’s, reckoned from {n} trainings that finished here.",
+        said = ngettext(
+            "Times are estimates for this computer, from {n} training that finished here.",
+            "Times are estimates for this computer, from {n} trainings that finished here.",
             n,
         )
-        return words.format(n=n)
+        return said.format(n=n)
     if device != "cpu":
-        words = _("Nothing has finished on {device} yet; the first training says what it takes.")
-        return words.format(device=show.device(device))
+        said = _("No training has finished on {device} yet; after the first one, times are known.")
+        return said.format(device=show.device(device))
     return _(
-        "Times are this machine’s, reckoned from a short measurement of its processor; the first "
-        "training that finishes here makes them surer."
+        "Times are estimates for this computer, from a short measurement of its processor. They "
+        "get better once a training has finished here."
     )
 
 
-def time_range(
-    experiment: Experiment, *, device: str, threads: int = 1, measured: float | None = None
-) -> TimeRange | None:
-    """Return the seconds that a training will take, or None where nothing is known of them yet."""
+def forecast(
+    experiment: Experiment,
+    *,
+    device: str | None = None,
+    threads: int = 1,
+    measured: float | None = None,
+    usual: float | None = None,
+) -> Forecast | None:
+    """Return how long a training will take if it starts now; None where nothing is known yet.
+
+    Every time that a page says comes from here. device: the session's, unless given. measured,
+    usual: see ``expected_time.expected``.
+    """
+    device = device or state.device()
     return expected(
         experiment,
         _lessons().of(runs_access.store().kept()),
         slowness=slowness(),
+        slowdown=_slowdown(device, threads),
         device=device,
         threads=threads,
         measured=measured,
+        usual=usual,
     )
+
+
+def in_sequence(
+    experiments: Iterable[Experiment],
+    *,
+    device: str | None = None,
+    threads: int = 1,
+    usual: Sequence[float] = (),
+) -> Forecast | None:
+    """Return how long experiments take one after the other; None where one is not known.
+
+    usual: of each, in order, where they are known; see ``expected_time.expected``.
+    """
+    found = [
+        forecast(each, device=device, threads=threads, usual=seconds)
+        for each, seconds in zip_longest(experiments, usual)
+    ]
+    known = [each for each in found if each is not None]
+    return expected_time.in_sequence(known) if known and len(known) == len(found) else None
+
+
+def now(found: Forecast | None) -> Forecast | None:
+    """Return a forecast that was made a while ago for the load of this moment."""
+    return found.at(_slowdown(state.device())) if found is not None else None
+
+
+def _slowdown(device: str, threads: int = 1) -> float:
+    """Return how much longer a training on a device takes now because this machine is busy."""
+    if device != "cpu" or settings.read().trains_on != "local":
+        return 1.0
+    return machine.slowdown(threads, machine.WORKER_NICENESS)
 
 
 class _Lessons:

@@ -109,28 +109,20 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
-def duration_range(low: float, high: float) -> str:
-    """Return a range of seconds as a person says it: ``40 to 60 s``, ``50 s to 2 min``.
-
-    It is widened to round numbers; a longer time never sounds shorter.
-    """
-    (a, unit), (b, last) = _rounded(low, math.floor), _rounded(high, math.ceil)
-    if (a, unit) == (b, last):
-        return f"{b:g} {last}"
-    if not a:
-        return _("up to {last}").format(last=f"{b:g} {last}")
-    first = f"{a:g}" if unit == last else f"{a:g} {unit}"
-    return _("{first} to {last}").format(first=first, last=f"{b:g} {last}")
+def about(seconds: float) -> str:
+    """Return an estimated time as a round number: ``about 45 s``, ``about 2.5 min``."""
+    return _("about {time}").format(time=rounded(seconds))
 
 
-def about(low: float, high: float) -> str:
-    """Return a reckoned range of seconds: ``about 40 to 60 s``, ``up to 3 s``."""
-    said = duration_range(low, high)
-    is_from_nothing = not _rounded(low, math.floor)[0]
-    return said if is_from_nothing else _("about {range}").format(range=said)
+def rounded(seconds: float) -> str:
+    """Return a time as a round number and its unit; a longer time never reads shorter."""
+    found = ((limit, unit, size, step) for limit, unit, size, step in _ROUND if seconds <= limit)
+    limit, unit, size, step = next(found)
+    n = min(step * max(1, round(seconds / size / step)), limit / size)
+    return f"{n:g} {unit}"
 
 
-_ROUND = (  # up to so many seconds, said in a unit of so many, in steps of so many units
+_ROUND = (  # up to so many seconds, in a unit of so many, in steps of so many units
     (10, "s", 1, 1),
     (30, "s", 1, 2),
     (60, "s", 1, 5),
@@ -139,15 +131,6 @@ _ROUND = (  # up to so many seconds, said in a unit of so many, in steps of so m
     (36_000, "h", 3600, 0.5),
     (math.inf, "h", 3600, 1),
 )
-
-
-def _rounded(seconds: float, whole: Callable[[float], int]) -> tuple[float, str]:
-    """Return a time as a round number and its unit."""
-    rounded = (
-        (limit, name, unit, step * whole(seconds / unit / step))
-        for limit, name, unit, step in _ROUND
-    )
-    return next((found, name) for limit, name, unit, found in rounded if found * unit <= limit)
 
 
 def count(n: float) -> str:

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui import runs_access
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
+from tfm_core import machine
 from tfm_core.runs.queue import RunQueue
 from tfm_core.runs.store import RunStore
 
@@ -27,6 +28,12 @@ def _packages_are_read_once() -> Iterator[None]:
         scan = functools.cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", scan)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _idle_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no forecast depend on what else runs while the tests do."""
+    monkeypatch.setattr(machine, "slowdown", lambda *_what, **_how: 1.0)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
-"""The time that is said before a training: a range, taught by what finished on this machine."""
+"""The time that is said before a training: from what finished on this machine, and its load."""
 
 import dataclasses
+import json
 from itertools import pairwise
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from tests.facts.test_training_time import changed
 from tfm_core.facts.training_time import seconds
 from tfm_core.presets import PRESETS
-from tfm_core.runs.expected_time import Finished, expected, finished
+from tfm_core.runs.expected_time import Finished, expected, finished, in_sequence
 from tfm_core.runs.process import this_host
 from tfm_core.runs.status import write_status
 
@@ -20,8 +21,8 @@ def lesson(experiment=TRANSLATE, ratio=3.0, created="2026", device="cpu", thread
     return Finished(experiment, device, threads, created, ratio)
 
 
-def contains(found, experiment, ratio):
-    return found.low < ratio * seconds(experiment) < found.high
+def says(found, experiment, ratio):
+    return found.seconds == pytest.approx(ratio * seconds(experiment))
 
 
 def ended(store, preset="translate", *, took=39.0, step=None, **status):
@@ -34,7 +35,7 @@ def ended(store, preset="translate", *, took=39.0, step=None, **status):
 
 def test_before_anything_finished_the_speed_of_the_processor_stands_in():
     found = expected(TRANSLATE, [], slowness=2.0)
-    assert contains(found, TRANSLATE, 2.0)
+    assert says(found, TRANSLATE, 2.0)
     assert not found.learned
 
 
@@ -42,8 +43,47 @@ def test_a_finished_run_teaches(store):
     one = finished(ended(store, took=39.0))
     assert one.ratio == pytest.approx(39 / PRESETS["translate"].seconds)
     found = expected(TRANSLATE, [one] * 3, slowness=0.5)
-    assert found.low < 39 < found.high < 50
+    assert found.seconds == pytest.approx(39)
     assert found.learned
+
+
+@pytest.mark.parametrize("slowdown", [1.0, 1.7, 5.0])
+def test_other_work_makes_every_forecast_longer_by_as_much(slowdown):
+    for runs in ([], [lesson(ratio=1.2)] * 3):
+        quiet = expected(TRANSLATE, runs, slowness=1.3)
+        busy = expected(TRANSLATE, runs, slowness=1.3, slowdown=slowdown)
+        assert busy.seconds == pytest.approx(slowdown * quiet.seconds)
+        assert busy.is_busy == (slowdown > 1.5)
+        assert not quiet.is_busy
+        assert busy.at(1.0).seconds == pytest.approx(quiet.seconds)
+
+
+def test_a_busy_cpu_does_not_slow_a_gpu_down():
+    there = [lesson(ratio=0.1, device="cuda:0")] * 3
+    found = expected(TRANSLATE, there, slowness=2.0, slowdown=5.0, device="cuda:0")
+    assert says(found, TRANSLATE, 0.1)
+    assert not found.is_busy
+
+
+def test_a_run_that_met_a_busy_hour_teaches_its_cpu_seconds(store):
+    run = ended(store, took=100.0)
+    steps = [{"event": "step", "step": n, "loss": 1.0, "cpu_seconds": 4.0 * n} for n in (1, 2, 3)]
+    lines = [json.dumps(one) for one in (*steps, {"event": "finished", "step": 3})]
+    (run.folder / "events.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    assert finished(run).ratio == pytest.approx(12 / PRESETS["translate"].seconds)
+
+
+def test_what_is_known_of_a_training_counts_more_than_the_model_of_its_time():
+    assert expected(TRANSLATE, [], slowness=2.0, usual=5.0).seconds == pytest.approx(10.0)
+
+
+def test_trainings_one_after_the_other_take_the_sum():
+    one = expected(TRANSLATE, [], slowness=1.0, slowdown=2.0)
+    other = expected(CAPTIONS, [], slowness=1.0, slowdown=2.0)
+    both = in_sequence([one, other])
+    assert both.seconds == pytest.approx(one.seconds + other.seconds)
+    assert both.is_busy
+    assert one.times(3).seconds == pytest.approx(3 * one.seconds)
 
 
 def test_a_run_that_ended_early_counts_by_the_steps_that_it_did(store):
@@ -81,32 +121,32 @@ def test_deeper_is_never_said_to_be_faster_whatever_was_learned_meanwhile():
             )
             for n in (2, 3, 4)
         ]
-        assert all(a.low < b.low and a.high < b.high for a, b in pairwise(found))
+        assert all(a.seconds < b.seconds for a, b in pairwise(found))
 
 
 def test_one_busy_hour_does_not_change_the_answer_many_times_over():
     quiet = [lesson(ratio=2.0, created=f"2026-{n}") for n in range(4)]
     before = expected(TRANSLATE, quiet, slowness=2.0)
     after = expected(TRANSLATE, [*quiet, lesson(ratio=20.0, created="2027")], slowness=2.0)
-    assert after.high == pytest.approx(before.high)
+    assert after.seconds == pytest.approx(before.seconds)
     alone = expected(TRANSLATE, [lesson(ratio=20.0)], slowness=2.0)
-    assert alone.low < 7 * seconds(TRANSLATE)  # one run alone does not outvote the processor
+    assert alone.seconds < 15 * seconds(TRANSLATE)  # one run alone does not outvote the processor
 
 
 def test_the_most_like_runs_are_asked_and_other_tasks_where_there_are_none():
     runs = [lesson(ratio=3.0), lesson(CAPTIONS, ratio=5.0)]
-    assert contains(expected(TRANSLATE, runs * 3, slowness=1.0), TRANSLATE, 3.0)
-    assert contains(expected(CAPTIONS, runs * 3, slowness=1.0), CAPTIONS, 5.0)
+    assert says(expected(TRANSLATE, runs * 3, slowness=1.0), TRANSLATE, 3.0)
+    assert says(expected(CAPTIONS, runs * 3, slowness=1.0), CAPTIONS, 5.0)
     other = PRESETS["addition"].experiment
-    assert contains(expected(other, runs[:1] * 3, slowness=9.0), other, 3.0)
+    assert says(expected(other, runs[:1] * 3, slowness=9.0), other, 3.0)
 
 
 def test_each_device_and_number_of_threads_is_learned_for_itself():
     there = [lesson(ratio=0.1, device="cuda:0")] * 3
     assert expected(TRANSLATE, [], slowness=2.0, device="cuda:0") is None
-    assert contains(expected(TRANSLATE, there, slowness=2.0, device="cuda:0"), TRANSLATE, 0.1)
-    assert contains(expected(TRANSLATE, there, slowness=2.0), TRANSLATE, 2.0)
+    assert says(expected(TRANSLATE, there, slowness=2.0, device="cuda:0"), TRANSLATE, 0.1)
+    assert says(expected(TRANSLATE, there, slowness=2.0), TRANSLATE, 2.0)
     measured = expected(TRANSLATE, [], slowness=2.0, device="cuda:0", measured=5.0)
-    assert measured.low < 5.0 < measured.high
+    assert measured.seconds == pytest.approx(5.0)
     mixed = [lesson(ratio=4.0)] * 3 + [lesson(ratio=2.5, threads=2)] * 3
-    assert contains(expected(TRANSLATE, mixed, slowness=1.0, threads=2), TRANSLATE, 2.5)
+    assert says(expected(TRANSLATE, mixed, slowness=1.0, threads=2), TRANSLATE, 2.5)

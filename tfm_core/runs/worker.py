@@ -17,6 +17,7 @@ import traceback
 from pathlib import Path
 
 from tfm_core.disk import BINARY
+from tfm_core.machine import WORKER_NICENESS
 from tfm_core.runs import settings
 from tfm_core.runs.backends.job import NotItsTurn
 from tfm_core.runs.claim import RunHeld
@@ -29,8 +30,6 @@ HELD_SECONDS = 60.0
 """How long a job waits for its run to be let go: a network folder may show that late."""
 
 _LOOK_SECONDS = 0.5
-NICENESS = 5
-"""How far a worker stands back for the app (see nice(1)): pages stay quick on a busy machine."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--max-seconds", type=float, help="stop after so long")
     options = parser.parse_args(arguments)
     if hasattr(os, "nice"):
-        os.nice(NICENESS)
+        os.nice(WORKER_NICENESS)
     if options.run is not None:
         return work(options.run, max_seconds=options.max_seconds)
     warm_up(settings.read().warm_device)

@@ -6,8 +6,9 @@ import dataclasses
 
 import pytest
 
-from pages.ui import forecast, run_time, runs_access
+from pages.ui import forecast, run_time, runs_access, show
 from tests.pages.looking import said
+from tfm_core import machine
 from tfm_core.presets import PRESETS
 from tfm_core.runs.process import this_host
 from tfm_core.runs.status import write_status
@@ -20,39 +21,64 @@ def _nothing_left_behind():
     forecast.wait()
 
 
+@pytest.fixture
+def _busy(monkeypatch):
+    """Other work takes two thirds of the processor."""
+    monkeypatch.setattr(machine, "slowdown", lambda *_what, **_how: 3.0)
+
+
+@pytest.mark.usefixtures("_busy")
+def test_every_page_says_the_time_of_a_busy_computer(open_page) -> None:
+    experiment = PRESETS["translate"].experiment
+    found = run_time.forecast(experiment, device="cpu")
+    assert found.seconds == pytest.approx(3 * found.at(1.0).seconds)
+    time = show.about(found.seconds)
+    home = said(open_page())
+    assert time in home
+    assert f"{time}, this computer is busy" in said(train_page(open_page, "translate"))
+    assert "about 3 times as long" in home
+    assert show.about(found.times(7).seconds) == run_time.words(
+        run_time.in_sequence([experiment] * 7)
+    )
+
+
+def train_page(open_page, preset):
+    app = open_page("train/page.py")
+    app.selectbox(key="configure-preset").set_value(preset).run()
+    forecast.wait()
+    return app.run()
+
+
 @pytest.mark.parametrize("name", ["vit-digits", "translate", "sentiment"])
 def test_card_caption_and_start_say_the_same(open_page, name) -> None:
     time = run_time.takes(PRESETS[name].experiment, device="cpu")
     assert time.startswith("about ")
     assert time in said(open_page())
-    app = open_page("train/page.py")
-    app.selectbox(key="configure-preset").set_value(name).run()
-    forecast.wait()
-    app.run()
+    app = train_page(open_page, name)
     assert said(app).replace("**", "").count(time) == 2
 
 
 def test_a_run_that_finishes_is_learned_from_at_once(store) -> None:
     experiment = PRESETS["translate"].experiment
-    before = run_time.time_range(experiment, device="cpu")
+    before = run_time.forecast(experiment, device="cpu")
     assert not before.learned
     run = runs_access.store().create(experiment, state="running")
-    assert run_time.time_range(experiment, device="cpu") == before
+    assert run_time.forecast(experiment, device="cpu") == before
     assert "a short measurement of its processor" in run_time.whose("cpu")
-    took = 7 * before.high
+    took = 7 * before.seconds
     over = {"state": "finished", "seconds": took, "host": this_host()}
     write_status(
         run.folder, dataclasses.replace(run.status, step=experiment.training.steps, **over)
     )
-    after = run_time.time_range(experiment, device="cpu")
+    after = run_time.forecast(experiment, device="cpu")
     assert after.learned
-    assert after.high > took
-    assert "reckoned from 1 training that finished here" in run_time.whose("cpu")
+    assert after.seconds > 2 * before.seconds
+    assert "from 1 training that finished here" in run_time.whose("cpu")
 
 
 def test_home_and_train_say_whose_times_they_show(open_page) -> None:
     words = run_time.whose("cpu")
-    assert words.startswith("Times are this machine’s")
+    assert words.startswith("Times are estimates for this computer")
     assert words in said(open_page())
     app = open_page("train/page.py")
     app.selectbox(key="configure-preset").set_value("copy").run()
@@ -63,7 +89,7 @@ def test_home_and_train_say_whose_times_they_show(open_page) -> None:
 def test_a_device_on_which_nothing_finished_is_said_to_be_unknown(store) -> None:
     words = run_time.takes(PRESETS["copy"].experiment, device="cuda:0")
     assert words == "time not known yet on cuda:0"
-    assert run_time.whose("cuda:0").startswith("Nothing has finished on cuda:0 yet")
+    assert run_time.whose("cuda:0").startswith("No training has finished on cuda:0 yet")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -32,40 +31,28 @@ def test_duration(seconds: float, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "words"),
+    ("seconds", "words"),
     [
-        (0.4, 0.9, "up to 1 s"),
-        (3.2, 8.1, "3 to 9 s"),
-        (9.6, 16, "9 to 16 s"),
-        (41, 58, "40 to 60 s"),
-        (45.5, 63, "45 s to 1.5 min"),
-        (61, 89, "60 s to 1.5 min"),
-        (700, 900, "10 to 15 min"),
-        (3000, 3900, "50 min to 1.5 h"),
-        (4000, 6000, "1 to 2 h"),
+        (0.2, "about 1 s"),
+        (8.1, "about 8 s"),
+        (16.9, "about 16 s"),
+        (43, "about 45 s"),
+        (63, "about 1 min"),
+        (140, "about 2.5 min"),
+        (800, "about 15 min"),
+        (4000, "about 1 h"),
+        (40_000, "about 11 h"),
     ],
 )
-def test_a_range_of_time(low: float, high: float, words: str) -> None:
-    assert show.duration_range(low, high) == words
+def test_an_estimated_time_is_one_round_number(seconds: float, words: str) -> None:
+    assert show.about(seconds) == words
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "words"),
-    [(0.3, 2.5, "up to 3 s"), (2.4, 2.9, "about 2 to 3 s"), (41, 58, "about 40 to 60 s")],
-)
-def test_a_time_is_reckoned_or_bounded_but_never_about_up_to(
-    low: float, high: float, words: str
-) -> None:
-    assert show.about(low, high) == words
-
-
-def test_a_longer_time_never_sounds_shorter() -> None:
+def test_a_longer_time_never_reads_shorter() -> None:
     units = {"s": 1, "min": 60, "h": 3600}
-    times = [0.3 * 1.07**n for n in range(200)]
-    for whole in (math.floor, math.ceil):
-        said = [show._rounded(time, whole) for time in times]
-        seconds = [number * units[unit] for number, unit in said]
-        assert seconds == sorted(seconds)
+    texts = [show.rounded(0.3 * 1.07**n) for n in range(200)]
+    seconds = [float(text.split()[0]) * units[text.split()[1]] for text in texts]
+    assert seconds == sorted(seconds)
 
 
 @pytest.mark.parametrize(
