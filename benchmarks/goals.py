@@ -12,8 +12,13 @@ from typing import Any, Literal
 
 from benchmarks.report import Target
 
-Score = Literal["whole", "right", "official", "entropy", "above floor"]
+Score = Literal["whole", "right", "official", "entropy", "above floor", "bits"]
 Changes = Mapping[str, Mapping[str, Any]]
+
+TUNING_SEEDS = (0, 1, 2)
+"""Settings are chosen with these seeds only."""
+REPORTED_SEEDS = (3, 4, 5, 6, 7)
+"""What is reported is measured with these seeds, with which nothing was chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +80,9 @@ def _learns(
     return Goal(name, _SCORED[score], Target(per_cent, " %"), "accuracy", training)
 
 
-def _near_floor(name: str, nats: float, seconds: float, *, by_worst: bool = False) -> Goal:
-    training = Training(name, seconds, "above floor", by_worst)
-    return Goal(
-        name, _SCORED["above floor"], Target(nats, " nats", at_least=False), "accuracy", training
-    )
+def _loses(name: str, at_most: float, unit: str, seconds: float, score: Score) -> Goal:
+    training = Training(name, seconds, score)
+    return Goal(name, _SCORED[score], Target(at_most, unit, at_least=False), "accuracy", training)
 
 
 _SCORED: dict[Score, str] = {
@@ -88,6 +91,7 @@ _SCORED: dict[Score, str] = {
     "official": "the official MNIST test set",
     "entropy": "the grammar's entropy over the loss on unseen text",
     "above floor": "hidden words, loss above the lowest possible",
+    "bits": "loss per character of unseen text",
 }
 
 # What the presets reach, and what the same preset reaches with more or fewer steps. Changes of
@@ -97,9 +101,13 @@ LEARNING: tuple[Goal, ...] = (
     _learns("reverse", 99, 25),
     _learns("copy", 99, 25),
     _learns("sort", 99, 25),
+    _learns("numbers", 99, 25),
+    _learns("sort-at-once", 99, 25),
+    _learns("addition", 99, 25),
     _learns("sentiment", 97, 30, "right"),
     _learns("gpt-grammar", 98, 40, "entropy"),
-    _near_floor("span-corruption", 0.06, 60),
+    _loses("gpt-text", 3.2, " bits", 90, "bits"),
+    _loses("span-corruption", 0.06, " nats", 60, "above floor"),
     _learns("translate-additive", 95, 120),
     _learns("translate-luong", 95, 120),
     _learns("vit-text", 88, 90, "official"),
@@ -112,7 +120,7 @@ LEARNING: tuple[Goal, ...] = (
         changes={"training": {"steps": 217, "optimizer": "muon", "learning_rate": 0.014}},
     ),
     _learns("addition-3", 99, 45),
-    _near_floor("masked-words", 0.05, 25, by_worst=True),
+    _loses("masked-words", 0.05, " nats", 25, "above floor"),
     _learns("captions", 95, 80, by_worst=True),
     _learns("captions-korean", 95, 80, by_worst=True),
     _learns("vit-digits", 98.5, 50, "official"),

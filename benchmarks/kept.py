@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.goals import GOALS
 from benchmarks.report import Figure, Table
 
 PATH = Path(__file__).with_name("RESULTS.md")
-COLUMNS = ("goal", "of what", "measured", "wanted", "", "machine", "date", "commit")
+COLUMNS = ("goal", "of what", "measured", "seeds", "wanted", "", "machine", "date", "commit")
 _HEAD = """# What was measured last
 
 `python -m benchmarks` writes this file, and a part of it (`python -m benchmarks NAME`) its own
-rows. A training is the mean of three seeds on one CPU thread, or the worst of them where “every
-seed” is said; the tables, with what stands beside these figures, are printed by the command.
+rows. A training is the mean of its seeds on one CPU thread, or the worst of them where “every seed”
+is said. Settings are chosen with seeds 0 to 2 and reported with seeds 3 to 7; rows of seeds 0 to 2
+are older than this rule. The command prints the tables, with what stands beside these figures.
 
 """
 _FIGURE = re.compile(r"(-?[\d.]+(?:e[+-]?\d+)?)(?: in ([\d.]+) CPU-s)?")
@@ -58,9 +59,10 @@ def text(results: Mapping[str, Result]) -> str:
     rows = []
     for name, one in results.items():
         goal = GOALS[name]
-        rows.append([name, goal.what, show(name, one.figure), str(goal), verdict(name, one.figure),
-                     one.machine, one.date, one.commit])  # fmt: skip
-    n_met = sum(row[4] == "met" for row in rows)
+        figure = one.figure
+        rows.append([name, goal.what, show(name, figure), figure.seeds, str(goal),
+                     verdict(name, figure), one.machine, one.date, one.commit])  # fmt: skip
+    n_met = sum(row[5] == "met" for row in rows)
     table = Table(f"{n_met} of {len(GOALS)} goals are met", COLUMNS, rows)
     missing = [f"`{name}`" for name in GOALS if name not in results]
     rest = f"\n\nNot measured yet: {', '.join(missing)}." if missing else ""
@@ -73,8 +75,9 @@ def parse(written: str) -> dict[str, Result]:
     for line in written.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
         if line.startswith("| ") and len(cells) == len(COLUMNS) and cells[0] in GOALS:
-            name, _what, measured, _wanted, _verdict, machine, date, commit = cells
-            results[name] = Result(_parsed(name, measured), machine, date, commit)
+            name, _what, measured, seeds, _wanted, _verdict, machine, date, commit = cells
+            figure = replace(_parsed(name, measured), seeds=seeds)
+            results[name] = Result(figure, machine, date, commit)
     return results
 
 

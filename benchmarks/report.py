@@ -29,10 +29,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What was measured for a goal. seconds: CPU-seconds of the training that it took, if any."""
+    """What was measured for a goal. seconds: CPU-seconds of the training that it took, if any.
+
+    seeds: those that were trained, as people read them: ``3 to 7``.
+    """
 
     value: float
     seconds: float | None = None
+    seeds: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -75,10 +76,15 @@ def _above_floor(trainer: Trainer, test: Measured) -> float:
     return test.loss - float(bound)
 
 
+def _bits(trainer: Trainer, test: Measured) -> float:
+    return test.loss / math.log(2)
+
+
 SCORES: dict[Score, Callable[[Trainer, Measured], float]] = {
     "whole": _whole,
     "right": _right,
     "official": _official,
     "entropy": _entropy,
     "above floor": _above_floor,
+    "bits": _bits,
 }

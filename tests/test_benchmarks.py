@@ -113,6 +113,9 @@ def test_a_preset_is_measured_and_its_entry_written():
     assert presets.entry(said, claims) == 'N_("98 % of it, 3 % are lost"),\nseconds=8,'
     finer = dataclasses.replace(said, reaches="about 97.8 %")
     assert presets.entry(finer, claims).startswith('N_("about 98.9 %")')
+    spread = [dataclasses.replace(claim, official=found) for found in (98.45, 98.2, 99.0)]
+    ranged = dataclasses.replace(said, reaches="90 to 91 % of them")
+    assert presets.entry(ranged, spread).startswith('N_("98 to 99 % of them")')
 
 
 def test_a_race_names_goals():
