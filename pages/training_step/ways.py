@@ -19,7 +19,13 @@ from tfm_core.variants.optimisers import OPTIMISERS
 
 if TYPE_CHECKING:
     from tfm_core.inspect.training_step.functional import TwoWays
-    from tfm_core.inspect.training_step.mistakes import Argmax, Noisy, Piled, Softmaxed
+    from tfm_core.inspect.training_step.mistakes import (
+        Argmax,
+        Noisy,
+        Piled,
+        SilentArgmax,
+        Softmaxed,
+    )
     from tfm_core.inspect.training_step.wrong_blocks import FourAxes, Mistake, WrongBlock
     from tfm_core.training.loop import Trainer
 
@@ -100,16 +106,17 @@ def mistakes(model_at: ModelAtStep) -> None:
     st.header(_("In the training loop"), anchor=False)
 
     _mistake(model_at, 0, made.argmax_before_loss, _argmax)
-    _mistake(model_at, 1, made.forgotten_zero_grad, _zero_grad)
-    _mistake(model_at, 2, made.softmax_before_loss, _softmax)
-    _mistake(model_at, 3, made.forgotten_eval, _eval)
+    _mistake(model_at, 1, made.argmax_made_to_require_grad, _silent_argmax)
+    _mistake(model_at, 2, made.forgotten_zero_grad, _zero_grad)
+    _mistake(model_at, 3, made.softmax_before_loss, _softmax)
+    _mistake(model_at, 4, made.forgotten_eval, _eval)
     st.header(_("In the code of a block"), anchor=False)
     st.caption(
         _("The first block of this model with its own weights, on the next batch, beside "
           "a twin that differs only in the mistake. No dropout.")
     )  # fmt: skip
-    _mistake(model_at, 4, mm_on_four_axes, _four_axes)
-    for number, mistake in enumerate(BLOCK_MISTAKES.values(), 5):
+    _mistake(model_at, 5, mm_on_four_axes, _four_axes)
+    for number, mistake in enumerate(BLOCK_MISTAKES.values(), 6):
         _mistake(model_at, number, mistake.make, partial(_block, mistake))
 
 
@@ -133,6 +140,25 @@ def _argmax(result: Argmax) -> None:
               share=result.wrong_share, grad_fn=result.grad_fn)
     )  # fmt: skip
     st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
+
+
+def _silent_argmax(result: SilentArgmax) -> None:
+    st.subheader(_("The same, silenced with `requires_grad_()`"), anchor=False)
+    st.code(
+        "predicted = logits.argmax(-1).float().requires_grad_()\n"
+        "loss = F.mse_loss(predicted, targets.float())\n"
+        "loss.backward()\noptimizer.step()",
+        "python",
+    )
+    st.markdown(
+        _("No error: the loss is {loss:.4g}, and `backward()` and `step()` succeed. But "
+          "`requires_grad_()` makes a new leaf that is not connected to the model: **{n} of {all}** "
+          "weights got a gradient, and the largest change of any weight is **{change:g}**. The "
+          "training runs and learns nothing. Check `weight.grad is None` when a loss doesn't "
+          "fall.").format(
+              loss=result.loss, n=result.n_gradients, all=result.n_weights, change=result.change
+          )
+    )  # fmt: skip
 
 
 def _zero_grad(result: Piled) -> None:

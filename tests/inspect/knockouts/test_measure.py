@@ -13,6 +13,7 @@ from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import constructed_run, small, text_experiment
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.knockouts import measure
+from tfm_core.inspect.knockouts.engine import knocked_out, scaled_heads, twin
 from tfm_core.inspect.knockouts.example import example_without
 from tfm_core.inspect.knockouts.measure import Importance, Pruning, Score, measured
 from tfm_core.inspect.knockouts.parts import Part, first_to_go, heads_of
@@ -102,6 +103,25 @@ def test_by_its_gradient_too_the_head_that_is_read_matters_and_no_other(few: Run
     ranks = sorted(slopes, key=lambda part: -slopes[part])
     assert most in ranks[: len(ranks) // 2]
     assert measure.gradient_importances(recorded("additive"), 5) == {}
+
+
+@pytest.mark.parametrize("name", ["korean", "digits"])
+def test_each_example_counts_alike_in_the_gradient_however_long_it_is(name: str) -> None:
+    run, n = recorded(name), 7
+    model, objective = twin(model_of(run)[0]), measure._prepared.__wrapped__(str(run.folder), 0, n)
+    heads = heads_of(run.experiment)
+    totals = dict.fromkeys(heads, 0.0)
+    for example in range(n):
+        scales = {head: torch.ones(1, requires_grad=True) for head in heads}
+        with torch.inference_mode(False), torch.enable_grad(), knocked_out(model, ()):
+            with scaled_heads(model, scales):
+                row = torch.tensor([example])
+                loss = objective.loss_and_metrics(model, row, torch.Generator()).loss
+            found = torch.autograd.grad(loss, list(scales.values()))
+        for head, gradient in zip(heads, found, strict=True):
+            totals[head] += float(gradient.abs())
+    slopes = measure.gradient_importances(run, n)
+    assert slopes == pytest.approx({head: total / n for head, total in totals.items()}, rel=1e-3)
 
 
 def test_heads_to_spare_end_where_the_accuracy_falls_by_a_point() -> None:

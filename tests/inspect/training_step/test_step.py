@@ -22,6 +22,7 @@ from tfm_core.inspect.training_step.functional import two_ways, with_modules
 from tfm_core.inspect.training_step.graph import LOSS, graph_of
 from tfm_core.inspect.training_step.mistakes import (
     argmax_before_loss,
+    argmax_made_to_require_grad,
     forgotten_eval,
     forgotten_zero_grad,
     softmax_before_loss,
@@ -253,6 +254,14 @@ def test_argmax_has_no_gradient(fresh):
     assert not found.requires_grad
     assert "does not require grad" in found.error
     assert 0 <= found.wrong_share <= 1
+
+
+def test_an_argmax_made_to_require_grad_trains_without_an_error_and_learns_nothing(fresh):
+    found = argmax_made_to_require_grad(fresh)
+    assert found.loss > 0
+    assert found.n_weights == len(list(fresh.model.parameters()))
+    assert found.n_gradients == 0
+    assert found.change == 0
 
 
 def test_without_zero_grad_gradients_add_up(fresh):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tfm_core import byte_cache
+from tfm_core.data.vocabulary import PAD
 from tfm_core.inspect.attention.budget import at_once, in_all
 from tfm_core.inspect.attention.deletion import stages_of
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
@@ -162,8 +163,9 @@ def least_first(found: Sequence[Importance]) -> tuple[Part, ...]:
 def gradient_importances(run: Run, n: int) -> dict[Part, float]:
     """Return how much each head matters by one backward pass: Michel et al. 2019, Eq. 3.
 
-    That is the mean of |dL / d xi| over examples, xi being a number that the head's output is
-    multiplied with, at xi = 1; a straight line's guess of what taking the head away would cost.
+    That is the mean of |dL / d xi| over examples, L being the mean loss of one example and xi a
+    number that the head's output is multiplied with, at xi = 1; a straight line's guess of what
+    taking the head away would cost.
     Kept for each checkpoint. Raises ValueError as ``measured`` does.
     """
     if not heads_of(run.experiment):
@@ -284,18 +286,31 @@ def _gradients(folder: str, mark: int, n: int) -> dict[Part, float]:
     heads = heads_of(run.experiment)
     totals = dict.fromkeys(heads, 0.0)
     model, objective = twin(model_of(run)[0]), _objective(run, n)
-    size = at_once(run.experiment, _BATCH)
-    for first in range(0, n, size):
-        rows = torch.arange(first, min(n, first + size))
+    for rows in _equally_long(run, n):
         with torch.inference_mode(False), torch.enable_grad():
             scales = {head: torch.ones(len(rows), requires_grad=True) for head in heads}
             with knocked_out(model, ()), scaled_heads(model, scales):
-                draw = torch.Generator().manual_seed(first)
+                draw = torch.Generator().manual_seed(int(rows[0]))
                 loss = objective.loss_and_metrics(model, rows, draw).loss
                 found = torch.autograd.grad(loss, list(scales.values()))
-        for head, gradient in zip(heads, found, strict=True):  # each is of the mean over the batch
+        # the loss is the mean over all tokens of the batch: of equally many in each example
+        for head, gradient in zip(heads, found, strict=True):
             totals[head] += float(gradient.abs().sum()) * len(rows)
     return {head: total / n for head, total in totals.items()}
+
+
+def _equally_long(run: Run, n: int) -> Iterator[Tensor]:
+    """Yield the first n validation examples in batches whose targets have equally many tokens."""
+    import torch
+
+    size = at_once(run.experiment, _BATCH)
+    targets = getattr(data_of(run.experiment).validation, "tgt", None)
+    if targets is None:  # a picture has one target
+        yield from torch.arange(n).split(size)
+        return
+    lengths = (targets[:n] != PAD).sum(1)
+    for length in lengths.unique():
+        yield from (lengths == length).nonzero().squeeze(1).split(size)
 
 
 def _objective(run: Run, n: int) -> Objective:

@@ -31,6 +31,19 @@ class Argmax:
 
 
 @dataclass(frozen=True, slots=True)
+class SilentArgmax:
+    """What a step on counted answers does when the count is told to require a gradient.
+
+    n_gradients: weights of n_weights that got one; change: the largest change of any weight.
+    """
+
+    loss: float
+    n_weights: int
+    n_gradients: int
+    change: float
+
+
+@dataclass(frozen=True, slots=True)
 class Piled:
     """Norms of the gradient after one and after two backward passes; how far from exactly twice."""
 
@@ -75,6 +88,29 @@ def argmax_before_loss(trainer: Trainer) -> Argmax:
     except RuntimeError as error:
         return Argmax(float(wrong), str(wrong.grad_fn), wrong.requires_grad, str(error))
     raise AssertionError("counting has no gradient")
+
+
+def argmax_made_to_require_grad(trainer: Trainer) -> SilentArgmax:
+    """Take a whole step on ``argmax().float().requires_grad_()``: no error, and nothing learned.
+
+    The new leaf is all that the backward pass reaches.
+    """
+    copy = copied(trainer)
+    copy.model.zero_grad(set_to_none=True)
+    before = {name: one.detach().clone() for name, one in copy.model.named_parameters()}
+    call = _call(copy)
+    counts = call.targets != call.ignore_index
+    predicted = call.logits.argmax(-1).float().requires_grad_()
+    loss = F.mse_loss(predicted[counts], call.targets[counts].float())
+    loss.backward()  # type: ignore[no-untyped-call]
+    copy.optimizer.step()
+    after = dict(copy.model.named_parameters())
+    return SilentArgmax(
+        float(loss.detach()),
+        len(after),
+        sum(one.grad is not None for one in after.values()),
+        max(float((one.detach() - before[name]).abs().max()) for name, one in after.items()),
+    )
 
 
 def forgotten_zero_grad(trainer: Trainer) -> Piled:
