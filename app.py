@@ -22,11 +22,11 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
 from streamlit.components.v2 import manifest_scanner
-from streamlit.net_util import get_internal_ip
 
 from pages import health, vendors
 from pages.bundles import Bundles
 from pages.closed import Closed
+from pages.components import reach
 from pages.first_paint import FirstPaint
 from pages.headers import UNUSED, Headers
 from pages.held import name_held
@@ -102,12 +102,9 @@ def say_addresses() -> None:
 
 def addresses() -> list[str]:
     """Return the app's addresses: on this machine, and in its network where it listens there."""
-    chosen = st.get_option("server.address")
-    is_open = chosen in (None, "", "0.0.0.0", "::")
-    hosts = ["localhost", get_internal_ip()] if is_open else [chosen]
     scheme = "https" if st.get_option("server.sslCertFile") else "http"
     tail = f":{st.get_option('server.port')}{base_path()}"
-    return [f"{scheme}://{host}{tail}" for host in hosts if host]
+    return [f"{scheme}://{host}{tail}" for host in reach.hosts()]
 
 
 def base_path() -> str:

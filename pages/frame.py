@@ -16,6 +16,7 @@ if login.is_shut():
     with st.container(key="page"):
         login.door()
     st.stop()
+frame.lead_to_game()
 links = frame.strip()
 frame.notices()
 with st.container(key="page"):

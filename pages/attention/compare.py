@@ -85,7 +85,7 @@ def _first(selection: Selection, offer: Offer) -> Versus:
 
 
 def _other_run(run: Run, versus: Versus) -> Run:
-    return run if versus.run is None else runs_access.store().get(versus.run)
+    return run if versus.run is None else runs_access.open_run(versus.run)
 
 
 def _fitted(other: Run, versus: Versus, selection: Selection) -> Versus:

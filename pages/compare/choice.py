@@ -73,7 +73,7 @@ def _missing(ids: Sequence[str], there: dict[str, Run]) -> dict[str, str]:
         if run_id in there:
             continue
         try:
-            there[run_id] = runs_access.store().get(run_id)
+            there[run_id] = runs_access.open_run(run_id)
         except RunNotFound as error:
             missing[run_id] = _(error)
     return missing

@@ -51,8 +51,6 @@ function buildBoard() {
   return { dialog, title, picture, address, local, close };
 }
 
-const OWN = /^(localhost|127\.[\d.]+|\[?::1\]?|0\.0\.0\.0)$/; // names that only this computer understands
-
 // Parts of the page change the address without this component hearing of it.
 function lookWhere(state) {
   const fields = state.parts.panel.querySelectorAll("input");
@@ -79,7 +77,7 @@ function fillCode(state) {
   board.dialog.setAttribute("aria-label", words.code);
   board.title.textContent = link.opens;
   board.address.textContent = link.href;
-  board.local.textContent = OWN.test(new URL(link.href).hostname) ? words.local : "";
+  board.local.textContent = link.local;
   if (String(code?.asked) !== String(state.asked)) {
     board.picture.textContent = words.drawing;
   } else if (!code.src) {

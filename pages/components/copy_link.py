@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import streamlit as st
 
+from pages.components import reach
 from pages.components.files import bundled, joined
 from pages.components.packing import is_index, plain
 from pages.i18n import _
@@ -43,7 +44,7 @@ def copy_link(links: Sequence[Link], *, note: str = "", key: str) -> None:
     _component(
         data=plain(
             {
-                "links": [asdict(link) for link in links],
+                "links": [{**asdict(link), "local": reach.note(link.href)} for link in links],
                 "note": note,
                 "code": None if shown is None else {"asked": asked, "src": qr_code(shown.href)},
                 "words": {
@@ -57,10 +58,6 @@ def copy_link(links: Sequence[Link], *, note: str = "", key: str) -> None:
                     "close": _("Close"),
                     "drawing": _("Drawing the code …"),
                     "tooLong": _("This address is too long for a QR code that a camera can read."),
-                    "local": _(
-                        "This address is this computer’s own name for itself: a phone cannot open "
-                        "it. Open the app by an address that the class can reach, and share that."
-                    ),
                 },
             }
         ),

@@ -139,7 +139,7 @@ def _answers(played: Round) -> None:
                 for one in answer
             ]
             show.facts(table, [_("measured"), healthy, suspect])
-            st.caption(_(probe.healthy))
+            st.caption(_("A sound model: {words}").format(words=_(probe.healthy)))
 
 
 def _nothing(_layer: int, _head: int) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
+from pages.ui import suspects, visitors
 from tfm_core.inspect.bugs.round import Compared, Pair
 
 _ROUNDS = "find-the-bug-rounds"
@@ -35,8 +36,12 @@ def round_of(pair: Pair) -> Round:
     return rounds.setdefault(pair.twin.id, Round())
 
 
-def end(played: Round, name: str, *, is_won: bool) -> None:
-    """End a round, whose mistake is not hidden again before the others were."""
+def end(pair: Pair, played: Round, name: str, *, is_won: bool) -> None:
+    """End a round, whose mistake is not hidden again before the others were.
+
+    Raises OSError where it could not be noted that the twin hides nothing any more.
+    """
+    suspects.reveal(pair.twin, may_change=not visitors.watches(pair.twin))
     played.is_over, played.is_won, played.hint = True, is_won, ""
     if name not in seen():
         seen().append(name)

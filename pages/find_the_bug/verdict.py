@@ -90,7 +90,7 @@ def verdict(pair: Pair, played: Round) -> None:
             is_shown = st.form_submit_button(_("Show me"))
             st.caption(score(played), width="content")
     if is_shown or (is_named and guess == bug.name):
-        rounds.end(played, bug.name, is_won=not is_shown)
+        rounds.end(pair, played, bug.name, is_won=not is_shown)
         st.rerun()
     if is_named and guess is not None:
         _wrong(pair, played, BUGS[guess])
@@ -112,7 +112,7 @@ def _wrong(pair: Pair, played: Round, guess: Bug) -> None:
     if guess.name not in played.wrong:
         played.wrong.append(guess.name)
     with st.spinner(_("The guess is compared with the suspect …")):
-        said = hint(pair, guess)
+        said = hint(pair, guess, tuple(played.answers))
     played.hint = _("Not “{guess}”. {hint}").format(guess=_(guess.label), hint=_(said))
     st.rerun()
 

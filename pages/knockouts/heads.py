@@ -127,9 +127,9 @@ def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Impo
                 help=_(
                     "The mean of |∂L/∂ξ| over the same examples, where L is the mean loss of one "
                     "example and ξ multiplies the head's output (Michel et al. 2019, Eq. 3), as a "
-                    "share of the largest: all heads in one backward pass, a linear estimate. Where a head is missed little "
-                    "because others step in, or much because zeros are far from what it says, "
-                    "the two orders differ."
+                    "share of the largest: all heads in one backward pass, a linear estimate. The "
+                    "two orders differ where a head is missed little because others step in, or "
+                    "much because zeros are far from its usual output."
                 ),
             ),
         },

@@ -13,7 +13,7 @@ if why_not := visitors.why_not():
     st.caption(f":material/lock: {escape(why_not)}")
 bring.part()
 
-runs = undo.among(visitors.listed())
+runs = undo.among(visitors.listed(with_suspects=True))
 if runs:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         page = filter.choose(runs)

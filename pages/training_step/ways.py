@@ -152,7 +152,7 @@ def _silent_argmax(result: SilentArgmax) -> None:
     )
     st.markdown(
         _("No error: the loss is {loss:.4g}, and `backward()` and `step()` succeed. But "
-          "`requires_grad_()` makes a new leaf that is not connected to the model: **{n} of {all}** "
+          "`requires_grad_()` makes a new leaf that isn't connected to the model: **{n} of {all}** "
           "weights got a gradient, and the largest change of any weight is **{change:g}**. The "
           "training runs and learns nothing. Check `weight.grad is None` when a loss doesn't "
           "fall.").format(

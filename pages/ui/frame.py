@@ -24,12 +24,15 @@ from pages.ui import (
     show,
     state,
     style,
+    suspects,
     typed,
+    visitors,
 )
 from pages.ui.page_table import PageFacts
 from pages.ui.terms import TERMS, Term
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunNotFound
 
 ICON = str(PAGES_DIR / "content" / "icon.svg")
 LOGO = str(PAGES_DIR / "content" / "logo.svg")
@@ -87,6 +90,29 @@ def strip() -> DeltaGenerator:
             return st.container(width="content", key="strip-share")
 
 
+def lead_to_game() -> None:
+    """Turn from a suspect of Find the bug that an address names to the game where it is hidden."""
+    linked = state.linked_run_id()
+    if linked is None:
+        return
+    try:
+        run = runs_access.store().get(linked)
+    except RunNotFound:
+        return
+    if not suspects.is_hidden(run):
+        return
+    state.set_current_run(None)
+    state.notify(
+        _(
+            "“{name}” is a suspect: its settings are hidden until you name its bug or give up."
+        ).format(name=run.meta.name)
+    )
+    healthy = next((one for one in visitors.listed() if suspects.is_pair(one, run)), None)
+    query = {} if healthy is None else {"pair": f"{healthy.id}.{run.id}"}
+    if state.page() != "find-the-bug":
+        st.switch_page(page_table.path_of("find-the-bug"), query_params=query)
+
+
 def notices() -> None:
     """Say what the last press did, and what in the link could not be followed.
 
@@ -117,18 +143,40 @@ def _share() -> None:
         "The text you pasted is not in this link: whoever follows it gets the text "
         "that comes with the app. A link to the run, or its file, holds it."
     )
-    copy_link(_links(), note=note if state.has_pasted_text() else "", key="copy-link")
+    run = _run_in_sight()
+    has_text = state.has_pasted_text() if run is None else _has_text(run)
+    copy_link(_links(run), note=note if has_text else "", key="copy-link")
 
 
-def _links() -> list[Link]:
+def _run_in_sight() -> Run | None:
+    """Return the run that the page shows, where its configuration can be read."""
+    run_id = state.current_run_id()
+    if run_id is None or not page_table.at(state.page()).shows_run:
+        return None
+    run = runs_access.store().get(run_id)
+    return run if run.problem is None else None
+
+
+def _has_text(run: Run) -> bool:
+    return bool(run.experiment.task.model_dump().get("text"))
+
+
+def _links(in_sight: Run | None) -> list[Link]:
     """Return the links there are, the one that shows what is in sight first."""
     page = page_table.at(state.page())
     run_id = state.current_run_id()
-    configuration = Link(
-        _("the configuration"),
-        _("Opens the Train page with the configuration as it is set there."),
-        state.configuration_link(),
-    )
+    if in_sight is not None:
+        configuration = Link(
+            _("this run’s configuration"),
+            _("Opens the Train page with the configuration of this run."),
+            state.run_configuration_link(in_sight),
+        )
+    else:
+        configuration = Link(
+            _("the configuration"),
+            _("Opens the Train page with the configuration as it is set there."),
+            state.configuration_link(),
+        )
     if run_id is None:
         links = [] if page.name == "train" else [_page_link()]
         return [*links, configuration]

@@ -6,6 +6,7 @@ from typing import Literal
 
 import streamlit as st
 
+from pages.components import reach
 from pages.components.copy_link import Link, copy_link
 from pages.i18n import N_, _
 from pages.ui import publisher, run_actions, show, state, visitors
@@ -72,10 +73,15 @@ def _panel(run: Run) -> None:
 
 def _address(run: Run, href: str) -> None:
     """Show the address: to copy, as a code, and to open."""
-    st.code(href, language=None, wrap_lines=True)
+    others = reach.for_others(href)
+    st.code(others or href, language=None, wrap_lines=True)
+    if others is None:
+        st.warning(reach.note(href), icon=":material/lan:")
     with st.container(horizontal=True, vertical_alignment="center"):
         opens = _("Shows this run to anybody who has the address.")
-        copy_link([Link(_("the published page"), opens, href)], key=f"publish-link-{run.id}")
+        copy_link(
+            [Link(_("the published page"), opens, others or href)], key=f"publish-link-{run.id}"
+        )
         st.link_button(_("Open"), href, icon=":material/open_in_new:")
 
 

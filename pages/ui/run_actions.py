@@ -35,7 +35,7 @@ MOST_UNPACKED = 200_000_000
 class Start:
     """A run to begin: what it does, where, and how it is called; without a name, as its task.
 
-    cure_of: the sick run that it cures.
+    cure_of: the sick run that it cures. is_suspect: its settings are hidden (``suspects``).
     """
 
     experiment: Experiment
@@ -44,6 +44,7 @@ class Start:
     preset: str | None = None
     threads: int = 1
     cure_of: str | None = None
+    is_suspect: bool = False
 
 
 def start_preset(name: str) -> None:
@@ -79,6 +80,7 @@ def enter_line(start: Start, *, group: str | None = None) -> Run:
             owner_name=who.name,
             group=group,
             cure_of=start.cure_of,
+            is_suspect=start.is_suspect,
         )
         try:
             gone = runs_access.queue().submit(run)

@@ -21,6 +21,7 @@ from pages.ui import (
     show,
     starts,
     state,
+    suspects,
     take_away,
     twins,
     visitors,
@@ -205,6 +206,11 @@ def _menu(run: Run) -> None:
     if not (is_whole or can_change):
         return
     with st.popover(_named(_("More"), run), key=state.menu_key(f"menu-{run.id}")):
+        if suspects.is_hidden(run):
+            st.caption(_("More is possible once its bug is found."))
+            if can_change:
+                _delete(run)
+            return
         if is_whole and not run.status.is_active:
             take_away.button(run, key=f"take-{run.id}", width="stretch")
         if is_whole:

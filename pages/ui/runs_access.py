@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from pages.ui import suspects
 from tfm_core.runs import settings
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.elsewhere import places
 from tfm_core.runs.elsewhere.mirror import Mirror
 from tfm_core.runs.run import Run
-from tfm_core.runs.store import RunStore
+from tfm_core.runs.store import RunNotFound, RunStore
 from tfm_core.runs.thinned import ThinnedReader
+from tfm_core.sentences import N_
 
 if TYPE_CHECKING:
     from tfm_core.runs.queue import RunQueue
     from tfm_core.sweeps.driver import Driver
-
 
 CALM = 5.0
 """Seconds for which a server that starts leaves the machine to who opens the first page."""
@@ -32,6 +33,23 @@ CALM = 5.0
 def store() -> RunStore:
     """Return the store at ``TFM_RUNS_DIR`` (default ``runs/``)."""
     return _store(_root())
+
+
+def open_run(run_id: str) -> Run:
+    """Return a run of the store for a page that shows what it is made of.
+
+    Raises RunNotFound where there is none, or one whose settings are hidden (``suspects``).
+    """
+    run = store().get(run_id)
+    if suspects.is_hidden(run):
+        raise RunNotFound(
+            N_(
+                "The run “{name}” is a suspect of Find the bug: it stays hidden until its bug is "
+                "found.",
+                name=run.meta.name,
+            )
+        )
+    return run
 
 
 def queue() -> RunQueue:

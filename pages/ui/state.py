@@ -15,6 +15,7 @@ from pages.ui.drafts import Draft, Values
 from tfm_core import links, made_with
 from tfm_core.config.corpus_tasks import MOST_CHARACTERS
 from tfm_core.presets import PRESETS
+from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
 FIRST_PRESET = "vit-digits"
@@ -51,6 +52,11 @@ def current_run_id() -> str | None:
     if chosen is not None and not _exists(chosen):
         st.session_state[_RUN] = chosen = None
     return chosen
+
+
+def linked_run_id() -> str | None:
+    """Return the run that the address names, which need not exist."""
+    return st.query_params.get(RUN_QUERY)
 
 
 def unknown_run_in_link() -> str | None:
@@ -297,6 +303,14 @@ def configuration_link() -> str:
     return address("train", configuration_query(current_draft()))
 
 
+def run_configuration_link(run: Run) -> str:
+    """Return the address that opens the Train page with the configuration of a run."""
+    made = made_with.here(run.meta.device, run.meta.threads)
+    values = run.experiment.model_dump()
+    preset = run.meta.preset if run.meta.preset in PRESETS else None
+    return address("train", links.to_link(values, made=made, preset=preset))
+
+
 def configuration_query(chosen: Draft) -> dict[str, str]:
     """Return the query of a link to a configuration, with what it would be trained with here."""
     made = made_with.here(device(), threads())
@@ -341,7 +355,7 @@ def draw_anew() -> NoReturn:
 
 def _exists(run_id: str) -> bool:
     try:
-        runs_access.store().get(run_id)
+        runs_access.open_run(run_id)
     except RunNotFound:
         return False
     return True

@@ -7,7 +7,7 @@ import contextlib
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import cookies, login_setup, runs_access, state, view_link
+from pages.ui import cookies, login_setup, runs_access, state, suspects, view_link
 from pages.ui.typed import escape
 from tfm_core.runs import logins, settings
 from tfm_core.runs.owners import Visitor, hashed, is_token, new_token
@@ -38,13 +38,15 @@ def why_not() -> str:
     return _(visitor().only_watches)
 
 
-def listed() -> list[Run]:
+def listed(*, with_suspects: bool = False) -> list[Run]:
     """Return the runs to show: one's own, others' where the host lets, and the recorded ones.
 
-    Each kind is newest first, but for the recorded.
+    Each kind is newest first, but for the recorded. with_suspects: those, too, of which no more
+    than name and state may be shown (``suspects``).
     """
     who, runs = visitor(), runs_access.store().list()
     kept = [run for run in runs if not run.meta.recorded]
+    kept = [run for run in kept if with_suspects or not suspects.is_hidden(run)]
     own = [run for run in kept if who.began(run)]
     others = [run for run in kept if not who.began(run)] if _sees_all(who) else []
     return [*own, *others, *(run for run in runs if run.meta.recorded)]
@@ -135,7 +137,7 @@ def _opened() -> list[Run]:
     runs = []
     for run_id in filter(None, ids):
         with contextlib.suppress(RunNotFound):
-            runs.append(runs_access.store().get(run_id))
+            runs.append(runs_access.open_run(run_id))
     return runs
 
 

@@ -63,7 +63,7 @@ class Meta:
     app and cannot be changed. ``owner`` is the hash of the token of the browser that
     began it (see ``owners``), or of who was logged in, whose name is ``owner_name``; None for a run
     that the command line began. ``begun_on`` is the device of its first steps, where it went on on
-    another one.
+    another one. ``is_suspect`` marks a run whose settings hide a bug to be found.
     """
 
     name: str
@@ -78,6 +78,7 @@ class Meta:
     cure_of: str | None = None
     cured_from: int = 0
     begun_on: str | None = None
+    is_suspect: bool = False
 
 
 class Run:
@@ -427,6 +428,7 @@ _META_CHECKS: dict[str, Callable[[object], bool]] = {
     "cure_of": lambda value: value is None or _is(ID, value),
     "cured_from": lambda value: is_whole(value, 0, MOST_STEPS),
     "begun_on": lambda value: value is None or is_device(value),
+    "is_suspect": lambda value: isinstance(value, bool),
 }
 
 

@@ -64,11 +64,13 @@ class RunStore:
         state: State = "queued",
         run_id: str | None = None,
         cure_of: str | None = None,
+        is_suspect: bool = False,
     ) -> Run:
         """Make a run's folder, whole at once. Raises ValueError, in a sentence.
 
         On a full disk the trash is emptied for it. run_id: a ``new_id`` that was noted before, so
         that whoever is killed meanwhile finds the run again. cure_of: the sick run that it cures.
+        is_suspect: see ``Meta``.
         """
         grouped = labels.a_group(group)
         name = labels.a_name(name or experiment.task.facts.label)
@@ -81,6 +83,7 @@ class RunStore:
             owner=owner,
             owner_name=owner_name,
             cure_of=cure_of,
+            is_suspect=is_suspect,
         )
         status = Status(state, total_steps=experiment.training.steps, device=device)
 

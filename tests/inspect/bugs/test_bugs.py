@@ -89,6 +89,14 @@ def test_a_hint_says_what_the_guess_would_measure_and_names_no_mistake(
     assert bug.label not in words
 
 
+def test_a_hint_asks_for_a_probe_that_was_not_used_where_one_tells(tmp_path: Path) -> None:
+    pair, guess = pair_of(tmp_path, BUGS["no-causal-mask"]), BUGS["sliced-heads"]
+    words = hint(pair, guess, used=[guess.probe])
+    assert PROBES[guess.probe].question not in words
+    words = hint(pair, guess, used=list(PROBES))
+    assert words.startswith("Look again")
+
+
 def test_every_guess_is_told_apart_from_every_other_mistake() -> None:
     """So that a hint never has to say that nothing differs."""
     measured = {

@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.ui import suspects
+from pages.ui.page_table import PAGES, PageFacts
 from tests.pages.looking import said
+from tests.pages.opening import links
 from tfm_core.inspect.bugs.bugs import BUGS, basis, bug_of, with_bug
 from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 
 Open = Callable[..., AppTest]
@@ -153,3 +157,53 @@ def test_without_any_pair_one_press_trains_it(store: RunStore, open_page: Open) 
     assert not app.exception
     assert "one press trains it" in said(app)
     assert app.button(key="bug-train")
+
+
+HIDDEN = BUGS["sliced-heads"]
+
+
+@pytest.fixture
+def suspect(ready: RunStore) -> Run:
+    """A suspect whose bug nobody has found, beside its healthy twin."""
+    ready.create(basis(), state="finished")
+    twin = with_bug(basis(), HIDDEN)
+    return ready.create(twin, name="Suspect 7f3a", state="finished", is_suspect=True)
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=lambda page: page.name)
+def test_no_page_opens_a_suspect(suspect: Run, open_page: Open, page: PageFacts) -> None:
+    app = open_page(page.file, run=suspect.id)
+    assert not app.exception
+    assert app.session_state["page"] == "find-the-bug"
+    assert "is a suspect" in said(app)
+    assert HIDDEN.label not in said(app)
+    assert f"run={suspect.id}" not in str(links(app))
+
+
+def test_a_suspect_cannot_be_compared_or_found_by_a_setting(suspect: Run, open_page: Open) -> None:
+    app = open_page("compare/page.py", runs=f"recorded-korean,{suspect.id}")
+    assert not app.exception
+    assert any("stays hidden" in one.value for one in app.warning)
+    assert not any(suspect.meta.name in name for name in app.multiselect[0].options)
+    ((path, value),) = HIDDEN.changes.items()
+    app = open_page("runs/page.py")
+    assert suspect.meta.name in said(app)
+    keys = {button.key for button in app.button}
+    assert f"delete-{suspect.id}" in keys
+    assert not {f"{what}-{suspect.id}" for what in ("publish", "seeds", "twin", "labels")} & keys
+    app.text_input(key="runs-words").set_value(f"{path.split('.')[1]}={value}").run()
+    assert suspect.meta.name not in said(app)
+
+
+def test_a_suspect_is_a_run_like_others_once_its_bug_is_known(
+    suspect: Run, ready: RunStore, open_page: Open
+) -> None:
+    (healthy,) = [
+        run for run in ready.list() if run.experiment == basis() and not run.meta.recorded
+    ]
+    app = open_page(FILE, pair=f"{healthy.id}.{suspect.id}")
+    pressed(app, "Show me")
+    assert suspects.is_hidden(suspect) is False
+    app.query_params["run"] = suspect.id
+    assert app.run().session_state["page"] == "find-the-bug"
+    assert "is a suspect" not in said(app)

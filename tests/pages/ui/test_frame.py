@@ -94,6 +94,17 @@ def test_a_link_to_the_configuration_reproduces_it(open_page: Open) -> None:
     assert drafts.differences(values, PRESETS[state.FIRST_PRESET].experiment.model_dump()) == []
 
 
+def test_a_runs_page_links_the_configuration_of_that_run(store: RunStore, open_page: Open) -> None:
+    experiment = PRESETS["copy"].experiment.replace(seed=7)
+    run = store.create(experiment, state="finished")
+    app = open_page("train/page.py", run=run.id)
+    (link,) = [link for link in links(app) if "made=" in link]
+    query = {name: values[0] for name, values in parse_qs(urlsplit(link).query).items()}
+    values, sentences = url_config.read(query)
+    assert not sentences
+    assert drafts.differences(values, experiment.model_dump()) == []
+
+
 def test_a_link_to_the_current_run_names_it(store: RunStore, open_page: Open) -> None:
     run = made_run(store)
     for file in ("runs/page.py", "attention/page.py"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import unified_diff
 
@@ -61,15 +62,16 @@ def paired(one: tuple[Row, ...], other: tuple[Row, ...]) -> list[tuple[Row, Row]
     ]
 
 
-def hint(pair: Pair, guess: Bug) -> str:
+def hint(pair: Pair, guess: Bug, used: Collection[str] = ()) -> str:
     """Say what a wrong guess would measure and the twin does not, both before any training.
 
     The twin's own mistake is not named: the sentence holds only what the guess can't explain.
+    used: probes that were asked already, which are taken only where no other tells the two apart.
     """
     supposed = Subject(with_bug(pair.healthy.experiment, guess))
     found = Subject(pair.twin.experiment)
     names = [guess.probe, *(name for name in PROBES if name != guess.probe)]
-    for name in names:
+    for name in sorted(names, key=lambda name: name in used):  # stable: unused ones first
         expected, measured = PROBES[name].measure(supposed), PROBES[name].measure(found)
         apart = [
             (one, other)
@@ -78,13 +80,22 @@ def hint(pair: Pair, guess: Bug) -> str:
         ]
         if apart:
             one, other = max(apart, key=_distance)
+            values = {
+                "question": PROBES[name].question,
+                "label": one.label,
+                "expected": said(one),
+                "measured": said(other),
+            }
+            if name in used:
+                return N_(
+                    "Look again at the answer to “{question}”: with that mistake the {label} would "
+                    "be {expected}; the twin has {measured}, both measured before any training.",
+                    **values,
+                )
             return N_(
                 "Ask “{question}”: with that mistake the {label} would be {expected}; the twin has "
                 "{measured}, both measured before any training.",
-                question=PROBES[name].question,
-                label=one.label,
-                expected=said(one),
-                measured=said(other),
+                **values,
             )
     return N_("No probe tells your guess and the twin apart; look at the curves again.")
 
