@@ -49,7 +49,7 @@ def _open(key: str) -> None:
 
 
 def _caption(one: Demonstration, shelf: Shelf, times: dict[str, Forecast | None]) -> str:
-    """Say what to expect, and that it is there already or how long it takes."""
+    """Say what is compared, and that it is there already or how long it takes."""
     found = shelf.of(one)
     if any(run.status.is_active for run in found.runs):
         when = _("training now")
@@ -57,7 +57,8 @@ def _caption(one: Demonstration, shelf: Shelf, times: dict[str, Forecast | None]
         when = _("trained")
     else:
         when = run_time.words(run_time.now(times[one.name]))
-    return f"{_(one.hint)} · {when}"
+    arms = " / ".join(_(arm.label) for arm in one.arms)
+    return f"{arms} · {when}"
 
 
 @st.cache_data(ttl=60, show_spinner=False)

@@ -11,6 +11,7 @@ from pages.i18n import _, ngettext
 from pages.ui import (
     comparison,
     page_table,
+    question,
     recorded,
     run_actions,
     run_time,
@@ -24,6 +25,7 @@ from pages.ui.drafts import Draft
 from pages.ui.run_actions import Start
 from tfm_core.config import FAMILIES, Experiment
 from tfm_core.inspect.compare.differences import differences
+from tfm_core.inspect.experiments import guess
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration
 from tfm_core.inspect.experiments.found import Found, missing
 from tfm_core.runs.run import Run
@@ -37,8 +39,13 @@ def draw(chosen: Demonstration, found: Found, was_live: bool) -> None:
     _buttons(chosen, found)
     told, seen = st.columns(2, gap="medium")
     with told:
-        st.markdown(_("**Expect:** {words}").format(words=_(chosen.expects)))
         _differs(chosen)
+        if not question.guess(guess.question(chosen), f"experiment {chosen.name}"):
+            with seen:
+                _runs(chosen, found)
+                st.caption(_("The curves and answers appear here once you have guessed."))
+            return
+        st.markdown(_("**Expect:** {words}").format(words=_(chosen.expects)))
         conclusion = st.container()
         _links(chosen, found)
     with seen:

@@ -165,6 +165,26 @@ def ask(asked: Question, name: str) -> None:
         _score()
 
 
+def guess(asked: Question, name: str) -> bool:
+    """Ask for a guess before a result is shown; return whether it was made, or declined."""
+    if not is_guessed(name):
+        ask(asked, name)
+        if not is_guessed(name):
+            return False
+        st.rerun()
+    last = walk_state.last_answer(name)
+    if last is not None:
+        words = _("Your guess: **{given}**").format(given=_(str(last)).rstrip("."))
+        icon = ":green[:material/check_circle:]" if asked.is_right(last) else ":material/cancel:"
+        st.markdown(f"{icon} {words}")
+    return True
+
+
+def is_guessed(name: str) -> bool:
+    """Return whether a guess was made under a name, or declined."""
+    return walk_state.last_answer(name) is not None or walk_state.is_revealed(name)
+
+
 def _verdict(asked: Question, name: str) -> None:
     """Say whether the last answer is right and why; it stays while the question does."""
     last = walk_state.last_answer(name)

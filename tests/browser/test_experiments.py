@@ -24,6 +24,7 @@ def test_a_mistake_is_chosen_trained_and_told_from_the_right_way(
     expect(tab.page).to_have_url(re.compile(f"experiment={one.name}"))
     tab.main.get_by_role("button", name="Train 1 run").click()  # the right way is recorded
     expect(tab.main.get_by_text("training now")).to_be_visible()
+    tab.main.get_by_role("button", name="Show the answer").click()
     tab.await_plotly(FIGURE, "node._fullData.filter(d => d.showlegend).length === 2")
     expect(tab.main.get_by_text("Shown:")).to_be_visible()
     expect(tab.main.get_by_text("It had learned to copy the word")).to_be_visible()

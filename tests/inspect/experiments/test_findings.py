@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tfm_core.inspect.experiments import findings
-from tfm_core.inspect.experiments.result import Result, Written
+from tfm_core.inspect.experiments.result import Result, Written, in_any_order
 
 FAST = ((0, 0.05), (50, 0.5), (100, 0.95), (150, 0.99), (200, 0.995))
 SLOW = ((0, 0.05), (50, 0.2), (100, 0.4), (150, 0.6), (200, 0.994))
@@ -74,6 +74,34 @@ def test_who_is_right_only_with_the_truth_before_it_is_fooled():
     assert "98.9% of unseen sequences right" in found.sentence
     assert "**1.5%** of 200 right; “usual” 96.5%" in found.sentence
     assert "looks perfect" in found.sentence
+
+
+def test_the_right_tokens_in_another_order_are_told_from_wrong_ones():
+    right = result()
+    shuffled = result("no positions", 0.02, accuracy=0.5, written=Written(0.03, 200, 0.96))
+    found = findings.unordered(right, shuffled)
+    assert found.kind == "unordered"
+    assert "96.0%" in found.sentence
+    lost = result("no positions", 0.02, accuracy=0.1, written=Written(0.02, 200, 0.4))
+    assert findings.unordered(right, lost).kind == "worse"
+    assert (
+        findings.unordered(right, result("no positions", written=Written(1.0, 200, 1.0))).kind
+        == "same"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "truth", "share"),
+    [
+        ("abc", "cab", 1.0),
+        ("abb", "aab", 2 / 3),
+        ("", "ab", 0.0),
+        ("abcd", "ab", 0.5),
+        ("", "", 0.0),
+    ],
+)
+def test_tokens_count_in_any_order_each_as_often_as_it_is_there(answer, truth, share):
+    assert in_any_order(list(answer), list(truth)) == pytest.approx(share)
 
 
 def test_who_writes_as_well_as_it_answers_is_not_fooled():

@@ -8,8 +8,9 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.page_table import PAGES
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
-from tfm_core.inspect.experiments import DEMONSTRATIONS
-from tfm_core.inspect.experiments.demonstration import by_theme
+from tfm_core.inspect.experiments import DEMONSTRATIONS, guess
+from tfm_core.inspect.experiments.demonstration import Demonstration, by_theme
+from tfm_core.inspect.experiments.guess import OUTCOMES
 from tfm_core.runs.queue import RunQueue
 from tfm_core.runs.store import RECORDED, RunStore
 
@@ -26,14 +27,25 @@ def labels(app: AppTest) -> list[str]:
     return [one.label for one in app.button]
 
 
+def guessed(app: AppTest, guess: str | None = None) -> AppTest:
+    """Commit to a guess, or ask for the answer."""
+    if guess is not None:
+        (field,) = [one for one in app.radio if guess in one.options]
+        field.set_value(guess)
+    label = "Show the answer" if guess is None else "Check"
+    (button,) = [one for one in app.button if one.label == label]
+    button.click().run()
+    assert not app.exception
+    return app
+
+
 @pytest.fixture
 def recorded(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "recorded", RECORDED)
 
 
 def test_recorded_runs_show_an_experiment_at_once(recorded: None) -> None:
-    app = opened_at(PAGE, experiment="heads")
-    assert not app.exception
+    app = guessed(opened_at(PAGE, experiment="heads"))
     said = shown(app)
     assert "“1 head” has 99.5% of unseen sequences wholly right" in said
     assert "This is what was expected." in said
@@ -44,8 +56,7 @@ LAST_OF_THEMES = [known[-1].name for known in by_theme(DEMONSTRATIONS).values()]
 
 
 def test_cold_it_shows_that_curves_can_look_perfect_and_sentences_be_wrong(recorded: None) -> None:
-    app = opened_at(PAGE)
-    assert not app.exception
+    app = guessed(opened_at(PAGE))
     said = shown(app)
     assert "“no causal mask” looks perfect: 98.9% of unseen sequences right" in said
     assert "by itself it gets **1.5%** of 200 right" in said
@@ -57,8 +68,7 @@ def test_cold_it_shows_that_curves_can_look_perfect_and_sentences_be_wrong(recor
 
 @pytest.mark.parametrize("name", LAST_OF_THEMES)
 def test_an_experiment_opens_untrained_and_says_what_to_expect(store: RunStore, name: str) -> None:
-    app = opened_at(PAGE, experiment=name)
-    assert not app.exception
+    app = guessed(opened_at(PAGE, experiment=name))
     said = shown(app)
     assert DEMONSTRATIONS[name].expects in said
     assert "Nothing is trained yet" in said
@@ -68,7 +78,7 @@ def test_an_experiment_opens_untrained_and_says_what_to_expect(store: RunStore, 
 def test_another_experiment_is_opened_by_its_title(store: RunStore) -> None:
     app = opened_at(PAGE)
     app.radio(key="experiments-training").set_value("label-smoothing").run()
-    assert not app.exception
+    guessed(app)
     assert DEMONSTRATIONS["label-smoothing"].expects in shown(app)
     assert app.query_params["experiment"] == "label-smoothing"
     chosen = [one.value for one in app.radio if one.value is not None]
@@ -78,15 +88,41 @@ def test_another_experiment_is_opened_by_its_title(store: RunStore) -> None:
 def test_runs_that_are_there_are_shown_and_nothing_is_left_to_train(store: RunStore) -> None:
     for arm, step in zip(ONE.arms, (97, 89), strict=True):
         made_run(store, experiment=ONE.experiment(arm), step=step)
-    app = opened_at(PAGE, experiment=ONE.name)
-    assert not app.exception
+    app = guessed(opened_at(PAGE, experiment=ONE.name))
     said = shown(app)
     assert "**Shown:**" in said
     assert "one seed, at this size" in said  # the made runs are alike
     assert not any(label.startswith("Train") for label in labels(app))
-    assert "the right letters in no order · trained" in {
+    assert "with positions / no positions · trained" in {
         caption for one in app.radio for caption in one.proto.captions
     }
+
+
+@pytest.mark.parametrize("name", DEMONSTRATIONS)
+def test_nothing_gives_the_outcome_away_before_a_guess(recorded: None, name: str) -> None:
+    app = opened_at(PAGE, experiment=name)
+    assert not app.exception
+    said = shown(app)
+    assert DEMONSTRATIONS[name].expects not in said
+    assert "Shown:" not in said
+    assert not app.table
+    assert not any(DEMONSTRATIONS[name].expects in str(one.proto) for one in app.radio)
+
+
+def test_a_guess_is_kept_beside_what_was_shown(recorded: None) -> None:
+    app = guessed(opened_at(PAGE), OUTCOMES["worse"])
+    said = shown(app)
+    assert "Your guess: **It gets fewer right**" in said
+    assert ":material/cancel:" in said
+    assert DEMONSTRATIONS["no-causal-mask"].expects in said
+
+
+@pytest.mark.parametrize("one", DEMONSTRATIONS.values(), ids=lambda one: one.name)
+def test_every_expected_outcome_is_a_right_guess(one: Demonstration) -> None:
+    asked = guess.question(one)
+    assert len(set(asked.options)) == len(asked.options) == len(OUTCOMES)
+    right = {kind for kind, words in OUTCOMES.items() if asked.is_right(words)}
+    assert right == one.expected
 
 
 def test_one_press_queues_all_runs_in_one_group(store: RunStore, busy_queue: RunQueue) -> None:

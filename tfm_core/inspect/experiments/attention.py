@@ -22,7 +22,6 @@ ATTENTION = (
         name="no-scale",
         theme="attention",
         title=N_("No scaling by √d_head"),
-        hint=N_("sharp at once, learns late"),
         expects=N_(
             "A dot product of two vectors of 64 numbers lies 8 times as far from 0 as one of "
             "single numbers. Undivided, it makes the softmax put nearly all on one key before "
@@ -48,7 +47,6 @@ ATTENTION = (
         name="scale-of-d-model",
         theme="attention",
         title=N_("Scaling by √d_model"),
-        hint=N_("flat at first, hardly a difference"),
         expects=N_(
             "With 16 heads √d_model is 4 times √d_head, so all keys begin nearly alike. But the "
             "matrices of queries and keys can grow and make up for it: at this size expect a "
@@ -73,7 +71,6 @@ ATTENTION = (
         name="heads",
         theme="attention",
         title=N_("1 head against 8"),
-        hint=N_("one map or many: a point at most"),
         expects=N_(
             "One head has one map for everything; several look at several places at once. On a "
             "grammar as small as this one map is nearly enough: expect one head to learn a little "
@@ -93,7 +90,6 @@ ATTENTION = (
         name="no-output-matrix",
         theme="attention",
         title=N_("No output matrix"),
-        hint=N_("a few points behind at most"),
         expects=N_(
             "Without it the heads are put side by side and never mixed: each writes into its own "
             "slice of the vector. The feed-forward layer behind it mixes them all the same. "
@@ -112,7 +108,6 @@ ATTENTION = (
         name="slices",
         theme="attention",
         title=N_("Heads on slices of the embedding"),
-        hint=N_("every head is short-sighted"),
         expects=N_(
             "Cutting the vector into eight before the projections, and not behind them, looks like "
             "a shortcut: each head then sees four numbers of each token and no others. Expect it "

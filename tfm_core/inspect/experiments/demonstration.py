@@ -35,13 +35,14 @@ Kind = Literal[
     "fooled",
     "unsure",
     "rougher",
+    "unordered",
 ]
 """How an arm came out beside the right way.
 
 worse, better: it answers fewer or more; slower, faster: as many, but later or sooner; diverged: it
 ended without a number, and saved: the right way did; fooled: it answers only while the truth is
 laid before it; unsure: it answers as many, with less confidence; rougher: as many, after far
-larger gradients.
+larger gradients; unordered: it writes nearly all of the right tokens, in another order.
 """
 
 
@@ -70,8 +71,8 @@ class Arm:
 class Demonstration:
     """Runs that differ in one thing, with what to expect of them.
 
-    base: what all of them do. arms: the right way first. hint: what to expect in a few words;
-    expects: the same with its reason. expected: the kinds of findings that it amounts to. metrics:
+    base: what all of them do. arms: the right way first. expects: what to expect, with its reason.
+    expected: the kinds of findings that it amounts to. metrics:
     of ``compare.curves.METRICS``, drawn one below the other. compare: says what came of it. step:
     of the walk, where the difference is made. writes_freely, looks_sharply: what is measured of the
     trained models beside the curves (see ``Result``).
@@ -80,7 +81,6 @@ class Demonstration:
     name: str
     theme: ThemeName
     title: str
-    hint: str
     expects: str
     expected: frozenset[Kind]
     base: Experiment

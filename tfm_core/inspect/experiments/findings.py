@@ -97,6 +97,28 @@ def fooled(first: Result, second: Result) -> Finding:
     return Finding(found.kind, joined(found.sentence, alike))
 
 
+def unordered(first: Result, second: Result) -> Finding:
+    """Say whether the second run writes the right tokens, but in another order."""
+    found = usual(first, second)
+    own = second.written
+    if found.kind != "worse" or own is None:
+        return found
+    values = {"second": second.label, "tokens": own.tokens, "share": own.share, "n": own.n}
+    if own.tokens < NEARLY or own.tokens - own.share < LEAST:
+        more = N_(
+            "Not only the order is wrong: of what “{second}” writes by itself, {tokens:.1%} of the "
+            "tokens are right in any order.",
+            **values,
+        )
+        return Finding(found.kind, joined(found.sentence, more))
+    more = N_(
+        "Of what “{second}” writes by itself for {n} examples, **{tokens:.1%}** of the tokens are "
+        "right in any order, and {share:.1%} of the sequences.",
+        **values,
+    )
+    return Finding("unordered", joined(found.sentence, more))
+
+
 def smoothed(first: Result, second: Result) -> Finding:
     """Say what label smoothing did to answers and to how sure they are."""
     found = usual(first, second)

@@ -21,7 +21,6 @@ ORDER = (
         name="no-causal-mask",
         theme="order",
         title=N_("No causal mask"),
-        hint=N_("perfect curves, nonsense written"),
         expects=N_(
             "While it trains, every word that it is to guess stands in what it reads, one place "
             "further on. Without the mask it copies that word. Expect curves as good as ever, and "
@@ -38,7 +37,6 @@ ORDER = (
         name="mask-on-the-wrong-axis",
         theme="order",
         title=N_("Mask on the wrong axis"),
-        hint=N_("sees the future alone"),
         expects=N_(
             "Transposed, the triangle hides the past in place of the future. The word to guess is "
             "still there to be copied, and all that a writer really has is hidden. Expect perfect "
@@ -58,13 +56,12 @@ ORDER = (
         name="no-positions",
         theme="order",
         title=N_("No positions"),
-        hint=N_("the right letters in no order"),
         expects=N_(
             "Attention by itself sees a bag of tokens. To write a sequence backwards one must know "
             "what stood where: expect it to find the right letters, in no order, and hardly any "
             "sequence wholly right."
         ),
-        expected=frozenset({"worse"}),
+        expected=frozenset({"unordered"}),
         base=small(
             "encoder-decoder",
             "reverse",
@@ -75,7 +72,8 @@ ORDER = (
             Arm("positions", N_("with positions")),
             Arm("none", N_("no positions"), {"model.position": "none"}),
         ),
-        compare=findings.usual,
+        compare=findings.unordered,
         step="positions",
+        writes_freely=True,
     ),
 )

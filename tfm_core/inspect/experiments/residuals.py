@@ -19,7 +19,6 @@ RESIDUALS = (
         name="no-residuals",
         theme="residuals",
         title=N_("No residuals"),
-        hint=N_("tokens lose themselves"),
         expects=N_(
             "What a sublayer puts out replaces what went in, so a token keeps nothing of itself "
             "that attention does not hand on, and the gradient has no short way back. Two blocks "
@@ -43,7 +42,6 @@ RESIDUALS = (
         name="residual-from-normed",
         theme="residuals",
         title=N_("Residual from the normalised value"),
-        hint=N_("pre-norm in name only"),
         expects=N_(
             "One line of code, x = norm(x), and the sum begins anew at each sublayer: no path runs "
             "through the stack untouched, and pre-norm has lost what it is good for. With two "
@@ -62,7 +60,6 @@ RESIDUALS = (
         name="pre-or-post-norm",
         theme="residuals",
         title=N_("Pre-norm against post-norm, 8 layers deep"),
-        hint=N_("post-norm does not get going"),
         expects=N_(
             "The paper normalises behind each sum, so no path runs through the stack untouched, "
             "and the gradient that reaches the first layers is what sixteen norms leave of it. "
@@ -81,7 +78,6 @@ RESIDUALS = (
         name="no-norm",
         theme="residuals",
         title=N_("No LayerNorm"),
-        hint=N_("as right here, but rougher"),
         expects=N_(
             "Large models without norms diverge. Eight narrow blocks, clipped gradients and some "
             "warm-up hold together without: at this size expect as many right answers, and "
@@ -101,7 +97,6 @@ RESIDUALS = (
         name="shared-norm",
         theme="residuals",
         title=N_("One LayerNorm for all sublayers"),
-        hint=N_("no difference to be seen"),
         expects=N_(
             "Written once and called everywhere, a norm has one scale and one shift for all. "
             "The matrices behind it can learn what it lacks: at this size expect no difference, "

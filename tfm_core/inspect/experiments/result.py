@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,10 +26,14 @@ _LAST_STEPS = 20
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a model writes by itself, token after token: the share right of n unseen examples."""
+    """What a model writes by itself, token after token: the share right of n unseen examples.
+
+    tokens: the mean share of tokens that are right in any order, of the longer of answer and truth.
+    """
 
     share: float
     n: int
+    tokens: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +182,12 @@ def _written(run: Run) -> Written | None:
     n = min(WRITTEN, len(unseen.src))
     with torch.inference_mode():
         ids = greedy(model, unseen.src[:n], max_len=unseen.tgt.size(1) - 1).ids.tolist()
-    right = sum(
-        tuple(words.decode(row)) == tuple(pair.tgt)
-        for row, pair in zip(ids, unseen.pairs[:n], strict=True)
-    )
-    return Written(right / n, n)
+    pairs = [(words.decode(row), pair.tgt) for row, pair in zip(ids, unseen.pairs[:n], strict=True)]
+    right = sum(tuple(answer) == tuple(truth) for answer, truth in pairs)
+    return Written(right / n, n, sum(in_any_order(*pair) for pair in pairs) / n)
+
+
+def in_any_order(answer: Sequence[str], truth: Sequence[str]) -> float:
+    """Return the share of tokens that two sequences have in common, whatever their order."""
+    shared = (Counter(answer) & Counter(truth)).total()
+    return shared / max(len(answer), len(truth), 1)

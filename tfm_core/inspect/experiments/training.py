@@ -14,7 +14,6 @@ TRAINING = (
         name="no-warm-up",
         theme="training",
         title=N_("No warm-up"),
-        hint=N_("post-norm stumbles at the start"),
         expects=N_(
             "Adam’s first steps are as long as the rate, whatever the gradient, and a post-norm "
             "stack of six layers stands its first ones badly: the paper let the rate rise slowly. "
@@ -38,7 +37,6 @@ TRAINING = (
         name="rate-times-ten",
         theme="training",
         title=N_("Learning rate 10 times as high"),
-        hint=N_("jumps about, ends higher"),
         expects=N_(
             "Steps ten times as long leap over the valleys that they are to descend into. Expect "
             "a loss that jumps about and ends higher; only where the schedule has made the rate "
@@ -56,7 +54,6 @@ TRAINING = (
         name="label-smoothing",
         theme="training",
         title=N_("Label smoothing"),
-        hint=N_("as right, less sure"),
         expects=N_(
             "A tenth of each target is spread over all words, as in the paper. Expect as many "
             "right answers, with less confidence, and a training loss that can’t fall to zero."
@@ -75,7 +72,6 @@ TRAINING = (
         name="softmax-twice",
         theme="training",
         title=N_("Softmax before the cross-entropy"),
-        hint=N_("a loss that can’t fall"),
         expects=N_(
             "The loss takes logits and has a softmax of its own. Given probabilities, which differ "
             "by 1 at most, it calls even a certain answer doubtful, and its gradient is small "
@@ -94,7 +90,6 @@ TRAINING = (
         name="coupled-decay",
         theme="training",
         title=N_("Adam with coupled weight decay"),
-        hint=N_("the decay wins"),
         expects=N_(
             "Added to the gradient, as Adam’s decay is, the pull towards zero is divided by the "
             "same root as the gradient: where gradients are small it is as strong as they are. "

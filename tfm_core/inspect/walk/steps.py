@@ -176,7 +176,8 @@ def first_numbers(tensor: Seen, example: int) -> str:
 class Question:
     """Something to predict. One of ``options`` is right, or, without options, a number.
 
-    answer: the right option, or the number in digits. because: what the reveal says.
+    answer: the right option, or the number in digits. because: what the reveal says. also: options
+    that are right, too.
     wrong: a wrong option, or a wrong number in digits -> why it is not that one. hint: what is
     said to every other wrong answer.
     What would give the answer away is not shown before it: shapes, the names of tensors of which
@@ -192,10 +193,13 @@ class Question:
     shapes: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
     def is_right(self, given: str | float) -> bool:
         """Return whether an answer is the right one; a number is right when it is equal."""
-        return given == self.answer if self.options else float(given) == float(self.answer)
+        if self.options:
+            return given in (self.answer, *self.also)
+        return float(given) == float(self.answer)
 
     def why_not(self, given: str | float) -> str:
         """Return why a wrong answer is wrong, without the right one."""
