@@ -181,8 +181,8 @@ def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
     why = advice_on(state.device(), experiment.training)
     slow = f"  \n:orange[:material/warning: {_(why)}]" if why else ""
     words = _(
-        "{steps} steps in **{time}** · **{n}** parameters · **{memory}** of memory, **{step}** of "
-        "it for a step · **{disk}** on the disk"
+        "{steps} steps in **{time}** · **{n}** parameters · up to about **{memory}** of memory (a "
+        "step keeps {step}) · **{disk}** on the disk"
     )
     limits = settings.read()
     disk = storage.run_bytes(

@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -9,10 +11,11 @@ import torch.nn.functional as F
 from torch.profiler import ProfilerActivity, profile
 
 from tests.models.variants import TEXT_VARIANTS
-from tfm_core.config import MODEL_CONFIGS, TrainingConfig
+from tfm_core.config import MODEL_CONFIGS, TrainingConfig, to_json
 from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
 from tfm_core.facts.architectures import of_experiment
-from tfm_core.facts.memory import BYTES, memory, of_run
+from tfm_core.facts.memory import BYTES, PROCESS_BYTES, memory, of_run
+from tfm_core.facts.sizes import sizes
 from tfm_core.layers.blocks import forget_blocks
 from tfm_core.models.build import build_model
 from tfm_core.models.recurrent import runs_lstm_in
@@ -247,3 +250,44 @@ def test_watched_weights_are_kept_besides_unless_dropout_keeps_them_anyway():
         found = memory(config, TEXT, 1, batch=BATCH, src_len=SRC, tgt_len=SRC)
         more = 0 if dropout else BATCH * 3 * SIZES["n_heads"] * SRC * SRC * 2 * BYTES
         assert found.watched - found.activations == more
+
+
+_GROWTH = """
+import sys
+from pathlib import Path
+import torch
+from tfm_core.config import from_json
+from tfm_core.training.loop import build, train
+
+def peak(name):
+    status = Path("/proc/self/status").read_text()
+    return next(1024 * int(line.split()[1]) for line in status.splitlines() if name in line)
+
+torch.set_num_threads(1)
+trainer = build(from_json(sys.stdin.read()))
+before = peak("VmRSS")
+for _ in train(trainer):
+    pass
+print(peak("VmHWM") - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
+@pytest.mark.parametrize(
+    ("name", "model"), [("copy", {}), ("translate", {"d_model": 256, "d_ff": 1024})]
+)
+def test_a_process_grows_by_no_more_than_is_said(name, model):
+    base = PRESETS[name].experiment
+    training = {**base.training.model_dump(), "steps": 3}
+    experiment = base.replace(model={**base.model.model_dump(), **model}, training=training)
+    out = subprocess.run(
+        [sys.executable, "-c", _GROWTH],
+        input=to_json(experiment),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    step = sizes(experiment)
+    grown = int(out.stdout)
+    assert 0 < grown <= step.memory_bytes - PROCESS_BYTES
+    assert step.memory_bytes - PROCESS_BYTES < 12 * (grown + 4 * step.n_parameters)

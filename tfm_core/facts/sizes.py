@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tfm_core.config import Experiment
 from tfm_core.facts.architectures import of_experiment
-from tfm_core.facts.memory import PROCESS_BYTES, of_run
+from tfm_core.facts.memory import of_run, peak_bytes
 from tfm_core.facts.parameter_table import parameter_table
 
 
@@ -19,8 +19,8 @@ class Sizes:
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of a training step, with the process."""
-        return PROCESS_BYTES + self.step_bytes
+        """Bytes that a worker uses up to (``memory.peak_bytes``)."""
+        return peak_bytes(self.step_bytes)
 
 
 def sizes(experiment: Experiment) -> Sizes:

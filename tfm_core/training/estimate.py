@@ -18,7 +18,7 @@ from tfm_core.data.shape import data_shape
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.batches import Batches
 from tfm_core.facts.compute import macs, unasked
-from tfm_core.facts.memory import PROCESS_BYTES, of_run
+from tfm_core.facts.memory import of_run, peak_bytes
 from tfm_core.layers.blocks import forget_blocks
 from tfm_core.models.build import CaptionShape, Model, TextShape
 from tfm_core.models.unfilled import unfilled
@@ -37,7 +37,8 @@ _MODELLED_RATE = 2e10  # multiply-accumulates per second of one CPU core, when n
 class Estimate:
     """n_parameters, memory in bytes, seconds of the whole training; ``measured`` or modelled.
 
-    step_bytes: what a training step takes, see ``facts.memory``; memory_bytes: with the process.
+    step_bytes: what a training step keeps, see ``facts.memory``; memory_bytes: the most that
+    a worker uses.
     """
 
     n_parameters: int
@@ -66,7 +67,7 @@ def estimate(experiment: Experiment, device: str = "cpu") -> Estimate:
     return Estimate(
         n_parameters=n_parameters,
         step_bytes=step_bytes,
-        memory_bytes=PROCESS_BYTES + step_bytes,
+        memory_bytes=peak_bytes(step_bytes),
         seconds_per_step=fixed + of_example * batches.size,
         seconds=fixed * steps + of_example * batches.examples(steps),
         measured=measured,

@@ -254,7 +254,7 @@ def test_the_memory_of_a_step_is_the_one_that_the_train_page_says(open_page, nam
     forecast.wait()
     app.run()
     assert not app.exception
-    assert f"of memory, **{expected}** of it for a step" in said(app)
+    assert f"a step keeps {expected}" in said(app)
     assert "on the disk" in said(app)
 
 
