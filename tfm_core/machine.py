@@ -33,6 +33,8 @@ _MEASURING = threading.Lock()
 """Who asks meanwhile waits for the answer."""
 
 _SAMPLE_SECONDS = 0.15
+_MIN_SHARE = 0.05
+"""A sample is too short to tell smaller shares from each other."""
 _FRESH_SECONDS = 5.0
 """A measured slowdown is measured again after so long, in the background."""
 _STALE_SECONDS = 60.0
@@ -70,7 +72,7 @@ def combined_slowdown(share: float, load: float, cores: int) -> float:
     minute, on average. A training takes about a minute, so that neither is enough: the answer is
     the geometric mean of what each would say.
     """
-    now = 1 / min(1.0, max(share, 0.01))
+    now = 1 / min(1.0, max(share, _MIN_SHARE))
     lately = max(1.0, (load + 1) / cores)
     return math.sqrt(now * lately)
 

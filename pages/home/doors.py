@@ -83,5 +83,5 @@ def _begin() -> None:
         if why_not:
             st.caption(escape(why_not))
             return
-        words = _("“{name}” from random weights, {time} here.")
+        words = _("“{name}” from random weights: {time}.")
         st.caption(words.format(name=_(PRESETS[FIRST].label), time=offers.takes_now(FIRST)))
