@@ -119,11 +119,17 @@ def _words(chosen: Chosen) -> str:
             "there are no residuals, a mistake worth seeing. Follow the width, {d}: it never "
             "changes inside the stack."
         )
-    if residual.is_normed:
+    if residual.is_normed("self_attention"):
         return _(
             "Click a block to look into it. B is the batch. Dashed arrows are residuals: they "
             "begin behind each norm, a mistake worth seeing, so nothing passes a layer unchanged. "
             "Follow the width, {d}: it never changes inside the stack."
+        )
+    if residual.normed:
+        return _(
+            "Click a block to look into it. B is the batch. Dashed arrows are residuals. The one "
+            "past the feed-forward layer begins after the norm, a common mistake: nothing passes "
+            "that layer unchanged. Follow the width, {d}: it never changes inside the stack."
         )
     return _(
         "Click a block to look into it. B is the batch. Dashed arrows are residuals: they "

@@ -62,12 +62,21 @@ def test_the_fused_kernel_takes_the_scale(divisor, has_bias):
     torch.testing.assert_close(fused, expected, atol=1e-5, rtol=1e-5)
 
 
-JOINS = {
-    ("normal", True): lambda x, norm, f: x + f(norm(x)),
-    ("normal", False): lambda x, norm, f: norm(x + f(x)),
-    ("none", True): lambda x, norm, f: f(norm(x)),
-    ("none", False): lambda x, norm, f: norm(f(x)),
-    ("from-normed", True): lambda x, norm, f: norm(x) + f(norm(x)),
+def _from_x(x, norm, f):
+    return x + f(norm(x))
+
+
+def _from_normed(x, norm, f):
+    return norm(x) + f(norm(x))
+
+
+JOINS = {  # residual and order: how an attention joins, and how the feed-forward layer does
+    ("normal", True): (_from_x, _from_x),
+    ("normal", False): (lambda x, norm, f: norm(x + f(x)),) * 2,
+    ("none", True): (lambda x, norm, f: f(norm(x)),) * 2,
+    ("none", False): (lambda x, norm, f: norm(f(x)),) * 2,
+    ("from-normed", True): (_from_normed, _from_normed),
+    ("feed-forward-from-normed", True): (_from_x, _from_normed),
 }
 
 
@@ -77,15 +86,15 @@ def test_a_block_joins_its_sublayers_as_its_residuals_say(residual, norm_first, 
     chosen = RESIDUALS[residual]
     block = Block(
         D_MODEL, 3, 11, has_cross=True, norm=norm, norm_first=norm_first,
-        has_residual=chosen.has_sum, is_residual_normed=chosen.is_normed,
+        has_residual=chosen.has_sum, normed_residuals=chosen.normed,
     )  # fmt: skip
     x, memory = torch.randn(2, 7, D_MODEL), torch.randn(2, 5, D_MODEL)
-    join = JOINS[residual, norm_first]
-    expected = join(x, block.self_attention_norm, block.self_attention)
-    expected = join(
+    attend, feed_forward = JOINS[residual, norm_first]
+    expected = attend(x, block.self_attention_norm, block.self_attention)
+    expected = attend(
         expected, block.cross_attention_norm, lambda y: block.cross_attention(y, memory)
     )
-    expected = join(expected, block.feed_forward_norm, block.feed_forward)
+    expected = feed_forward(expected, block.feed_forward_norm, block.feed_forward)
     torch.testing.assert_close(block(x, memory=memory), expected)
     assert {residual for residual, _norm_first in JOINS} == set(RESIDUALS)
     n_of_norms = sum(p.numel() for name, p in block.named_parameters() if "_norm" in name)
@@ -99,6 +108,11 @@ def test_a_block_joins_its_sublayers_as_its_residuals_say(residual, norm_first, 
         ({"norm": "none", "final_norm": "always"}, "final_norm", "There is no norm to stand"),
         ({"norm": "none", "residual": "from-normed"}, "residual", "Nothing is normalised, so no"),
         ({"norm_first": False, "residual": "from-normed"}, "residual", "Only pre-norm blocks can"),
+        (
+            {"norm_first": False, "residual": "feed-forward-from-normed"},
+            "residual",
+            "Only pre-norm blocks can",
+        ),
     ],
 )
 def test_mistakes_that_cannot_be_made_together_are_refused_with_a_sentence(

@@ -1,7 +1,8 @@
-"""The models of the study texts: every one is built, counted, and does what its settings say."""
+"""Models of the study notebooks: every one is built, counted, and does what its settings say."""
 
 import pytest
 import torch
+from torch import nn
 
 from tests.models.variants import SMALL, S, text_batch
 from tfm_core.config import EncoderOnlyConfig
@@ -21,14 +22,99 @@ from tfm_core.variants.projections import PROJECTIONS
 
 NAMES = [known.name for known in FROM_TEXTS]
 COUNTS = {
-    "text-encoder": 8_272,
-    "text-transformer": 59_508_496,
-    "text-simple": 26_583_040,  # as the text prints it
+    "text-encoder": 3_702 + 1_600,  # the notebook's blocks, and a table of words in front of them
+    "text-transformer": 59_610_896,
+    "text-simple": 26_583_040,  # as the notebook prints it
     "text-synthetic": 43_747_256,
-    "text-sentiment": 5_752_323,
-    "text-korean": 57_458_496,
+    "text-sentiment": 9_129_987,
+    "text-korean": 62_543_680,
     "text-vit": 1_770,
 }
+
+
+def attention_of(d_model, *, bias=True, n_matrices=4):
+    return nn.ModuleList(nn.Linear(d_model, d_model, bias=bias) for _ in range(n_matrices))
+
+
+def block_of(d_model, d_ff, *, bias=True, n_attentions=1, n_matrices=4, n_norms=None):
+    """The layers of one block of a notebook; bias and n_matrices are the attention's."""
+    attentions = [
+        attention_of(d_model, bias=bias, n_matrices=n_matrices) for _ in range(n_attentions)
+    ]
+    norms = [nn.LayerNorm(d_model) for _ in range(n_norms or n_attentions + 1)]
+    return nn.ModuleList(
+        [*attentions, nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model), *norms]
+    )
+
+
+def stack_of(n_layers, *args, **sizes):
+    return nn.ModuleList(block_of(*args, **sizes) for _ in range(n_layers))
+
+
+def words_of(n_words, d_model, n_positions=0):
+    tables = [nn.Embedding(n_words, d_model)]
+    return nn.ModuleList(tables + [nn.Embedding(n_positions, d_model)] * bool(n_positions))
+
+
+def simple():
+    return nn.ModuleList(
+        [words_of(10_000, 512, 5_000), stack_of(6, 512, 2048, bias=False), nn.LayerNorm(512)]
+    )
+
+
+def slices():
+    """One block of MyVIT: two heads with three maps of 4 x 4 each."""
+    heads = [nn.Linear(4, 4) for _ in range(2 * 3)]
+    mlp = [nn.Linear(8, 24), nn.Linear(24, 8)]
+    return nn.ModuleList([*heads, nn.LayerNorm(8), nn.LayerNorm(8), *mlp])
+
+
+NOTEBOOKS = {  # every class in plain torch, layer by layer
+    "text-encoder": lambda: [words_of(100, 16), stack_of(3, 16, 2)],
+    "text-transformer": lambda: [
+        words_of(10_000, 512, 100),
+        words_of(10_000, 512, 100),
+        stack_of(6, 512, 2048),
+        stack_of(6, 512, 2048, n_attentions=2),
+        nn.Linear(512, 10_000),
+    ],
+    "text-simple": lambda: [simple()],
+    "text-synthetic": lambda: [
+        words_of(2_500, 512),
+        words_of(3_000, 512),
+        stack_of(6, 512, 2048, n_matrices=3, n_norms=1),
+        stack_of(6, 512, 2048, n_attentions=2, n_matrices=3, n_norms=1),
+        nn.Linear(512, 3_000),
+    ],
+    "text-sentiment": lambda: [
+        words_of(10_000, 256, 5_000),
+        stack_of(4, 256, 2048, bias=False),
+        nn.LayerNorm(256),
+        nn.Linear(256, 128),
+        nn.Linear(128, 3),
+    ],
+    "text-korean": lambda: [
+        words_of(10_000, 512, 5_000),
+        words_of(8_000, 512, 5_000),
+        stack_of(6, 512, 2048, bias=False),
+        stack_of(6, 512, 2048, bias=False, n_attentions=2),
+        nn.LayerNorm(512),
+        nn.LayerNorm(512),
+        nn.Linear(512, 8_000),
+    ],
+    "text-vit": lambda: [
+        nn.Linear(16, 8),
+        nn.ParameterList([torch.empty(1, 8), torch.empty(50, 8)]),
+        slices(),
+        slices(),
+        nn.Linear(8, 10),
+    ],
+}
+
+
+def counted(name):
+    with torch.device("meta"):
+        return count(nn.ModuleList(NOTEBOOKS[name]()))
 
 
 @pytest.fixture(autouse=True)
@@ -41,16 +127,44 @@ def count(module):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_model_of_the_texts_has_its_count(name):
+def test_every_model_of_the_notebooks_has_its_count(name):
     known = ARCHITECTURES[name]
     assert known.note
+    assert counted(name) == COUNTS[name]
     assert count(laid_out(known.model, known.shape)) == COUNTS[name]
     assert parameter_table(known.model, known.shape).total == COUNTS[name]
     assert known.n_parameters in (None, COUNTS[name])
 
 
+def test_the_blocks_of_the_smallest_encoder_have_the_notebooks_count():
+    known = ARCHITECTURES["text-encoder"]
+    assert count(laid_out(known.model, known.shape).encoder) == 3_702
+
+
+def test_the_counts_that_a_note_gives_are_those_of_the_classes_it_names():
+    with torch.device("meta"):
+        single = attention_of(512, bias=False)
+        captioner = [simple(), nn.Linear(2048, 512), single, nn.Linear(512, 10_000)]
+        whole = count(nn.ModuleList(captioner))
+    assert (count(single), whole) == (1_048_576, 33_810_704)
+    known = ARCHITECTURES["text-simple"]
+    model = laid_out(known.model, known.shape)
+    assert {count(layer.self_attention) for layer in model.encoder.layers} == {count(single)}
+    for n in (count(single), whole, *(count(part) for part in captioner[1:])):
+        assert f"{n:,}" in known.note
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_every_model_of_the_texts_answers_in_the_shape_that_its_text_says(name):
+def test_no_model_of_the_notebooks_drops_out_or_scales_what_its_notebook_does_not(name):
+    known = ARCHITECTURES[name]
+    undropped = name in ("text-encoder", "text-synthetic", "text-vit")
+    assert known.model.dropout == (0.0 if undropped else 0.1)
+    if isinstance(known.shape, TextShape):
+        assert not known.shape.scale_embedding
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_model_of_the_notebooks_answers_in_the_shape_that_its_notebook_says(name):
     known = ARCHITECTURES[name]
     shape, batch = known.shape, known.batch
     model = laid_out(known.model, shape)
@@ -66,7 +180,7 @@ def test_every_model_of_the_texts_answers_in_the_shape_that_its_text_says(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_file_of_every_model_of_the_texts_counts_as_the_model_does(name):
+def test_the_file_of_every_model_of_the_notebooks_counts_as_the_model_does(name):
     known = ARCHITECTURES[name]
     namespace = {"__name__": "generated"}
     exec(source_code(known.model, known.shape), namespace)
@@ -86,7 +200,7 @@ def test_the_printed_total_is_below_that_of_the_stacks_alone():
     assert count(laid_out(whole, known.shape)) == 48_493_496
 
 
-def test_the_trainable_preset_is_the_model_of_the_text():
+def test_the_trainable_preset_is_the_model_of_the_notebook():
     experiment, known = PRESETS["vit-text"].experiment, ARCHITECTURES["text-vit"]
     assert experiment.model == known.model
     assert data_shape(experiment) == known.shape

@@ -212,7 +212,7 @@ def _check_norms(config: BlockConfig) -> None:
                 "There is no norm to stand behind the last block: choose LayerNorm or RMSNorm, or "
                 "another last norm.",
             )
-    if RESIDUALS[config.residual].is_normed and not (config.has_norms and config.norm_first):
+    if RESIDUALS[config.residual].normed and not (config.has_norms and config.norm_first):
         raise CrossError(
             "residual",
             "Only pre-norm blocks can take the residual from the normalised value: switch "

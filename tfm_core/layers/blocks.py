@@ -7,7 +7,7 @@ are there to be seen: no sum at all, and a sum with ``norm(x)`` in the place of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any, cast
 
@@ -60,18 +60,18 @@ class Block(nn.Module):
         attend: Callable[[], MultiHeadAttention] | None = None,
         has_shared_norm: bool = False,
         has_residual: bool = True,
-        is_residual_normed: bool = False,
+        normed_residuals: Collection[str] = (),
     ) -> None:
         """attend: makes each attention, where it is not the usual one of these sizes.
 
         has_shared_norm: whether all sublayers use one norm. has_residual: whether a sublayer's
-        output is added to anything; is_residual_normed: to what the sublayer read, where that is
-        normalised first, not to what came in. Raise ValueError when n_heads does not divide
-        d_model.
+        output is added to anything; normed_residuals: of "attention" and "feed_forward" those
+        whose output is added to norm(x), not to x, in a pre-norm block. Raise ValueError when
+        n_heads does not divide d_model.
         """
         super().__init__()
         self.norm_first = norm_first
-        self.has_residual, self.is_residual_normed = has_residual, is_residual_normed
+        self.has_residual, self.normed_residuals = has_residual, frozenset(normed_residuals)
         attend = attend or partial(MultiHeadAttention, d_model, n_heads, dropout=dropout, bias=bias)
         self.self_attention = attend()
         self.self_attention_norm = make_norm(norm, d_model, eps)
@@ -103,11 +103,11 @@ class Block(nn.Module):
         (B, H, T, S); relative: the positions that act in self-attention, if any.
         """
         attend = partial(self.self_attention, mask=mask, relative=relative)
-        x = self._join(x, self.self_attention_norm, attend)
+        x = self._join("attention", x, self.self_attention_norm, attend)
         if self.has_cross:
             look = partial(self.cross_attention, memory=memory, mask=memory_mask)
-            x = self._join(x, self.cross_attention_norm, look)
-        x = self._join(x, self.feed_forward_norm, self.feed_forward)
+            x = self._join("attention", x, self.cross_attention_norm, look)
+        x = self._join("feed_forward", x, self.feed_forward_norm, self.feed_forward)
         recorder.record(self, residual=x)
         return x
 
@@ -128,18 +128,23 @@ class Block(nn.Module):
             relative = partial(relative, query_positions=query_positions)
         mask = _rows_at(mask, query_positions)
         change = self.self_attention(tokens_at(y, query_positions), y, mask=mask, relative=relative)
-        x = self._added(tokens_at(y if self.is_residual_normed else x, query_positions), change)
+        skipped = y if "attention" in self.normed_residuals else x
+        x = self._added(tokens_at(skipped, query_positions), change)
         x = x if self.norm_first else self.self_attention_norm(x)
-        return self._join(x, self.feed_forward_norm, self.feed_forward)
+        return self._join("feed_forward", x, self.feed_forward_norm, self.feed_forward)
 
     def _join(
-        self, x: Tensor, norm: Callable[[Tensor], Tensor], sublayer: Callable[[Tensor], Tensor]
+        self,
+        kind: str,
+        x: Tensor,
+        norm: Callable[[Tensor], Tensor],
+        sublayer: Callable[[Tensor], Tensor],
     ) -> Tensor:
         """Join a sublayer; where somebody records, its norm is a module."""
         if self.norm_first:
             normed = norm(x)
             change = sublayer(normed)
-            skipped = normed if self.is_residual_normed else x
+            skipped = normed if kind in self.normed_residuals else x
             total = self._added(skipped, change)
             recorder.record(
                 cast("nn.Module", norm), skipped=skipped, normed=normed, change=change, joined=total

@@ -57,7 +57,7 @@ def _block(config: BlockConfig, has_cross: bool) -> Block:
         ),
         has_shared_norm=config.shared_norm,
         has_residual=RESIDUALS[config.residual].has_sum,
-        is_residual_normed=RESIDUALS[config.residual].is_normed,
+        normed_residuals=RESIDUALS[config.residual].normed,
     )
 
 

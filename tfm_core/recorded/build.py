@@ -170,6 +170,7 @@ RECORDINGS = {
         "No causal mask, recorded", changed(WRITER, NO_MASK.changes), snapshots=4, attended=2
     ),
     "recorded-spans": _of_preset("span-corruption", "Hidden spans (T5), recorded", 6),
+    "recorded-notebook-vit": _of_preset("vit-text", "The notebook’s ViT, recorded", 12, attended=2),
     "recorded-captions": _of_preset("captions", "Pictures to words, recorded", 2, attended=2),
     "recorded-addition": _of_preset("addition-3", "A GPT that adds, recorded", 4, attended=2),
     **_practice(),

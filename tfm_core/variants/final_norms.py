@@ -34,7 +34,7 @@ NEVER = FinalNorm(
     name="never",
     label=N_("Never"),
     help=N_("Not even after pre-norm blocks: the sums of all blocks reach the output as they are."),
-    source="study texts",
+    source="study notebooks",
     stands=lambda norm_first: False,
 )
 

@@ -1,4 +1,4 @@
-"""The matrices of an attention: those of the paper, and what study texts leave out of them."""
+"""The matrices of an attention: those of the paper, and what study notebooks leave out of them."""
 
 from __future__ import annotations
 

@@ -8,15 +8,23 @@ from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
 
 
+ATTENTION, FEED_FORWARD = "attention", "feed_forward"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Residual(Variant):
     """has_sum: whether a sublayer's output is added to anything at all.
 
-    is_normed: what it is added to is the normalised value that the sublayer read, not the input.
+    normed: the kinds of sublayer whose output is added to the normalised value that the sublayer
+    read, not to the input.
     """
 
     has_sum: bool
-    is_normed: bool
+    normed: frozenset[str]
+
+    def is_normed(self, sublayer: str) -> bool:
+        """Return whether a sublayer of a block, by its name there, adds to its normalised input."""
+        return (FEED_FORWARD if sublayer == FEED_FORWARD else ATTENTION) in self.normed
 
 
 NORMAL = Residual(
@@ -25,7 +33,7 @@ NORMAL = Residual(
     help=N_("What goes into a sublayer is added to what comes out of it, as in the paper."),
     source="He et al. 2016; Vaswani et al. 2017, section 3.1",
     has_sum=True,
-    is_normed=False,
+    normed=frozenset(),
 )
 NONE = Residual(
     name="none",
@@ -36,7 +44,7 @@ NONE = Residual(
     ),
     source="Vaswani et al. 2017, section 3.1, without the sum",
     has_sum=False,
-    is_normed=False,
+    normed=frozenset(),
 )
 FROM_NORMED = Residual(
     name="from-normed",
@@ -47,7 +55,18 @@ FROM_NORMED = Residual(
     ),
     source="Xiong et al. 2020, with x overwritten by norm(x)",
     has_sum=True,
-    is_normed=True,
+    normed=frozenset((ATTENTION, FEED_FORWARD)),
+)
+FEED_FORWARD_FROM_NORMED = Residual(
+    name="feed-forward-from-normed",
+    label=N_("Feed-forward from the normalised value"),
+    help=N_(
+        "The attention's output is added to x, as it should be; the feed-forward layer's is added "
+        "to norm(x), so the sum begins anew once a block: a common mistake of pre-norm blocks."
+    ),
+    source="Xiong et al. 2020, with x overwritten by norm(x) before the feed-forward layer",
+    has_sum=True,
+    normed=frozenset((FEED_FORWARD,)),
 )
 
-RESIDUALS = Registry("residuals", NORMAL, NONE, FROM_NORMED)
+RESIDUALS = Registry("residuals", NORMAL, NONE, FROM_NORMED, FEED_FORWARD_FROM_NORMED)

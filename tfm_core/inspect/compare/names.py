@@ -162,6 +162,7 @@ _BY_NAME: Mapping[str, Mapping[str, str]] = {
         "normal": N_("residuals"),
         "none": N_("no residuals"),
         "from-normed": N_("residuals from the normalised value"),
+        "feed-forward-from-normed": N_("second residual from the normalised value"),
     },
     "model.scale": {
         "sqrt-d-head": N_("scores over √d_head"),

@@ -90,6 +90,7 @@ def _sublayer(drawing: Drawing, x: str, node: str, text: str, kind: str, width: 
     config = drawing.config
     assert not isinstance(config, RecurrentConfig)
     residual, norm, said = RESIDUALS[config.residual], f"{node} norm", width
+    is_normed = residual.is_normed(node.rpartition(".")[2])
     is_first = config.has_norms and config.norm_first
     drawing.node(node, text, kind)
 
@@ -104,12 +105,12 @@ def _sublayer(drawing: Drawing, x: str, node: str, text: str, kind: str, width: 
         return norm
 
     skipped = x
-    if residual.has_sum and not residual.is_normed:
+    if residual.has_sum and not is_normed:
         x = skipped = fork(x, said)
         said = ""
     if is_first:
         x, said = normed(x, said), ""
-    if residual.is_normed:
+    if is_normed:
         x = skipped = fork(x, said)
     drawing.edge(x, node, said)
     x = node

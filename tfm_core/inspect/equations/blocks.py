@@ -105,9 +105,10 @@ def block(config: TransformerConfig) -> Equation:
     names += [r"\mathrm{CrossAttention}"] if config.family in PAIRS else []
     lines = []
     for name in [*names, r"\mathrm{FFN}"]:
+        is_normed = residual.is_normed("feed_forward" if "FFN" in name else "attention")
         memory = r", \mathrm{memory}" if "Cross" in name else ""
         read = inside
-        if residual.is_normed:
+        if is_normed:
             lines.append(rf"x &\leftarrow {inside}")
             read = "x"
         change = dropped(config, f"{name}({read}{memory})")
@@ -118,7 +119,9 @@ def block(config: TransformerConfig) -> Equation:
     latex = r"\begin{aligned}" + r"\\ ".join(lines) + r"\end{aligned}"
     title, source = _order(config)
     title += "" if residual.has_sum else ", without residuals"
-    title += ", the residual from the normalised value" if residual.is_normed else ""
+    if residual.normed:
+        which = "residuals" if residual.is_normed("attention") else "second residual"
+        title += f", {which} from the normalised value"
     title += "; cross-attention in the decoder's only" if config.family in PAIRS else ""
     return Equation(title, latex, source if config.residual == "normal" else residual.source)
 

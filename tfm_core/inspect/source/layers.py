@@ -260,8 +260,9 @@ _SHARED_NORM = dedent('''\
 def _says(config: TransformerConfig) -> str:
     """Return what stands at the head of a block, mistakes by their name."""
     residual = RESIDUALS[config.residual]
-    if residual.is_normed:
-        return "Attention, then feed-forward; the residual is taken from norm(x): a mistake."
+    if residual.normed:
+        which = "each" if residual.is_normed("self_attention") else "the second"
+        return f"Attention, then feed-forward; {which} residual is taken from norm(x): a mistake."
     each = "each a residual" if residual.has_sum else "no residual: a mistake"
     both = "Attention, then feed-forward" if residual.has_sum else "Attention, feed-forward"
     if not config.has_norms:
@@ -275,7 +276,7 @@ def _sublayer(config: TransformerConfig, name: str, arguments: str) -> str:
     rest = f", {arguments}" if arguments else ""
     residual, lines = RESIDUALS[config.residual], []
     read = f"self.{name}_norm(x)" if config.has_norms and config.norm_first else "x"
-    if residual.is_normed:
+    if residual.is_normed(name):
         lines, read = [f"x = {read}"], "x"
     change = f"self.{name}({read}{rest})"
     if config.dropout:

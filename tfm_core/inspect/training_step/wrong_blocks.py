@@ -126,7 +126,7 @@ def residual_from_norm(trainer: Trainer) -> WrongBlock:
     """Add the sublayer to what the norm made of x, not to x: in the pre-norm arrangement."""
     held = _first_block(trainer)
     _check_norms(held.block)
-    if not held.block.has_residual or held.block.is_residual_normed:
+    if not held.block.has_residual or held.block.normed_residuals:
         raise StudentError(
             "This model’s residuals are not as they should be already, so there is nothing to "
             "compare: choose “Around each sublayer” for them."

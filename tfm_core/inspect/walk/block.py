@@ -64,7 +64,8 @@ def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
     before, after, extra = [change], [joined], []
     topics = dropped(config)
     change_said = "dropout(output)" if topics else "output"
-    if residual.is_normed:
+    is_normed = residual.is_normed(sublayer)
+    if is_normed:
         came = N_("norm(x), which the attention read, in the place of x")
     elif sublayer == "self_attention":
         came = N_("the block's input")
@@ -77,9 +78,9 @@ def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
         code = f"joined = {total}" + ("" if residual.has_sum else "  # x is lost")
     elif config.norm_first:
         note = "the attention read norm(x)" if residual.has_sum else "x is lost"
-        note = "x is norm(x) from here on" if residual.is_normed else note
+        note = "x is norm(x) from here on" if is_normed else note
         code = f"joined = {total}  # {note}"
-        if not residual.is_normed:
+        if not is_normed:
             normed = got(f"{sublayer}_norm.normed")
             extra = [seen("normed", N_("norm(x), which the attention read"), normed, axes)]
     else:
@@ -110,7 +111,7 @@ def _joined_title(config: BlockConfig) -> str:
 def _joined_topics(config: BlockConfig) -> tuple[str, ...]:
     """Return the topics on where the norm stands and on what is added."""
     residual = RESIDUALS[config.residual]
-    if residual.is_normed:
+    if residual.is_normed("self_attention"):
         return ("residual-from-normed",)
     if not residual.has_sum:
         order = "first" if config.norm_first else "last"
@@ -197,7 +198,7 @@ def feed_forward(view: BlockView) -> WalkStep:
     topics = dropped(config)
     total = "dropout(ff.down(ff.dropout(hidden)))" if topics else "ff.down(hidden)"
     if residual.has_sum:
-        total = f"{'y' if residual.is_normed else 'x'} + {total}"
+        total = f"{'y' if residual.is_normed('feed_forward') else 'x'} + {total}"
     last = f"norm({total})" if config.has_norms and not config.norm_first else total
     return WalkStep(
         "feed-forward",
@@ -254,7 +255,9 @@ def _feed_forward_title(config: BlockConfig) -> str:
 def _feed_forward_topic(config: BlockConfig) -> str:
     """Return the topic on what stands around the layer."""
     residual = RESIDUALS[config.residual]
-    if residual.is_normed:
+    if residual.is_normed("attention"):
         return "ff-residual-from-normed"
+    if residual.normed:
+        return "ff-residual-alone-from-normed"
     order = ("first" if config.norm_first else "last") if config.has_norms else "none"
     return f"ff-norm-{order}" if residual.has_sum else f"ff-residual-none-norm-{order}"
