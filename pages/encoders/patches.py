@@ -12,11 +12,13 @@ from tfm_core.inspect.attention.token_roles import CLS, MEAN, PATCH, TokenRoles
 from tfm_core.probe.labels import has_cls
 from tfm_core.runs.run import Run
 
+WITH_CLS = "recorded-notebook-vit"
+
 
 def view() -> None:
     """Show what can be read from which token of a run that reads pictures."""
     st.markdown(content("encoders_patches"))
-    encoders_run.show_with("vit-digits", token_roles.reads_patches, _draw)
+    encoders_run.show_with("vit-digits", token_roles.reads_patches, _draw, WITH_CLS)
 
 
 def _draw(run: Run) -> None:
@@ -35,6 +37,8 @@ def _draw(run: Run) -> None:
             n_fit=found.n_fit, n_tried=found.n_tried, n_patches=found.n_patches
         )
     )  # fmt: skip
+    if found.note:
+        st.caption(_(found.note))
     if not has_cls(run.experiment):
         _twin(run)
 

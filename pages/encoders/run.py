@@ -29,9 +29,11 @@ TICK = 2.0
 Draw = Callable[[Run], None]
 
 
-def show_with(preset: str, fits: Callable[[Experiment], bool], draw: Draw) -> None:
+def show_with(
+    preset: str, fits: Callable[[Experiment], bool], draw: Draw, recorded_first: str = ""
+) -> None:
     """Draw with the run that fits, again and again while it trains; offer to train one."""
-    run = fitting_run.found(fits)
+    run = fitting_run.found(fits, recorded_first)
     if run is None:
         _empty(preset)
         return

@@ -7,8 +7,9 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.positions.waves import base, width
-from pages.ui import fitting_run, show, state, visitors
+from pages.ui import fitting_run, recorded, show, state, visitors
 from pages.ui.typed import escape
+from tfm_core.config import Experiment
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables as positions
 from tfm_core.plots import positions as plots
@@ -19,11 +20,12 @@ from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.tasks import TASK_KINDS
 
 _STEP = "positions-step"
+WITH_TABLE = "recorded-notebook-vit"
 
 
 def learned() -> None:
     """Show how the rows of the current run's table come to differ."""
-    run = fitting_run.current()
+    run = fitting_run.current() or fitting_run.found(_has_table, WITH_TABLE)
     steps = [] if run is None else run.snapshot_steps()
     if run is None or not steps:
         _none(_("There is no current run with snapshots. Its learned table is shown here."))
@@ -33,9 +35,15 @@ def learned() -> None:
         if not names:
             _none(_unlearned(run.experiment.model.family, run.experiment.model.position))
             return
+        st.markdown(_("The positions of **{name}**").format(name=escape(run.meta.name)))
+        recorded.note(run, key="positions-learned")
         _table(run, steps, names)
     except ValueError as error:
         show.problem(error)
+
+
+def _has_table(experiment: Experiment) -> bool:
+    return POSITIONS[experiment.model.position].has_table
 
 
 def _unlearned(family: str, position: str) -> str:

@@ -23,13 +23,17 @@ def current() -> Run | None:
     return None if run is None or run.problem is not None else run
 
 
-def found(fits: Callable[[Experiment], bool]) -> Run | None:
-    """Return the current run where it fits, else the newest finished one that does, else any."""
+def found(fits: Callable[[Experiment], bool], recorded_first: str = "") -> Run | None:
+    """Return the current run where it fits, else the newest finished one that does, else any.
+
+    recorded_first: the recorded run that this page prefers to other recorded ones.
+    """
     run = current()
     if run is not None and fits(run.experiment):
         return run
     ready = able(fits)
     finished = [run for run in ready if run.status.state == "finished"]
+    finished.sort(key=lambda run: (run.meta.recorded, run.id != recorded_first))
     first = next(iter([*finished, *ready]), None)
     if first is not None and state.current_run_id() is None:
         state.show_unasked(first.id)

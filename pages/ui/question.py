@@ -11,6 +11,7 @@ import streamlit as st
 
 from pages.i18n import _, content, language
 from pages.ui import walk_state
+from pages.ui.typed import escape
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject
@@ -64,9 +65,9 @@ def shapes(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
 
     def lines(tensors: Sequence[Seen]) -> list[str]:
         return [
-            f"`{one.name}` {_(one.label)}  \n`( ? )`"
+            f"{_titled(one)}  \n`( ? )`"
             if one.name in hidden
-            else _shape(one, example, with_numbers=one.name not in secret)
+            else _shape(one, subject, example, with_numbers=one.name not in secret)
             for one in tensors
         ]
 
@@ -81,16 +82,22 @@ def shapes(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
         st.caption(_legend(step, subject, hidden))
 
 
-def _shape(tensor: Seen, example: int, *, with_numbers: bool) -> str:
+def _titled(tensor: Seen) -> str:
+    label = _(tensor.label)
+    return f"`{tensor.name}`" if label == tensor.name else f"`{tensor.name}` {label}"
+
+
+def _shape(tensor: Seen, subject: Subject, example: int, *, with_numbers: bool) -> str:
     from tfm_core.inspect.walk.steps import first_numbers
 
     sizes = ", ".join(f"{size:,}" for size in tensor.shape)
     if len(tensor.shape) == 1:
         sizes += ","
     axes = ", ".join(tensor.axes)
-    numbers = first_numbers(tensor, example) if with_numbers else ""
+    words = subject.looked_at.tokens(tensor.words[-1], example) if len(tensor.axes) == 2 else None
+    numbers = first_numbers(tensor, example, [escape(word) for word in words or ()]) if with_numbers else ""
     shown = f"  \n:small[:grey[{_('numbers')} {numbers}]]" if numbers else ""
-    return f"`{tensor.name}` {_(tensor.label)}  \n`({axes})` = **({sizes})**{shown}"
+    return f"{_titled(tensor)}  \n`({axes})` = **({sizes})**{shown}"
 
 
 def _legend(step: WalkStep, subject: Subject, hidden: frozenset[str]) -> str:

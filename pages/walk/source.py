@@ -58,7 +58,7 @@ def _of(chosen: Chosen) -> tuple[str, Subject]:
     if chosen.experiment is None:
         known = chosen.architecture
         key = f"{known.model.model_dump_json()} {known.shape} {known.src_len} {known.tgt_len}"
-        return key, _by_shape(key, known.batch, known)
+        return key, _of_architecture(f"{key} {known.batch}", known)
     if chosen.run is not None and chosen.run.has_checkpoint:
         path = chosen.run.folder / "checkpoints" / "last" / "checkpoint.safetensors"
         walked = _trained(str(chosen.run.folder), path.stat().st_mtime_ns)
@@ -80,19 +80,15 @@ def _book(position: str) -> Subject:
     return with_note(book_example(position, with_numbers=True), note)
 
 
-def _by_shape(key: str, batch: int, known: Architecture) -> Subject:
+def _of_architecture(key: str, known: Architecture) -> Subject:
     from tfm_core.inspect.walk.forward import with_note
-    from tfm_core.inspect.walk.subject import by_shape
+    from tfm_core.inspect.walk.subject import of_architecture
 
     def walked() -> Subject:
-        laid_out = by_shape(
-            known.model, known.shape, batch=batch, src_len=known.src_len, tgt_len=known.tgt_len
-        )
-        return with_note(
-            laid_out, N_("A published model at its real size: shapes only, no numbers.")
-        )
+        made = of_architecture(known)
+        return with_note(made, known.note) if known.note else made
 
-    return byte_cache.SHARED.get(("walk by shape", key, batch), walked)
+    return byte_cache.SHARED.get(("walk of", key), walked)
 
 
 @byte_cache.kept

@@ -75,7 +75,7 @@ def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
         _("Tensor"),
         names,
         index=names.index(first),
-        format_func=lambda one: f"{one}: {_(every[one].label)}",
+        format_func=lambda one: _titled(one, _(every[one].label)),
         key=f"walk-tensor-{step.name}-{len(names)}-{is_revealed}",
     )
     chosen = every[name]
@@ -87,18 +87,37 @@ def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
         return
     cut = _slice(chosen, subject, example)
     rows, columns = _names(chosen, cut, subject, example)
+    words = _words(chosen, cut, subject)
+    column_title = _axis_title(cut.column_axis, subject)
+    if words is not None:
+        column_title = _("{axis} (words of example {n})").format(axis=column_title, n=example + 1)
     figure = plots.tensor_map(
         cut.values,
         rows,
         columns,
         row_title=_axis_title(cut.row_axis, subject),
-        column_title=_axis_title(cut.column_axis, subject),
+        column_title=column_title,
         theme=state.theme(),
         is_whole_number=cut.is_whole_number,
+        words=words,
     )
     caption = _("{name}: point at a cell for its exact value. {shape} numbers are shown.")
     shape = " x ".join(map(str, cut.values.shape))
     show.live_figure(figure, caption.format(name=chosen.name, shape=shape), key="walk-map")
+
+
+def _titled(name: str, label: str) -> str:
+    return name if label == name else f"{name}: {label}"
+
+
+def _words(chosen: Seen, cut: Slice, subject: Subject) -> list[list[str]] | None:
+    """Return the word of each id of a batch; None of tensors that are not ids of words."""
+    if chosen.axes[:1] != ("B",) or len(chosen.axes) != 2 or not cut.is_whole_number:
+        return None
+    (first, start), (n, size) = cut.starts, cut.values.shape
+    lists = [subject.tokens(chosen.words[1], index) for index in range(first, first + n)]
+    known = [list(words[start : start + size]) for words in lists if words is not None]
+    return known if len(known) == n else None
 
 
 def _axis_title(axis: str, subject: Subject) -> str:
@@ -130,10 +149,16 @@ def _slice(chosen: Seen, subject: Subject, example: int) -> Slice:
     n_rows, n_columns = extent(chosen)
     rows, columns = (0, n_rows), (0, min(n_columns, _MOST))
     if n_rows > 2:
-        rows = _range(_("Positions") if chosen.axes[-2:] != ("Y", "X") else _("Rows"), n_rows)
+        rows = _range(_range_label(chosen), n_rows)
     if n_columns > _WIDE:
         columns = _range(_("Columns"), n_columns)
     return cut(chosen, at, rows, columns)
+
+
+def _range_label(chosen: Seen) -> str:
+    if chosen.axes[-2] == "B":
+        return _("Examples")
+    return _("Rows") if chosen.axes[-2:] == ("Y", "X") else _("Positions")
 
 
 def _range(label: str, size: int) -> tuple[int, int]:
@@ -147,8 +172,6 @@ def _names(chosen: Seen, cut: Slice, subject: Subject, example: int) -> tuple[li
     names = []
     for axis, list_name, start, size in zip(axes, words, cut.starts, cut.values.shape, strict=True):
         tokens = subject.tokens(list_name, example) if list_name else None
-        if chosen.axes[0] == "B" and len(chosen.axes) == 2:
-            tokens = None if list_name not in {"vocabulary", "classes"} else tokens
         positions = range(start, start + size)
         names.append([f"{axis} {i}: {tokens[i] if tokens else i}" for i in positions])
     return names[0], names[1]

@@ -31,6 +31,12 @@ def data_dir() -> Path:
     return Path(os.environ.get("TFM_DATA_DIR") or "data")
 
 
+def is_here(name: str) -> bool:
+    """Return whether the pictures of an MNIST-like set are in the folder, so none is downloaded."""
+    folder = data_dir() / SOURCES[name].dataset / "raw"
+    return all((folder / file).is_file() for file in SOURCES[name].unpacked)
+
+
 def read_images(
     name: str, facts: ImageTaskFacts, progress: Progress
 ) -> tuple[Part, Part, str | None]:

@@ -293,10 +293,10 @@ class Kept:
         """Pass the new tokens, (N * R, d_model), through all blocks."""
         blocks = zip(self.blocks, self.layers, strict=True)
         for layer, (block, (*norms, feed_forward)) in enumerate(blocks):
-            x = block._join(x, norms[0], partial(self._attend, layer, step))
+            x = block._join("attention", x, norms[0], partial(self._attend, layer, step))
             if self.looks:
-                x = block._join(x, norms[1], partial(self._look, layer, step))
-            x = block._join(x, norms[-1], feed_forward)
+                x = block._join("attention", x, norms[1], partial(self._look, layer, step))
+            x = block._join("feed_forward", x, norms[-1], feed_forward)
         return x if self.final_norm is None else self.final_norm(x)
 
     def _attend(self, layer: int, step: _Step, x: Tensor) -> Tensor:

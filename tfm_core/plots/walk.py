@@ -35,8 +35,11 @@ def tensor_map(
     column_title: str,
     theme: Theme = "light",
     is_whole_number: bool = False,
+    words: Sequence[Sequence[str]] | None = None,
 ) -> go.Figure:
     """Draw (rows, columns) as a heatmap; the exact value is in the hover, NaN means masked.
+
+    words: what each number stands for, written in its cell.
 
     Values from 0 on are drawn in one hue, others in two around zero.
     """
@@ -44,12 +47,18 @@ def tensor_map(
     largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     is_positive = not (np.nan_to_num(values) < 0).any()
     form = ".0f" if is_whole_number else ".6g"
+    said = words or [[""] * len(columns)] * len(rows)
+    places = columns if words is None else [name.partition(": ")[0] for name in columns]
     texts = [
         [
-            f"{escape(r)}<br>{escape(c)}<br><b>{'masked' if np.isnan(v) else format(v, form)}</b>"
-            for c, v in zip(columns, line, strict=True)
+            "<br>".join(
+                part
+                for part in (escape(r), escape(c), escape(word), f"<b>{_number(v, form)}</b>")
+                if part
+            )
+            for c, word, v in zip(places, line_said, line, strict=True)
         ]
-        for r, line in zip(rows, values.tolist(), strict=True)
+        for r, line_said, line in zip(rows, said, values.tolist(), strict=True)
     ]
     is_small = values.size <= _MOST_WRITTEN and max(values.shape) <= 16
     # the whole layout at once: plotly takes milliseconds for each update of a figure
@@ -67,7 +76,8 @@ def tensor_map(
             },
             hovertext=texts,
             hoverinfo="text",
-            texttemplate=("%{z:.0f}" if is_whole_number else "%{z:.2f}") if is_small else None,
+            text=words,
+            texttemplate=_template(words, is_whole_number=is_whole_number) if is_small else None,
             textfont={"size": 10},
             xgap=1 if values.shape[1] <= 40 else 0,
             ygap=1 if values.shape[0] <= 40 else 0,
@@ -80,6 +90,15 @@ def tensor_map(
             "yaxis": {"title": {"text": row_title}, "autorange": "reversed", **_ticks(rows)},
         },
     )
+
+
+def _number(value: float, form: str) -> str:
+    return "masked" if np.isnan(value) else format(value, form)
+
+
+def _template(words: Sequence[Sequence[str]] | None, *, is_whole_number: bool) -> str:
+    number = "%{z:.0f}" if is_whole_number else "%{z:.2f}"
+    return number if words is None else f"%{{text}}<br>{number}"
 
 
 def _ticks(names: Sequence[str]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pages.ui.walk_links import step_of
 from tests.models.variants import CAPTIONER_VARIANTS, TEXT_VARIANTS, VIT_VARIANTS, text_batch
 from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, Experiment
 from tfm_core.facts.architectures import ARCHITECTURES
+from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.functions import FUNCTIONS, session, used
@@ -21,12 +22,17 @@ from tfm_core.inspect.walk.subject import (
     BOOK_SRC,
     book_example,
     by_shape,
+    of_architecture,
     subject,
     walk_index,
 )
 from tfm_core.models.build import build_model
 from tfm_core.probe.capture import capture
 from tfm_core.probe.labels import modules_by_kind
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.positions import ADDED_TO_PATCHES, POSITIONS
+from tfm_core.variants.projections import PROJECTIONS
+from tfm_core.variants.residuals import RESIDUALS
 
 SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 11}
 READERS = [
@@ -424,3 +430,75 @@ def test_every_published_model_is_walked_through_by_its_shapes(name):
         (entry.number, entry.name, entry.title) for entry in walk_index(known.model, known.shape)
     ]
     assert steps[-1].after[0].shape[0] == 1
+
+
+SMALL_KNOWN = [
+    name
+    for name, known in ARCHITECTURES.items()
+    if parameter_table(known.model, known.shape).total < 1_000_000
+]
+
+
+@pytest.mark.parametrize("name", SMALL_KNOWN)
+def test_a_model_below_a_million_parameters_has_numbers_in_the_batch_of_its_text(name):
+    known = ARCHITECTURES[name]
+    looked = of_architecture(known)
+    assert looked.is_real
+    assert looked.n_examples == known.batch
+    for step in walk(looked):
+        assert all(one.has_values for one in step.tensors)
+    runs(looked)
+
+
+def test_the_walk_of_the_notebooks_vit_has_its_notebooks_shapes():
+    assert "text-vit" in SMALL_KNOWN
+    steps = {step.name: step for step in walk(of_architecture(ARCHITECTURES["text-vit"]))}
+    found = {name: steps[name].after[0].shape for name in ("patches", "patch-projection", "cls")}
+    assert found == {
+        "patches": (128, 49, 16), "patch-projection": (128, 49, 8), "cls": (128, 50, 8)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("projections", PROJECTIONS)
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name != "recurrent"])
+def test_every_printed_line_uses_parts_that_the_model_has(family, projections, norm):
+    """Every projection with every norm, residual and kind of position that the family takes."""
+    settings = {"projections": projections, "norm": norm}
+    for more in combinations(family, norm):
+        runs(subject(experiment(family, **settings, **more)))
+
+
+def combinations(family, norm):
+    """Every kind of position and every residual, each at least once."""
+    places = ADDED_TO_PATCHES if family == "captioner" else POSITIONS
+    if family not in ("vit", "captioner"):
+        places = [name for name in places if name != "sinusoidal-2d"]
+    residuals = [name for name, one in RESIDUALS.items() if norm != "none" or not one.normed]
+    for number, place in enumerate(places):
+        yield {"position": place, "residual": residuals[number % len(residuals)]}
+
+
+def runs(looked):
+    """Run the code of every step; it gives the step's tensors and calls no part that is absent."""
+    called = []
+    absent = [module for module in looked.model.modules() if isinstance(module, torch.nn.Identity)]
+    for module in absent:
+        module.register_forward_hook(lambda module, *_: called.append(module))
+    for step in walk(looked, layer=1):
+        names = {**step.names, **{one.name: one.value for one in step.before}}
+        called.clear()
+        with torch.no_grad():
+            exec(step.code, names)
+        is_whole_part = step.name in WHOLE_PARTS
+        assert is_whole_part or not called, (step.name, step.code)
+        assert ("out_projection" in step.code) <= (looked.block.projections in MIXED), step.code
+        for one in step.after:
+            torch.testing.assert_close(
+                names[one.name], one.value, rtol=1e-4, atol=1e-5, msg=lambda m, s=step: s.name + m
+            )
+
+
+WHOLE_PARTS = {"encoder-stack", "decoder-attention", "cross-attention", "logits", "whole"}
+"""Steps whose code calls a whole attention, a stack or the model."""
+MIXED = {name for name, one in PROJECTIONS.items() if one.has_output}

@@ -26,6 +26,8 @@ from tfm_core.sentences import N_, Sentence, StudentError, joined
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from tfm_core.data.image_data import ImageData
+
 Floats = npt.NDArray[np.floating[Any]]
 N_FIT, N_TRIED = 1000, 400
 N_LEAST = 40  # where maps are so large that all would take minutes
@@ -41,7 +43,8 @@ class TokenRoles:
     reads from it, before the first layer and after each; of a patch the mean over all patches.
     ink: token -> the share of the variance of a patch's ink that is read after the last layer, from
     the patch itself, or from the CLS token or the mean; the mean over patches. looks: share of the
-    last layer's attention from CLS to itself and from patches to CLS, empty without one.
+    last layer's attention from CLS to itself and from patches to CLS, empty without one. note: on
+    pictures that are not those of the run's own splits.
     """
 
     digit: dict[str, list[float]]
@@ -50,6 +53,7 @@ class TokenRoles:
     n_patches: int
     n_fit: int
     n_tried: int
+    note: str = ""
 
     @property
     def conclusion(self) -> Sentence:
@@ -101,11 +105,8 @@ def token_roles(run: Run) -> TokenRoles:
 
 @lru_cache(maxsize=16)
 def _roles(folder: Path, mark: int) -> TokenRoles:
-    from tfm_core.data.image_data import ImageData
-
     run = Run(folder)
-    data = data_of(run.experiment)
-    assert isinstance(data, ImageData)
+    data, note = _pictures(run.experiment)
     fit, tried = data.train, data.validation
     n_fit, n_tried = (in_all(run.experiment, n, N_LEAST) for n in (N_FIT, N_TRIED))
     images = [split.images[:n] for split, n in ((fit, n_fit), (tried, n_tried))]
@@ -129,7 +130,24 @@ def _roles(folder: Path, mark: int) -> TokenRoles:
     side = patches_per_side(run.experiment)
     ink = _ink(depths[0][-1], depths[1][-1], *(_inks(one, side) for one in images), is_cls=is_cls)
     looks = _looks(run, data.normalise(images[1])) if is_cls else ()
-    return TokenRoles(digit, ink, looks, side * side, len(labels[0]), len(labels[1]))
+    return TokenRoles(digit, ink, looks, side * side, len(labels[0]), len(labels[1]), note)
+
+
+def _pictures(experiment: Experiment) -> tuple[ImageData, str]:
+    """Return the run's pictures, or, of a full MNIST that is not here, the digits of the app."""
+    from tfm_core.data.image_data import EMBEDDED, ImageData, load_images
+    from tfm_core.data.image_files import is_here
+
+    task = experiment.task_as(ImageTaskConfig)
+    if task.name == "mnist" and not is_here(task.name):
+        note = N_(
+            "The full MNIST is not on this computer, so these are the 5,000 of its digits that "
+            "come with the app; the run may have trained on them."
+        )
+        return load_images(ImageTaskConfig(name=EMBEDDED), seed=experiment.seed), note
+    data = data_of(experiment)
+    assert isinstance(data, ImageData)
+    return data, ""
 
 
 def _vectors(run: Run, images: Tensor) -> list[Floats]:

@@ -37,7 +37,12 @@ def projections(view: BlockView) -> WalkStep:
         n * block.n_heads: N_("More heads cut the same matrices into more pieces; they add none."),
     }
     hint = N_("Each of the three makes {d_model} numbers of {d_model}.", d_model=d_model)
+    topic = "projections" if bias else "projections-unbiased"
+    code = "q, k, v = attention.in_projection(x).chunk(3, -1)"
+    names: dict[str, object] = {"attention": view.module("self_attention")}
     if PROJECTIONS[block.projections].is_sliced:
+        topic = "projections-sliced" if bias else "projections-sliced-unbiased"
+        code, names = _sliced(projection, block.n_heads, block.d_head, d_model)
         wrong = {n // 3: wrong[n // 3]}
         hint = N_("Each head makes {d_head} numbers of {d_head}, three times.", d_head=block.d_head)
         because = N_(
@@ -50,8 +55,8 @@ def projections(view: BlockView) -> WalkStep:
     return WalkStep(
         "queries-keys-values",
         N_("Queries, keys and values"),
-        ("projections",),
-        "q, k, v = attention.in_projection(x).chunk(3, -1)",
+        (topic,),
+        code,
         (seen("x", N_("what the attention reads"), got("self_attention.query_input"), axes),),
         tuple(
             seen(name[0], name, got(f"self_attention.projected_{name}"), axes)
@@ -66,9 +71,23 @@ def projections(view: BlockView) -> WalkStep:
             wrong={number: why for number, why in wrong.items() if number != n},
             hint=hint,
         ),
-        names={**MODULES, "attention": view.module("self_attention")},
+        names={**MODULES, **names},
         block=view.path,
     )
+
+
+def _sliced(
+    projection: nn.Module, n_heads: int, d_head: int, d_model: int
+) -> tuple[str, dict[str, object]]:
+    """Return the code of heads that each map their own slice, and the names that it uses."""
+    code = "slices = x.unflatten(-1, (H, d_head))\n"
+    code += 'q, k, v = torch.einsum("bthd,phed->pbthe", slices, matrices).flatten(-2)'
+    matrices = projection.get_parameter("heads").detach()
+    names: dict[str, object] = {"H": n_heads, "d_head": d_head, "matrices": matrices}
+    if getattr(projection, "bias", None) is not None:
+        code += " + bias"
+        names["bias"] = projection.get_parameter("bias").detach().view(3, 1, 1, d_model)
+    return code, names
 
 
 def split(view: BlockView) -> WalkStep:
@@ -196,28 +215,39 @@ def merge(view: BlockView) -> WalkStep:
     batch, length, n_heads, d_head, d_model = view.sizes
     axes = f"B {view.axis} d_model"
     output = seen("output", N_("output of the attention"), got("self_attention.output"), axes)
+    has_output = PROJECTIONS[view.subject.block.projections].has_output
+    code, made = "output = heads.transpose(1, 2).reshape(B, Q, d_model)", [output]
+    names: dict[str, object] = {"B": batch, "Q": length, "d_model": d_model}
+    because = N_(
+        "{n_heads} heads of {d_head} side by side are {d_model} numbers again: a block gives back "
+        "what it takes.",
+        n_heads=n_heads,
+        d_head=d_head,
+        d_model=d_model,
+    )
+    if has_output:
+        code = f"merged{code.removeprefix('output')}\noutput = attention.out_projection(merged)"
+        merged = seen("merged", N_("heads side by side"), got("self_attention.merged"), axes)
+        made, names["attention"] = [merged, output], view.module("self_attention")
+        because = N_(
+            "{n_heads} heads of {d_head} side by side are {d_model} numbers again, and the "
+            "output projection keeps that width: a block gives back what it takes.",
+            n_heads=n_heads,
+            d_head=d_head,
+            d_model=d_model,
+        )
     return WalkStep(
         "merge",
         N_("Merge the heads"),
-        ("merge",),
-        "merged = heads.transpose(1, 2).reshape(B, Q, d_model)\n"
-        "output = attention.out_projection(merged)",
+        ("merge" if has_output else "merge-no-output",),
+        code,
         (seen("heads", N_("output of each head"), got("self_attention.heads"),
               f"B H Q:{words} d_head"),),
-        (
-            seen("merged", N_("heads side by side"), got("self_attention.merged"), axes),
-            output,
-        ),
+        tuple(made),
         shape_question(
             N_("the output of the attention"),
             output,
-            N_(
-                "{n_heads} heads of {d_head} side by side are {d_model} numbers again, and the "
-                "output projection keeps that width: a block gives back what it takes.",
-                n_heads=n_heads,
-                d_head=d_head,
-                d_model=d_model,
-            ),
+            because,
             ((batch, length, d_head), N_("That is one head; all of them are put side by side.")),
             (
                 (batch, n_heads, length, d_model),
@@ -229,9 +259,6 @@ def merge(view: BlockView) -> WalkStep:
             ),
             ((batch, d_model), N_("Every token keeps its own vector.")),
         ),
-        names={
-            "B": batch, "Q": length, "d_model": d_model,
-            "attention": view.module("self_attention"),
-        },
+        names=names,
         block=view.path,
     )  # fmt: skip

@@ -11,12 +11,13 @@ from tfm_core.inspect.walk.block_view import MODULES, BlockView, block_view
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import WalkStep
 from tfm_core.inspect.walk.weights import scores_code
+from tfm_core.variants.projections import PROJECTIONS
 
 _CROSS = """\
 queries, keys, values = attention.project(x, memory)
 weights = ({scores}).softmax(-1)
 heads = weights @ values
-output = attention.out_projection(heads.transpose(1, 2).reshape(x.shape))"""
+output = {merged}"""
 
 
 def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
@@ -53,11 +54,13 @@ def _word_positions(subject: Subject) -> WalkStep:
 def _cross_attention(view: BlockView) -> WalkStep:
     """The words ask, the patches answer; without a mask the arithmetic fits in four lines."""
     step = decoder.cross_attention(view)
-    heads = view.subject.block.d_head
+    heads, merged = view.subject.block.d_head, "heads.transpose(1, 2).reshape(x.shape)"
+    if PROJECTIONS[view.subject.block.projections].has_output:
+        merged = f"attention.out_projection({merged})"
     return replace(
         step,
         topics=("cross-attention-captioner",),
-        code=_CROSS.format(scores=scores_code(view.subject.block)),
+        code=_CROSS.format(scores=scores_code(view.subject.block), merged=merged),
         after=(*step.extra, *step.after),
         extra=(),
         names={**MODULES, **step.names, "d_head": heads, "d_model": view.subject.block.d_model},

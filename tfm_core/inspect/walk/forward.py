@@ -48,6 +48,7 @@ class Subject:
     truth: what the model should answer, an example: target tokens with <eos>, or a class name.
     statistics: mean and deviation (C,) that the pictures were normalised with.
     described: what was written of the pictures, by a model with values that describes them.
+    has_own_statistics: the pictures were normalised with their own mean and deviation.
     numbers: of a model that is laid out by its shapes, the same with values, run on one example.
     """
 
@@ -60,6 +61,7 @@ class Subject:
     truth: Sequence[Sequence[str]]
     pictures: npt.NDArray[np.uint8] | None = None
     statistics: tuple[Tensor, Tensor] | None = None
+    has_own_statistics: bool = False
     note: str = ""
     described: Described | None = None
     numbers: Subject | None = None

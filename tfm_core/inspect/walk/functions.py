@@ -128,6 +128,23 @@ FUNCTIONS: tuple[Function, ...] = (
         ),
     ),
     Function(
+        "unflatten", r"\.unflatten\(", N_("Splits one axis into several; flatten joins them again."),
+        (
+            "x = torch.arange(6).view(1, 6)",
+            "x.unflatten(-1, (3, 2))",
+            "x.unflatten(-1, (3, 2)).flatten(-2)",
+        ),
+    ),
+    Function(
+        "torch.einsum", r"einsum\(\"bthd,phed->pbthe\"",
+        N_("One product for each head h and each of query, key and value (p), by named axes."),
+        (
+            "slices = torch.arange(4.).view(1, 1, 2, 2)  # b t h d",
+            "matrices = torch.ones(3, 2, 2, 2)  # p h e d",
+            'torch.einsum("bthd,phed->pbthe", slices, matrices).shape',
+        ),
+    ),
+    Function(
         "chunk", r"\.chunk\(", N_("Cuts an axis into equal pieces."),
         ("x = torch.arange(6).view(1, 6)", "q, k, v = x.chunk(3, -1)", "k"),
     ),

@@ -12,14 +12,15 @@ from torch import Tensor
 
 from tfm_core.config import Experiment, ImageTaskConfig, OwnPicturesTaskConfig, ViTConfig
 from tfm_core.config.shape import patches_per_side
+from tfm_core.data.embedded import read_embedded
 from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
 from tfm_core.data.own.pictures_task import load_own_pictures
 from tfm_core.data.shape import data_shape
 from tfm_core.inspect.attention.budget import at_once
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
 from tfm_core.models.build import ImageShape, Model
-from tfm_core.probe.labels import has_cls
 from tfm_core.sentences import N_, joined
+from tfm_core.variants.poolings import POOLINGS
 
 N_PICTURES = 10
 
@@ -43,23 +44,40 @@ def of_pictures(
     n = at_once(experiment, len(images))
     images, labels = images[:n], labels[:n]
     pixels = torch.from_numpy(np.array(images))
-    if config.name != EMBEDDED and not isinstance(config, OwnPicturesTaskConfig):
-        notes.append(
-            N_("Mean and deviation are those of these few pictures, so numbers differ a little.")
-        )
-    mean, std = _statistics(config, experiment.seed, pixels)
+    mean, std, is_own = _statistics(config, experiment.seed, pixels)
     scaled = pixels.float().div(255).sub(mean[:, None, None]).div(std[:, None, None])
     inputs = on_device(model, scaled)
-    side = patches_per_side(shape.image_size, experiment.model.patch_size)
-    patches = [f"{row},{column}" for row in range(1, side + 1) for column in range(1, side + 1)]
-    tokens = ["CLS", *patches] if has_cls(experiment) else patches
     names = config.facts.class_names
     return Subject(
         experiment.model, model, shape, inputs, recorded(model, inputs),
-        {"tokens": [tokens], "patches": [patches], "classes": [list(names)]},
+        {**_places(experiment.model, shape), "classes": [list(names)]},
         truth=[[names[label]] for label in labels], pictures=images,
-        statistics=(mean, std), note=joined(*notes),
+        statistics=(mean, std), has_own_statistics=is_own, note=joined(*notes),
     )  # fmt: skip
+
+
+def of_digits(config: ViTConfig, shape: ImageShape, model: Model, batch: int) -> Subject:
+    """Run a model of 28 x 28 grey pictures on a batch of the digits that come with the app."""
+    images, labels = read_embedded()
+    rows = torch.arange(batch) * len(images) // batch  # they are ordered by class
+    pixels, names = images[rows], [str(label) for label in labels[rows].tolist()]
+    mean, std = pixel_statistics(pixels)
+    scaled = pixels.float().div(255).sub(mean[:, None, None]).div(std[:, None, None])
+    inputs = on_device(model, scaled)
+    return Subject(
+        config, model, shape, inputs, recorded(model, inputs),
+        {**_places(config, shape), "classes": [[str(digit) for digit in range(shape.n_classes)]]},
+        truth=[[name] for name in names], pictures=pixels.numpy(),
+        statistics=(mean, std), has_own_statistics=True,
+    )  # fmt: skip
+
+
+def _places(config: ViTConfig, shape: ImageShape) -> dict[str, Sequence[Sequence[str]]]:
+    """Return the names of the patches, and of all tokens."""
+    side = patches_per_side(shape.image_size, config.patch_size)
+    patches = [f"{row},{column}" for row in range(1, side + 1) for column in range(1, side + 1)]
+    has_cls = POOLINGS[config.pooling].has_cls
+    return {"tokens": [["CLS", *patches] if has_cls else patches], "patches": [patches]}
 
 
 def _some_pictures(
@@ -102,13 +120,15 @@ def _noise(config: ImageTaskConfig, seed: int) -> tuple[npt.NDArray[np.uint8], l
     return np.random.default_rng(seed).integers(0, 256, size, dtype=np.uint8), []
 
 
-def _statistics(config: ImageTaskConfig, seed: int, pixels: Tensor) -> tuple[Tensor, Tensor]:
-    """Return mean and deviation (C,) as the training has them; of these pictures elsewhere."""
+def _statistics(
+    config: ImageTaskConfig, seed: int, pixels: Tensor
+) -> tuple[Tensor, Tensor, bool]:
+    """Return mean and deviation (C,) of the training set, or of these pictures, and which it is."""
     if config.name == EMBEDDED:
         data = load_images(config, seed=seed)
-        return data.mean, data.std
+        return data.mean, data.std, False
     if isinstance(config, OwnPicturesTaskConfig):
         with suppress(ValueError):  # the set is gone: what is left is looked at
             data = load_own_pictures(config, seed=seed)
-            return data.mean, data.std
-    return pixel_statistics(pixels)
+            return data.mean, data.std, False
+    return *pixel_statistics(pixels), True

@@ -156,8 +156,11 @@ def seen(name: str, label: str, value: Tensor, axes: str) -> Seen:
 _MOST_SAID = 4
 
 
-def first_numbers(tensor: Seen, example: int) -> str:
-    """Return the first few numbers of an example, in the order of memory; "" without numbers."""
+def first_numbers(tensor: Seen, example: int, words: Sequence[str] = ()) -> str:
+    """Return the first few numbers of an example, in the order of memory; "" without numbers.
+
+    words: what the ids of an example stand for, put before each.
+    """
     if not tensor.has_values:
         return ""
     value: Any = tensor.looked_at.detach()
@@ -169,6 +172,8 @@ def first_numbers(tensor: Seen, example: int) -> str:
         "masked" if number < HIDDEN else format(number if form == ".3f" else int(number), form)
         for number in line.tolist()
     ]
+    if form == "d" and words:
+        said = [f"{word} {number}" for word, number in zip(words, said, strict=False)]
     return ", ".join(said) + (", …" if value.numel() > _MOST_SAID else "")
 
 

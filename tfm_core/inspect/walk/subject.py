@@ -18,14 +18,18 @@ from tfm_core.config import (
     ModelConfig,
     RecurrentConfig,
 )
-from tfm_core.config.shape import Shape
+from tfm_core.config.shape import CaptionShape, Shape
 from tfm_core.data.vocabulary import BOS, PAD
+from tfm_core.facts.architecture import Architecture
 from tfm_core.facts.compute import layers
+from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.inspect.attention.budget import AT_ONCE
 from tfm_core.inspect.walk.forward import Item, Subject, recorded
+from tfm_core.inspect.walk.pictures import of_digits
 from tfm_core.models.build import ImageShape, Model, TextShape, build_model
 from tfm_core.models.unfilled import unfilled
+from tfm_core.sentences import N_
 from tfm_core.training.models import new_model
 from tfm_core.variants.tasks import TASK_KINDS
 
@@ -137,6 +141,34 @@ def _book(position: str = "sinusoidal") -> tuple[ModelConfig, Shape]:
         }
     )  # fmt: skip
     return config, TextShape(BOOK_WORDS, BOOK_WORDS)
+
+
+MOST_UNTRAINED = 1_000_000  # parameters of a model to scale that is walked through with numbers
+
+
+def of_architecture(known: Architecture) -> Subject:
+    """Return a model to scale: by its shapes, or with its first, random weights if it is small.
+
+    A small one reads random ids, or digits that come with the app.
+    """
+    config, shape = known.model, known.shape
+    is_small = parameter_table(config, shape).total < MOST_UNTRAINED
+    if not is_small or isinstance(shape, CaptionShape):
+        walked = by_shape(
+            config, shape, batch=known.batch, src_len=known.src_len, tgt_len=known.tgt_len
+        )
+        return replace(walked, note=N_("The model at its real size: shapes only, no numbers."))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(BOOK_SEED)
+        model = build_model(config, shape).eval()
+        if isinstance(shape, TextShape):
+            lengths = (known.src_len * shape.has_source, known.tgt_len)
+            inputs = tuple(torch.randint(4, shape.src_vocabulary, (known.batch, n)) for n in lengths)
+            note = N_("Untrained and at its real size: random weights, random ids.")
+            cache = recorded(model, inputs)
+            return Subject(config, model, shape, inputs, cache, {}, (), note=note)
+    note = N_("Untrained and at its real size: random weights, digits that come with the app.")
+    return replace(of_digits(config, shape, model, known.batch), note=note)
 
 
 def by_shape(

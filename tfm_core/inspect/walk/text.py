@@ -14,6 +14,7 @@ from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen
 from tfm_core.sentences import N_
 from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.projections import PROJECTIONS
 
 
 def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
@@ -73,10 +74,14 @@ def heads(view: BlockView) -> WalkStep:
     projection = view.module("self_attention").get_submodule("in_projection").weight
     assert isinstance(projection, Tensor)
     weight = projection.detach()[:d_model]
+    is_sliced = PROJECTIONS[view.subject.block.projections].is_sliced
+    label = N_("matrix that makes the queries")
+    if is_sliced:
+        label = N_("matrix that makes the queries, 0 outside each head's slice")
     return WalkStep(
-        "heads", N_("Heads must divide d_model"), ("heads",),
+        "heads", N_("Heads must divide d_model"), ("heads-sliced" if is_sliced else "heads",),
         "d_head = d_model // H\nper_head = weight.view(H, d_head, d_model)",
-        (seen("weight", N_("matrix that makes the queries"), weight, "d_model d_model"),),
+        (seen("weight", label, weight, "d_model d_model"),),
         (seen("per_head", N_("its rows, by head"), weight.view(n_heads, d_head, d_model),
               "H d_head d_model"),),
         number_question(

@@ -219,7 +219,7 @@ def embedding(subject: Subject, axis: str, *, module: str = "src_embedding") -> 
         ("embedding" if is_scaled else "embedding-unscaled",)
         + ((f"embedding-{subject.reader}",) if has_source or subject.memory_axis else ()),
         f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",
-        (seen("ids", N_("ids"), ids, f"B {axis}"),),
+        (seen("ids", N_("token ids"), ids, f"B {axis}"),),
         (made,),
         shape_question(
             N_("the embedded source") if has_source else N_("the embedded text"),
