@@ -195,6 +195,13 @@ def _parameters(chosen: Chosen, one: Part) -> None:
         return
     total = sum(row.n_parameters for row in rows)
     lines = [_("**{n} parameters**").format(n=f"{total:,}")]
+    if one.n_blocks > 1:
+        each = sum(row.n_parameters for row in rows if "–" in row.module) // one.n_blocks
+        lines = [
+            _("**{n} parameters** in all {blocks} blocks, {each} in each").format(
+                n=f"{total:,}", blocks=one.n_blocks, each=f"{each:,}"
+            )
+        ]
     for row in rows[:MOST_ROWS]:
         tied = _(", tied to `{name}`").format(name=row.tied_to) if row.tied_to else ""
         lines.append(f"- `{row.module or 'cls'}`: {row.formula} = **{row.n_parameters:,}**{tied}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _, ngettext
 from pages.training_step import state
 from pages.training_step.link import LAST, WEIGHTS
 from pages.training_step.state import MOST_STEPS, ModelAtStep
@@ -23,7 +23,10 @@ RATES = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in
 
 def pick() -> Chosen | None:
     """Draw the choice of the model; None, with a sentence, where nothing can be trained."""
-    chosen = model_choice.chosen(is_trained=True)
+    from tfm_core.inspect.training_step.example import example
+
+    small = model_choice.Example("sgd-example", N_("A small translator, plain SGD"), example())
+    chosen = model_choice.chosen(is_trained=True, example=small)
     if chosen.experiment is None:
         st.info(
             _("A published model has only shapes here. Choose the configuration being "
@@ -54,6 +57,19 @@ def where(chosen: Chosen, model_at: ModelAtStep) -> None:
     """Say which weights these are, and which step comes next. Raises ValueError."""
     step = state.with_trainer(model_at, lambda trainer: trainer.step)
     n = len(model_at.rates)
+    if n:
+        last = state.taken(model_at)
+        words = ngettext(
+            "{n} step taken here; the next is **step {next}**.",
+            "{n} steps taken here; the next is **step {next}**.",
+            n,
+        )
+        loss = _("On its own batch, step {step} changed the loss **{before:.4g} → {after:.4g}** nats.")
+        st.markdown(
+            f"{words.format(n=n, next=f'{step + 1:,}')} "
+            + loss.format(step=f"{step:,}", before=last.loss_before, after=last.loss_after)
+        )
+        return
     if model_at.checkpoint:
         words = _("A copy of the run's last checkpoint; the next step is its **step {next}**.")
     elif chosen.run is not None:
@@ -63,10 +79,7 @@ def where(chosen: Chosen, model_at: ModelAtStep) -> None:
         )
     else:
         words = _("The first weights of this configuration; the next step is **step {next}**.")
-    words = words.format(next=f"{step + 1:,}")
-    if n:
-        words += " " + _("{n} taken here.").format(n=n)
-    st.markdown(words)
+    st.markdown(words.format(next=f"{step + 1:,}"))
 
 
 def rate(model_at: ModelAtStep) -> float:

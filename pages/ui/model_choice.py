@@ -92,26 +92,44 @@ class Chosen:
     problem: str = ""
 
 
-def chosen(*, is_edited: bool = False, is_trained: bool = False) -> Chosen:
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A model that a page opens with while there is no run: its name, label and experiment."""
+
+    name: str
+    label: str
+    experiment: Experiment
+
+
+def chosen(
+    *, is_edited: bool = False, is_trained: bool = False, example: Example | None = None
+) -> Chosen:
     """Draw the choice and return the model; problems of the draft stand below it.
 
     The choice is the same on every page, and the link holds it. While the draft does not fit
     together, the last one that did is shown. is_edited: the page has the settings of the model, and
     says there what is wrong with them. is_trained: it needs an experiment, so the draft has the
-    sizes of its task.
+    sizes of its task. example: what it opens with while there is no run.
     """
     problems = _read_draft()
     run, others = fitting_run.current(), _other_runs()
-    names = [DRAFT, *([RUN] if run is not None else []), *others, *ARCHITECTURES]
+    own = [] if example is None else [example.name]
+    names = [*own, DRAFT, *([RUN] if run is not None else []), *others, *ARCHITECTURES]
     if _opens_run(run):
         st.session_state[SHOW.key] = RUN
     missing = _missing() if run is None else None
     first = DRAFT if run is None else RUN
+    if example is not None and run is None and _is_untouched():
+        first = example.name
+        if _opens_example(example):
+            st.session_state[SHOW.key] = example.name
     unknown = view_link.receive(replace(SHOW, names=tuple(names), first=first))
     picked = st.selectbox(
         _("Which model"),
         names,
-        format_func=lambda name: _label(name, run, others),
+        format_func=lambda name: (
+            _(example.label) if example and name == example.name else _label(name, run, others)
+        ),
         key=SHOW.key,
         persist_state="session",
         on_change=_take_run,
@@ -123,7 +141,10 @@ def chosen(*, is_edited: bool = False, is_trained: bool = False) -> Chosen:
     with st.container():  # of its own, empty or not: nothing below moves when a problem comes
         for problem in (missing or unknown, *problems):
             view_link.warn(problem)
-        _say(picked, run)
+        _say(picked, run, first)
+        if example is not None and picked == example.name:
+            one = of_experiment(example.experiment, _(example.label))
+            return Chosen(picked, one.label, one.model, one.shape, one, example.experiment)
         found = _resolve(picked, run, is_edited=is_edited)
         if is_trained:
             return found
@@ -169,15 +190,29 @@ def _other_runs() -> dict[str, Run]:
 
 
 def _opens_run(run: Run | None) -> bool:
-    """Whether a link was just opened that names a run and says no more."""
+    """Whether another run became the current one, and the address asks for no other model."""
     seen = st.session_state.get(_RUN_SEEN)
     st.session_state[_RUN_SEEN] = run_id = None if run is None else run.id
-    return (
-        run_id is not None
-        and run_id != seen
-        and state.names_run()
-        and not (SHOW.query in view_link.query() or url_config.settings_in(view_link.query()))
-    )
+    return run_id is not None and run_id != seen and not _asks_for_a_model()
+
+
+def _opens_example(example: Example) -> bool:
+    """Whether the page is opened for the first time, and nobody asked for a model."""
+    seen = f"model-example-{example.name}"
+    is_first = seen not in st.session_state
+    st.session_state[seen] = True
+    picked = st.session_state.get(SHOW.key, DRAFT)
+    return is_first and picked == DRAFT and not _asks_for_a_model()
+
+
+def _is_untouched() -> bool:
+    """Whether the configuration being edited is the one that a session starts with."""
+    return not drafts.differences(state.draft(), drafts.preset_values(state.FIRST_PRESET))
+
+
+def _asks_for_a_model() -> bool:
+    query = view_link.query()
+    return SHOW.query in query or bool(url_config.settings_in(query))
 
 
 def _read_draft() -> list[str]:
@@ -192,9 +227,12 @@ def _read_draft() -> list[str]:
     return sentences
 
 
-def _say(picked: str, run: Run | None) -> None:
-    """Keep the address bar in step, so that it opens this model for anybody."""
-    view_link.say(SHOW, picked)
+def _say(picked: str, run: Run | None, first: str) -> None:
+    """Keep the address bar in step, so that it opens this model for anybody.
+
+    first: what is shown without a word in the address.
+    """
+    view_link.say(replace(SHOW, first=first if run is None else SHOW.first), picked)
     if picked == DRAFT:
         url_config.mirror(state.configuration_query(state.current_draft()))
     else:

@@ -47,6 +47,31 @@ def test_the_losses_shown_are_those_of_the_step(store):
     ]
 
 
+def test_a_cold_page_takes_a_step_of_plain_sgd_on_a_text_model(store):
+    at = opened_at(PAGE)
+    assert at.selectbox(key="model-choice").value == "sgd-example"
+    at_stage(at, "update")
+    lines = [float(number) for number in at.dataframe[0].value.iloc[:, 2]]
+    before, gradient, after = lines[0], lines[1], lines[-1]
+    assert after == pytest.approx(before - 0.2 * gradient, rel=1e-5)
+    assert "**SGD**" in said(at)
+
+
+def test_a_page_opened_for_what_is_edited_or_for_a_run_does_not_show_the_example(store):
+    assert opened().selectbox(key="model-choice").value == "draft"
+    run = store.create(chosen())
+    assert opened_at(PAGE, run=run.id).selectbox(key="model-choice").value == "run"
+
+
+def test_after_a_step_the_loss_of_its_batch_is_said_before_and_after(store):
+    trainer = start(chosen())
+    _after, taken = take(trainer, scheduled_rate(trainer))
+    at = opened()
+    at.button(key="training-step-take").click().run()
+    assert f"**{taken.loss_before:.4g} → {taken.loss_after:.4g}** nats" in said(at)
+    assert "The first weights" not in said(at)
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_step_is_taken_and_undone(store, stage):
     at = at_stage(opened(), stage)
@@ -55,7 +80,7 @@ def test_a_step_is_taken_and_undone(store, stage):
     at.button(key="training-step-take").click().run()
     assert "**step 2**" in said(at)
     at.button(key="training-step-take").click().run()
-    assert "2 taken here" in said(at)
+    assert "2 steps taken here" in said(at)
     at.button(key="training-step-undo").click().run()
     assert "**step 2**" in said(at)
     at.button(key="training-step-take").click().run()

@@ -71,10 +71,12 @@ def _block(drawing: Drawing, x: str, name: str, length: int, memory: str | None)
     config = drawing.config
     assert not isinstance(config, RecurrentConfig)
     width = f"(B, {length}, {config.d_model})"
+    n = layers(config)[name.startswith("decoder")]
+    is_repeated = not drawing.opened and n > 1
     for part, label in _sublayers(config, name, memory is not None):
         kind = "feed-forward" if part == "feed_forward" else "attention"
         kind = "cross" if part == "cross_attention" else kind
-        text = f"{label}{drawing.count(f'{name}.{part}')}"
+        text = f"{label}{drawing.count(f'{name}.{part}', is_repeated=is_repeated)}"
         if part == "self_attention":
             shared = drawing.count(f"{name.partition('.')[0]}.relative")
             text += shared and f"{shared} of {config.position}, shared by all blocks"

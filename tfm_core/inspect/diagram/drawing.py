@@ -35,13 +35,17 @@ class Drawing:
     edges: list[str] = field(default_factory=list)  # last: an arrow in a frame pulls both ends in
     across: list[tuple[str, str]] = field(default_factory=list)  # tail and head, in two columns
 
-    def count(self, *modules: str) -> str:
-        """Return the parameters below modules as a line of a label, or nothing."""
+    def count(self, *modules: str, is_repeated: bool = False) -> str:
+        """Return the parameters below modules as a line of a label, or nothing.
+
+        is_repeated: the node stands for one like it in each block.
+        """
         rows = parameter_table(self.config, self.shape).rows
         names = own_names(self.config, self.shape)
         starts = tuple(f"{own_name(name, names)}." for name in modules)
         n = sum(row.n_parameters for row in rows if f"{row.module}.".startswith(starts))
-        return f"\\n{n:,} parameters" if n else ""
+        each = " per block" if is_repeated else ""
+        return f"\\n{n:,} parameters{each}" if n else ""
 
     def node(self, name: str, label: str, kind: str) -> str:
         """Draw a box and return its name."""

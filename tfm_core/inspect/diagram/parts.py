@@ -41,6 +41,7 @@ class Part:
     modules: names of modules whose parameters are its own, all below them too. code: classes and
     functions of the generated file. equations: keys of ``equations``. steps: names of the steps of
     the walk, those that the model's walk has not too. layer: its block, from 0; None outside.
+    n_blocks: how many blocks have one like it, where one stands for all.
     """
 
     title: str
@@ -49,6 +50,7 @@ class Part:
     equations: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     layer: int | None = None
+    n_blocks: int = 1
 
 
 def part(name: str, label: str, config: ModelConfig, shape: Shape, *, is_folded: bool) -> Part:
@@ -163,6 +165,7 @@ def _in_block(
     n = n_encoder if stack == "encoder" else n_decoder
     block = f"{stack.capitalize()} block"
     block += f"s 1 to {n}" if is_folded and n > 1 else f" {layer + 1}"
+    n_blocks = n if is_folded else 1
     words = sublayer.replace("_", "-")
     path = f"{stack}.layers.0–{n - 1}" if is_folded and n > 1 else f"{stack}.layers.{layer}"
     is_pair = bool(n_encoder and n_decoder)
@@ -173,7 +176,8 @@ def _in_block(
         said = label.partition(BREAK)[0]
         title = f"{block}: {said[:1].lower()}{said[1:]}"
         shared = (f"{stack}.relative",) if sublayer == "self_attention" else ()
-        return Part(title, (f"{path}.{sublayer}", *shared), code, (equation,), steps, layer)
+        modules = (f"{path}.{sublayer}", *shared)
+        return Part(title, modules, code, (equation,), steps, layer, n_blocks)
     around = ("add-norm",) if steps == _INSIDE else steps
     if kind == " +":
         return Part(
@@ -187,7 +191,7 @@ def _in_block(
     side = "before" if config.norm_first else "behind"
     title = f"{block}: {NORMS[config.norm].label} {side} {words}"
     modules = (f"{path}.{sublayer}_norm",)
-    return Part(title, modules, ("Block",), ("norm", "block"), around, layer)
+    return Part(title, modules, ("Block",), ("norm", "block"), around, layer, n_blocks)
 
 
 def _steps(stack: str, sublayer: str, *, is_pair: bool) -> tuple[str, ...]:
