@@ -9,7 +9,7 @@ from pages.by_hand.link import AT
 from pages.by_hand.words import Given
 from pages.i18n import _
 from pages.ui import view_link
-from tfm_core.inspect.by_hand import text
+from tfm_core.inspect.by_hand import attention, text
 from tfm_core.plots.by_hand_boards import Pick
 
 _PICK = "hand-pick"
@@ -39,9 +39,8 @@ def pickers(given: Given, n_numbers: int) -> Pick:
 
 
 def _first(given: Given) -> Pick:
-    """Return what is written out at first: the last word, and the one behind the first."""
-    n = len(given.typed)
-    return Pick(n - 1, min(1, n - 1), 0)
+    """Return what is written out at first: the two words whose first vectors are alike."""
+    return Pick(*attention.alike_pair(len(given.typed)), 0)
 
 
 def _places(pick: Pick) -> tuple[int, int, int]:

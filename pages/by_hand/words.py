@@ -142,7 +142,7 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
     vectors = by_hand_text.checked(values)
     kept = dict(zip(attention.named(words), vectors.tolist(), strict=True))
     st.session_state.setdefault(_KEPT, {}).update(kept)
-    is_usual = (vectors == attention.one_hot(*vectors.shape)).all()
+    is_usual = (vectors == attention.first_vectors(*vectors.shape)).all()
     view_link.say(VECTORS, "" if is_usual else by_hand_text.text_of(vectors))
     return vectors
 
@@ -165,7 +165,7 @@ def _base(words: tuple[str, ...], n_numbers: int) -> tuple[Floats, int]:
         try:
             made = by_hand_text.vectors_of(asked, len(words), n_numbers)
         except ValueError as error:
-            view_link.warn(f"{_(error)} {_('One-hot vectors are used instead.')}")
+            view_link.warn(f"{_(error)} {_('The first vectors are used instead.')}")
     return _start_from(signature, made)
 
 

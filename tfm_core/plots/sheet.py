@@ -100,7 +100,7 @@ def shades(
 ) -> list[list[tuple[str, str]]]:
     """Return the colours of values (rows, columns) in the light and the dark theme."""
     span = (high - low) or 1.0
-    shares = np.clip((np.nan_to_num(values, nan=low) - low) / span, 0, 1)
+    shares = (np.clip(np.nan_to_num(values, nan=low), low, high) - low) / span
     return [
         [(mixed(scale["light"], share), mixed(scale["dark"], share)) for share in row]
         for row in np.round(shares, 3).tolist()

@@ -19,6 +19,7 @@ LINK = {
     "vectors": "1,2;0.5,-1",
     "mask": "Causal",
 }
+ONE_HOT = "1,0,0;0,1,0;0,0,1"
 STAGES = {
     "Words": "one-hot",
     "Projections": "projections",
@@ -57,8 +58,18 @@ def test_every_stage_is_drawn(open_page, stage):
     assert "Predict:" in said(app)
 
 
+def test_the_page_opens_on_words_that_are_alike_in_part_and_writes_their_score_out(open_page):
+    app = open_page(PAGE)
+    first = "q(AI) · k(love) = 0.00 × 0.00 + 0.40 × 0.90 + 0.90 × 0.40 = 0.72"
+    assert arithmetic(app)[0].startswith(first)
+    x = attention.first_vectors(3, 3)
+    scores = x @ x.T
+    assert sheets(app)["scores"] == [[f"{score:.2f}" for score in row] for row in scores.tolist()]
+
+
 def test_three_one_hot_words_attend_mostly_to_themselves(open_page):
     app = open_page(PAGE)
+    app.button(key="hand-one-hot").click().run()
     boards = sheets(app)
     assert boards["scores"] == [
         ["1.00", "0.00", "0.00"], ["0.00", "1.00", "0.00"], ["0.00", "0.00", "1.00"]
@@ -97,7 +108,6 @@ def test_words_that_do_not_fit_get_their_sentence_and_stay(open_page, text, sent
 
 def test_another_number_is_written_out_when_it_is_picked(open_page):
     app = open_page(PAGE)
-    assert arithmetic(app)[0].startswith("q(AI) · k(love) = 0.00 × 0.00")
     app.selectbox(key="hand-at-query").set_value(0).run()
     app.selectbox(key="hand-at-key").set_value(0).run()
     assert arithmetic(app)[0].startswith("q(I) · k(I) = 1.00 × 1.00")
@@ -106,13 +116,16 @@ def test_another_number_is_written_out_when_it_is_picked(open_page):
 
 def test_drawing_new_vectors_and_going_back_to_one_hot(open_page):
     app = open_page(PAGE)
+    assert "vectors" not in app.query_params
     before = sheets(app)["query"]
     app.button(key="hand-random").click().run()
     assert sheets(app)["query"] != before
     assert "vectors" in app.query_params
     app.button(key="hand-one-hot").click().run()
-    assert sheets(app)["query"] == before
-    assert "vectors" not in app.query_params
+    assert sheets(app)["query"] == [
+        ["1.00", "0.00", "0.00"], ["0.00", "1.00", "0.00"], ["0.00", "0.00", "1.00"]
+    ]  # fmt: skip
+    assert app.query_params["vectors"] in (ONE_HOT, [ONE_HOT])
 
 
 def test_the_answer_brings_the_comparison(open_page):
@@ -124,7 +137,7 @@ def test_the_answer_brings_the_comparison(open_page):
 
 
 def test_without_the_scale_sheet_title_and_question_agree(open_page):
-    app = open_page(PAGE)
+    app = open_page(PAGE, vectors=ONE_HOT)
     assert "Answer to see both side by side." in said(app)
     app.toggle(key="scale").set_value(False).run()
     boards = sheets(app)
@@ -139,7 +152,7 @@ def test_without_the_scale_sheet_title_and_question_agree(open_page):
 
 
 def test_padding_comes_behind_the_words_and_hides_none_of_them(open_page):
-    app = open_page(PAGE, mask="padding")
+    app = open_page(PAGE, mask="padding", vectors=ONE_HOT)
     boards = sheets(app)
     assert boards["query"] == [
         ["1.00", "0.00", "0.00"], ["0.00", "1.00", "0.00"], ["0.00", "0.00", "1.00"],
@@ -258,7 +271,7 @@ def test_a_link_holds_matrices_clicks_on_the_mask_and_what_is_written_out(open_p
     assert not app.warning
     assert sheets(app)["mask"] == [["✓", "✕"], ["✕", "✓"]]
     query, final = sheets(app)["query"], sheets(app)["final"]
-    assert query == [["1.00"], ["0.00"]]  # the second column of X · W_Q, X one-hot
+    assert query == [["0.90"], ["0.40"]]  # the second column of X · W_Q
     link = linked(app)
     assert (
         link.items()

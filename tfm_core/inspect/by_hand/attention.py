@@ -185,6 +185,23 @@ def one_hot(n_words: int, d_model: int) -> Floats:
     return np.eye(d_model, dtype=np.float32)[np.arange(n_words) % d_model]
 
 
+SHARED = (0.9, 0.4)  # of its own direction, and of the other word's
+
+
+def alike_pair(n_words: int) -> tuple[int, int]:
+    """Return the two of the first vectors that are alike: the last word, and one before it."""
+    return n_words - 1, min(1, n_words - 2)
+
+
+def first_vectors(n_words: int, d_model: int) -> Floats:
+    """Return (n_words, d_model): one-hot vectors, of which two words share part of theirs."""
+    vectors = one_hot(n_words, d_model)
+    pair = list(alike_pair(n_words))
+    own, other = SHARED
+    vectors[pair] = own * vectors[pair] + other * vectors[pair[::-1]]
+    return vectors.round(4)
+
+
 def random_vectors(n_words: int, d_model: int, seed: int) -> Floats:
     """Return (n_words, d_model) normal numbers of a seed, with two digits."""
     rng = np.random.default_rng([seed, n_words, d_model])
@@ -229,7 +246,7 @@ def with_kept(words: Sequence[str], d_model: int, kept: Mapping[str, Sequence[fl
 
     kept: by the names of ``named``.
     """
-    vectors = one_hot(len(words), d_model)
+    vectors = first_vectors(len(words), d_model)
     for row, name in enumerate(named(words)):
         if name in kept:
             known = list(kept[name])[:d_model]
