@@ -24,7 +24,8 @@ def view(chosen: Chosen) -> None:
         _(
             "Between its two matrices the feed-forward layer applies **{name}** to each "
             "hidden number. Without that nonlinearity the two matrices would be no more "
-            "than one. ReLU is 0 below 0, and so is its slope: nothing is learned there. "
+            "than one. ReLU is 0 below 0, and so is its slope: no gradient passes for "
+            "that token, and the unit learns from the others. "
             "GELU is u times the share of a normal distribution below u: smooth, a "
             "little below 0 for small negative numbers, with a slope that fades instead "
             "of stopping."

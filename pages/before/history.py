@@ -8,7 +8,10 @@ from pages.i18n import _, content
 from pages.ui import run_actions
 
 EQUATIONS = {
-    "2014": r"c = h_S,\quad s_t = f(s_{t-1}, [y_{t-1}; c])",
+    "2014": (
+        r"\begin{gathered} c = h_S \\ s_0 = c,\quad s_t = f(s_{t-1}, y_{t-1}) \quad "
+        r"\text{(Sutskever)} \\ s_t = f(s_{t-1}, [y_{t-1}; c]) \quad \text{(Cho)} \end{gathered}"
+    ),
     "2015": (
         r"\begin{gathered} e_{tj} = v^\top \tanh(W s_{t-1} + U h_j) \\ \alpha_{tj} = "
         r"\frac{\exp e_{tj}}{\sum_k \exp e_{tk}} \\ c_t = \sum_j \alpha_{tj} h_j \end{gathered}"
@@ -20,6 +23,10 @@ EQUATIONS = {
         r"\tilde{s}_t = \tanh(W_c [c_t; s_t]) \end{gathered}"
     ),
     "2017": r"\mathrm{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V",
+    "2018": (
+        r"\begin{gathered} \text{GPT: } p(x_t \mid x_1, \ldots, x_{t-1}) \\ "
+        r"\text{BERT: } p(x_t \mid \text{all tokens that are not hidden}) \end{gathered}"
+    ),
 }
 
 

@@ -12,7 +12,7 @@ VIEW = parameters.named(
     {
         "contest": N_("Side by side"),
         "length": N_("Time against length"),
-        "history": N_("2014 to 2017"),
+        "history": N_("2014 to 2018"),
     },
     key="before-view",
     old=("before-view",),

@@ -64,7 +64,9 @@ def where(chosen: Chosen, model_at: ModelAtStep) -> None:
             "{n} steps taken here; the next is **step {next}**.",
             n,
         )
-        loss = _("On its own batch, step {step} changed the loss **{before:.4g} → {after:.4g}** nats.")
+        loss = _(
+            "On its own batch, step {step} changed the loss **{before:.4g} → {after:.4g}** nats."
+        )
         st.markdown(
             f"{words.format(n=n, next=f'{step + 1:,}')} "
             + loss.format(step=f"{step:,}", before=last.loss_before, after=last.loss_after)

@@ -5,6 +5,7 @@ The strip holds what is wanted on every page: the current run, the search, and l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -245,7 +246,8 @@ def _entries(_spoken: str, _home: str) -> tuple[Entry, ...]:
 
 def _entry(facts: PageFacts) -> Entry:
     words = show.words(facts.name)
-    about = _("Page") + (f" · {words.intro}" if words.intro else "")
+    intro = re.sub(r"[*`]", "", words.intro)  # shown as text, not as Markdown
+    about = _("Page") + (f" · {intro}" if intro else "")
     return Entry(_(facts.title), about, state.address(facts.url_path, {}))
 
 

@@ -95,7 +95,11 @@ def _shape(tensor: Seen, subject: Subject, example: int, *, with_numbers: bool) 
         sizes += ","
     axes = ", ".join(tensor.axes)
     words = subject.looked_at.tokens(tensor.words[-1], example) if len(tensor.axes) == 2 else None
-    numbers = first_numbers(tensor, example, [escape(word) for word in words or ()]) if with_numbers else ""
+    numbers = (
+        first_numbers(tensor, example, [escape(word) for word in words or ()])
+        if with_numbers
+        else ""
+    )
     shown = f"  \n:small[:grey[{_('numbers')} {numbers}]]" if numbers else ""
     return f"{_titled(tensor)}  \n`({axes})` = **({sizes})**{shown}"
 

@@ -42,9 +42,7 @@ def block_of(d_model, d_ff, *, bias=True, n_attentions=1, n_matrices=4, n_norms=
         attention_of(d_model, bias=bias, n_matrices=n_matrices) for _ in range(n_attentions)
     ]
     norms = [nn.LayerNorm(d_model) for _ in range(n_norms or n_attentions + 1)]
-    return nn.ModuleList(
-        [*attentions, nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model), *norms]
-    )
+    return nn.ModuleList([*attentions, nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model), *norms])
 
 
 def stack_of(n_layers, *args, **sizes):

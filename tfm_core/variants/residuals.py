@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
 
-
 ATTENTION, FEED_FORWARD = "attention", "feed_forward"
 
 

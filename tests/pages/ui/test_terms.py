@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
 
+from pages.components.files import FOLDER
 from pages.ui import view_link
 from pages.ui.page_table import PAGES
 from pages.ui.terms import BY_SETTING, TERMS, Term
@@ -42,3 +47,51 @@ def test_a_setting_is_taught_by_one_term_and_every_such_setting_exists() -> None
         for name in part
     }
     assert set(BY_SETTING) <= known
+
+
+NODE = shutil.which("node")
+FOUND = {  # what is typed -> the first thing that is found
+    "fc1": "Feed-forward network",
+    "addnorm": "Residual connection",
+    "EncoderBlock": "Encoder",
+    "num_heads": "Attention head",
+    "embed_size": "Embedding",
+    "make_src_mask": "Padding mask",
+    "make_tgt_mask": "Causal mask",
+    "look-ahead mask": "Causal mask",
+    "W_Q": "Query, key, value",
+    "hidden_dim": "Feed-forward network",
+    "head_dim": "Attention head",
+    "fc_out": "Attention head",
+    "energy": "Scaled dot product",
+    "d_k": "Scaled dot product",
+    "patchify": "Vision Transformer",
+    "class_token": "CLS token",
+    "masked_fill": "Mask",
+    "My_MHA": "Attention head",
+    "MyVIT": "MyVIT",
+    "SimpleTransformer": "Models of the study notebooks",
+    "Encoder(3, 16, 4, 2)": "Models of the study notebooks",
+    "어텐션": "How attention works",
+    "마스크": "Mask",
+    "패딩": "Padding mask",
+    "위치 인코딩": "Positional encoding",
+    "혼동 행렬": "Confusion matrix",
+}
+
+
+@pytest.mark.skipif(NODE is None, reason="there is no node on the PATH")
+def test_names_of_code_and_korean_words_find_their_term(tmp_path: Path) -> None:
+    assert NODE is not None
+    entries = [{"name": page.title, "also": "", "about": ""} for page in PAGES.values()]
+    entries += [{"name": t.name, "also": t.also, "about": t.meaning} for t in TERMS]
+    script = tmp_path / "find.mjs"
+    script.write_text(
+        f"import {{ matching }} from {json.dumps(str(FOLDER / 'matching.js'))};\n"
+        f"const entries = {json.dumps(entries)};\n"
+        f"const first = (typed) => matching(entries, typed)[0]?.entry.name;\n"
+        f"console.log(JSON.stringify({json.dumps(list(FOUND))}.map(first)));\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run([NODE, script], capture_output=True, text=True, check=True)
+    assert dict(zip(FOUND, json.loads(done.stdout), strict=True)) == FOUND

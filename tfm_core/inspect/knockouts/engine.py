@@ -190,9 +190,7 @@ def _residual(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[Non
     name = f"{SUBLAYERS[part.sublayer][0]}_norm"
     usual = block._join
 
-    def join(
-        kind: str, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]
-    ) -> Tensor:
+    def join(kind: str, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         if norm is not block.get_submodule(name):
             return usual(kind, x, norm, sublayer)
         out: Tensor = sublayer(norm(x)) if block.norm_first else norm(sublayer(x))

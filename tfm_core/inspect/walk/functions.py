@@ -128,7 +128,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ),
     ),
     Function(
-        "unflatten", r"\.unflatten\(", N_("Splits one axis into several; flatten joins them again."),
+        "unflatten", r"\.unflatten\(",
+        N_("Splits one axis into several; flatten joins them again."),
         (
             "x = torch.arange(6).view(1, 6)",
             "x.unflatten(-1, (3, 2))",

@@ -120,9 +120,7 @@ def _noise(config: ImageTaskConfig, seed: int) -> tuple[npt.NDArray[np.uint8], l
     return np.random.default_rng(seed).integers(0, 256, size, dtype=np.uint8), []
 
 
-def _statistics(
-    config: ImageTaskConfig, seed: int, pixels: Tensor
-) -> tuple[Tensor, Tensor, bool]:
+def _statistics(config: ImageTaskConfig, seed: int, pixels: Tensor) -> tuple[Tensor, Tensor, bool]:
     """Return mean and deviation (C,) of the training set, or of these pictures, and which it is."""
     if config.name == EMBEDDED:
         data = load_images(config, seed=seed)

@@ -163,7 +163,9 @@ def of_architecture(known: Architecture) -> Subject:
         model = build_model(config, shape).eval()
         if isinstance(shape, TextShape):
             lengths = (known.src_len * shape.has_source, known.tgt_len)
-            inputs = tuple(torch.randint(4, shape.src_vocabulary, (known.batch, n)) for n in lengths)
+            inputs = tuple(
+                torch.randint(4, shape.src_vocabulary, (known.batch, n)) for n in lengths
+            )
             note = N_("Untrained and at its real size: random weights, random ids.")
             cache = recorded(model, inputs)
             return Subject(config, model, shape, inputs, cache, {}, (), note=note)
