@@ -122,7 +122,7 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
     base, version = _base(words, n_numbers)
     names = [str(index + 1) for index in range(n_numbers)]
     rows = [
-        {"word": word, **{name: float(value) for name, value in zip(names, row, strict=True)}}
+        {"word": word, **{name: round(value, 4) for name, value in zip(names, row, strict=True)}}
         for word, row in zip(words, base.tolist(), strict=True)
     ]
     number = st.column_config.NumberColumn

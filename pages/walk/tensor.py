@@ -149,7 +149,8 @@ def _slice(chosen: Seen, subject: Subject, example: int) -> Slice:
     n_rows, n_columns = extent(chosen)
     rows, columns = (0, n_rows), (0, min(n_columns, _MOST))
     if n_rows > 2:
-        rows = _range(_range_label(chosen), n_rows)
+        is_batch = chosen.axes[-2] == "B"  # examples count from 1, positions from 0
+        rows = _range(_range_label(chosen), n_rows, int(is_batch))
     if n_columns > _WIDE:
         columns = _range(_("Columns"), n_columns)
     return cut(chosen, at, rows, columns)
@@ -161,10 +162,17 @@ def _range_label(chosen: Seen) -> str:
     return _("Rows") if chosen.axes[-2:] == ("Y", "X") else _("Positions")
 
 
-def _range(label: str, size: int) -> tuple[int, int]:
+def _range(label: str, size: int, start: int = 0) -> tuple[int, int]:
+    """Choose a first and a last of so many; start: the number that the first one has."""
     most = min(size, _MOST)
-    first, last = st.slider(label, 0, size - 1, (0, most - 1), key=f"walk-range-{label}-{size}")
-    return first, min(last + 1, first + _MOST)
+    first, last = st.slider(
+        label,
+        start,
+        start + size - 1,
+        (start, start + most - 1),
+        key=f"walk-range-{label}-{size}",
+    )
+    return first - start, min(last - start + 1, first - start + _MOST)
 
 
 def _names(chosen: Seen, cut: Slice, subject: Subject, example: int) -> tuple[list[str], list[str]]:
@@ -173,7 +181,8 @@ def _names(chosen: Seen, cut: Slice, subject: Subject, example: int) -> tuple[li
     for axis, list_name, start, size in zip(axes, words, cut.starts, cut.values.shape, strict=True):
         tokens = subject.tokens(list_name, example) if list_name else None
         positions = range(start, start + size)
-        names.append([f"{axis} {i}: {tokens[i] if tokens else i}" for i in positions])
+        of_batch = int(axis == "B")
+        names.append([f"{axis} {i}: {tokens[i] if tokens else i + of_batch}" for i in positions])
     return names[0], names[1]
 
 

@@ -44,3 +44,15 @@ def test_three_lines_compare_the_scales():
     figure = entropies(bits, bits + 1, bits + 2, ["a", "b"])
     assert len(figure.data) == 3
     assert figure.layout.yaxis.title.text == "entropy (bits)"
+
+
+def test_a_map_of_ids_writes_the_word_of_each_in_its_cell():
+    words = [["a", "<b>", "c"], ["d", "e", "f"]]
+    drawn = tensor_map(
+        np.arange(6.0).reshape(2, 3), ["B 0: 1", "B 1: 2"], ["T 0: a", "T 1: <b>", "T 2: c"],
+        row_title="", column_title="", is_whole_number=True, words=words,
+    ).data[0]  # fmt: skip
+    assert [list(line) for line in drawn.text] == words
+    assert drawn.texttemplate == "%{text}<br>%{z:.0f}"
+    assert drawn.hovertext[1][2] == "B 1: 2<br>T 2<br>f<br><b>5</b>"
+    assert "&lt;b&gt;" in drawn.hovertext[0][1]

@@ -226,7 +226,7 @@ def test_an_emptied_number_is_said_by_its_place():
 
 def test_a_word_keeps_its_vector_when_others_come_and_the_width_changes():
     made = attention.with_kept(("love", "you"), 3, {"love 1": [0.5, 2.0]})
-    np.testing.assert_allclose(made, [[0.5, 2.0, 0.0], [0.4, 0.9, 0.0]])
+    np.testing.assert_allclose(made, [[0.5, 2.0, 0.0], [0.5, 0.75, 0.0]])
     assert attention.named(("the", "cat", "the")) == ("the 1", "cat 1", "the 2")
 
 

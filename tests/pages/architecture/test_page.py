@@ -404,3 +404,29 @@ def test_gpt2_has_its_own_names_in_the_table(open_page):
     assert not [name for name in modules if "src" in name or "tgt" in name]
     tied = dict(zip(modules, app.dataframe[0].value["tied to"], strict=True))
     assert tied["output"] == "token_embedding.table.weight"
+
+
+@pytest.mark.usefixtures("recorded")
+def test_build_follows_the_current_run_and_what_is_edited_is_the_other_choice(open_page):
+    app = open_page("architecture/build.py")
+    assert app.selectbox(key="model-choice").value == "draft"
+    app.session_state["current_run"] = "recorded-korean"
+    app.query_params.clear()
+    app.switch_page("architecture/build.py").run()
+    assert app.selectbox(key="model-choice").value == "run"
+    app.selectbox(key="model-choice").set_value("draft").run()
+    assert app.selectbox(key="model-choice").value == "draft"
+    assert not app.exception
+
+
+def test_what_one_block_has_stands_beside_what_all_of_them_have(open_page):
+    app = open_page("architecture/build.py", show="transformer-base")
+    model = ARCHITECTURES["transformer-base"].model
+    each = 4 * (model.d_model**2 + model.d_model)
+    assert f"**{6 * each:,} parameters** in all 6 blocks, {each:,} in each" in said(app)
+    (drawn,) = [
+        part.proto.json
+        for part in app.get("bidi_component")
+        if f"{each:,} parameters per block" in part.proto.json
+    ]
+    assert f"{6 * each:,} parameters" not in drawn

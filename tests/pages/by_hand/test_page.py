@@ -60,7 +60,7 @@ def test_every_stage_is_drawn(open_page, stage):
 
 def test_the_page_opens_on_words_that_are_alike_in_part_and_writes_their_score_out(open_page):
     app = open_page(PAGE)
-    first = "q(AI) · k(love) = 0.00 × 0.00 + 0.40 × 0.90 + 0.90 × 0.40 = 0.72"
+    first = "q(AI) · k(love) = 0.00 × 0.00 + 0.50 × 0.75 + 0.75 × 0.50 = 0.75"
     assert arithmetic(app)[0].startswith(first)
     x = attention.first_vectors(3, 3)
     scores = x @ x.T
@@ -271,7 +271,7 @@ def test_a_link_holds_matrices_clicks_on_the_mask_and_what_is_written_out(open_p
     assert not app.warning
     assert sheets(app)["mask"] == [["✓", "✕"], ["✕", "✓"]]
     query, final = sheets(app)["query"], sheets(app)["final"]
-    assert query == [["0.90"], ["0.40"]]  # the second column of X · W_Q
+    assert query == [["0.75"], ["0.50"]]  # the second column of X · W_Q
     link = linked(app)
     assert (
         link.items()

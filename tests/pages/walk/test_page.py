@@ -257,3 +257,15 @@ def test_a_link_to_a_model_of_no_run_says_what_is_shown_instead():
         sentences = [warning.value for warning in at.warning]
         assert sentences[-1].endswith("The configuration being edited is shown instead.")
         assert not any("must be one of" in sentence for sentence in sentences)
+
+
+def test_ids_carry_their_words_and_the_slider_over_examples_is_called_that(store):
+    at = opened("encoder-decoder", step="tokens")
+    assert [one.label for one in at.slider] == ["Examples"]
+    assert at.slider[0].value == (1, at.slider[0].max)
+    assert re.search(r"numbers <bos>|numbers \\<bos|numbers .*bos.* 1, ", said(at))
+    (figure,) = [part for part in at.get("bidi_component") if "walk-map" in part.proto.id]
+    assert "bos" in figure.proto.json
+    at.selectbox(key="walk-list").set_value("embedding").run()
+    assert "`ids` token ids" in said(at)
+    assert "`ids` ids" not in said(at)

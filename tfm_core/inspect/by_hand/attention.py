@@ -185,7 +185,7 @@ def one_hot(n_words: int, d_model: int) -> Floats:
     return np.eye(d_model, dtype=np.float32)[np.arange(n_words) % d_model]
 
 
-SHARED = (0.9, 0.4)  # of its own direction, and of the other word's
+SHARED = (0.75, 0.5)  # of its own direction, and of the other word's
 
 
 def alike_pair(n_words: int) -> tuple[int, int]:
