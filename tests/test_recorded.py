@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from tests.probe.expected_masks import expected_mask
 from tfm_core.data.image_files import is_here
 from tfm_core.inspect.attention import rnn_attention
-from tests.probe.expected_masks import expected_mask
 from tfm_core.inspect.attention.alignment import score
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.head_statistics import describe, of_snapshot
