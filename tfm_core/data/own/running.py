@@ -77,7 +77,7 @@ def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
     cut, seen = UNITS[blank.unit].cut(tested), set(tokens)
     n_unknown = sum(token not in seen for token in cut)
     notes = [*blank.notes, *(N_("The test file: {why}", why=note) for note in changed)]
-    if _listed(cut) in _listed(tokens):
+    if tested in blank.text or _listed(cut) in _listed(tokens):
         notes.append(
             N_(
                 "The test file stands in the text word for word: what is measured on it is what "
