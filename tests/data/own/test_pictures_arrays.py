@@ -153,7 +153,9 @@ def test_sizes_are_checked_before_anything_is_unpacked(monkeypatch):
         read_pictures([("a.npz", npz(x=IMAGES))], FORM)
 
 
-@pytest.mark.parametrize("content", [b"x", b"\x93NUMPY\x01\0", b"\x93NUMPY\x09\0v\0{}"])
+@pytest.mark.parametrize(
+    "content", [b"x", b"\x93NUMPY\x01\0\x02\0(\n", b"\x93NUMPY\x01\0", b"\x93NUMPY\x09\0v\0{}"]
+)
 def test_a_damaged_array_is_one_sentence(content):
     with pytest.raises(ValueError, match="x cannot be read: it is damaged"):
         read_pictures([("a.npz", packed({"x.npy": content}))], FORM)

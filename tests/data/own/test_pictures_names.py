@@ -84,3 +84,9 @@ def test_a_path_that_leaves_the_zip_in_its_true_encoding_is_refused():
     content = unflagged({"犬/../../猫.png".encode("cp932"): b"x"})
     with pytest.raises(ValueError, match="points outside of the zip"):
         read_pictures([("set.zip", content)], Form(size=16))
+
+
+def test_a_file_without_a_name_is_left_out():
+    picture = png(np.zeros((9, 9), np.uint8))
+    found = read_pictures([("set.zip", unflagged({b"": picture, b"a/1.png": picture}))], Form(16))
+    assert (len(found), found.n_left_out) == (1, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -26,6 +27,9 @@ from tfm_core.data.own.pictures_arrays import ArrayFile, part_of_file, read_arra
 from tfm_core.sentences import N_, StudentError
 
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError)
+_BAD_HEADER = (tokenize.TokenError, SyntaxError, TypeError, RecursionError, OverflowError)
+"""What NumPy raises, beside ValueError, on a header that is damaged or forged."""
+
 _MOST_ARRAYS = 12
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -85,7 +89,7 @@ def _array(
     try:
         with archive.open(entry) as file:
             shape, dtype = _header(file)
-    except (*_DAMAGE, RuntimeError, KeyError):
+    except (*_DAMAGE, *_BAD_HEADER, RuntimeError, KeyError):
         raise StudentError(_UNREADABLE, name=shown(name)) from None
     if dtype.hasobject:
         raise StudentError(
@@ -110,7 +114,7 @@ def _array(
     try:
         with archive.open(entry) as file:
             array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
-    except (*_DAMAGE, RuntimeError):
+    except (*_DAMAGE, *_BAD_HEADER, RuntimeError):
         raise StudentError(_UNREADABLE, name=shown(name)) from None
     return array
 

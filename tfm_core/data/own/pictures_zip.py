@@ -132,7 +132,6 @@ def _packed(name: str, archive: zipfile.ZipFile, choices: Choices, left_out: Lef
     names, encoding = named(found, choices.encoding)
     packed = _Packed([], [], [], 0, encoding)
     for entry, filename in zip(found, names, strict=True):
-        is_folder = entry.is_dir()
         entry.filename = filename  # the archive finds it by its original name
         path = PurePosixPath(filename)
         if path.is_absolute() or ".." in path.parts or ":" in (path.parts or ("",))[0]:
@@ -143,7 +142,7 @@ def _packed(name: str, archive: zipfile.ZipFile, choices: Choices, left_out: Lef
                 entry=shown(filename),
             )
         is_system = _is_system(path)
-        if is_folder or filename.endswith("/"):
+        if filename.endswith("/"):
             if not is_system:
                 packed.folders.append(filename)
         elif is_system:
