@@ -116,6 +116,17 @@ def test_a_language_model_reads_a_text_alone() -> None:
     np.testing.assert_allclose(answer, said.numpy(), atol=export.TOLERANCE)
 
 
+def test_sizes_that_may_be_any_are_called_by_what_they_are() -> None:
+    model = text_model("encoder-decoder", position="learned", n_layers=1)
+    named = session(export.exported(model, TEXTS, src_len=S, tgt_len=T).content)
+    assert {one.name: one.shape for one in named.get_inputs()} == {
+        "src": ["batch", "source"],
+        "tgt_in": ["batch", "target"],
+    }
+    (logits,) = named.get_outputs()
+    assert logits.shape[:2] == ["batch", "target"]
+
+
 def session(content: bytes) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 import copy
 import json
 import logging
+import re
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,6 +60,7 @@ TOLERANCE = 1e-4
 """How far an answer may be from the model's, absolutely and of its size: float32, whose sums the
 runtime takes in another order."""
 _TEXTS = ("src", "tgt_in")
+_SIZES = {"src": ("batch", "source"), "tgt_in": ("batch", "target"), "images": ("batch",)}
 _INT64, _BOOL = 7, 9  # as onnx.TensorProto numbers them
 
 Array = npt.NDArray[Any]
@@ -257,8 +259,25 @@ def _traced(
     assert program is not None
     ClearMetadataAndDocStringPass()(program.model)  # where in our files each operation came from
     program.model.metadata_props.update(facts)
-    content: bytes = program.model_proto.SerializeToString()
+    proto: Any = program.model_proto
+    _name_sizes(proto.graph)
+    content: bytes = proto.SerializeToString()
     return content
+
+
+def _name_sizes(graph: Any) -> None:
+    """Call the sizes that may be any by what they are: batch, source and target."""
+    names: dict[str, str] = {}
+    for value in graph.input:
+        for size, name in zip(value.type.tensor_type.shape.dim, _SIZES[value.name], strict=False):
+            if size.dim_param:
+                names.setdefault(size.dim_param, name)
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for size in value.type.tensor_type.shape.dim:
+            if size.dim_param:  # a size that follows from others is an expression with their names
+                size.dim_param = re.sub(
+                    r"\w+", lambda found: names.get(found[0], found[0]), size.dim_param
+                )
 
 
 def _triangle(mask: Any, diagonal: int = 0) -> Any:
