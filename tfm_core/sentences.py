@@ -81,6 +81,13 @@ class StudentError(ValueError):
         super().__init__(self.sentence)
 
 
+def percent(share: float) -> str:
+    """Return a share in per cent with one decimal; 100 % only where nothing at all is missing."""
+    if share < 1 and round(share * 100, 1) == 100:
+        return "99.9 %"
+    return f"{share * 100:.0f} %" if share in (0, 1) else f"{share * 100:.1f} %"
+
+
 def in_bytes(n_bytes: float) -> str:
     """Return bytes with a unit of 1024: ``512 B``, ``3.4 KiB``, ``1.2 GiB``."""
     value = float(n_bytes)

@@ -11,6 +11,7 @@ from pages.compare.link import MOST_RUNS, RUNS
 from pages.i18n import _, ngettext
 from pages.ui import runs_access, view_link, visitors
 from pages.ui.typed import escape
+from tfm_core.inspect.compare.names import change
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
@@ -96,13 +97,19 @@ def _learns(run: Run) -> tuple[str, str]:
 def _called(runs: Sequence[Run]) -> dict[str, str]:
     """Return a name for each run that no other has: the browser knows runs by it.
 
-    It stays whatever is begun later: the oldest run of a name and a seed is called by these alone.
+    It stays whatever is begun later: the oldest run of a name is called by this and its seed alone,
+    a later one also by what differs from the oldest.
     """
     names: dict[str, str] = {}
+    oldest: dict[str, Run] = {}
     for run in sorted(runs, key=lambda run: run.meta.created):
         name = run.meta.name
         if not run.meta.recorded and run.problem is None:
-            name = _("{name} · seed {seed}").format(name=name, seed=run.experiment.seed)
+            first = oldest.setdefault(name, run).experiment
+            what = change(first, run.experiment.replace(seed=first.seed))
+            name = _("{name} · seed {seed}").format(
+                name=f"{name} · {_(what)}" if what else name, seed=run.experiment.seed
+            )
         names[run.id] = f"{name} · {run.id[:_SHORT]}" if name in names.values() else name
     return names
 

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.compare.link import BANDS
 from pages.compare.names import Drawn
 from pages.i18n import _
-from pages.ui import runs_access, seed_button, starts, view_link
+from pages.ui import comparison, runs_access, seed_button, starts, view_link
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import METRICS, AxisName, figures, track
 from tfm_core.inspect.compare.names import names
@@ -101,9 +101,7 @@ def bands(found: Sequence[Group], metric: str, axis: AxisName, window: int) -> l
                 tracks.append((kept.x, values))
         one_band = band(tracks)
         if len(one_band.steps):
-            words = _("{name}: mean ± sd of {n} seeds").format(
-                name=group.name, n=int(one_band.n.max())
-            )
+            words = comparison.mean_words(group.name, one_band.n_curves, len(group.members))
             drawn.append(
                 Band(words, group.slot, one_band.steps, one_band.mean, one_band.low, one_band.high)
             )

@@ -141,7 +141,8 @@ export function every(axis, n, room, apart) {
 
 function configOf({ data, plotly }) {
   const [first, ...rest] = data.config.modeBarButtons;
-  return { ...data.config, modeBarButtons: [[...first, saveSvg(data, plotly)], ...rest] };
+  const displayModeBar = window.matchMedia("(hover: none)").matches ? false : "hover"; // it would always be on
+  return { ...data.config, displayModeBar, modeBarButtons: [[...first, saveSvg(data, plotly)], ...rest] };
 }
 
 function saveSvg(data, plotly) {

@@ -32,7 +32,7 @@ CONFIG: dict[str, Any] = {
 }
 pio.templates.default = None  # it would be copied into each figure, and taken out again
 _CSS = """
-.live-figure { width: 100%; overflow: hidden; }
+.live-figure { width: 100%; overflow-x: clip; }
 .live-figure:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: -2px; }
 """
 _mount = st.components.v2.component(

@@ -172,6 +172,7 @@ function draw(state) {
   state.isStale = false;
   const step = stepOf(state);
   const hasFrames = Boolean(view?.frames.length);
+  const shownStep = hasFrames ? view.frames[frameAt(state.shown, view.frames.length)].step : step;
   parts.empty.hidden = hasFrames;
   state.root.classList.toggle("empty-stage", !hasFrames);
   if (hasFrames) {
@@ -190,7 +191,9 @@ function draw(state) {
   showFigures(state, step);
   showBar(state, step, hasFrames);
   const moment = momentAt(data.moments, step);
-  const words = moment ? `${data.words.at.replace("{step}", number(moment[0]))} ${moment[1]}` : "";
+  const isEarlier = moment && moment[0] < shownStep;
+  const when = isEarlier ? data.words.earlier : data.words.at;
+  const words = moment ? `${when.replace("{step}", number(moment[0]))} ${moment[1]}` : "";
   if (parts.caption.textContent !== words) parts.caption.textContent = words;
 }
 

@@ -17,7 +17,7 @@ export const compactNumber = (value) => {
 export const percent = (share) => {
   if (share === 0 || share === 1) return `${100 * share} %`;
   const said = (100 * share).toFixed(1);
-  return `${said === "100.0" ? "99.9" : said} %`;
+  return `${said === "100.0" ? "99.9" : said} %`; // as percent() in tfm_core/sentences.py
 };
 
 export const said = (quantity, value) => {
@@ -53,12 +53,14 @@ export function stepFrom(share, last, isLog) {
   return isLog ? Math.max(2, last) ** inside : inside * last;
 }
 
-// The ends of the upward axis: accuracy is from 0 to 1; a spike of one batch is cut off.
+// The ends of the upward axis: accuracy is from 0 to 1; a spike of one batch is cut off. null: no
+// value yet, so nothing to number the axis by.
 export function ends(quantity, lines, marks, isLog) {
   if (quantity === "accuracy") return [0, 1];
   const values = lines.filter((line) => line.quantity === quantity && line.role !== "batch")
     .flatMap((line) => line.values).filter((value) => value !== null);
   const levels = marks.filter((mark) => mark.quantity === quantity).map((mark) => mark.value);
+  if (!values.length && !levels.length) return null;
   const top = Math.max(1e-6, ...values, ...levels) * 1.05;
   if (!isLog) return [0, top];
   const least = Math.min(top / 10, ...values.filter((value) => value > 0));
@@ -128,14 +130,14 @@ function drawStill(state, part, box) {
   const range = ends(quantity, data.lines, data.marks, isLog);
   const last = lastStep(state);
   part.x = (step) => LEFT + across(step, last, state.logSteps) * (box.width - LEFT - RIGHT);
-  part.y = (value) => TOP + (1 - upward(value, range, isLog)) * (box.height - TOP - BOTTOM);
+  part.y = (value) => TOP + (1 - upward(value, range ?? [0, 1], isLog)) * (box.height - TOP - BOTTOM);
   pen.font = `11px ${state.font}`;
   pen.lineWidth = 1;
   pen.strokeStyle = faint;
   pen.fillStyle = ink;
   pen.textAlign = "right";
   pen.textBaseline = "middle";
-  const levels = isLog ? stepTicks(1e9, true).flatMap((n) => [n / 1e6]).filter((n) => n >= range[0] && n <= range[1])
+  const levels = !range ? [] : isLog ? stepTicks(1e9, true).flatMap((n) => [n / 1e6]).filter((n) => n >= range[0] && n <= range[1])
     : ticks(range[0], range[1], box.height > 130 ? 4 : 2);
   levels.forEach((level) => {
     const y = Math.round(part.y(level)) + 0.5;

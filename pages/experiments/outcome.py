@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.components.live_figure import live_figure
 from pages.i18n import _
-from pages.ui import runs_access, show
+from pages.ui import comparison, runs_access, show
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import METRICS, caveats, track
 from tfm_core.inspect.compare.spread import band
@@ -107,7 +107,7 @@ def _panel(chosen: Demonstration, found: Found, metric: str) -> Panel:
         if len(kept) > 1:
             found_band = band([(one.x, one.values) for one in kept])
             if len(found_band.steps):
-                words = _("{name}: mean ± sd of {n} seeds").format(name=label, n=len(kept))
+                words = comparison.mean_words(label, found_band.n_curves, len(runs))
                 bands.append(
                     Band(
                         words, slot, found_band.steps, found_band.mean, found_band.low,

@@ -119,11 +119,12 @@ def _attention(report: Report) -> list[str]:
     sentences = [words, _one(report, alone, "fused"), by_letters]
     if len(report.timed) > 1:
         whole = report.timed[1].gain("fused")
-        sentences.append(
-            _("Attention is only part of the whole pass, which gains less: {ratio}.").format(
-                ratio=whole.show("x")
-            )
+        rule = (
+            _("Attention is only part of the whole pass, which gains less: {ratio}.")
+            if whole.median < alone.gain("fused").median
+            else _("The whole pass, of which attention is only a part: {ratio} as fast.")
         )
+        sentences.append(rule.format(ratio=whole.show("x")))
     return sentences
 
 

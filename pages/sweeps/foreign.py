@@ -87,7 +87,7 @@ def _draw(look: Look) -> None:
             key="sweeps-foreign-history",
         )  # fmt: skip
     captions = {
-        "parallel": _("A line is a trial: follow the thick ones, which did best."),
+        "parallel": _("A line is a trial; the thick lines did best."),
         "importance": _(
             "Which setting made the difference (PED-ANOVA), as far as these trials tell."
         ),

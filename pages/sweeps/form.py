@@ -38,6 +38,7 @@ def plan(first: Plan, key: str) -> Plan:
 def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
     """Ask what varies, and each of it how. Raises ValueError."""
     known = {one.path: one for one in first.space}
+    is_grid = st.session_state.get(f"{key}-search", first.search) == "grid"
     settings = {one.path: one for one in varied(first.base)}
     chosen = st.multiselect(
         _("What varies"),
@@ -55,7 +56,9 @@ def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
     for path in chosen:
         try:
             one = settings[path]
-            dimensions.append(_dimension(one, first.base, known.get(path), f"{key}-{path}"))
+            dimensions.append(
+                _dimension(one, first.base, known.get(path), f"{key}-{path}", is_grid=is_grid)
+            )
         except ValueError as error:
             st.caption(f":red[:material/error: {_(error)}]")
             problem = problem or error
@@ -70,12 +73,14 @@ def varied(base: Experiment) -> list[Setting]:
     return [one for one in settings if one.path not in space.FIXED]
 
 
-def _dimension(one: Setting, base: Experiment, known: Dimension | None, key: str) -> Dimension:
+def _dimension(
+    one: Setting, base: Experiment, known: Dimension | None, key: str, *, is_grid: bool
+) -> Dimension:
     if one.kind == "bool":
         return Choices(one.path, (False, True))
     if one.kind == "choice":
         return _variants(one, base, known, key)
-    return _numbers(one, base, known, key)
+    return _numbers(one, base, known, key, is_grid=is_grid)
 
 
 def _variants(one: Setting, base: Experiment, known: Dimension | None, key: str) -> Dimension:
@@ -94,7 +99,9 @@ def _variants(one: Setting, base: Experiment, known: Dimension | None, key: str)
     return Choices(one.path, tuple(picked))
 
 
-def _numbers(one: Setting, base: Experiment, known: Dimension | None, key: str) -> Dimension:
+def _numbers(
+    one: Setting, base: Experiment, known: Dimension | None, key: str, *, is_grid: bool
+) -> Dimension:
     """Ask for a range, or for some numbers."""
     default = known or _usual(one, base)
     label = _(one.label)
@@ -115,7 +122,7 @@ def _numbers(one: Setting, base: Experiment, known: Dimension | None, key: str) 
             )
             return Choices(one.path, _read_all(text, one))
         likely = default if isinstance(default, Range) else _usual_range(one, base)
-        low, high, is_log, points = _range(label, likely, key)
+        low, high, is_log, points = _range(label, likely, key, is_grid=is_grid)
     is_whole = one.kind == "int"
     return Range(
         one.path, float(_read(low, one)), float(_read(high, one)), is_log, is_whole,
@@ -123,8 +130,8 @@ def _numbers(one: Setting, base: Experiment, known: Dimension | None, key: str) 
     )  # fmt: skip
 
 
-def _range(label: str, likely: Range, key: str) -> tuple[str, str, bool, int]:
-    """Ask for both ends, the scale and the points of a range.
+def _range(label: str, likely: Range, key: str, *, is_grid: bool) -> tuple[str, str, bool, int]:
+    """Ask for both ends and the scale of a range, and for its points where a grid is searched.
 
     The words on the screen are short, for the setting stands before them; the names of the fields
     say it too, so that whoever hears them tells those of two settings apart.
@@ -148,6 +155,8 @@ def _range(label: str, likely: Range, key: str) -> tuple[str, str, bool, int]:
             _("log"), width="content",
             help=_("Each factor of ten gets the same share: right for learning rates."),
         )  # fmt: skip
+    if not is_grid:
+        return low, high, is_log, likely.points
     with _together():
         points = st.number_input(
             _("{setting}: points in a grid").format(setting=label), 2, space.MOST_VALUES,

@@ -16,6 +16,7 @@ from pages.ui import runs_access, show, state
 from pages.ui.typed import escape
 from tfm_core.plots import sweeps as plots
 from tfm_core.runs.labels import MAX_NAME
+from tfm_core.sweeps import space
 from tfm_core.sweeps.plan import Plan, SweepDamaged
 from tfm_core.sweeps.store import Sweep
 from tfm_core.sweeps.study import Study, Trial
@@ -63,7 +64,7 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
         )
     rows = (
         (
-            ("parallel", _("A line is a trial: follow the thick ones, which did best.")),
+            ("parallel", _("A line is a trial; the thick lines did best.")),
             (
                 "importance",
                 _("Which setting made the difference (PED-ANOVA), as far as these trials tell."),
@@ -80,13 +81,34 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
             ),
         ),
     )
+    n_finished, n_given_up = plots.counts(plan, trials)
+    if n_finished:
+        words = _("From {n} finished of {all} trials.").format(n=n_finished, all=len(trials))
+        if n_given_up:
+            words += " " + _(
+                "Hollow dots and dotted lines: {n} given up early, at their last figure."
+            ).format(n=n_given_up)
+        st.caption(words)
     for row in rows:
         there = [(name, words) for name, words in row if name in figures]
         if there:
             for column, (name, words) in zip(st.columns(len(there)), there, strict=True):
                 with column:
                     _draw(figures, name, words, "")
-    if "importance" not in figures:
+    thin = plots.thin_values(plan, trials) if n_finished >= plots.ENOUGH else []
+    if thin:
+        values = "; ".join(
+            _("{setting} {value}: {n} finished").format(
+                setting=_(setting), value=_(space.shown(value)), n=n
+            )
+            for setting, value, n in thin
+        )
+        words = _(
+            "No importance for settings with a value that fewer than {most} trials finished "
+            "with: {values}."
+        )
+        st.caption(escape(words.format(most=plots.MIN_FINISHED, values=values)))
+    elif "importance" not in figures:
         st.caption(
             _("What mattered is said when {n} trials are over; more of them say it better.").format(
                 n=plots.ENOUGH

@@ -99,7 +99,8 @@ def seconds_left(run: Run, status: Status, curves: Curves) -> float | None:
 def _progress_words(curves: Curves, status: Status) -> str:
     epoch = curves.steps.last("epoch")
     words = _("Step {step} of {total}").format(
-        step=f"{status.step:,}", total=f"{status.total_steps:,}"
+        step=f"{int(curves.steps.last('step') or status.step):,}",  # as the stage counts
+        total=f"{status.total_steps:,}",
     )
     if epoch is None:
         return words
@@ -135,7 +136,7 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
     if has_wholes:
         cards.append(
             (
-                _("Whole sequences"),
+                _("Test, whole sequences") if is_over else _("Whole sequences"),
                 _last(measured, "sequence_accuracy", show.percent),
                 _("Share of unseen examples in which every single token is right."),
             )

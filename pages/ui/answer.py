@@ -61,6 +61,9 @@ def _sentence_verdict(example: Example) -> list[Tree]:
         return parts
     written = example.answer or ()
     if tuple(written) == tuple(truth):
+        if item.get("goes_on"):
+            words = _("wrong: it writes the truth and then goes on instead of ending with <eos>")
+            return [*parts, _mark(words, is_right=False)]
         return [*parts, _mark(_("right"), is_right=True)]
     right = sum(a == b for a, b in zip(written, truth, strict=False))
     words = _("{right} of {count} tokens right").format(right=right, count=len(truth))

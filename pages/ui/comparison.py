@@ -35,6 +35,20 @@ def picked(groups: Sequence[Group], name_of: Callable[[Group], str], *, key: str
     return groups[index or 0]
 
 
+def mean_words(name: str, n_drawn: int, n_runs: int) -> str:
+    """Return the name of the mean line of a configuration with several seeds.
+
+    n_drawn: seeds that have a curve. n_runs: seeds that were asked for.
+    """
+    if n_drawn < 2:
+        words = _("{name}: {n} of {n_runs} seeds")
+    elif n_drawn < n_runs:
+        words = _("{name}: mean ± sd of {n} of {n_runs} seeds")
+    else:
+        words = _("{name}: mean ± sd of {n} seeds")
+    return words.format(name=name, n=n_drawn, n_runs=n_runs)
+
+
 def is_live(runs: Iterable[Run]) -> bool:
     """Return whether one of the runs still trains, or waits to."""
     return any(run.status.is_active for run in runs)

@@ -16,6 +16,7 @@ from pages.components import live_figure as component
 from pages.i18n import _, content
 from pages.ui import page_table
 from pages.ui.typed import escape
+from tfm_core import sentences
 from tfm_core.inspect.syntax import source
 from tfm_core.sentences import in_bytes
 
@@ -84,7 +85,8 @@ def formula(latex: str) -> None:
 
 def problem(what: str | BaseException) -> None:
     """Show what is wrong, and what would be right; nothing in it is markup."""
-    st.error(escape(_(what)), icon=":material/error:")
+    words = escape(_(what)).encode("utf-8", "backslashreplace").decode("utf-8")  # lone surrogates
+    st.error(words, icon=":material/error:")
 
 
 def empty(sentence: str, button: str, page: str) -> None:
@@ -152,10 +154,8 @@ def device(name: str) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share as per cent; 100 % is said only where nothing at all is missing."""
-    if share < 1 and round(share * 100, 1) == 100:
-        return "99.9 %"
-    return f"{share * 100:.0f} %" if share in (0, 1) else f"{share * 100:.1f} %"
+    """Return a share in per cent, as the core writes it, see ``sentences.percent``."""
+    return sentences.percent(share)
 
 
 def clock(moment: float) -> str:

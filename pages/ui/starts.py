@@ -66,8 +66,8 @@ def _room() -> int:
 def _said(n_begun: int, n: int) -> str:
     if n_begun == n:
         return ngettext(
-            "{n} run waits for its turn; it trains as soon as a place is free.",
-            "{n} runs wait for their turn; each trains as soon as a place is free.",
+            "{n} run was queued; it trains as soon as a place is free.",
+            "{n} runs were queued; each trains as soon as a place is free.",
             n,
         ).format(n=n)
     return _(
@@ -77,7 +77,7 @@ def _said(n_begun: int, n: int) -> str:
 
 
 def _n_of(n_begun: int, n: int) -> str:
-    return _("{begun} of {n} runs wait for their turn.").format(begun=n_begun, n=n)
+    return _("{begun} of {n} runs were queued.").format(begun=n_begun, n=n)
 
 
 def n_seeds() -> int:

@@ -107,8 +107,33 @@ def test_the_shares_of_right_answers_are_those_of_the_curve(store):
         store, started(), measured(0, 4.0, 0.02), measured(100, 1.0, 0.569, 0.1),
         measured(200, 0.1, 0.969, 0.9),
     )  # fmt: skip
-    assert found[100] == "56 % of the tokens are right, on examples that it never saw."
-    assert found[200].startswith(("96 % of the tokens are right", "90 % of the unseen examples"))
+    assert found[100] == "56.9 % of the tokens in the validation set are right."
+    assert found[200] in (
+        "96.9 % of the tokens in the validation set are right.",
+        "90.0 % of the validation examples are answered without a mistake.",
+    )
+
+
+def test_what_is_seen_late_is_told_with_the_step_since_which_it_was_measured(store):
+    found = curved(
+        store, started(), measured(0, 4.0, 0.02, 0.0), measured(100, 0.1, 1.0, 1.0),
+        measured(200, 0.1, 1.0, 1.0), steps=(0, 241),
+    )  # fmt: skip
+    assert "100 % of the tokens" in found[241]
+    assert "since step 100" in found[241]
+
+
+def test_a_share_that_was_lost_and_came_back_counts_from_when_it_came_back(store):
+    found = curved(
+        store, started(), measured(50, 0.1, 1.0), measured(100, 1.0, 0.7),
+        measured(150, 0.1, 1.0), steps=(0, 200),
+    )  # fmt: skip
+    assert "since step 150" in found[200]
+
+
+def test_shares_are_rounded_as_beside_the_curves(store):
+    found = curved(store, started(), measured(0, 4.0, 0.02), measured(100, 0.5, 0.9996))
+    assert found[100].startswith("99.9 % of")
 
 
 def test_guessing_is_not_told_as_learning(store):
@@ -118,12 +143,17 @@ def test_guessing_is_not_told_as_learning(store):
 
 def test_better_than_guessing_is_told_with_chance(store):
     found = curved(store, started(), measured(100, 3.0, 0.3))
-    assert "30 % are right on unseen examples, and 2 % would be by chance" in found[100]
+    assert (
+        "at step 100, 30.0 % of the tokens in the validation set are right; chance gives 2.0 %"
+        in found[100]
+    )
 
 
 def test_where_not_every_answer_can_be_known_the_loss_says_how_much_is_learned(store):
     found = curved(store, started(floor=2.0), measured(100, 2.5, 0.3))
-    assert found[100].startswith("75 % of what can be learned is learned: the loss on unseen")
+    assert found[100].startswith(
+        "75.0 % of what can be learned is learned: the validation loss at step 100"
+    )
 
 
 def steps_of(*losses):
@@ -164,8 +194,8 @@ def of_digits(step, on, right):
 def test_a_head_that_follows_the_strokes_is_told(store):
     snapshots = [of_digits(0, 2 / 16, 0), of_digits(50, 0.6, 0)]
     found = told(run_of(store, vit_experiment(), pictures(), snapshots))
-    assert "head 2 now follows the strokes: 59 %" in found[50] or "60 %" in found[50]
-    assert "on the 12 % of the patches that the digit covers" in found[50]
+    assert "head 2 now follows the strokes: 59.9 %" in found[50] or "60.0 %" in found[50]
+    assert "on the 12.5 % of the patches that the digit covers" in found[50]
 
 
 def test_even_attention_does_not_follow_the_strokes(store):

@@ -78,7 +78,9 @@ def values_of(parameter: Parameter[Any]) -> st.SearchStrategy[Any]:
         case Choice():
             return st.sampled_from(sorted({*parameter.names, parameter.first}))
         case Choices():
-            return st.lists(st.sampled_from(parameter.names), unique=True).map(tuple)
+            return st.lists(
+                st.sampled_from(parameter.names), unique=True, max_size=parameter.maximum
+            ).map(tuple)
         case Number():
             return st.integers(parameter.low, parameter.high)
         case Option():

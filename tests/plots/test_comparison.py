@@ -20,6 +20,7 @@ from tfm_core.plots.comparison import (
     most_points,
     slots,
 )
+from tfm_core.plots.thinning import smooth
 
 pytestmark = pytest.mark.quick
 
@@ -123,3 +124,20 @@ def test_no_runs_make_an_empty_figure() -> None:
     assert comparison([], "step").data == ()
     empty = Line("x", 0, np.array([]), np.array([]))
     assert len(comparison([Panel("loss", [empty])], "step", is_log_x=True).data[0].x) == 0
+
+
+def test_the_mean_of_a_band_lies_within_its_members_as_drawn() -> None:
+    x = np.arange(101.0)
+    members = [Line(f"seed {n}", 0, x, np.exp(-x / (9 + n)), is_faint=True) for n in range(3)]
+    smoothed = [smooth(one.y, 10) for one in members]
+    mean = np.mean(smoothed, axis=0)
+    panel = Panel("loss", members, [Band("mean", 0, x, mean, mean, mean)], is_noisy=True)
+    thin_lines, *_, drawn = comparison([panel], "step", window=10).data
+    ends = np.flatnonzero(np.isnan(thin_lines.x))
+    parts = [
+        np.interp(drawn.x, thin_lines.x[a:b], thin_lines.y[a:b])
+        for a, b in zip([0, *ends + 1], [*ends, len(thin_lines.x)], strict=True)
+    ]
+    assert len(parts) == 3
+    assert (np.min(parts, axis=0) <= drawn.y + 1e-6).all()
+    assert (drawn.y <= np.max(parts, axis=0) + 1e-6).all()

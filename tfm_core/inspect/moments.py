@@ -28,7 +28,7 @@ from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import snapshot_path
 from tfm_core.runs.way import LEAST
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, percent
 
 PARTED = 0.4
 """Between the shares on true source words of two heads of a layer, from which on they differ."""
@@ -45,6 +45,7 @@ STALE = 1.2
 """Times its first step, after which it is no news any more that something is so."""
 
 Shares = tuple[float, ...]
+Floats = npt.NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +220,9 @@ def _of_heads(experiment: Experiment, look: _Look) -> Iterator[_Seen]:
                     "head {low} only {few}.",
                     layer=_named(experiment, module),
                     high=high + 1,
-                    most=_percent(shares[high]),
+                    most=percent(shares[high]),
                     low=low + 1,
-                    few=_percent(shares[low]),
+                    few=percent(shares[low]),
                     words=words,
                 ),
             )
@@ -235,7 +236,7 @@ def _of_heads(experiment: Experiment, look: _Look) -> Iterator[_Seen]:
                     N_(
                         "{head}: {share} of its attention now goes to: {role}.",
                         head=_named(experiment, module, head),
-                        share=_percent(share),
+                        share=percent(share),
                         role=ROLES[role].words(kind),
                     ),
                 )
@@ -249,8 +250,8 @@ def _of_heads(experiment: Experiment, look: _Look) -> Iterator[_Seen]:
                         "{head} now follows the strokes: {share} of its attention lies on the "
                         "{even} of the patches that the digit covers.",
                         head=_named(experiment, module, head),
-                        share=_percent(share),
-                        even=_percent(look.even_ink),
+                        share=percent(share),
+                        even=percent(look.even_ink),
                     ),
                 )
 
@@ -263,7 +264,7 @@ def _aligning(
         return N_(
             "{head}: {share} of its attention now lies on {words}.",
             head=_named(experiment, module, heads[0]),
-            share=_percent(shares[heads[0]]),
+            share=percent(shares[heads[0]]),
             words=words,
         )
     return N_(
@@ -271,8 +272,8 @@ def _aligning(
         layer=_named(experiment, module),
         n=len(heads),
         n_heads=len(shares),
-        least=_percent(min(shares[head] for head in heads)),
-        most=_percent(max(shares[head] for head in heads)),
+        least=percent(min(shares[head] for head in heads)),
+        most=percent(max(shares[head] for head in heads)),
         words=words,
     )
 
@@ -307,6 +308,7 @@ def _of_curves(
     measured = curves.unseen.up_to(step)
     loss, accuracy = measured.last("loss"), measured.last("accuracy")
     chance, whole = curves.started.get("chance"), measured.last("sequence_accuracy")
+    at = int(measured.last("step") or 0)
     if loss is None or accuracy is None or chance is None:
         return
     way = (guessing - loss) / max(1e-9, guessing - (floor or 0.0))
@@ -315,10 +317,12 @@ def _of_curves(
             8,
             frozenset({"better than guessing"}),
             N_(
-                "Better than guessing: {share} are right on unseen examples, and {chance} would be "
-                "by chance.",
-                share=_percent(accuracy),
-                chance=_percent(chance),
+                "Better than guessing: at step {at:,}, {share} of the {parts} in the validation "
+                "set are right; chance gives {chance}.",
+                at=at,
+                share=percent(accuracy),
+                parts=_parts(experiment, probe),
+                chance=percent(chance),
             ),
         )
     if floor:  # not every answer can be known, so the loss says how much of it is
@@ -328,9 +332,11 @@ def _of_curves(
                     2,
                     frozenset({("way", one) for one in (0.5, 0.9) if one <= level}),
                     N_(
-                        "{share} of what can be learned is learned: the loss on unseen examples is "
-                        "{loss:.2f}, from {guessing:.2f} by guessing to {floor:.2f} at best.",
-                        share=_percent(way),
+                        "{share} of what can be learned is learned: the validation loss at step "
+                        "{at:,} is {loss:.2f}, from {guessing:.2f} by guessing to {floor:.2f} at "
+                        "best.",
+                        at=at,
+                        share=percent(way),
                         loss=loss,
                         guessing=guessing,
                         floor=floor,
@@ -344,9 +350,10 @@ def _of_curves(
                 2,
                 frozenset({("right", one) for one in (0.5, 0.9, 0.99) if one <= level}),
                 N_(
-                    "{share} of the {parts} are right, on examples that it never saw.",
-                    share=_percent(accuracy),
+                    "{share} of the {parts} in the validation set are right{since}.",
+                    share=percent(accuracy),
                     parts=parts,
+                    since=_since(measured["step"], measured["accuracy"], step),
                 ),
             )
         if whole is not None and whole >= level:
@@ -354,10 +361,24 @@ def _of_curves(
                 2,
                 frozenset({("whole", one) for one in (0.5, 0.9, 0.99) if one <= level}),
                 N_(
-                    "{share} of the unseen examples are answered without a single mistake.",
-                    share=_percent(whole),
+                    "{share} of the validation examples are answered without a mistake{since}.",
+                    share=percent(whole),
+                    since=_since(measured["step"], measured["sequence_accuracy"], step),
                 ),
             )
+
+
+def _since(steps: Floats, shares: Floats, step: int) -> str:
+    """Return since which validation the share is what it is, as shown; "" where that is ``step``.
+
+    steps, shares: (n,) of the validations up to ``step``.
+    """
+    known = np.isfinite(shares)
+    steps, shares = steps[known], shares[known]
+    last = percent(float(shares[-1]))
+    different = [n for n, share in enumerate(shares.tolist()) if percent(share) != last]
+    since = int(steps[different[-1] + 1 if different else 0])
+    return "" if since == step else N_(", measured since step {since:,}", since=since)
 
 
 def _jump(curves: Curves, way: float, before: int, step: int) -> Iterator[_Seen]:
@@ -403,7 +424,3 @@ def _named(experiment: Experiment, module: str, head: int | None = None) -> str:
     if is_one:
         return N_("Layer {layer}, head {head}", layer=layer, head=head + 1)
     return N_("{kind}, layer {layer}, head {head}", kind=label, layer=layer, head=head + 1)
-
-
-def _percent(share: float) -> str:
-    return f"{int(100 * share + 1e-6)} %"  # rounded down: nearly all is not all

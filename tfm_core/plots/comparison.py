@@ -7,7 +7,7 @@ x axis, so that zooming one zooms all and the pointer reads all of them at once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -134,7 +134,7 @@ def comparison(
         named = [line for line in panel.lines if not line.is_faint]
         n_named = len(named) + len(panel.bands)
         most_named = max(most_named, n_named)
-        thin_ones = panel.lines if panel.is_noisy and window > 1 else _faint(panel.lines)
+        thin_ones = _thin_ones(panel, window)
         traces += _measured(thin_ones, axis, most, is_log_x=is_log_x, is_many=n_named > MOST_NAMED)
         for band in panel.bands:
             traces += _band(band, axis, panel, is_log_x=is_log_x)
@@ -166,8 +166,17 @@ def comparison(
     return figure
 
 
-def _faint(lines: Sequence[Line]) -> list[Line]:
-    return [line for line in lines if line.is_faint]
+def _thin_ones(panel: Panel, window: int) -> list[Line]:
+    """Return the lines to draw thin: what was measured, behind the smoothed lines.
+
+    The members of a band are smoothed as its mean is, which would else lag behind all of them.
+    """
+    is_smoothed = panel.is_noisy and window > 1
+    members = [line for line in panel.lines if line.is_faint]
+    if not is_smoothed:
+        return members
+    measured = [line for line in panel.lines if not line.is_faint]
+    return [*measured, *(replace(line, y=smooth(line.y, window)) for line in members)]
 
 
 def _measured(

@@ -177,7 +177,7 @@ def _rows(
             hovertemplate=hover,
         )
     )
-    figure.update_yaxes(type="category", autorange="reversed", automargin=True)
+    figure.update_yaxes(type="category", dtick=1, autorange="reversed", automargin=True)
     return figure.update_layout(height=90 + _ROW * len(groups), margin={**MARGIN, "t": 8})
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,7 @@ from tfm_core.sweeps import space as spaces
 from tfm_core.sweeps.foreign import Look, as_study
 from tfm_core.sweeps.objectives import RUNGS, Objective
 from tfm_core.sweeps.plan import Plan
-from tfm_core.sweeps.space import Range, Value
+from tfm_core.sweeps.space import Choices, Dimension, Range, Value
 from tfm_core.sweeps.study import Trial, distributions
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 ENOUGH = 4
 """Trials that are over before it is said which settings mattered."""
+MIN_FINISHED = 2
+"""Finished trials that each tried value of a setting needs before its importance is shown."""
 
 _SCALE = [(0.0, "#c79a4b"), (0.5, "#8aa89b"), (1.0, "#0f7f8f")]
 """From the worst figure to the best; told apart with any common colour blindness."""
@@ -74,19 +78,224 @@ def figures(plan: Plan, trials: Sequence[Trial]) -> dict[str, go.Figure]:
                 visualization.plot_intermediate_values(study), study, plan.looks_for
             )
         if n_over >= 2:
-            found["slice"] = visualization.plot_slice(study, target_name=plan.looks_for.label)
-            found["parallel"] = visualization.plot_parallel_coordinate(
-                study, target_name=plan.looks_for.label
-            )
+            found["slice"] = _slices(study, plan, trials)
+            found["parallel"] = _parallel(plan, trials)
         if n_over >= ENOUGH:
-            found["importance"] = visualization.plot_param_importances(study)
+            weighed = _weighed(plan, trials)
+            if weighed:
+                found["importance"] = visualization.plot_param_importances(study, params=weighed)
             if len(plan.space) > 1:
                 found["contour"] = visualization.plot_contour(
-                    study, params=_foremost(study), target_name=plan.looks_for.label
+                    study, params=_foremost(study, weighed), target_name=plan.looks_for.label
                 )
     for name, figure in found.items():
-        _dress(name, figure, plan.looks_for)
+        if name != "parallel":
+            _dress(name, figure, plan.looks_for)
+    if "contour" in found:
+        _add_given_up(found["contour"], plan, trials)
     return found
+
+
+def _placed(plan: Plan, trials: Sequence[Trial]) -> list[tuple[Trial, dict[str, Value], float]]:
+    """Return the trials in the plan's space that have a figure, with their values by label.
+
+    The figure of a trial that was given up is its last one.
+    """
+    names, found = _names(plan), []
+    for trial in trials:
+        values = spaces.placed(plan.base, plan.space, trial.values)
+        figure = _figure(trial)
+        if values is not None and figure is not None:
+            found.append((trial, {names[path]: one for path, one in values.items()}, figure))
+    return found
+
+
+def _figure(trial: Trial) -> float | None:
+    if trial.state == "complete":
+        return trial.value
+    if trial.state == "pruned" and trial.reports:
+        return trial.reports[max(trial.reports)]
+    return None
+
+
+def counts(plan: Plan, trials: Sequence[Trial]) -> tuple[int, int]:
+    """Return how many trials the figures show as finished, and how many as given up."""
+    states = [trial.state for trial, _values, _figure in _placed(plan, trials)]
+    return states.count("complete"), states.count("pruned")
+
+
+def thin_values(plan: Plan, trials: Sequence[Trial]) -> list[tuple[str, Value, int]]:
+    """Return setting, value and number of finished trials of each value with too few of them.
+
+    Of values to choose from, those that were tried and have fewer than ``MIN_FINISHED`` finished
+    trials: nothing follows from these about the setting.
+    """
+    names, placed, found = _names(plan), _placed(plan, trials), []
+    for one in plan.space:
+        if not isinstance(one, Choices):
+            continue
+        name = names[one.path]
+        for value in one.values:
+            states = [trial.state for trial, values, _ in placed if values[name] == value]
+            n = states.count("complete")
+            if states and n < MIN_FINISHED:
+                found.append((name, value, n))
+    return found
+
+
+def _weighed(plan: Plan, trials: Sequence[Trial]) -> list[str]:
+    """Return the settings whose importance the finished trials support; none if only one of many.
+
+    Shares of one setting beside nothing say nothing.
+    """
+    thin = {name for name, _value, _n in thin_values(plan, trials)}
+    kept = [name for name in _names(plan).values() if name not in thin]
+    return kept if len(kept) > 1 or len(plan.space) == len(kept) else []
+
+
+def _slices(study: optuna.Study, plan: Plan, trials: Sequence[Trial]) -> go.Figure:
+    """Draw each setting by itself over all that is searched; given-up trials are hollow."""
+    from optuna import visualization
+
+    figure = visualization.plot_slice(study, target_name=plan.looks_for.label)
+    figure.update_traces(marker={"color": BLUE, "showscale": False, "size": 8})
+    names = _names(plan)
+    by_name = {names[one.path]: one for one in plan.space}
+    for number, name in enumerate(sorted(by_name), start=1):
+        suffix = "" if number == 1 else str(number)
+        axis, one = figure.layout[f"xaxis{suffix}"], by_name[name]
+        _search_range(axis, one)
+        if axis.type == "category":
+            axis.update(categoryarray=[repr(value) for value in one.grid()])
+        given_up = _given_up(plan, trials, [name], axis.type)
+        figure.add_trace(given_up.update(xaxis=f"x{suffix}", yaxis=f"y{suffix}"))
+    return figure
+
+
+def _given_up(
+    plan: Plan, trials: Sequence[Trial], names: Sequence[str], *axis_types: str | None
+) -> go.Scatter:
+    """Return the given-up trials as hollow dots: by one setting and the figure, or by two settings.
+
+    axis_types: of the axis of each setting; Optuna names categories by ``repr`` in slices, and by
+    ``str`` in contours.
+    """
+    placed = [
+        (values, value) for trial, values, value in _placed(plan, trials) if trial.state == "pruned"
+    ]
+    written = repr if len(names) == 1 else str
+    columns: list[list[Any]] = [
+        [written(values[name]) if kind == "category" else values[name] for values, _ in placed]
+        for name, kind in zip(names, axis_types, strict=True)
+    ]
+    figures = [value for _, value in placed]
+    return go.Scatter(
+        x=columns[0],
+        y=columns[1] if len(names) > 1 else figures,
+        mode="markers",
+        marker={"symbol": "circle-open", "size": 8, "color": GREY, "line": {"width": 2}},
+        text=[plan.looks_for.said(value) for value in figures],
+        hovertemplate=N_("given up at {figure}", figure="%{text}") + "<extra></extra>",
+        showlegend=False,
+    )
+
+
+def _search_range(axis: Any, one: Dimension) -> None:
+    """Let an axis show all that is searched, and a little more."""
+    if not isinstance(one, Range):
+        return
+    low, high = (math.log10(one.low), math.log10(one.high)) if one.is_log else (one.low, one.high)
+    room = 0.05 * (high - low)
+    axis.update(range=[low - room, high + room])
+
+
+def _add_given_up(figure: go.Figure, plan: Plan, trials: Sequence[Trial]) -> None:
+    """Add the given-up trials to a contour, hollow, and let both axes show all that is searched."""
+    names = _names(plan)
+    by_name = {names[one.path]: one for one in plan.space}
+    across, up = figure.layout.xaxis, figure.layout.yaxis
+    labels = [axis.title.text for axis in (across, up)]
+    for axis, label in zip((across, up), labels, strict=True):
+        _search_range(axis, by_name[label])
+    figure.add_trace(_given_up(plan, trials, labels, across.type, up.type))
+
+
+def _parallel(plan: Plan, trials: Sequence[Trial]) -> go.Figure:
+    """Draw a line a trial over the searched range of each setting; given-up trials are dotted."""
+    placed, names = _placed(plan, trials), _names(plan)
+    figures = [figure for _, _, figure in placed]
+    finished = [figure for trial, _, figure in placed if trial.state == "complete"]
+    low, high = min(figures), max(figures)
+    is_log = _is_far(figures, plan.looks_for)
+
+    def part(value: float, low: float, high: float) -> float:
+        """Return where a figure lies between two, from 0 to 1."""
+        if is_log:
+            value, low, high = math.log(value), math.log(low), math.log(high)
+        return (value - low) / (high - low) if high > low else 0.5
+
+    label, figure = plan.looks_for.label, go.Figure()
+    columns = [(str(label), [(0.0, plan.looks_for.said(low)), (1.0, plan.looks_for.said(high))])]
+    for one in plan.space:
+        ticks = [(_share(one, value), str(spaces.shown(value))) for value in _tick_values(one)]
+        columns.append((names[one.path], ticks))
+    for trial, values, value in placed:
+        place = part(value, low, high)
+        goodness = part(value, min(finished), max(finished))
+        share = goodness if plan.looks_for.is_maximized else 1 - goodness
+        figure.add_scatter(
+            x=list(range(len(columns))),
+            y=[place, *(_share(one, values[names[one.path]]) for one in plan.space)],
+            mode="lines",
+            line={
+                "color": _colour(share) if trial.state == "complete" else GREY,
+                "width": 1.2 + 2 * share**4 if trial.state == "complete" else 1.2,
+                "dash": "solid" if trial.state == "complete" else "dot",
+            },
+            opacity=0.9,
+            name=N_("trial {n}", n=trial.number),
+            hovertext=N_(
+                "trial {n}: {figure}, {settings}",
+                n=trial.number,
+                figure=plan.looks_for.said(value),
+                settings=spaces.words(plan.base, trial.values),
+            ),
+            hoverinfo="text",
+        )
+    for number, (_name, ticks) in enumerate(columns):
+        figure.add_vline(x=number, line={"color": GREY, "width": 1}, layer="below")
+        for height, words in ticks:
+            figure.add_annotation(
+                x=number, y=height, text=words, showarrow=False, xanchor="right", xshift=-4,
+                font={"size": 10, "color": GREY},
+            )  # fmt: skip
+    figure.update_xaxes(
+        tickmode="array",
+        tickvals=list(range(len(columns))),
+        ticktext=[name for name, _ticks in columns],
+        range=[-0.3, len(columns) - 0.8],
+        showgrid=False,
+        zeroline=False,
+    )
+    figure.update_yaxes(range=[-0.08, 1.08], visible=False, fixedrange=True)
+    margin = {"l": 56, "r": 16, "t": 28, "b": 48}
+    return figure.update_layout(height=300, margin=margin, showlegend=False, hovermode="closest")
+
+
+def _share(one: Dimension, value: Value) -> float:
+    """Return where a value lies in what is searched, from 0 to 1."""
+    if isinstance(one, Choices):
+        return one.values.index(value) / max(1, len(one.values) - 1)
+    low, high, at = one.low, one.high, float(value)
+    if one.is_log:
+        low, high, at = math.log(low), math.log(high), math.log(at)
+    return (at - low) / (high - low)
+
+
+def _tick_values(one: Dimension) -> tuple[Value, ...]:
+    if isinstance(one, Choices):
+        return one.values
+    return dataclasses.replace(one, points=4).grid()
 
 
 def of_foreign(look: Look) -> dict[str, go.Figure]:
@@ -100,10 +309,7 @@ def of_foreign(look: Look) -> dict[str, go.Figure]:
     label = look.looks_for.label
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        figure = visualization.plot_optimization_history(study)
-        for trace in figure.data:
-            trace.x = [number + 1 for number in trace.x]
-        found["history"] = figure
+        found["history"] = visualization.plot_optimization_history(study)
         if len(look.complete) > 1 and look.settings:
             found["parallel"] = visualization.plot_parallel_coordinate(study, target_name=label)
         if len(look.complete) >= ENOUGH and look.settings:
@@ -128,25 +334,7 @@ def history(plan: Plan, trials: Sequence[Trial]) -> go.Figure:
                 value=trial.value if is_over else None,
             )
         )
-    figure = visualization.plot_optimization_history(study)
-    for trace in figure.data:
-        trace.x = [number + 1 for number in trace.x]
-    return figure
-
-
-def importances(plan: Plan, trials: Sequence[Trial]) -> dict[str, float]:
-    """Return how much each setting mattered, by its label; shares that sum to 1, none if unknown.
-
-    PED-ANOVA (Watanabe et al. 2023): how far the best tenth of the trials leaves what was drawn.
-    """
-    import optuna
-
-    study, n_over = _study(plan, trials)
-    if n_over < ENOUGH:
-        return {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return dict(optuna.importance.get_param_importances(study))
+    return visualization.plot_optimization_history(study)
 
 
 def _study(plan: Plan, trials: Sequence[Trial]) -> tuple[optuna.Study, int]:
@@ -196,11 +384,13 @@ def _names(plan: Plan) -> dict[str, str]:
     }
 
 
-def _foremost(study: optuna.Study) -> list[str]:
-    """Return the two settings that mattered most."""
+def _foremost(study: optuna.Study, weighed: list[str]) -> list[str]:
+    """Return the two settings that mattered most, of those that could be weighed; then others."""
     import optuna
 
-    return list(optuna.importance.get_param_importances(study))[:2]
+    known = list(optuna.importance.get_param_importances(study, params=weighed)) if weighed else []
+    others = [name for name in study.get_trials(deepcopy=False)[0].params if name not in known]
+    return [*known, *others][:2]
 
 
 def _dress(name: str, figure: go.Figure, looks_for: Objective) -> None:
@@ -237,7 +427,6 @@ def _dress(name: str, figure: go.Figure, looks_for: Objective) -> None:
         figure.update_traces(colorscale=_SCALE, colorbar=bar, selector={"type": "contour"})
         figure.update_traces(marker={"size": 7}, selector={"type": "scatter"})
     elif name == "slice":
-        figure.update_traces(marker={"color": BLUE, "showscale": False, "size": 8})
         for axis in figure.select_yaxes():
             if axis.title.text:
                 axis.title.text = label
@@ -281,9 +470,14 @@ def _colour(share: float) -> str:
 def _log(figure: go.Figure, figures: Sequence[Sequence[float]], looks_for: Objective) -> None:
     """Draw losses of several orders of magnitude on a logarithmic axis."""
     values = [float(value) for part in figures for value in part if value is not None]
-    is_loss = not looks_for.is_maximized and bool(values) and min(values) > 0
-    if is_loss and max(values) > _FAR * min(values):
+    if _is_far(values, looks_for):
         figure.update_yaxes(type="log")
+
+
+def _is_far(values: Sequence[float], looks_for: Objective) -> bool:
+    """Return whether figures are losses of several orders of magnitude."""
+    is_loss = not looks_for.is_maximized and bool(values) and min(values) > 0
+    return is_loss and max(values) > _FAR * min(values)
 
 
 def _coordinate(value: Value) -> Value:

@@ -48,7 +48,7 @@ class Brought:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A trial: its number from 1, its settings, its figure, None where it came to none."""
+    """A trial: its number as Optuna has it, its settings, its figure, None if it has none."""
 
     number: int
     values: Mapping[str, Value]
@@ -233,7 +233,7 @@ def _tried(one: optuna.trial.FrozenTrial) -> Tried:
     is_number = isinstance(value, int | float) and math.isfinite(value)
     values = {clean(name): _plain(given) for name, given in one.params.items()}
     return Tried(
-        one.number + 1, values, state, float(value) if is_number and value is not None else None
+        one.number, values, state, float(value) if is_number and value is not None else None
     )
 
 

@@ -56,8 +56,9 @@ _STALE_SECONDS = 1.0  # the same, where nobody but another program can have it: 
 class Trial:
     """One suggestion and what became of it.
 
-    number: from 1, in the order in which they were made. study, key: where Optuna has it. values:
-    setting -> value. value: the figure. reports: rung -> figure on the way. why: a sentence, or "".
+    number: from 0, as Optuna counts, in the order in which they were made. study, key: where Optuna
+    has it. values: setting -> value. value: the figure. reports: rung -> figure on the way. why: a
+    sentence, or "".
     """
 
     number: int
@@ -148,7 +149,7 @@ class Study:
                     _check_settings(one, space, self.sweep)
                     found.append((one, name))
             found.sort(key=lambda pair: str(pair[0].datetime_start))
-            return [_trial(one, name, n) for n, (one, name) in enumerate(found, start=1)]
+            return [_trial(one, name, n) for n, (one, name) in enumerate(found)]
 
     def ask(self, fixed: Mapping[str, Value] | None = None) -> None:
         """Make a trial: of these values, or of what the sampler suggests."""
@@ -240,7 +241,7 @@ class Study:
     def _check_names(self) -> None:
         names = self._names()
         if names and not self._editions():
-            shown = names[0][:40]
+            shown = names[0].encode("utf-8", "backslashreplace").decode("utf-8")[:40]
             raise _foreign(self.sweep, N_("it holds the study “{name}”", name=shown))
 
     def _name(self, edition: int) -> str:

@@ -5,12 +5,14 @@ import pytest
 import torch
 
 from tests.inspect.constructed import constructed_run, small, text_experiment, vit_experiment
-from tfm_core.decoding import Decoded
-from tfm_core.inspect.attention.mistakes import read_one, what_went_wrong
+from tfm_core.data.load import load
+from tfm_core.data.vocabulary import EOS, PAD
+from tfm_core.decoding.greedy import Decoded
+from tfm_core.inspect.attention.mistakes import of_texts, read_one, what_went_wrong
 from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text
-from tfm_core.inspect.attention.trained import data_of
 from tfm_core.runs.execute import execute
 from tfm_core.runs.store import RunStore
+from tfm_core.training.loop import new_model
 
 
 @pytest.fixture(scope="module", params=["text", "image"])
@@ -37,8 +39,9 @@ def test_what_it_said_is_what_it_says_when_asked_again(run):
     for reading in what_went_wrong(run, limit=7).found[:3]:
         if reading.picture is None:
             again = look_at_text(run, reading.item["src_text"])
-            longest = run.experiment.task.max_tgt_len  # maps show no token beyond it
-            assert again.answer == reading.tokens[:longest]
+            longest = run.experiment.task.max_tgt_len
+            assert list(again.answer) == list(reading.tokens[:longest])
+            assert again.item["goes_on"] == (len(reading.tokens) > longest)
         else:
             again = look_at_picture(run, reading.picture)
             assert float(np.max(again.probabilities)) == pytest.approx(reading.confidence, abs=1e-5)
@@ -63,23 +66,24 @@ def test_without_weights_there_is_nothing_to_go_wrong(tmp_path):
         what_went_wrong(run)
 
 
-def test_an_answer_that_never_ends_is_wrong_even_on_the_longest_examples(run, monkeypatch):
-    """The model copies the truth and then goes on: only <eos> would have made it right."""
-    task = run.experiment.task
-    if task.kind == "image":
-        pytest.skip("a class has no end")
-    longest = task.max_tgt_len
+def test_an_answer_that_never_ends_is_wrong_on_the_longest_examples_too(monkeypatch):
+    experiment = small(text_experiment())
+    data = load(experiment.task, seed=experiment.seed)
+    rows = range(len(data.validation))
+    truth = data.validation.tgt[:, 1:]
+    assert experiment.task.max_tgt_len in {len(pair.tgt) for pair in data.validation.pairs}
+    first = data.task.tgt_vocabulary.id_of(data.validation.pairs[0].tgt[0])
+    endless = torch.where((truth == EOS) | (truth == PAD), first, truth)
 
-    def endless(model, src, *, max_len):
-        data = data_of(run.experiment).validation
-        ids = torch.full((len(src), max_len), 4)
-        for row, pair in enumerate(data.pairs[: len(src)]):
-            truth = vocabulary.encode(pair.tgt)
-            ids[row, : len(truth)] = torch.tensor(truth)
-        return Decoded(ids, torch.ones(ids.shape))
+    def right(written):
+        def greedy(model, src, *, max_len):
+            ids = written[:, :max_len]
+            return Decoded(ids, torch.ones(ids.shape))
 
-    vocabulary = data_of(run.experiment).task.tgt_vocabulary
-    monkeypatch.setattr("tfm_core.decoding.greedy", endless)
-    readings = what_went_wrong(run, limit=61, shown=61)
-    assert any(len(reading.item["tgt"]) == longest for reading in readings.found)
-    assert readings.n_wrong == readings.n_read
+        monkeypatch.setattr("tfm_core.decoding.greedy", greedy)
+        readings = of_texts(experiment, new_model(experiment), data, rows)
+        assert all((one.said == one.truth) == one.is_right for one in readings)
+        return {one.is_right for one in readings}
+
+    assert right(truth) == {True}
+    assert right(endless) == {False}

@@ -5,8 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from tfm_core.inspect.compare.spread import (
@@ -170,23 +168,49 @@ def test_a_band_is_mean_and_deviation_at_each_step():
     assert found.n.tolist() == [5] * 4
 
 
-def test_a_band_takes_a_curve_between_its_measurements_from_its_line():
+def test_a_band_interpolates_each_curve_and_counts_it_from_its_first_to_its_last_point():
     found = band([([0, 2, 4, 6], [1, 2, 3, 4]), ([0, 2, 3, 4], [3, 4, 9, 5]), ([2], [np.nan])])
-    assert found.steps.tolist() == [0, 2, 3, 4, 6]
-    assert found.n.tolist() == [2, 2, 2, 2, 1]
-    assert found.mean.tolist() == [2, 3, (2.5 + 9) / 2, 4, 4]
+    assert found.steps.tolist() == [0, 2, 3, 4, 4, 6]  # at step 4 one of two ends
+    assert found.mean.tolist() == [2, 3, 5.75, 4, 3, 4]
+    assert found.n.tolist() == [2, 2, 2, 2, 1, 1]
     assert found.low[-1] == found.high[-1] == 4
+    assert found.n_curves == 2
     assert len(band([]).steps) == len(band([([1], [np.inf])]).steps) == 0
+    assert band([([5], [0.25])]).mean.tolist() == [0.25]
 
 
-@given(st.lists(st.dictionaries(st.integers(0, 40), st.floats(-5, 5), min_size=1), min_size=1))
-def test_the_mean_of_a_band_lies_between_the_lines_of_its_curves(members):
-    curves = [(sorted(one), [one[step] for step in sorted(one)]) for one in members]
+def test_a_band_has_no_mean_between_curves_that_do_not_overlap():
+    found = band([([0, 2], [1, 2]), ([5, 7], [3, 4])])
+    assert found.steps.tolist() == [0, 2, 2, 5, 5, 7]
+    np.testing.assert_array_equal(found.mean, [1, 2, np.nan, np.nan, 3, 4])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_mean_lies_within_its_curves_wherever_it_is_drawn(seed):
+    rng = np.random.default_rng(seed)
+    curves = []
+    for _ in range(5):
+        inner = rng.choice(np.arange(1, 97), size=7, replace=False)
+        ends = (rng.integers(0, 11), 97 + rng.integers(0, 11))
+        steps = np.sort(np.unique([*inner, *ends])).astype(float)
+        curves.append((steps, rng.normal(size=len(steps))))
     found = band(curves)
-    for step, mean, n in zip(found.steps, found.mean, found.n, strict=True):
-        at = [np.interp(step, x, y) for x, y in curves if x[0] <= step <= x[-1]]
-        assert len(at) == n
-        assert min(at) - 1e-9 <= mean <= max(at) + 1e-9
+    for i in range(len(found.steps) - 1):
+        left, right = found.steps[i : i + 2]
+        if left == right:
+            continue
+        for share in (0.01, 0.3, 0.99):
+            x = left + share * (right - left)
+            mean = found.mean[i] + share * (found.mean[i + 1] - found.mean[i])
+            there = [np.interp(x, *one) for one in curves if one[0][0] <= x <= one[0][-1]]
+            assert min(there) - 1e-9 <= mean <= max(there) + 1e-9
+            np.testing.assert_allclose(mean, np.mean(there))
+
+
+def test_curves_measured_at_steps_of_their_own_have_a_mean_among_them():
+    early = [([0, 11 + k, 23 + k, 100], [0.0, 0.7, 0.9, 1.0]) for k in range(5)]
+    found = band(early)
+    assert np.interp(40, found.steps, found.mean) > 0.85
 
 
 def test_a_band_does_not_depend_on_the_order_of_its_curves():

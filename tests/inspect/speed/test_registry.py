@@ -23,6 +23,7 @@ from tfm_core.inspect.speed.report import COLUMNS, Report, to_csv
 from tfm_core.inspect.speed.saved import saved_bytes
 from tfm_core.inspect.speed.source import source_of
 from tfm_core.layers.attention import attention_weights, fused_attention
+from tfm_core.runs.store import RECORDED
 
 FAMILIES = list(MODEL_CONFIGS)
 
@@ -145,6 +146,20 @@ def test_the_code_shown_is_the_code_that_runs(name):
         module, _colon, function = path.partition(":")
         shown = getattr(import_module(module), function)
         assert source_of(path) == inspect.getsource(shown).rstrip("\n")
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("speed-*.jsonl")), ids=lambda path: path.stem)
+def test_a_factor_is_the_quotient_of_the_times_beside_it(path):
+    report = Report("recorded", "cpu", "CPU")
+    for line in path.read_text().splitlines():
+        report.take(line)
+    assert report.timed
+    for case in report.timed:
+        for side in case.sides[1:]:
+            gain = case.gain(side)
+            shown = [round(1000 * case.time(one).median, 4) for one in (case.reference, side)]
+            assert gain.median == pytest.approx(shown[0] / shown[1], rel=0.005)
+            assert gain.low <= gain.median <= gain.high
 
 
 def test_a_report_holds_what_was_measured_and_becomes_a_table():

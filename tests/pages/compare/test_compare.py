@@ -134,6 +134,18 @@ def test_seeds_are_a_band_and_a_sentence_says_whether_a_difference_stands_out(
     assert app.query_params["bands"] == "false"
 
 
+def test_a_mean_is_of_the_seeds_that_have_a_curve(store: RunStore) -> None:
+    runs = [
+        *(made_run(store, experiment=changed(seed=seed, n_heads=1)) for seed in (0, 1)),
+        made_run(store, experiment=changed(seed=2, n_heads=1), state="queued", step=3),
+    ]
+    for run in runs[2:]:
+        (run.folder / "events.jsonl").write_text("")
+    named = [trace["name"] for trace in figure(open_with(*runs))["data"] if trace.get("showlegend")]
+    assert len(named) == 1
+    assert "mean ± sd of 2 of 3 seeds" in named[0]
+
+
 def test_a_missing_and_a_damaged_run_are_a_sentence_each_and_the_rest_is_drawn(
     store: RunStore,
 ) -> None:
@@ -240,10 +252,10 @@ def test_a_quantity_must_be_chosen(recorded: None) -> None:
 def test_runs_are_chosen_by_name_and_seed(store: RunStore) -> None:
     one = made_run(store, name="Copy", experiment=changed(seed=3))
     other = made_run(store, name="Copy", experiment=changed(seed=4))
-    twice = made_run(store, name="Copy", experiment=changed(seed=3, n_heads=1))
-    chosen = open_with(one, other, twice).multiselect(key=RUNS.key)
+    twin = made_run(store, name="Copy", experiment=changed(seed=3, n_heads=1))
+    chosen = open_with(one, other, twin).multiselect(key=RUNS.key)
     called = set(chosen.options)
-    assert {"Copy · seed 3", "Copy · seed 4", f"Copy · seed 3 · {twice.id[:5]}"} <= called
+    assert {"Copy · seed 3", "Copy · seed 4", "Copy · 1 head · seed 3"} <= called
     later = made_run(store, name="Copy", experiment=changed(seed=4, n_heads=2))
     assert called < set(open_with(one, other, later).multiselect(key=RUNS.key).options)
 

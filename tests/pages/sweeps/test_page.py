@@ -209,6 +209,28 @@ def test_a_link_to_a_sweep_that_is_not_here_says_so(driver: Driver, open_page: O
     assert not app.button(key="sweeps-start").disabled
 
 
+def test_a_study_with_an_unprintable_name_is_a_sentence(
+    over: Sweep, open_page: Open, tmp_path: Path
+) -> None:
+    over.journal.write_bytes(journal(tmp_path, study_name="\ud800"))
+    app = open_page(PAGE, sweep=over.id, token=TOKEN)
+    assert not app.exception
+    assert "\\ud800" in app.error[0].value.replace("\\\\", "\\")
+
+
+def test_points_of_a_grid_are_asked_for_a_grid_alone(driver: Driver, open_page: Open) -> None:
+    app = open_page(PAGE)
+
+    def asked() -> bool:
+        return any("points in a grid" in one.label for one in app.number_input)
+
+    assert asked()
+    key = next(one.key for one in app.segmented_control if str(one.key).endswith("-search"))
+    app.segmented_control(key=key).set_value("tpe").run()
+    assert not app.exception
+    assert not asked()
+
+
 def test_a_damaged_journal_is_a_sentence_and_the_list_goes_on(
     over: Sweep, driver: Driver, open_page: Open
 ) -> None:

@@ -33,7 +33,8 @@ class Reading:
 
     item: as in the probe. said, truth: as a person reads them. confidence: the probability of the
     answer, for a sentence of its least sure token. picture: uint8 (C, height, width) or None.
-    tokens: of what was written, without <eos>; of the class of a picture none.
+    tokens: of what was written, without <eos>; of the class of a picture none. An answer that goes
+    on where the longest truth ends has one token more than that, so it is never right.
     """
 
     index: int
@@ -117,11 +118,10 @@ def of_texts(experiment: Experiment, model: Model, data: Data, rows: range) -> l
     assert not isinstance(model, VisionTransformer)
     config, data = experiment.task_as(SequenceTaskConfig), data_as(data, TextData)
     src = data.validation.src[rows.start : rows.stop]
-    written = greedy(model, src, max_len=config.max_tgt_len + 1)
+    written = greedy(model, src, max_len=config.n_answers)
     task, readings = data.task, []
     for place, index in enumerate(rows):
         pair = data.validation.pairs[index]
-        # never cut to the longest target: an answer that does not end there is wrong
         said = tuple(task.tgt_vocabulary.decode(written.ids[place].tolist()))
         sure = written.confidence[place, : len(said) + 1]
         item = {"src": pair.src, "tgt": pair.tgt, "src_text": task.join_src(pair.src)}

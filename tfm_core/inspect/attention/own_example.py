@@ -50,8 +50,9 @@ def answered(run: Run, text: str) -> Example:
     model, step = model_of(run)
     assert not isinstance(model, VisionTransformer)
     src = torch.tensor([task.src_vocabulary.encode(tokens)])
-    written = greedy(model, src, max_len=config.max_tgt_len + 1)
-    answer = task.tgt_vocabulary.decode(written.ids[0].tolist())[: config.max_tgt_len]
+    written = greedy(model, src, max_len=config.n_answers)
+    whole = task.tgt_vocabulary.decode(written.ids[0].tolist())
+    answer = whole[: config.max_tgt_len]
     tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(answer)]])
     with capture(model, only={"weights", "mask"}) as cache:
         model(src, tgt_in)
@@ -61,6 +62,7 @@ def answered(run: Run, text: str) -> Example:
         "tgt": answer,
         "src_text": task.join_src(tokens),
         "is_cut": EOS not in written.ids[0].tolist(),
+        "goes_on": len(whole) > len(answer),
     }
     if truth is not None:
         item |= {"truth": list(truth), "tgt_text": task.join_tgt(truth)}

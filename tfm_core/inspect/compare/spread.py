@@ -146,10 +146,12 @@ def _seeds(seeds: Sequence[int]) -> Sentence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
-    """Mean and spread of several curves at every step of any of them; arrays of one length.
+    """Mean and spread of several curves along their steps; arrays of one length.
 
-    n: how many curves span a step; low and high: mean - sd and mean + sd, equal to the mean where
-    n is 1.
+    n: how many curves the mean is of; low and high: mean - sd and mean + sd, equal to the mean
+    where n is 1. A step at which a curve begins or ends stands twice, before and after. Values that
+    no curve has, between two that follow each other with a gap, are NaN. n_curves: curves with a
+    value.
     """
 
     steps: Floats
@@ -157,14 +159,15 @@ class Band:
     low: Floats
     high: Floats
     n: npt.NDArray[np.int64]
+    n_curves: int
 
 
 def band(curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> Band:
     """Return the band of curves, each steps (n,) and values (n,), by ascending step.
 
-    A curve that was not measured at a step counts there with the point of its own straight line,
-    which is how it is drawn, so the mean always lies between the curves; no curve counts before its
-    first point or behind its last. Values that are no numbers were not measured.
+    Each curve is interpolated linearly between its own points, as it is drawn, and counts from its
+    first to its last. So at every x, on the lines between the returned points too, the mean is that
+    of the curves there. Values that are no numbers were not measured.
     """
     known: list[tuple[Floats, Floats]] = []
     for steps, values in curves:
@@ -172,18 +175,29 @@ def band(curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> Band:
         finite = np.isfinite(y)
         if finite.any():
             known.append((x[finite], y[finite]))
-    empty = np.empty(0)
     if not known:
-        return Band(empty, empty, empty, empty, np.empty(0, np.int64))
+        empty = np.empty(0)
+        return Band(empty, empty, empty, empty, np.empty(0, np.int64), 0)
     grid = np.unique(np.concatenate([x for x, _y in known]))
-    table = np.stack(  # (curves, steps)
-        [np.interp(grid, x, y, left=np.nan, right=np.nan) for x, y in known]
-    )
-    n = np.isfinite(table).sum(axis=0)
-    mean = np.nansum(table, axis=0) / np.maximum(n, 1)
-    squares = np.nansum((table - mean) ** 2, axis=0)
+    first, last = (np.array([x[end] for x, _y in known])[:, None] for end in (0, -1))
+    table = np.stack([np.interp(grid, x, y) for x, y in known])  # (curves, steps)
+    is_over = (first <= grid[:-1]) & (grid[1:] <= last)  # (curves, stretches between two steps)
+    at = (first <= grid) & (grid <= last)
+    # each step as the end of the stretch before it and as the beginning of the one behind it
+    ends = np.concatenate([at[:, :1], is_over], axis=1)
+    begins = np.concatenate([is_over, at[:, -1:]], axis=1)
+    is_alone = ~(ends.any(axis=0) | begins.any(axis=0))
+    ends |= at & is_alone
+    is_twice = (ends != begins).any(axis=0)
+    counted = np.repeat(ends, 1 + is_twice, axis=1)
+    place = np.cumsum(1 + is_twice) - 1
+    counted[:, place[is_twice]] = begins[:, is_twice]
+    grid, table = np.repeat(grid, 1 + is_twice), np.repeat(table, 1 + is_twice, axis=1)
+    n = counted.sum(axis=0)
+    mean = np.where(counted, table, 0.0).sum(axis=0) / np.where(n > 0, n, np.nan)
+    squares = (np.where(counted, table - mean, 0.0) ** 2).sum(axis=0)
     sd = np.sqrt(squares / np.maximum(n - 1, 1))
-    return Band(grid, mean, mean - sd, mean + sd, n)
+    return Band(grid, mean, mean - sd, mean + sd, n, len(known))
 
 
 PairedKind = Literal["none", "one", "same", "constant", "tested"]

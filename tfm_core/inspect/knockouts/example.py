@@ -104,7 +104,7 @@ def _answer(
         return _words(told, join(told, task), written.confidence[0])
     text = run.experiment.task_as(SequenceTaskConfig)
     words = text_task(text)
-    written = greedy(model, inputs[0], max_len=text.max_tgt_len + 1)
+    written = greedy(model, inputs[0], max_len=text.n_answers)
     told = tuple(words.tgt_vocabulary.decode(written.ids[0].tolist()))
     return _words(told, words.join_tgt(told), written.confidence[0])
 

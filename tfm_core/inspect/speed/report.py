@@ -40,8 +40,14 @@ class CaseReport:
         return Spread.of(self.seconds[side])
 
     def gain(self, side: str) -> Spread:
-        """Return how many times as long the reference takes as this side, round by round."""
-        return ratio(self.seconds[self.reference], self.seconds[side])
+        """Return how many times as long the reference takes as this side.
+
+        median: the quotient of the two times that ``time`` gives, so that the figures agree. low,
+        high: of the quotients within each round; they always enclose it.
+        """
+        paired = ratio(self.seconds[self.reference], self.seconds[side])
+        quotient = self.time(self.reference).median / self.time(side).median
+        return Spread(quotient, paired.low, paired.high)
 
 
 @dataclass(slots=True)

@@ -108,8 +108,9 @@ class CaptionReading:
 
     @property
     def is_right(self) -> bool:
-        """Whether every word is the true one."""
-        return tuple(self.example.item["tgt"]) == tuple(self.example.item.get("truth", ()))
+        """Whether every word is the true one, and no other follows."""
+        item = self.example.item
+        return tuple(item["tgt"]) == tuple(item.get("truth", ())) and not item.get("goes_on")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,8 +207,10 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Capti
     assert isinstance(model, Captioner)
     images, _tgt = inputs_of(run, {"tgt": ()}, picture)
     written = greedy(model, images, max_len=data.train.tgt.size(1) - 1)
-    said = tuple(data.vocabulary.decode(written.ids[0].tolist()))[: longest(config)]
+    whole = tuple(data.vocabulary.decode(written.ids[0].tolist()))
+    said = whole[: longest(config)]
     item = answered(said, truth, join(said, config))
+    item["goes_on"] = len(whole) > len(said)
     inputs = inputs_of(run, item, picture)
     with capture(model, only={"weights", "mask"}) as cache:
         probabilities = model(*inputs)[0].float().softmax(-1).numpy()  # (T + 1, vocabulary)
