@@ -9,10 +9,10 @@ What is written outside a function, or anywhere in ``tfm_core``, is drawn later 
 another language: there ``N_`` marks it, and ``_`` translates it where it is drawn. No ``_`` runs
 while a module is imported. The sentences of both are collected with
 
-    pybabel extract -o pages.pot -k N_ -k say -k StudentError -k CrossError:2 -k LimitReached \\
-        -k DataUnavailable -k NotHere -k RunNotFound -k RunDamaged -k RunHeld -k Busy \\
-        -k Away -k CheckpointDamaged -k TrainingDiverged -k Unreadable -k NotYours -k OnlyWatches \\
-        -k Refused -k TooLarge -k BadData -k SetMissing -k SetDamaged -k _TooMuch \\
+    pybabel extract -o pages.pot -k N_ -k say -k counted:1,2 -k StudentError -k CrossError:2 \\
+        -k LimitReached -k DataUnavailable -k NotHere -k RunNotFound -k RunDamaged -k RunHeld \\
+        -k Busy -k Away -k CheckpointDamaged -k TrainingDiverged -k Unreadable -k NotYours \\
+        -k OnlyWatches -k Refused -k TooLarge -k BadData -k SetMissing -k SetDamaged -k _TooMuch \\
         -k SweepNotFound -k SweepDamaged -k NotAStudy -k Unavailable -k JobRefused -k NotItsTurn \\
         app.py pages tfm_core
 """
@@ -31,7 +31,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from tfm_core.runs.failures import refusal
-from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.sentences import N_, CountedSentence, Sentence, StudentError
 
 __all__ = [
     "N_",
@@ -118,7 +118,10 @@ def _(text: str | BaseException | None) -> str:
     catalogue = _catalogue(language(), LOCALE_DIR)
     if not isinstance(text, Sentence):
         return catalogue.gettext(text)
-    template = catalogue.gettext(text.template)
+    if isinstance(text, CountedSentence):
+        template = catalogue.ngettext(*text.forms, text.n)
+    else:
+        template = catalogue.gettext(text.template)
     values = {name: _value(value) for name, value in text.values.items()}
     return template.format(**values) if values else template
 

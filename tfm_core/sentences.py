@@ -38,6 +38,28 @@ def N_(template: str, /, **values: Any) -> Sentence:
     return Sentence(template, values)
 
 
+class CountedSentence(Sentence):
+    """A sentence with a singular and a plural; each language chooses its form by ``n``."""
+
+    forms: tuple[str, str]
+    n: int
+
+    def __new__(cls, one: str, many: str, n: int, values: dict[str, Any]) -> CountedSentence:
+        """Fill the form that English uses for ``n``; both forms may hold ``{n}``."""
+        made = super().__new__(cls, one if n == 1 else many, {"n": n, **values})
+        made.forms, made.n = (one, many), n
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """Return what a copy is made of, for ``copy`` and ``pickle``."""
+        return *self.forms, self.n, self.values
+
+
+def counted(one: str, many: str, n: int, /, **values: Any) -> CountedSentence:
+    """Mark a text with a singular and a plural for translation; both forms may hold ``{n}``."""
+    return CountedSentence(one, many, n, values)
+
+
 def joined(*sentences: str) -> Sentence:
     """Return sentences one behind the other, each still translated by itself."""
     names = [f"sentence_{number}" for number, _sentence in enumerate(sentences, 1)]

@@ -21,6 +21,7 @@ KEYWORDS: dict[str, tuple[int, ...] | None] = {  # name of a function -> which o
     "N_": None,
     "say": None,
     "ngettext": (1, 2),
+    "counted": (1, 2),
     "StudentError": None,
     "LimitReached": None,
     "DataUnavailable": None,

@@ -15,7 +15,7 @@ import pytest
 from pages import i18n
 from pages.i18n import N_, _
 from pages.ui import page_table
-from tfm_core.sentences import Sentence, StudentError
+from tfm_core.sentences import Sentence, StudentError, counted
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "pages").rglob("*.py"))
@@ -29,6 +29,9 @@ class Marked(gettext.NullTranslations):
 
     def gettext(self, message: str) -> str:
         return f"⟦{message}⟧"
+
+    def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
+        return f"⟦{msgid1 if n < 2 else msgid2}⟧"  # zero takes the singular, as in French
 
 
 @pytest.fixture
@@ -95,6 +98,15 @@ def test_sentence_without_values_may_hold_braces() -> None:
 def test_sentence_is_translated_by_its_template_with_its_values() -> None:
     assert _("Plain") == "⟦Plain⟧"
     assert _(N_("{n} heads", n=3)) == "⟦3 heads⟧"
+
+
+@pytest.mark.usefixtures("marked")
+def test_counted_sentence_takes_the_form_that_each_language_uses_for_its_number() -> None:
+    spoken = [counted("{n} head of {who}", "{n} heads of {who}", n, who="A") for n in (0, 1, 2)]
+    assert spoken == ["0 heads of A", "1 head of A", "2 heads of A"]
+    assert [*map(_, spoken)] == ["⟦0 head of A⟧", "⟦1 head of A⟧", "⟦2 heads of A⟧"]
+    for twin in (copy.deepcopy(spoken[1]), pickle.loads(pickle.dumps(spoken[1]))):
+        assert (twin, twin.forms, twin.n) == (spoken[1], spoken[1].forms, 1)
 
 
 @pytest.mark.usefixtures("marked")
