@@ -8,7 +8,7 @@ logs, run folders and the command line read plain English.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 
 class Sentence(str):
@@ -21,7 +21,7 @@ class Sentence(str):
     template: str
     values: dict[str, Any]
 
-    def __new__(cls, template: str, values: dict[str, Any] | None = None) -> Sentence:
+    def __new__(cls, template: str, values: dict[str, Any] | None = None) -> Self:
         """Fill the template; without values it is taken as it is, braces and all."""
         made = super().__new__(cls, template.format(**values) if values else template)
         made.template = str(template)
@@ -44,7 +44,7 @@ class CountedSentence(Sentence):
     forms: tuple[str, str]
     n: int
 
-    def __new__(cls, one: str, many: str, n: int, values: dict[str, Any]) -> CountedSentence:
+    def __new__(cls, one: str, many: str, n: int, values: dict[str, Any]) -> Self:
         """Fill the form that English uses for ``n``; both forms may hold ``{n}``."""
         made = super().__new__(cls, one if n == 1 else many, {"n": n, **values})
         made.forms, made.n = (one, many), n
