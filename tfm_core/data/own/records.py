@@ -42,6 +42,11 @@ class Problem:
     n_lines: int = 1
     numbered: str = LINE
 
+    @property
+    def is_in_test_file(self) -> bool:
+        """Whether the line is one of a test file."""
+        return self.numbered in {TEST_LINE, TEST_ENTRY}
+
 
 @dataclass(frozen=True, slots=True)
 class Record:

@@ -31,7 +31,7 @@ class Report:
     ``variants.units.UNITS``. split: as ``sets.Prepared`` has it.
 
     layout: how the columns of the file are read, None of a text; names: of all columns, or ();
-    sample: the first rows with all columns, a header among them. accounting: what became of each
+    sample: the first rows with all columns. accounting: what became of each
     line; test_accounting: the same of a test file. spellings: of each label that is written in
     several ways, all of them, the merged one first; is_merged: whether they are one label.
     """

@@ -72,6 +72,7 @@ class Accounting:
     repeated: int = 0
     blank: int = 0
     header: int = 0
+    in_entries: bool = False
 
     @property
     def share_left_out(self) -> float:

@@ -16,8 +16,15 @@ from typing import Any
 from tfm_core.config.own_tasks import MOST_TOKENS, MOST_WORDS
 from tfm_core.data.own.classes import known_labels, of_classes, plain_label, spellings_of
 from tfm_core.data.own.layout import Layout, guess
-from tfm_core.data.own.records import BadData, Problem, Records, read_records
-from tfm_core.data.own.report import Report, set_name
+from tfm_core.data.own.records import (
+    ENTRY,
+    TEST_ENTRY,
+    BadData,
+    Problem,
+    Records,
+    read_records,
+)
+from tfm_core.data.own.report import MOST_PREVIEW, Report, set_name
 from tfm_core.data.own.rows import Accounting, Row, decoded, rows_of
 from tfm_core.data.own.running import running_text
 from tfm_core.data.own.sets import MOST_NAME, Prepared
@@ -32,9 +39,6 @@ LONGEST = 128
 """Tokens of a sentence that is taken, unless asked for otherwise."""
 SHARE = 0.1
 """Of the examples, for validation and for the test, each."""
-
-MAX_SAMPLE = 6
-"""Rows of a file that are shown with all their columns."""
 
 _SPLITS = ("train", "validation", "test")
 
@@ -67,14 +71,15 @@ def inspect_text(
         guessed = guess(kind, found)
         if layout is None or max(layout.first, layout.second) >= found.width:
             layout = guessed
+        layout = replace(layout, has_header=layout.has_header and not found.names)
         blank = replace(blank, layout=layout, **_columns(found, layout))
-        read = rows_of(found, layout)
-        blank = replace(blank, problems=tuple(read[1]))
+        rows, problems = rows_of(found, layout)
+        blank = replace(blank, problems=tuple(problems))
         tests = None
         if test is not None:
             is_guess = layout.has_header == guessed.has_header
             tests = _tests(kind, test, found, layout, is_guess=is_guess)
-        return _rows(blank, found, read, tests, seed, min(longest, MOST_TOKENS), merges_labels)
+        return _rows(blank, found, rows, tests, seed, min(longest, MOST_TOKENS), merges_labels)
     except BadData as error:
         return replace(blank, refusal=error.sentence)
 
@@ -82,7 +87,7 @@ def inspect_text(
 def _columns(found: Records, layout: Layout) -> dict[str, Any]:
     """Return the names of all columns, and the first rows with all of them."""
     head = found.records[0].cells if layout.has_header else found.names
-    sample = [record.cells for record in found.records[:MAX_SAMPLE]]
+    sample = [record.cells for record in found.records[layout.has_header :][:MOST_PREVIEW]]
     return {
         "names": tuple((cell or "").strip() for cell in head),
         "sample": tuple(tuple("…" if one is None else one[:200] for one in row) for row in sample),
@@ -139,7 +144,7 @@ def _read_as(report: Report) -> dict[str, object]:
 def _rows(
     blank: Report,
     found: Records,
-    read: tuple[list[Row], list[Problem]],
+    rows: list[Row],
     tested: _Tests | None,
     seed: int,
     longest: int,
@@ -147,7 +152,7 @@ def _rows(
 ) -> Report:
     """Look through rows of two texts. Raises BadData."""
     kind, unit = blank.kind, blank.unit
-    rows, problems = read
+    all_rows, problems = rows, list(blank.problems)
     notes = [*_of_quotes(found), *(() if tested is None else _of_quotes(tested.found))]
     spellings: tuple[tuple[str, ...], ...] = ()
     tests = None if tested is None else tested.rows
@@ -164,7 +169,7 @@ def _rows(
             )
         )
     if tested is not None and tests is not None:
-        problems = [*problems, *tested.problems]
+        problems += tested.problems
         tests, n_twice = _once(tests)
         if n_twice:
             notes.append(
@@ -206,7 +211,7 @@ def _rows(
         words=words,
         spellings=spellings,
         is_merged=merges_labels and bool(spellings),
-        accounting=_accounting(found, blank.layout, read[0], rows, everything, problems),
+        accounting=_accounting(found, blank.layout, all_rows, rows, everything, problems),
     )
     if tested is not None:
         layout, all_tests = tested.layout, tested.rows
@@ -287,6 +292,7 @@ def _accounting(
         repeated=sum(row.n_lines for row in rows) - sum(row.n_lines for row in different),
         blank=found.blank,
         header=n_header,
+        in_entries=found.numbered in {ENTRY, TEST_ENTRY},
     )
 
 

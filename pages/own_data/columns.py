@@ -1,0 +1,75 @@
+"""The columns of a file: which are used, and whether the first row is a header."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from pages.i18n import _
+from tfm_core.data.own.layout import Layout
+from tfm_core.data.own.report import Report
+
+_ROLES = ("first", "second")
+
+
+def chosen(data: str) -> Layout | None:
+    """Return the layout that was chosen for data, None before anything was chosen."""
+    first, second, header = (st.session_state.get(_key(data, name)) for name in (*_ROLES, "header"))
+    if not isinstance(first, int) or not isinstance(second, int) or first == second:
+        return None
+    return Layout(first, second, bool(header))
+
+
+def picker(report: Report, data: str) -> None:
+    """Ask for the two columns and the header, preset as they were read, beside the first rows."""
+    layout = report.layout
+    if layout is None or not report.sample:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        for name, role in zip(_ROLES, report.columns, strict=True):
+            st.selectbox(
+                _("Column: {role}").format(role=_(role)),
+                range(len(report.sample[0])),
+                index=getattr(layout, name),
+                format_func=lambda at: _name(report, at),
+                key=_key(data, name),
+                width=200,
+                on_change=_swap,
+                args=(data, name, layout),
+            )
+        st.toggle(
+            _("The first row is a header"),
+            value=layout.has_header,
+            key=_key(data, "header"),
+            disabled=not layout.has_header and bool(report.names),
+            help=_("Its cells name the columns, and are not an example."),
+        )
+    _rows(report, layout)
+
+
+def _rows(report: Report, layout: Layout) -> None:
+    """Show the first rows with all their columns, and what each column is used for."""
+    roles = {layout.first: _(report.columns[0]), layout.second: _(report.columns[1])}
+    order = [layout.first, layout.second]
+    order += [at for at in range(len(report.sample[0])) if at not in order]
+    heads = {at: f"{roles.get(at, _('not used'))} · {_name(report, at)}" for at in order}
+    table = pd.DataFrame({heads[at]: [row[at] for row in report.sample] for at in order})
+    st.dataframe(table, hide_index=True, height=210, key=f"own-data-sample-{report.kind}")
+
+
+def _name(report: Report, at: int) -> str:
+    name = report.names[at] if at < len(report.names) else ""
+    number = _("column {n}").format(n=at + 1)
+    return f"{number}, {name[:30]}" if name else number
+
+
+def _swap(data: str, name: str, layout: Layout) -> None:
+    """Keep both roles apart: a column that gets the other role gives up its own."""
+    first, second = (st.session_state[_key(data, one)] for one in _ROLES)
+    if first == second:
+        other = _ROLES[1 - _ROLES.index(name)]
+        st.session_state[_key(data, other)] = getattr(layout, name)
+
+
+def _key(data: str, name: str) -> str:
+    return f"own-data-column-{name}-{data}"
