@@ -33,7 +33,7 @@ def picker(report: Report, data: str) -> None:
                 index=getattr(layout, name),
                 format_func=lambda at: _name(report, at),
                 key=_key(data, name),
-                width=200,
+                width=220,
                 on_change=_swap,
                 args=(data, name, layout),
             )
@@ -57,10 +57,20 @@ def _rows(report: Report, layout: Layout) -> None:
     st.dataframe(table, hide_index=True, height=210, key=f"own-data-sample-{report.kind}")
 
 
+def unused(report: Report) -> list[str]:
+    """Return the columns of the file that nothing is read from."""
+    if report.layout is None or not report.sample:
+        return []
+    used = (report.layout.first, report.layout.second)
+    return [_name(report, at) for at in range(len(report.sample[0])) if at not in used]
+
+
 def _name(report: Report, at: int) -> str:
+    """Return what a column is called: its own name, if no other column has it."""
     name = report.names[at] if at < len(report.names) else ""
-    number = _("column {n}").format(n=at + 1)
-    return f"{number}, {name[:30]}" if name else number
+    if name and report.names.count(name) == 1:
+        return name[:40]
+    return _("column {n}").format(n=at + 1)
 
 
 def _swap(data: str, name: str, layout: Layout) -> None:

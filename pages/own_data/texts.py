@@ -240,7 +240,10 @@ def _counts(report: Report) -> None:
         "final test."
     )
     st.markdown(words.format(what=what, **parts))
-    st.caption(_accounted(report.accounting))
+    words = _accounted(report.accounting)
+    if unused := columns.unused(report):
+        words += " " + _("Not used: {columns}.").format(columns=escape(", ".join(unused)))
+    st.caption(words)
     if report.test_accounting.total:
         words = _accounted(report.test_accounting)
         st.caption(_("The test file: {words}").format(words=words))
@@ -272,7 +275,7 @@ def _much_left_out(report: Report) -> None:
     found = max((report.accounting, report.test_accounting), key=lambda one: one.share_left_out)
     is_test = found is not report.accounting
     first = next(one for one in report.problems if one.is_in_test_file == is_test)
-    words = _("{share} of the lines were left out, {n} of {total}. The first reason: {why}")
+    words = _("{share} of the file was left out, {n} of {total}. The first reason: {why}")
     st.warning(
         words.format(
             share=f"{found.share_left_out:.0%}",
@@ -288,11 +291,8 @@ def _spellings(report: Report, data: str) -> None:
     """Offer to keep labels apart that differ only in capitals."""
     if not report.spellings:
         return
-    listed = "; ".join(
-        ", ".join(f"“{label[:40]}”" for label in one) for one in report.spellings[:5]
-    )
     st.toggle(
-        _("Merge labels that differ only in capitals: {labels}").format(labels=escape(listed)),
+        _("Merge labels that differ only in capitals"),
         value=True,
         key=_merge_key(data),
         help=_("The most frequent spelling is kept. Off: each spelling is a label of its own."),

@@ -206,6 +206,7 @@ def test_columns_are_chosen_beside_the_first_rows(store: RunStore) -> None:
     app = pasted("pairs", ANKI)
     source, target = app.main.selectbox
     assert (source.value, target.value) == (0, 1)
+    assert "40 kept. Not used: column 3." in words(app)
     assert list(app.main.dataframe[0].value.iloc[0]) == [
         "say 0 again",
         "다시 0 말해",
@@ -246,7 +247,7 @@ def test_a_wrong_column_is_mended_where_it_is_refused(store: RunStore) -> None:
 def test_labels_that_differ_in_capitals_are_merged_unless_switched_off(store: RunStore) -> None:
     app = pasted("labels", LABELS.replace("it is 4\teven", "it is 4\tEven"))
     (switch,) = [one for one in app.main.toggle if "merge" in str(one.key)]
-    assert "“even”, “Even”" in switch.label
+    assert "“even”, “Even” differ only in capitals and are merged" in words(app)
     switch.set_value(False).run()
     assert not app.exception
     app.button(key="own-data-keep").click().run()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tfm_core.data.own.records import BadData, Problem
 from tfm_core.data.own.rows import Row
@@ -12,6 +12,7 @@ from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.sentences import N_, counted
 
 MOST_CLASSES = 100
+_MAX_SPELLINGS = 3  # groups that are listed one by one
 _WHOLE = re.compile(r"([-+]?\d+)\.0+")
 
 
@@ -27,6 +28,20 @@ def spellings_of(labels: Iterable[str]) -> tuple[tuple[str, ...], ...]:
     for label, _n in Counter(labels).most_common():
         groups.setdefault(label.casefold(), []).append(label)
     return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+
+
+def of_spellings(spellings: Sequence[Sequence[str]], *, is_merged: bool) -> Iterator[str]:
+    """Say which labels differ only in capitals, and whether they are one label."""
+    for group in spellings[:_MAX_SPELLINGS]:
+        labels = ", ".join(f"“{label[:40]}”" for label in group)
+        if is_merged:
+            yield N_(
+                "{labels} differ only in capitals and are merged as “{label}”.",
+                labels=labels,
+                label=group[0][:40],
+            )
+        else:
+            yield N_("{labels} differ only in capitals and stay separate labels.", labels=labels)
 
 
 def of_classes(parts: Mapping[str, Sequence[Row]]) -> list[str]:

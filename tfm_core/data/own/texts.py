@@ -14,7 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tfm_core.config.own_tasks import MOST_TOKENS, MOST_WORDS
-from tfm_core.data.own.classes import known_labels, of_classes, plain_label, spellings_of
+from tfm_core.data.own.classes import (
+    known_labels,
+    of_classes,
+    of_spellings,
+    plain_label,
+    spellings_of,
+)
 from tfm_core.data.own.layout import Layout, guess
 from tfm_core.data.own.records import (
     ENTRY,
@@ -159,6 +165,7 @@ def _rows(
     if kind == "labels":
         spellings = spellings_of(plain_label(row.second) for row in [*rows, *(tests or ())])
         one_label = spellings if merges_labels else ()
+        notes += of_spellings(spellings, is_merged=merges_labels)
         rows = _with_labels(rows, one_label)
         tests = None if tests is None else _with_labels(tests, one_label)
     rows, n_twice = _once(rows)
