@@ -4,7 +4,7 @@ import codecs
 
 import pytest
 
-from tfm_core.data.own import phrases, rows, running
+from tfm_core.data.own import phrases, records, rows, running
 from tfm_core.data.own.layout import Layout
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.own.tokens import CUTS, Cutter, learned, pieces
@@ -101,7 +101,7 @@ def test_what_is_huge_is_refused(monkeypatch):
     monkeypatch.setattr(rows, "MOST_BYTES", 100)
     assert "at most 100 can be taken" in inspect_text("pairs", PAIRS).refusal
     monkeypatch.setattr(rows, "MOST_BYTES", 10**6)
-    monkeypatch.setattr(rows, "MOST_ROWS", 20)
+    monkeypatch.setattr(records, "MAX_ROWS", 20)
     assert "more than 20 rows" in inspect_text("pairs", PAIRS).refusal
 
 

@@ -21,6 +21,7 @@ LINE, ENTRY = N_("Line {line}"), N_("Entry {line}")
 TEST_LINE, TEST_ENTRY = N_("Line {line} of the test file"), N_("Entry {line} of the test file")
 """How a place in a file is called; a JSON list has entries, because it may stand on one line."""
 
+MAX_ROWS = 200_000
 _DELIMITERS = ("\t", ";", ",", "|")
 _N_SAMPLED = 200  # lines from which the format is guessed
 _MIN_ROWS_IN_QUOTES = 3
@@ -88,11 +89,28 @@ def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records
     if values is not None:
         return _of_entries(values, TEST_ENTRY if is_test else ENTRY, width)
     numbered = TEST_LINE if is_test else LINE
+    if (n_lines := text.count("\n")) > 10 * MAX_ROWS:
+        _check_number(n_lines)
     lines = text.removesuffix("\n").split("\n")
     if _is_json_lines(lines):
         return _of_json_lines(lines, numbered, width)
     delimiter = _delimiter_of(lines)
-    return _of_one_width(list(_delimited(lines, delimiter)), numbered, width, delimiter)
+    found: list[Record] = []
+    n_filled = 0
+    for one in _delimited(lines, delimiter):
+        n_filled += not _is_blank(one, delimiter)
+        _check_number(n_filled)
+        found.append(one)
+    return _of_one_width(found, numbered, width, delimiter)
+
+
+def _check_number(n: int) -> None:
+    if n > MAX_ROWS + 1:  # one more for a header
+        raise BadData(
+            "This has more than {most:,} rows, which is more than can be learned from here; leave "
+            "some of them out.",
+            most=MAX_ROWS,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +207,14 @@ def _delimiter_of(lines: Sequence[str]) -> str:
     """Return the sign that cuts most lines into the same number of columns, two or more."""
     sample = lines[:_N_SAMPLED]
 
-    def fit(delimiter: str) -> float:
+    def fit(delimiter: str) -> tuple[float, float]:
         found = list(_delimited(sample, delimiter))
         widths = Counter(len(one.cells) for one in found if not isinstance(one, _Unclosed))
-        return max((times for n, times in widths.items() if n > 1), default=0) / len(found)
+        any_widths = Counter(len(one.cells) for one in found)
+        return most(widths) / len(found), most(any_widths) / len(found)
+
+    def most(widths: Counter[int]) -> int:
+        return max((times for n, times in widths.items() if n > 1), default=0)
 
     return max(_DELIMITERS, key=fit)  # the first of equals
 
@@ -237,6 +259,8 @@ def _quoted(lines: Sequence[str], at: int, delimiter: str) -> Record | None:
 
 def _literal(line: str, delimiter: str) -> Cells:
     """Return the cells of one line; a quote that is not closed before a delimiter is text."""
+    if len(line) > csv.field_size_limit():
+        return (line,)  # no row of short texts, and slow to take apart
     sign = re.escape(delimiter)
     cell = re.compile(rf'\s*"((?:[^"]|"")*)"\s*(?={sign}|$)|([^{sign}]*)')
     cells, at = [], 0
@@ -308,11 +332,13 @@ _NOT_A_RECORD = N_("{place} does not hold two texts.")
 
 
 def _of_json_lines(lines: Sequence[str], numbered: str, width: int) -> Records:
+    _check_number(sum(not line.isspace() for line in lines if line))
     values = [_parsed(text) if text.strip() else "" for text in lines]
     return _of_values(values, _NOT_JSON, numbered, width)
 
 
 def _of_entries(values: Sequence[object], numbered: str, width: int) -> Records:
+    _check_number(len(values))
     records = [one if isinstance(one, dict | list) else None for one in values]
     return _of_values(records, _NOT_A_RECORD, numbered, width)
 

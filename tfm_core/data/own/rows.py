@@ -22,7 +22,6 @@ from tfm_core.sentences import N_, Sentence
 
 MOST_BYTES = 32 * 2**20
 """Of what is pasted or uploaded."""
-MOST_ROWS = 200_000
 MOST_LINE = 4_000
 """Characters of one text."""
 
@@ -101,18 +100,12 @@ def decoded(raw: bytes | str) -> str:
 
 
 def rows_of(found: Records, layout: Layout) -> tuple[list[Row], list[Problem]]:
-    """Return the rows in the two chosen columns, and what is wrong with the others. BadData."""
+    """Return the rows in the two chosen columns, and what is wrong with the others."""
     rows: list[Row] = []
     problems = list(found.problems)
     for record in found.records[layout.has_header :]:
         one = _row(record, layout, found.numbered)
         (rows if isinstance(one, Row) else problems).append(one)  # type: ignore[arg-type]
-    if len(rows) > MOST_ROWS:
-        raise BadData(
-            "This has more than {most:,} rows, which is more than can be learned from here; leave "
-            "some of them out.",
-            most=MOST_ROWS,
-        )
     return rows, sorted(problems, key=lambda one: one.line or 0)
 
 
