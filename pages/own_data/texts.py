@@ -234,7 +234,7 @@ def _kept(report: Report, name: str) -> None:
 
 def _counts(report: Report) -> None:
     parts = {part: f"{report.counts.get(part, 0):,}" for part in ("train", "validation", "test")}
-    what = _("tokens") if report.kind == "text" else _("lines")
+    what = _("tokens") if report.kind == "text" else _("examples")
     words = _(
         "**{train}** {what} for training, **{validation}** for validation, **{test}** for the "
         "final test."

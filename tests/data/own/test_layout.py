@@ -44,6 +44,10 @@ PAIR_FILES = {
         Layout(2, 5),
     ),
     "english,german": (lines(ENGLISH, GERMAN, head="english;german", sign=";"), Layout(0, 1, True)),
+    "Excel": (
+        "sep=;\n" + lines(ENGLISH, GERMAN, head="english;german", sign=";"),
+        Layout(0, 1, True),
+    ),
     "Korean names": (lines(ENGLISH, KOREAN, head="원문\t번역문"), Layout(0, 1, True)),
     "unknown names": (lines(ENGLISH, KOREAN, head="Spalte A\tSpalte B"), Layout(0, 1, True)),
     "target first": (lines(GERMAN, ENGLISH, head="target\tsource"), Layout(1, 0, True)),
@@ -112,6 +116,8 @@ def test_the_columns_and_the_header_of_labels_are_guessed(name: str) -> None:
     report = inspect_text("labels", raw)
     assert report.refusal is None
     assert report.accounting.header == expected.has_header
+    assert len(report.balance) == 2 + (name == "a rare label first")
+    assert name != "income" or set(report.balance) == {"<=50K", ">50K"}
 
 
 def test_labels_of_a_sorted_file_are_found() -> None:

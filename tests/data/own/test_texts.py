@@ -4,6 +4,7 @@ import codecs
 
 import pytest
 
+from tfm_core.data.corpus.book import read_text
 from tfm_core.data.own import phrases, records, rows, running
 from tfm_core.data.own.layout import Layout
 from tfm_core.data.own.texts import inspect_text, prepare
@@ -255,6 +256,15 @@ def test_a_text_is_counted_and_kept_as_it_is():
 )
 def test_a_text_that_teaches_nothing_is_refused(raw, sentence):
     assert sentence in inspect_text("text", raw, unit="characters").refusal
+
+
+def test_a_test_part_that_repeats_passages_of_training_is_said():
+    book = read_text()
+    assert not any("word for word" in note for note in inspect_text("text", book).notes)
+    again = inspect_text("text", book + book[: len(book) // 8])
+    assert any("word for word" in note for note in again.notes)
+    parts = inspect_text("text", book[5_000:], test=book[:4_000] + book[6_000:8_000])
+    assert any("33% of the test part" in note for note in parts.notes)
 
 
 def test_a_text_may_be_long_but_not_endless(monkeypatch):

@@ -23,6 +23,7 @@ TEST_LINE, TEST_ENTRY = N_("Line {line} of the test file"), N_("Entry {line} of 
 
 MAX_ROWS = 200_000
 _DELIMITERS = ("\t", ";", ",", "|")
+_SEPARATOR = re.compile(rf"sep=([{''.join(_DELIMITERS)}])")  # a first line that Excel writes
 _N_SAMPLED = 200  # lines from which the format is guessed
 _MIN_ROWS_IN_QUOTES = 3
 """Lines of a quoted text, most of which look like rows of the table, that mean a missing quote."""
@@ -94,7 +95,10 @@ def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records
     lines = text.removesuffix("\n").split("\n")
     if _is_json_lines(lines):
         return _of_json_lines(lines, numbered, width)
-    delimiter = _delimiter_of(lines)
+    if named := _SEPARATOR.fullmatch(lines[0]):
+        delimiter, lines[0] = named[1], ""
+    else:
+        delimiter = _delimiter_of(lines)
     found: list[Record] = []
     n_filled = 0
     for one in _delimited(lines, delimiter):
@@ -177,8 +181,8 @@ def _why(one: Record, place: Sentence, width: int, delimiter: str | None) -> Sen
         return N_(one.template, place=place)
     if isinstance(one, _Unclosed):
         return N_(
-            "{place} opens a quotation mark that is not closed, and has {n} columns where {width} "
-            "must be. Close it, or write it twice.",
+            "{place} opens a quotation mark that is not closed, and has {n} columns instead of "
+            "{width}. Close the quotation mark, or write it twice.",
             place=place,
             n=n,
             width=width,
