@@ -139,9 +139,11 @@ def _of_one_width(
     problems: list[Problem] = []
     unclosed: list[int] = []
     for one in filled:
-        cells = one.cells[:width] if _is_empty(one.cells[width:]) else one.cells
+        cells = one.cells
+        if len(cells) > width and _is_empty(cells[width:]):
+            cells = cells[:width]
         if len(cells) == width and not isinstance(one, _Unreadable):
-            records.append(Record(one.line, one.n_lines, cells))
+            records.append(one if cells is one.cells else replace(one, cells=cells))
             if isinstance(one, _Unclosed):
                 unclosed.append(one.line)
         else:

@@ -125,26 +125,27 @@ def _decoded(raw: bytes) -> str:
 
 
 def _row(record: Record, layout: Layout, numbered: str) -> Row | Problem:
-    def problem(sentence: str) -> Problem:
-        return Problem(record.line, sentence, record.n_lines, numbered)
-
-    place = N_(numbered, line=record.line)
     first, second = (record.cells[column] for column in (layout.first, layout.second))
+    first, second = _one_line(first), _one_line(second)
+    row = Row(record.line, first or "", second or "", record.n_lines, numbered)
     if first is None or second is None:
-        return problem(N_("{place} does not hold two texts.", place=place))
-    first, second = " ".join(first.split()), " ".join(second.split())
+        return row.problem(N_("{place} does not hold two texts.", place=row.place))
     if not first or not second:
-        return problem(N_("{place} has an empty text.", place=place))
+        return row.problem(N_("{place} has an empty text.", place=row.place))
     longest = max(len(first), len(second))
     if longest > MOST_LINE:
-        return problem(
+        return row.problem(
             N_(
                 "{place} has a text of {n:,} characters, but it may have {most:,}.",
-                place=place,
+                place=row.place,
                 n=longest,
                 most=MOST_LINE,
             )
         )
     if "\0" in first + second or not is_text(first + second, 2 * MOST_LINE):
-        return problem(N_("{place} holds half a character or a zero byte.", place=place))
-    return Row(record.line, first, second, record.n_lines, numbered)
+        return row.problem(N_("{place} holds half a character or a zero byte.", place=row.place))
+    return row
+
+
+def _one_line(cell: str | None) -> str | None:
+    return None if cell is None else " ".join(cell.split())

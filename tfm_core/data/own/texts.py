@@ -278,8 +278,12 @@ def _of_quotes(found: Records) -> Iterator[str]:
 def _with_labels(rows: Iterable[Row], spellings: Iterable[Sequence[str]]) -> list[Row]:
     """Return rows with plain labels, each in the first of its spellings."""
     merged = {label: group[0] for group in spellings for label in group}
-    plain = [replace(row, second=plain_label(row.second)) for row in rows]
-    return [replace(row, second=merged.get(row.second, row.second)) for row in plain]
+    found = []
+    for row in rows:
+        plain = plain_label(row.second)
+        label = merged.get(plain, plain)
+        found.append(row if label == row.second else replace(row, second=label))
+    return found
 
 
 def _accounting(
