@@ -10,6 +10,8 @@ from tfm_core.data.own.layout import Layout
 from tfm_core.data.own.report import Report
 
 _ROLES = ("first", "second")
+_MAX_UNUSED = 20
+"""Columns that nothing is read from and that are shown."""
 
 
 def chosen(data: str) -> Layout | None:
@@ -51,7 +53,7 @@ def _rows(report: Report, layout: Layout) -> None:
     """Show the first rows with all their columns, and what each column is used for."""
     roles = {layout.first: _(report.columns[0]), layout.second: _(report.columns[1])}
     order = [layout.first, layout.second]
-    order += [at for at in range(len(report.sample[0])) if at not in order]
+    order += [at for at in range(len(report.sample[0])) if at not in order][:_MAX_UNUSED]
     heads = {at: f"{roles.get(at, _('not used'))} · {_name(report, at)}" for at in order}
     table = pd.DataFrame({heads[at]: [row[at] for row in report.sample] for at in order})
     st.dataframe(table, hide_index=True, height=210, key=f"own-data-sample-{report.kind}")
@@ -62,7 +64,9 @@ def unused(report: Report) -> list[str]:
     if report.layout is None or not report.sample:
         return []
     used = (report.layout.first, report.layout.second)
-    return [_name(report, at) for at in range(len(report.sample[0])) if at not in used]
+    names = [_name(report, at) for at in range(len(report.sample[0])) if at not in used]
+    more = len(names) - _MAX_UNUSED
+    return [*names[:_MAX_UNUSED], *([_("{n} more").format(n=more)] if more > 0 else [])]
 
 
 def _name(report: Report, at: int) -> str:

@@ -263,3 +263,18 @@ def test_much_that_is_left_out_is_a_warning(store: RunStore) -> None:
     assert "3 of 43" in warning.value
     app.button(key="own-data-keep").click().run()
     assert sum(own_of(store)[0].counts.values()) == 40
+
+
+def test_names_and_cells_of_any_kind_can_be_shown(store: RunStore) -> None:
+    record = (
+        '{"a\\ud800\\n*b*": "one %d", "$c$": "two %d", "x": ["\\ud800"], "": null, "y": "\\udc00"}'
+    )
+    app = pasted("pairs", "\n".join(record % (n, n) for n in range(30)))
+    assert app.main.dataframe[0].value.shape == (30, 5)
+    app.button(key="own-data-keep").click().run()
+    assert not app.exception
+    assert len(own_of(store)) == 1
+    wide = "\n".join(",".join(f"{row} {at}" for at in range(300)) for row in range(30))
+    app = pasted("pairs", wide)
+    assert app.main.dataframe[0].value.shape == (30, 22)
+    assert "278 more." in words(app)

@@ -117,8 +117,9 @@ class _Table:
     columns: Sequence[_Column]
 
     def named(self, known: Sequence[str], *, without: Sequence[int] = ()) -> int | None:
-        """Return the column whose name comes first in a list."""
-        places = {name: at for at, name in enumerate(self.names) if at not in without}
+        """Return the column with text whose name comes first in a list."""
+        numbered = enumerate(zip(self.names, self.columns, strict=False))
+        places = {name: at for at, (name, one) in numbered if at not in without and one.is_text}
         return next((places[name] for name in known if name in places), None)
 
     def texts(self) -> list[int]:

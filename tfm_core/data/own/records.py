@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tfm_core.reading import is_text
 from tfm_core.sentences import N_, Sentence, StudentError, counted
 
 LINE, ENTRY = N_("Line {line}"), N_("Entry {line}")
@@ -374,7 +375,7 @@ def _flat(value: dict[str, object]) -> dict[str, object]:
             flat |= {f"{name}.{inner}": part for inner, part in one.items()}
         else:
             flat[name] = one
-    return flat
+    return {name.encode(errors="replace").decode(): one for name, one in flat.items()}
 
 
 def _cell(value: object) -> str | None:
@@ -383,4 +384,7 @@ def _cell(value: object) -> str | None:
         return ""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value) if isinstance(value, str | int | float) else None
+    if not isinstance(value, str | int | float):
+        return None
+    text = str(value)
+    return text if is_text(text, len(text)) else None  # escapes of JSON may be half a character

@@ -142,8 +142,8 @@ def _row(record: Record, layout: Layout, numbered: str) -> Row | Problem:
                 most=MOST_LINE,
             )
         )
-    if "\0" in first + second or not is_text(first + second, 2 * MOST_LINE):
-        return row.problem(N_("{place} holds half a character or a zero byte.", place=row.place))
+    if "\0" in first + second:
+        return row.problem(N_("{place} holds a zero byte, which no text has.", place=row.place))
     return row
 
 

@@ -95,7 +95,7 @@ def _columns(found: Records, layout: Layout) -> dict[str, Any]:
     head = found.records[0].cells if layout.has_header else found.names
     sample = [record.cells for record in found.records[layout.has_header :][:MOST_PREVIEW]]
     return {
-        "names": tuple((cell or "").strip() for cell in head),
+        "names": tuple(" ".join((cell or "").split()) for cell in head),
         "sample": tuple(tuple("…" if one is None else one[:200] for one in row) for row in sample),
     }
 
