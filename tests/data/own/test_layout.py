@@ -172,7 +172,7 @@ def test_what_was_chosen_is_kept_with_the_set() -> None:
 @pytest.mark.parametrize(
     ("raw", "sentence"),
     [
-        ('[{"a": "b", "c": "d"},\n {"a": "b", "c": "d"}\n {"a": "b"}]', "line 3 is not JSON"),
+        ('[{"a": "b", "c": "d"},\n {"a": "b", "c": "d"}\n {"a": "b"}]', "line 3 is invalid"),
         ('{"a": [["b", "c"]], "d": [["e", "f"]]}', "several lists of records: a, d"),
         ('{"text": "alone"}\n' * 20, "Line 1 has 1 column, but must have 2"),
         (",,\n" * 20, "No line has two texts"),

@@ -200,7 +200,7 @@ def _why(one: Record, place: Sentence, width: int, delimiter: str | None) -> Sen
         )
     return N_(
         "{place} has {n} columns, but must have {width}; put quotes around a text that holds the "
-        "sign between the columns.",
+        "delimiter.",
         place=place,
         n=n,
         width=width,
@@ -296,8 +296,8 @@ def _json_values(text: str) -> list[object] | None:
     except ValueError as error:
         if _LIST.match(text) and _parsed(text.lstrip().split("\n", 1)[0]) is None:
             raise BadData(
-                "This begins as JSON, but line {line} is not JSON: {what}. Nothing of it was read; "
-                "correct that line, or save one record a line.",
+                "This looks like JSON, but line {line} is invalid: {what}. Nothing was read; "
+                "correct that line, or save one record per line.",
                 line=getattr(error, "lineno", 1),
                 what=getattr(error, "msg", str(error)),
             ) from None
