@@ -44,6 +44,7 @@ def sentence(run: Run, probe: Probe, selection: Selection) -> Example:
     except ValueError as error:
         return _unread(run, task, text, error, first)
     st.session_state[_READ] = (run.id, text)
+    sentence_field.mark_unknown(task, text)
     return example
 
 

@@ -3,7 +3,7 @@
 // `told` is of tfm_core/export/asking.py. `call` runs the model once: it takes inputs by name, each
 // { type, data, sizes }, and promises { data, sizes } of its logits.
 
-const [PAD, BOS, EOS] = [0, 1, 2];
+const [PAD, BOS, EOS, UNK] = [0, 1, 2, 3];
 
 const spread = (text, signs) => text.replace(signs, " ").split(" ").filter(Boolean);
 const words = (text) => spread(text.toLowerCase(), /[\s.,!?;]+/g);
@@ -25,10 +25,21 @@ function spans(text) {
 
 const single = (text) => text.trim().split(/\s+/).join(" ");
 
+// Unicode's form NFC, without hidden characters: as variants/units.py has it.
+const HIDDEN = /[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]/g;
+const normalised = (text) => text.replace(HIDDEN, "").normalize("NFC");
+
+// A word has its combining marks and joiners, a sign its own.
+const LETTERS = "[\\p{L}\\p{N}_][\\p{L}\\p{N}_\\p{M}\\p{EMod}\\u200c\\u200d]*";
+const MARKED = "[^\\p{L}\\p{N}_\\s][\\p{M}\\p{EMod}]*";
+const SIGN = `${MARKED}(?:[\\u200c\\u200d]${MARKED})*`;
+const WORDS = new RegExp(`${LETTERS}(?:['’\\-]${LETTERS})*|\\n|${SIGN}`, "gu");
+const PIECES = new RegExp(` ?${LETTERS}| ?${SIGN}`, "gu");
+
 // Pieces of words: neighbours are merged, the pair that was learned first before all others.
 function pieces(text, { merges }) {
   const ranks = new Map(merges.map((pair, rank) => [pair, rank]));
-  const found = ` ${single(text)}`.match(/ ?[\p{L}\p{N}_]+| ?[^\p{L}\p{N}_\s]/gu) ?? [];
+  const found = ` ${single(normalised(text).replaceAll("▁", " "))}`.match(PIECES) ?? [];
   return found.flatMap((piece) => {
     let parts = [...piece.replaceAll(" ", "▁")];
     for (;;) {
@@ -47,7 +58,8 @@ function pieces(text, { merges }) {
 
 const CUTS = {
   pieces,
-  signs: (text) => [...single(text)],
+  signs: (text) => [...single(normalised(text))],
+  spaces: (text) => normalised(text).match(/(?<!\S)<(?=(?:pad|bos|eos|unk)>(?!\S))|\S+/g) ?? [],
   words,
   dates,
   spans,
@@ -56,8 +68,8 @@ const CUTS = {
   numbers: (text) => spread(text.toLowerCase(), /[-\s,.]+/g),
   symbols: (text) => [...text.toLowerCase().replace(/[\s,;]+/g, "")],
   sum: (text) => [...text.replace(/\s+/g, "").replace(/=$/, "")],
-  letters: (text) => [...text.replace(/\r\n?/g, "\n")],
-  running: (text) => text.replace(/\r\n?/g, "\n").match(/[\p{L}\p{N}_]+(?:['’-][\p{L}\p{N}_]+)*|\n|[^\p{L}\p{N}_\s]/gu) ?? [],
+  letters: (text) => [...normalised(text).replace(/\r\n?/g, "\n")],
+  running: (text) => normalised(text).replace(/\r\n?/g, "\n").match(WORDS) ?? [],
 };
 
 const JOINS = {
@@ -70,16 +82,22 @@ const JOINS = {
   united: (tokens) => tokens.join("").replaceAll("▁", " ").trim(),
   sentence: (tokens) => (tokens.length ? `${capital(tokens.join(" ").replaceAll("<mask>", "___"))}.` : ""),
   running: (tokens) => tokens.join(" ")
-    .replace(/ *\n */g, "\n").replace(/ ([.,;:!?)\]’”])/g, "$1").replace(/([([‘“]) /g, "$1"),
+    .replace(/ *\n */g, "\n").replace(/ ([.,;:!?…)\]}’”।॥۔،؛؟。，、！？：；」』）】》〉])/g, "$1")
+    .replace(/([([{‘¿¡「『（【《〈„]) /g, "$1").replace(/" ([^"\n]*) "/g, '"$1"')
+    .replace(/(„[^„“\n]*) “|“ /g, (_found, before) => `${before ?? ""}“`),
 };
 
 export const joined = (tokens, told) => (JOINS[told.join] ?? JOINS.spaced)(tokens, told);
 
 // The tokens of a text that was typed. Throws { sentence, values } where the model cannot read it.
 export function cut(text, told) {
-  const tokens = CUTS[told.cut](text, told);
   const known = new Set(told.src.slice(4));
-  const strange = tokens.find((token) => !known.has(token));
+  const tokens = CUTS[told.cut](text, told).map((token) => {
+    if (!told.tries_capitals) return token;
+    const forms = [token, token.toLowerCase(), capital(token.toLowerCase()), token.toUpperCase()];
+    return forms.find((form) => known.has(form)) ?? (told.reads_unknown ? told.src[UNK] : token);
+  });
+  const strange = tokens.find((token) => !known.has(token) && !(told.reads_unknown && token === told.src[UNK]));
   if (!tokens.length) throw refused("nothing");
   if (strange !== undefined) throw refused("unknown", { word: strange });
   const most = told.most_read - (told.how === "continue" ? 1 : 0);

@@ -6,9 +6,10 @@ import numpy as np
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import show, typed
+from pages.ui import sentence_field, show, typed
 from pages.ui.typed import escape
 from tfm_core.config import CorpusTaskConfig
+from tfm_core.data.text import text_task
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text.surprisal import BITS, Surprisals, example_text, surprisals
 from tfm_core.plots import gpt as plots
@@ -30,6 +31,7 @@ def part(run: Run) -> None:
         help=_("It starts as a passage that the model was never trained on. Change it."),
     )
     reading = _read(str(run.folder), trained.checkpoint_mark(run), typed.within(text, _MOST), run)
+    sentence_field.mark_unknown(text_task(run.experiment.task_as(CorpusTaskConfig)), text)
     unit = run.experiment.task_as(CorpusTaskConfig).unit
     _figures(reading, unit)
     n = len(reading.tokens)

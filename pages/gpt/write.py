@@ -9,8 +9,9 @@ import streamlit as st
 from pages.gpt import beam
 from pages.gpt import sampling as gpt_sampling
 from pages.i18n import N_, _
-from pages.ui import show, typed
+from pages.ui import sentence_field, show, typed
 from tfm_core.config import CorpusTaskConfig
+from tfm_core.data.text import text_task
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import gpt_writing
 from tfm_core.inspect.text.gpt_writing import Sample
@@ -67,7 +68,9 @@ def _prompt(run: Run) -> str:
         key=key,
         help=_("What the model continues; leave it empty to start from nothing."),
     )
-    return typed.within(text, 400)
+    prompt = typed.within(text, 400)
+    sentence_field.mark_unknown(text_task(run.experiment.task_as(CorpusTaskConfig)), prompt)
+    return prompt
 
 
 def _written(run: Run, mark: tuple[Any, ...], sampling: SamplingConfig, length: int) -> None:

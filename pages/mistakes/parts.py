@@ -10,6 +10,8 @@ import streamlit as st
 from pages.i18n import _
 from pages.mistakes.link import BY, SHOW
 from pages.ui import show, view_link
+from tfm_core.config import OwnTextTaskConfig
+from tfm_core.data.own.task import own_task
 from tfm_core.inspect.errors.answers import Answers
 from tfm_core.inspect.errors.calibration import calibration
 from tfm_core.inspect.errors.corpus_scores import corpus_scores
@@ -19,7 +21,9 @@ from tfm_core.plots import errors as plots
 from tfm_core.runs.run import Run
 
 _SCORED = ("english-korean", "own-pairs", "captions")
-"""The tasks whose tokens are words, so that BLEU says something."""
+"""The tasks whose texts are translations or descriptions, which are scored as a whole."""
+_OF_WORDS = ("words", "spaces")
+"""The units of own data whose tokens are words, so that BLEU says something."""
 _OFTEN = 5
 """Times that a token is meant before its mean loss says something."""
 
@@ -123,23 +127,42 @@ def how_sure(run: Run, found: Answers) -> None:
 def scores(run: Run, found: Answers) -> None:
     """Show BLEU and chrF of all texts together."""
     assert found.written is not None
+    task = run.experiment.task
+    own = own_task(task) if isinstance(task, OwnTextTaskConfig) else None
+    are_words = own is None or own.cutters[1].unit in _OF_WORDS
+    join = " ".join if own is None or are_words else own.join_tgt
     scored = corpus_scores(
-        [" ".join(one.tokens) for one in found.written],
-        [" ".join(item["tgt"]) for item in found.items],
+        [join(one.tokens) for one in found.written],
+        [join(item["tgt"]) for item in found.items],
+        are_words=are_words,
     )
+    named = [("BLEU", scored.bleu), ("chrF", scored.chrf)]
+    shown = [(name, score) for name, score in named if score is not None]
     with st.container(horizontal=True, gap="large"):
-        for name, score in (("BLEU", scored.bleu), ("chrF", scored.chrf)):
+        for name, score in shown:
             st.metric(
                 name,
                 f"{score.value:.1f}",
                 help=_("sacrebleu’s signature: `{signature}`").format(signature=score.signature),
                 width="content",
             )
-    st.caption(
-        _(
-            "Over all {n} validation texts together, written greedily, with one truth each. The "
-            "tokens are this task’s own words, parted by spaces and not cut again (tokenize none), "
-            "so these scores compare runs of this task with each other, never with published ones."
-        ).format(n=f"{found.n_examples:,}")
-    )
-    st.markdown(f"`BLEU {scored.bleu.signature}`  \n`chrF {scored.chrf.signature}`")
+    n = f"{found.n_examples:,}"
+    about = _("Over all {n} validation texts together, written greedily, with one truth each.")
+    if scored.bleu is not None:
+        more = _(
+            "The tokens are this task’s own words, separated by spaces and not cut again (tokenize "
+            "none), so these scores compare runs of this task with each other, never with "
+            "published ones."
+        )
+    elif not are_words:
+        more = _(
+            "No BLEU: it counts runs of words, and this task’s tokens are characters or pieces of "
+            "words. chrF counts runs of letters."
+        )
+    else:
+        more = _(
+            "No BLEU: it counts runs of four words, and {short} of these texts have fewer. chrF "
+            "counts runs of letters."
+        ).format(short=f"{scored.n_short:,}")
+    st.caption(f"{about.format(n=n)} {more}")
+    st.markdown("  \n".join(f"`{name} {score.signature}`" for name, score in shown))

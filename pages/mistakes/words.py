@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pages.i18n import _
+from pages.i18n import _, ngettext
 from pages.ui import recorded, runs_access, show
 from pages.ui.typed import escape
 from tfm_core.inspect.errors.answers import Answers
+from tfm_core.inspect.errors.examples import n_alike
 from tfm_core.inspect.errors.groups import of_examples
 from tfm_core.inspect.practice.intervals import wilson
 from tfm_core.runs.run import Run
@@ -14,7 +15,16 @@ from tfm_core.runs.run import Run
 def summary(run: Run, found: Answers) -> str:
     """Say how many answers are right, of how many, and of which data."""
     said = _language(found) if found.is_language else _counted(found)
-    return f"{recorded.badge(run)} {escape(run.meta.name)}: {said} {_split(found)}".strip()
+    said = f"{recorded.badge(run)} {escape(run.meta.name)}: {said} {_split(found)}".strip()
+    alike = n_alike(run, found)
+    if not alike:
+        return said
+    words = ngettext(
+        "{n} of these texts looks like one in training, in which other words are hidden.",
+        "{n} of these texts look like one in training, in which other words are hidden.",
+        alike,
+    )
+    return f"{said} {words.format(n=f'{alike:,}')}"
 
 
 def measured_then(run: Run, step: int) -> str:

@@ -179,6 +179,7 @@ def preview(draft: Draft) -> None:
     for note in report.notes:
         st.markdown(f":orange[:material/warning:] {escape(_(note))}")
     _problems(report)
+    _vocabulary(report)
     if report.kind == "text":
         _rows(report)
     _figures(report)
@@ -192,6 +193,7 @@ def look(own: OwnSet) -> None:
         show.problem(error)
         return
     _read_from(own)
+    _vocabulary(report)
     _rows(report)
     _figures(report)
     name = f"{own.id}.{'txt' if own.kind == 'text' else 'tsv'}"
@@ -297,6 +299,19 @@ def _spellings(report: Report, data: str) -> None:
         key=_merge_key(data),
         help=_("The most frequent spelling is kept. Off: each spelling is a label of its own."),
     )
+
+
+def _vocabulary(report: Report) -> None:
+    """Say how many different tokens the training part has."""
+    if not report.words:
+        return
+    src = f"{len(report.words[0]):,}"
+    words = _("Vocabulary: **{src}** different tokens").format(src=src)
+    if report.kind == "pairs":
+        words = _("Vocabulary: **{src}** different tokens in sources, **{tgt}** in targets").format(
+            src=src, tgt=f"{len(report.words[1]):,}"
+        )
+    st.markdown(words)
 
 
 def _problems(report: Report) -> None:

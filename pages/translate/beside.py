@@ -8,10 +8,11 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.i18n import _
 from pages.translate import choice, how
 from pages.translate.link import GREEDY, TEXT
-from pages.ui import sentence_field
+from pages.ui import sentence_field, show
 from pages.ui.typed import escape
 from tfm_core.config import SequenceTaskConfig
 from tfm_core.data.text import text_task
+from tfm_core.data.text.task import missing_examples
 from tfm_core.inspect.writing import steps
 from tfm_core.inspect.writing.beside import BesideTruth, beside_truth
 from tfm_core.inspect.writing.source import Source
@@ -66,6 +67,10 @@ def _summary(found: BesideTruth) -> str:
 
 def _no_truth(source: Source) -> None:
     """Say that nobody knows what is right, and offer a sentence of which one does."""
+    task = text_task(source.experiment.task_as(SequenceTaskConfig))
+    if (missing := missing_examples(task)) is not None:
+        show.problem(missing)
+        return
     st.info(
         _(
             "This is no sentence that the task could ask for, so nobody can say what is right. "
@@ -73,7 +78,6 @@ def _no_truth(source: Source) -> None:
         ),
         icon=":material/help:",
     )
-    task = text_task(source.experiment.task_as(SequenceTaskConfig))
     with st.container(horizontal=True, gap="small"):
         for seed in range(3):
             text = sentence_field.drawn_text(task, seed)

@@ -11,6 +11,7 @@ from pages.ui import sentence_field, typed, view_link
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, SequenceTaskConfig
 from tfm_core.data.text import TextTask, text_task
+from tfm_core.data.text.task import missing_examples
 from tfm_core.inspect.text.surprisal import example_text
 from tfm_core.inspect.writing.source import Source, picture_source, source_of
 from tfm_core.inspect.writing.suggest import next_words
@@ -95,11 +96,14 @@ def _read(run: Run, task: TextTask, text: str) -> Source:
         st.caption(_("Shown below: “{text}”").format(text=escape(shown)))
         return source_of(run, shown)
     st.session_state[_READ] = (run.id, text)
+    sentence_field.mark_unknown(task, text)
     return found
 
 
 def _next(task: TextTask, text: str) -> None:
     """Offer the words that can come next; for a whole sentence all that the task knows."""
+    if missing_examples(task) is not None:
+        return
     try:
         words = task.tokenize(text) if text.strip() else ()
     except ValueError:

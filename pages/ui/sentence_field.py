@@ -15,6 +15,7 @@ from pages.i18n import _
 from pages.ui.typed import escape
 from tfm_core.data.text import TextTask
 from tfm_core.data.text.nearest import Suggestion, is_of_words, nearest_sentence
+from tfm_core.data.text.task import missing_examples, unknown_tokens
 from tfm_core.data.vocabulary import MASK
 from tfm_core.inspect.text.word_classes import CLASSES, class_of
 
@@ -32,10 +33,13 @@ def field(task: TextTask, *, label: str, help: str, key: str, on_read: Read) -> 
             label, key=f"{key}-text", on_change=lambda: on_read(st.session_state[f"{key}-text"]),
             help=help,
         )  # fmt: skip
+    missing = missing_examples(task)
     st.button(
         _("Surprise me"),
         icon=":material/casino:",
         key=f"{key}-surprise",
+        disabled=missing is not None,
+        help=None if missing is None else _(missing),
         on_click=lambda: _take(key, on_read, drawn_text(task)),
     )
     st.button(
@@ -44,6 +48,18 @@ def field(task: TextTask, *, label: str, help: str, key: str, on_read: Read) -> 
         on_click=lambda: st.session_state.update({f"{key}-text": ""}),
     )
     return text or ""
+
+
+def mark_unknown(task: TextTask, text: str) -> None:
+    """Say which tokens of a text that was read stand as ``<unk>``, if any."""
+    unknown = unknown_tokens(task, text)
+    if not unknown:
+        return
+    listed = ", ".join(f"“{escape(token[:30])}”" for token in unknown[:5])
+    if len(unknown) > 5:
+        listed = _("{listed} and {n} more").format(listed=listed, n=len(unknown) - 5)
+    words = _("Not in the vocabulary, so the model reads `<unk>`: {listed}").format(listed=listed)
+    st.caption(words)
 
 
 def chips(task: TextTask, groups: Mapping[str, Sequence[str]], *, key: str, on_read: Read) -> None:

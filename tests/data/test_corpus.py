@@ -155,9 +155,16 @@ def test_a_text_that_cannot_be_learned_gets_a_sentence_where_it_was_pasted(text,
     assert [problem.field for problem in caught.value.problems] == ["text"]
 
 
-def test_tokens_that_the_text_never_holds_are_named():
+def test_what_a_text_of_ones_own_never_holds_is_unknown():
     task = corpus_task(CorpusTaskConfig(text=TEXT, unit="words"))
-    with pytest.raises(ValueError, match=r"never saw “bat”.*cat"):
-        task.tokenize("The bat sat")
+    assert task.tokenize("the BAT Sat") == ("the", "<unk>", "sat")
+    assert task.unknown("The BAT Sat") == ("BAT",)
+
+
+def test_tokens_that_the_text_never_holds_are_named():
+    task = corpus_task(CorpusTaskConfig(unit="words"))
+    assert task.tokenize("Sister") == ("sister",)
+    with pytest.raises(ValueError, match=r"never saw “sistar”.*sister"):
+        task.tokenize("sistar")
     with pytest.raises(ValueError, match="nothing to read"):
         task.tokenize("  ")

@@ -8,8 +8,9 @@ from tfm_core.config.text_tasks import shares
 from tfm_core.data.load import load
 from tfm_core.data.text import text_task
 from tfm_core.data.text.span_corruption import SENTINELS, whole
-from tfm_core.data.text_data import encode_src, load_text
+from tfm_core.data.text_data import encode_src, load_text, n_shared_sources
 from tfm_core.data.vocabulary import BOS, EOS, MASK, PAD
+from tfm_core.presets import PRESETS
 
 SIZES = {"n_train": 211, "n_validation": 13, "n_test": 17}
 SPLITS = ("train", "validation", "test")
@@ -163,6 +164,24 @@ def test_what_is_said_of_unseen_examples_is_true(name):
         return  # three labels, all of them known
     said = re.search(r"(\d+) %", facts.unseen)
     assert in_training == pytest.approx(int(said[1]) / 100 if said else 0, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"), [("masked-words", 1 / 16, 1 / 14), ("span-corruption", 1 / 5, 1 / 4)]
+)
+def test_what_presets_say_of_sentences_that_look_like_training_is_true(name, low, high):
+    preset = PRESETS[name]
+    data = load(preset.experiment.task, seed=preset.experiment.seed)
+    share = n_shared_sources(data, data.test.pairs) / len(data.test)
+    assert low < share < high
+    said = re.search(r"1 in (\d+)", preset.reaches)
+    assert int(said[1]) == pytest.approx(1 / (share if low < 0.1 else low), abs=0.5)
+    facts = TEXT_TASKS[name].unseen
+    _default, at_preset = re.findall(r"(\d+) %", facts)
+    assert share == pytest.approx(int(at_preset) / 100, abs=0.02)
+    assert f"{len(data.train):,}" in facts
+    written = {(pair.src, pair.tgt) for pair in data.train.pairs}
+    assert not [pair for pair in data.test.pairs if (pair.src, pair.tgt) in written]
 
 
 @pytest.mark.parametrize("name", [*TASK_FACTS])

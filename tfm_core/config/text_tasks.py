@@ -182,8 +182,8 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         lambda n: 16,
         lambda n: 16,
         N_(
-            "No whole sentence is in two splits; 5 % of the unseen ones look the same as one in "
-            "training where the hidden words are gaps.",
+            "No whole sentence is in two splits; 5 % of the unseen ones, and 7 % with 100,000 "
+            "training sentences, look like one in training: other words are hidden in it.",
         ),
         families=("encoder-only",),
         answer="blanks",
@@ -202,8 +202,8 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         lambda n: 16,
         lambda n: round(16 * n / 100) + max(1, round(round(16 * n / 100) / 2)) + 1,
         N_(
-            "No whole sentence is in two splits; 19 % of the unseen ones look the same as one in "
-            "training where the hidden words are sentinels.",
+            "No whole sentence is in two splits; 19 % of the unseen ones, and 23 % with 40,000 "
+            "training sentences, look like one in training: other words are hidden in it.",
         ),
         families=("encoder-decoder", "decoder-only", "recurrent"),
         hides=True,

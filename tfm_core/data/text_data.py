@@ -65,6 +65,12 @@ class TextData:
         return moved(self, device)
 
 
+def n_shared_sources(data: TextData, pairs: Sequence[Pair]) -> int:
+    """Return how many pairs have a source that training holds too, as where words are hidden."""
+    known = {pair.src for pair in data.train.pairs}
+    return sum(pair.src in known for pair in pairs)
+
+
 def load_text(config: TextTaskConfig, *, seed: int, progress: Progress | None = None) -> TextData:
     """Make the splits of a text task on the CPU; the same seed makes the same ones.
 

@@ -47,6 +47,11 @@ class Vocabulary:
         """Return the number of a token, UNK where it is not known."""
         return self._ids.get(token, UNK)
 
+    def known_form(self, token: str) -> str | None:
+        """Return a token as the task knows it: as written, else in other capitals, or None."""
+        forms = (token, token.lower(), token.capitalize(), token.upper())
+        return next((form for form in forms if self._ids.get(form, UNK) > UNK), None)
+
     def token(self, id: int) -> str:
         """Return the token of a number. Raises ValueError outside the vocabulary."""
         if not 0 <= id < len(self):

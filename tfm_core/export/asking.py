@@ -70,8 +70,14 @@ SPELLED: dict[str, Spelled] = {
 }
 """By the name of a text task."""
 
-_OWN_CUTS = {"words": "running", "characters": "signs", "bpe": "pieces"}
-_OWN_JOINS = {"words": "running", "characters": "plain", "bpe": "united", LABEL: "spaced"}
+_OWN_CUTS = {"words": "running", "spaces": "spaces", "characters": "signs", "bpe": "pieces"}
+_OWN_JOINS = {
+    "words": "running",
+    "spaces": "spaced",
+    "characters": "plain",
+    "bpe": "united",
+    LABEL: "spaced",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +152,8 @@ def as_json(how: Asking, data: Carried) -> Mapping[str, Any]:
         "joined": spelled.joined,
         "ending": spelled.ending,
         "merges": spelled.merges,
+        "tries_capitals": data.tries_capitals,
+        "reads_unknown": data.reads_unknown,
         "most_read": how.most_read,
         "most_written": how.most_written,
         "never": how.never,

@@ -172,6 +172,9 @@ def _members(
     if with_set and (set_id := sets.added_of(experiment.task)):
         for name, content in sets.files_of(sets.taken(sets.find(set_id))).items():
             yield 0.82, N_("Writing the data"), layout.SET + name, content
+    elif with_labels:  # it says what the set is called
+        for name, content in _vocabulary(experiment).items():
+            yield 0.82, _NUMBERS, layout.VOCABULARY + name, content
     for name, content in figures.of(run, curves):
         yield 0.85, N_("Drawing the figures"), name, content
     has_weights = bool(tensors)
@@ -232,6 +235,15 @@ def _carried(run: Run) -> Carried | None:
         return carried(run.experiment)
     except StudentError:
         return None
+
+
+def _vocabulary(experiment: Experiment) -> dict[str, bytes]:
+    """Return the vocabulary of the set that was added by somebody; nothing where it is not here."""
+    try:
+        set_id = sets.added_of(experiment.task)
+        return sets.vocabulary_of(sets.find_vocabulary(set_id)) if set_id else {}
+    except StudentError:
+        return {}
 
 
 def _checkpoint(path: Path) -> tuple[dict[str, Array], dict[str, str]]:

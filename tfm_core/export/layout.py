@@ -30,6 +30,8 @@ TRAINED_WEIGHTS = "run/trained.safetensors"
 SET = "set/"
 """The set of one's own that the run learned from, where it was taken along too."""
 SNAPSHOTS, KEPT_WEIGHTS = "run/snapshots/", "run/weights/"
+VOCABULARY = "run/vocabulary/"
+"""How texts of that set are cut, and its vocabularies, where the set itself stays behind."""
 
 
 def weight_names(experiment: Experiment, names: list[str]) -> dict[str, str]:

@@ -7,18 +7,23 @@ it can be learned from is tried in a folder that nobody sees, before anything is
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from tfm_core.config import Experiment, OwnTextTaskConfig
+from tfm_core.config import CorpusTaskConfig, Experiment, OwnTextTaskConfig
 from tfm_core.data.load import load
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.look import report_of
+from tfm_core.data.own.rows import MOST_LINE as MOST_TOKEN
 from tfm_core.data.own.sets import OwnSet, Prepared
 from tfm_core.data.own.task import own_task
+from tfm_core.data.text import text_task
 from tfm_core.export import layout
 from tfm_core.export.parcel import Parcel, Refused
-from tfm_core.reading import Unreadable
+from tfm_core.inspect.source.texts import spelling_of
+from tfm_core.reading import Unreadable, is_text
 from tfm_core.sentences import StudentError
 
 _STRANGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
@@ -44,16 +49,66 @@ def set_in(parcel: Parcel, experiment: Experiment) -> Prepared | None:
     return prepared
 
 
-def _read(parcel: Parcel) -> Prepared:
-    def read(name: str, most: int) -> bytes:
-        if layout.SET + name not in parcel:
-            raise Unreadable("{file} is missing", file=name)
-        return parcel.read(layout.SET + name, most=most)
+@contextmanager
+def vocabulary_in(parcel: Parcel, experiment: Experiment) -> Iterator[dict[str, bytes]]:
+    """Return the vocabulary that a zip without its set holds for its run; {} where it holds none.
 
+    While it is open, the task of the experiment is read with it. Raises Refused.
+    """
+    inside = {name for name in parcel.names if name.startswith(layout.VOCABULARY)}
+    if not inside:
+        yield {}
+        return
+    set_id = sets.added_of(experiment.task)
+    if strange := inside - {layout.VOCABULARY + name for name in (sets.SET, sets.TOKENS)}:
+        raise Refused("{name} in this zip is no file of a set.", name=min(strange))
     try:
-        return sets.read_from(read)
+        files = sets.read_vocabulary(set_id, _reader(parcel, layout.VOCABULARY))
     except Unreadable as error:
         raise _not_whole(error) from None
+    with tempfile.TemporaryDirectory() as folder, place.below(Path(folder)):
+        (Path(folder) / "run").mkdir()
+        sets.write_vocabulary(Path(folder) / "run", set_id, files)
+        try:
+            _check_words(experiment)
+        except Refused:
+            raise
+        except StudentError as error:
+            raise _not_whole(error) from None
+        except _STRANGE:
+            raise Refused("The data in this zip cannot be read as the set that they say.") from None
+        yield files
+
+
+def _check_words(experiment: Experiment) -> None:
+    """Read a vocabulary as pages do. Raises Refused, StudentError and what _STRANGE names."""
+    task = experiment.task
+    if not isinstance(task, CorpusTaskConfig | OwnTextTaskConfig):
+        raise Refused("The data in this zip are not what its run learns from: another kind.")
+    if isinstance(task, OwnTextTaskConfig):
+        _check_vocabularies(experiment, sets.find_vocabulary(task.data))
+    found = text_task(task)
+    for vocabulary in (found.src_vocabulary, found.tgt_vocabulary):
+        if not all(is_text(token, MOST_TOKEN) and token for token in vocabulary.tokens):
+            raise Refused("The data in this zip hold a word that is no text.")
+    spelling_of(task)
+    found.join_tgt(found.tgt_vocabulary.tokens[:1])
+
+
+def _read(parcel: Parcel) -> Prepared:
+    try:
+        return sets.read_from(_reader(parcel, layout.SET))
+    except Unreadable as error:
+        raise _not_whole(error) from None
+
+
+def _reader(parcel: Parcel, folder: str) -> Callable[[str, int], bytes]:
+    def read(name: str, most: int) -> bytes:
+        if folder + name not in parcel:
+            raise Unreadable("{file} is missing", file=name)
+        return parcel.read(folder + name, most=most)
+
+    return read
 
 
 def _try(prepared: Prepared, experiment: Experiment) -> None:

@@ -23,7 +23,7 @@ from tfm_core.data.own.sets import Prepared
 from tfm_core.export import layout
 from tfm_core.export.bundle import Progress
 from tfm_core.export.parcel import MOST_UNPACKED, Parcel, Refused
-from tfm_core.export.set_in import set_in
+from tfm_core.export.set_in import set_in, vocabulary_in
 from tfm_core.export.weights_in import checkpoints, expected_shapes
 from tfm_core.reading import (
     MOST_STEPS,
@@ -118,10 +118,12 @@ def _taken_in(
     say(0.1, N_("Checking the data"))
     prepared = set_in(parcel, experiment)
     say(0.2, N_("Checking the weights"))
-    held = checkpoints(parcel, experiment, said.status)
+    with vocabulary_in(parcel, experiment) as words:
+        held = checkpoints(parcel, experiment, said.status)
 
     def fill(folder: Path) -> None:
         origin.write(folder, said.origin)
+        sets.write_vocabulary(folder, sets.added_of(experiment.task), words)
         if said.labels != Labels():
             labels.write(folder, said.labels)
         for name, content in held.items():

@@ -15,6 +15,12 @@ def is_token(ids: Tensor, pad_id: int | None) -> Tensor:
     return torch.ones_like(ids, dtype=torch.bool) if pad_id is None else ids != pad_id
 
 
+def check_source(src: Tensor) -> None:
+    """Raise ValueError for a source (B, S) of length 0: there is nothing to look back at."""
+    if not src.size(1):
+        raise ValueError("The source has length 0, but this model must read at least one token.")
+
+
 def padding_mask(ids: Tensor, pad_id: int | None) -> Tensor:
     """Return ``(B, 1, 1, K)``: every query may attend to every key that is not padding.
 

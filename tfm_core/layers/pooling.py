@@ -19,11 +19,12 @@ Pool = Callable[[Tensor, Tensor | None], Tensor]
 def mean_of_tokens(x: Tensor, keep: Tensor | None) -> Tensor:
     """Return (B, 1, d_model): the mean of the vectors x (B, T, d_model) that are no padding.
 
-    keep: (B, T), True where a token stands; None where that is everywhere.
+    keep: (B, T), True where a token stands; None where that is everywhere. The mean of padding
+    alone is zeros.
     """
     if keep is None:
         return x.mean(1, keepdim=True)
-    share = keep / keep.sum(1, keepdim=True)
+    share = keep / keep.sum(1, keepdim=True).clamp(min=1)
     return (share[:, None].to(x.dtype)) @ x
 
 

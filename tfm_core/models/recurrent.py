@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.layers import recorder
-from tfm_core.layers.masks import is_token
+from tfm_core.layers.masks import check_source, is_token
 from tfm_core.layers.recurrent import AttentionRead, EncodedSource, RecurrentAttention
 from tfm_core.variants.cells import CELLS
 from tfm_core.variants.record import resolve
@@ -181,7 +181,8 @@ class RecurrentTranslator(nn.Module):
         self.pad_id, self.has_cells = pad_id, has_cells
 
     def encode(self, src: Tensor) -> EncodedSource:
-        """Read the source (B, S)."""
+        """Read the source (B, S). Raises ValueError for an empty one, S = 0."""
+        check_source(src)
         keep = is_token(src, self.pad_id)
         memory, last = self.encoder(self.src_embedding(src), keep)
         prepared = self.decoder.cross_attention.prepare(memory)

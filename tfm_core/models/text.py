@@ -15,7 +15,13 @@ from torch import Tensor, nn
 
 from tfm_core.layers import recorder
 from tfm_core.layers.blocks import Stack, tokens_at
-from tfm_core.layers.masks import causal_mask, is_token, padding_mask, window_mask
+from tfm_core.layers.masks import (
+    causal_mask,
+    check_source,
+    is_token,
+    padding_mask,
+    window_mask,
+)
 from tfm_core.layers.pooling import Pool
 from tfm_core.models.embedding import Segments, TokenEmbedding
 from tfm_core.models.recurrent import RecurrentTranslator
@@ -85,7 +91,11 @@ class EncoderDecoder(nn.Module):
         self.pad_id, self.window, self.order_mask = pad_id, window, order_mask
 
     def encode(self, src: Tensor) -> tuple[Tensor, Tensor]:
-        """Return memory (B, S, d_model) and the source padding mask (B, 1, 1, S)."""
+        """Return memory (B, S, d_model) and the source padding mask (B, 1, 1, S).
+
+        Raises ValueError for an empty source, S = 0.
+        """
+        check_source(src)
         keep = padding_mask(src, self.pad_id)
         x = self.dropout(self.src_positions(self.src_embedding(src)))
         return self.encoder(x, mask=within(keep, src.size(1), self.window)), keep

@@ -22,6 +22,7 @@ from tfm_core.reading import Unreadable, is_number, object_of
 from tfm_core.runs import (
     claim,
     leftovers,
+    own_sets,
     requests,
     room,
     settings,
@@ -206,6 +207,7 @@ class _Execution:
         from tfm_core.training.loop import build, train
 
         settle(self.run.meta.threads)
+        own_sets.keep_vocabulary(self.run)
         device = self.run.meta.device
         if self.share is not None:
             device = self.share.device(device)

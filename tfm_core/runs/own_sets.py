@@ -6,6 +6,7 @@ with those who did before, and it goes into the trash when nobody keeps it any m
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,7 +56,8 @@ def keep(
 def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
     """Put a set into the trash, or leave it to the others who keep it. Raises ValueError.
 
-    It can be taken back for a day with ``undo``. Runs that learned from it still open.
+    It can be taken back for a day with ``undo``. Runs that learned from it keep its vocabulary, so
+    they still open, read and write.
     """
     root = store.root / place.FOLDER
     own = _there(root, set_id)
@@ -67,7 +69,17 @@ def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
             "A run still learns from “{name}”, or waits to; stop it before you remove the set.",
             name=own.name,
         )
+    for run in store.kept():
+        keep_vocabulary(run)  # runs that were begun before runs kept it by themselves
     trash.put(root, set_id)
+
+
+def keep_vocabulary(run: Run) -> None:
+    """Keep the vocabulary of the set that a run learns from in the run's folder. Never raises."""
+    if run.problem is not None or not (set_id := sets.added_of(run.experiment.task)):
+        return
+    with contextlib.suppress(StudentError, OSError), place.below(run.folder.parent):
+        sets.write_vocabulary(run.folder, set_id, sets.vocabulary_of(sets.find(set_id)))
 
 
 def discard(set_id: str, *, store: RunStore, visitor: Visitor) -> None:

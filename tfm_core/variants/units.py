@@ -1,9 +1,10 @@
-"""What a language model reads and writes one at a time."""
+"""What a language model reads and writes one at a time, and how text is cut and written again."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tfm_core.sentences import N_
@@ -23,14 +24,83 @@ class Unit(Variant):
         return " " if self.is_spaced else ""
 
 
-_WORD = re.compile(r"\w+(?:['’\-]\w+)*|\n|[^\w\s]")
+MARK, JOINER = "\u0300", "\u200d"
+"""What ``outline`` writes for every combining mark, and for ZWJ and ZWNJ."""
+JOINERS = "\u200c\u200d"
+SKIN_TONES = r"\U0001f3fb-\U0001f3ff"
+LETTERS = r"\w[\w\u0300\u200d]*"
+SIGN = r"[^\w\s]\u0300*(?:\u200d[^\w\s]\u0300*)*"
+WORD_PATTERN = rf"{LETTERS}(?:['’\-]{LETTERS})*|{SIGN}"
+"""A word with its marks, or a sign with its own (an emoji of several parts is one sign)."""
+PIECE_PATTERN = rf" ?{LETTERS}| ?{SIGN}"
+"""What byte-pair merges never cross: a word or a sign, with the space before it."""
+SPACED_PATTERN = r"(?<!\S)<(?=(?:pad|bos|eos|unk)>(?!\S))|\S+"
+"""What stands between spaces; what is spelled like a special token is cut behind its first sign."""
+CLOSING, OPENING = r".,;:!?…)\]}’”।॥۔،؛؟。，、！？：；」』）】》〉", "([{‘¿¡「『（【《〈„"
+"""Signs without a space before them, and without one behind them."""
+
+# default-ignorable characters that change the order or the breaks of what is drawn, not its text
+_HIDDEN = r"\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
+HIDDEN = re.compile(f"[{_HIDDEN}]")
+"""Bidirectional controls, zero-width spaces and soft hyphens; not ZWJ and ZWNJ, which spell."""
+
+
+def normalised(text: str) -> str:
+    """Return a text in Unicode's form NFC (UAX #15) without hidden characters."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", HIDDEN.sub("", text))
+
+
+def outline(text: str) -> str:
+    r"""Return a text of the same length in which ``\w`` and two characters tell what makes a word.
+
+    Python's ``\w`` leaves out combining marks (Mn, Mc, Me): vowel signs of Hindi, Thai or Arabic.
+    """
+    if text.isascii():
+        return text
+    return re.sub(r"[^\w\s!-~]", _outlined, text)
+
+
+def _outlined(found: re.Match[str]) -> str:
+    sign = found[0]
+    if sign in JOINERS:
+        return JOINER
+    is_mark = unicodedata.category(sign)[0] == "M" or "\U0001f3fb" <= sign <= "\U0001f3ff"
+    return MARK if is_mark else sign
+
+
+def found_in(pattern: re.Pattern[str], text: str) -> list[str]:
+    """Return what a pattern of ``outline`` finds in a text."""
+    return [text[one.start() : one.end()] for one in pattern.finditer(outline(text))]
+
+
+def joined_words(tokens: Sequence[str]) -> str:
+    """Write words with spaces between them; signs and quotation marks stand where they belong."""
+    text = re.sub(r" *\n *", "\n", " ".join(tokens))
+    text = re.sub(rf" ([{CLOSING}])", r"\1", text)
+    text = re.sub(rf"([{OPENING}]) ", r"\1", text)
+    text = re.sub(r'" ([^"\n]*) "', r'"\1"', text)
+    return re.sub(r"(„[^„“\n]*) “|“ ", _quoted, text)
+
+
+def _quoted(found: re.Match[str]) -> str:
+    return "“" if found[1] is None else f"{found[1]}“"
+
+
+_WORD = re.compile(rf"{WORD_PATTERN}|\n")
+
+
+def _words(text: str) -> list[str]:
+    return found_in(_WORD, text)
+
 
 WORDS = Unit(
     name="words",
     label=N_("Words"),
     help=N_("Words, signs and line breaks: few steps, a large vocabulary."),
     source="Bengio et al. 2003",
-    cut=_WORD.findall,
+    cut=_words,
     is_spaced=True,
 )
 CHARACTERS = Unit(

@@ -246,7 +246,8 @@ def test_a_text_is_counted_and_kept_as_it_is():
     assert (report.name, report.refusal) == ("night", None)
     assert sum(report.counts.values()) == report.n_tokens
     prepared = prepare(report)
-    assert prepared.files == {"text.txt": report.text.encode()}
+    assert set(prepared.files) == {"text.txt", "tokens.json"}
+    assert prepared.files["text.txt"] == report.text.encode()
     assert "\r" not in report.text
 
 

@@ -38,6 +38,7 @@ def test_both_scores_are_those_of_the_command_on_the_same_files(tmp_path: Path, 
     wanted = {one["name"]: one for one in json.loads(printed.stdout)}
     found = corpus_scores(said, truth)
     for score, name in ((found.bleu, "BLEU"), (found.chrf, "chrF2")):
+        assert score is not None
         assert score.value == pytest.approx(wanted[name]["score"], abs=1e-8)
         assert score.signature == wanted[name]["signature"]
         assert 10 < score.value < 95
@@ -45,7 +46,27 @@ def test_both_scores_are_those_of_the_command_on_the_same_files(tmp_path: Path, 
 
 def test_texts_that_are_all_right_score_100_and_texts_without_a_common_letter_0() -> None:
     truth = ["one two three four five", "six seven eight nine ten"]
-    assert corpus_scores(truth, truth).bleu.value == pytest.approx(100)
-    assert corpus_scores(truth, truth).chrf.value == pytest.approx(100)
+    right, wrong = corpus_scores(truth, truth), corpus_scores(["", ""], truth)
+    assert right.bleu is not None
+    assert wrong.bleu is not None
+    assert right.bleu.value == pytest.approx(100)
+    assert right.chrf.value == pytest.approx(100)
     assert corpus_scores(["ㄱ ㄴ ㄷ ㄹ", ""], truth).chrf.value == 0
-    assert corpus_scores(["", ""], truth).bleu.value == 0
+    assert wrong.bleu.value == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("longest", [1, 2, 3, 4, 7, 11])
+def test_a_model_that_is_right_everywhere_has_bleu_100_or_none(seed: int, longest: int) -> None:
+    chance = random.Random(seed)
+    truth = [" ".join(chance.choices(WORDS, k=chance.randint(1, longest))) for _ in range(23)]
+    found = corpus_scores(truth, truth)
+    assert found.n_short == sum(text.count(" ") < 3 for text in truth)
+    assert (found.bleu is None) == (found.n_short > 23 / 2)
+    assert found.bleu is None or found.bleu.value == pytest.approx(100)
+    assert found.chrf.value == pytest.approx(100)
+
+
+def test_what_is_not_words_has_no_bleu() -> None:
+    truth = ["guten Tag zusammen und danke", "ja gern und noch viel mehr"]
+    assert corpus_scores(truth, truth, are_words=False).bleu is None

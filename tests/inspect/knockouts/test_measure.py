@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import constructed_run, small, text_experiment
@@ -140,3 +141,23 @@ def test_what_parts_lose_together_is_held_against_what_each_loses_alone() -> Non
     assert "a work of its own" in measure.in_words(0.2, 0.21)
     assert "miss neither" in measure.in_words(0.0001, 0.0009)
     assert measure.together(run, heads[:1], "zero", 50) is None
+
+
+FAMILIES = ("one-head", "korean", "additive", "masked-words", "spans", "grammar", "sentiment")
+
+
+@pytest.mark.parametrize("name", [*FAMILIES, "captions"])
+def test_a_mean_does_not_depend_on_how_examples_are_cut_into_batches(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = recorded(name)
+    found = []
+    for size in (23, 7, 1):
+        monkeypatch.setattr(measure, "at_once", lambda _experiment, _wanted, size=size: size)
+        found.append(measure._means.__wrapped__(str(run.folder), 0, 23))  # not what is kept
+    whole, *others = found
+    assert whole
+    for other in others:
+        assert other.keys() == whole.keys()
+        for part, mean in whole.items():
+            torch.testing.assert_close(other[part], mean, atol=2e-5, rtol=1e-4)

@@ -5,6 +5,7 @@ import random
 import re
 import subprocess
 import sys
+import unicodedata
 
 import numpy as np
 import pytest
@@ -52,6 +53,7 @@ PEOPLE = {
     "sentiment": ("The food wasn't bad!", "the service was very slow but the food was good"),
     "masked-words": ("A ___ eats the apple", "The cat __ an apple."),
     "span-corruption": ("A ___ eats the apple __.", "The <extra_id_3> an apple."),
+    "own-pairs": ("THE Man sees the zebra today.", "the\u200b dog loves"),
 }
 DROPPED = {"dropout": 0.3}  # an answer that forgets model.eval() is another one
 TEXTS = {
@@ -62,6 +64,7 @@ TEXTS = {
     "additive": experiment("recurrent", "dates", model={"attention": "additive", "cell": "lstm"}),
     "alibi": experiment("encoder-decoder", "copy", model={"position": "alibi"}),
     "t5": experiment("encoder-decoder", "span-corruption", model={"position": "t5-bias"}),
+    "own": experiment("encoder-decoder", "own-pairs"),
 }
 LABELS = {
     f"sentiment-{pooling}": experiment("encoder-only", "sentiment", model={"pooling": pooling})
@@ -72,7 +75,7 @@ WRITERS = {
     "grammar": experiment("decoder-only", "grammar", task={"unit": "words"}),
     "book": experiment("decoder-only", "own-text", task={"unit": "characters", "context": 8}),
 }
-PROMPTS = {"grammar": "a kind", "book": "Alice was"}
+PROMPTS = {"grammar": "a KIND", "book": "Alice was"}
 DIGITS = {
     f"digits-{pooling}": experiment("vit", "mnist-5000", model={"pooling": pooling})
     for pooling in ("mean", "cls")
@@ -260,7 +263,7 @@ def test_the_command_of_the_page_just_works(recorded, tmp_path):
 
 def spelled(task):
     """``cut`` and ``joined`` of a task's file."""
-    spelling, names = spelling_of(task), {"re": re}
+    spelling, names = spelling_of(task), {"re": re, "unicodedata": unicodedata}
     exec("\n".join([spelling.lists, spelling.cut, spelling.join]), names)
     return names
 

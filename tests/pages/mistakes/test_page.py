@@ -17,6 +17,7 @@ from tfm_core.inspect.errors.answers import answers, steps_of
 from tfm_core.inspect.errors.calibration import calibration
 from tfm_core.inspect.errors.confusion import confusion
 from tfm_core.inspect.errors.corpus_scores import corpus_scores
+from tfm_core.inspect.errors.examples import n_alike
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 
@@ -137,6 +138,7 @@ def test_scores_and_calibration_are_those_of_the_core(recorded: None) -> None:
         [" ".join(one.tokens) for one in found.written],
         [" ".join(item["tgt"]) for item in found.items],
     )
+    assert scored.bleu is not None
     assert [one.value for one in app.metric] == [
         f"{scored.bleu.value:.1f}",
         f"{scored.chrf.value:.1f}",
@@ -145,6 +147,15 @@ def test_scores_and_calibration_are_those_of_the_core(recorded: None) -> None:
     app = opened(MistakesView(step=137, show="calibration"), run=KOREAN.id)
     measured = calibration(found.confidence, found.is_right)
     assert f"error **{measured.error * 100:.1f} %** over 4,611 tokens" in said(app)
+
+
+def test_texts_that_look_like_training_are_counted(recorded: None) -> None:
+    run = Run(RECORDED / "recorded-masked-words")
+    n = n_alike(run, answers(run, steps_of(run)[-1]))
+    assert n > 0
+    assert f"{n} of these texts look like one in training" in said(
+        opened(MistakesView(), run=run.id)
+    )
 
 
 @pytest.mark.parametrize(

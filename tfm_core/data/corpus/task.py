@@ -11,11 +11,13 @@ from functools import cached_property, lru_cache
 from tfm_core.config.corpus_tasks import CorpusTaskConfig, cut_text
 from tfm_core.data.corpus import grammar
 from tfm_core.data.corpus.book import read_text
-from tfm_core.data.own.text import own_test, own_text
+from tfm_core.data.own import sets
+from tfm_core.data.own.text import own_test, own_text, own_words
 from tfm_core.data.text.english_sentences import WORDS
 from tfm_core.data.text.task import Pair
-from tfm_core.data.vocabulary import Vocabulary
+from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
 from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.variants.units import joined_words, normalised
 
 _SHOWN = {"words": 12, "characters": 60}  # tokens of an example
 
@@ -35,6 +37,11 @@ class CorpusTask:
     def is_grammar(self) -> bool:
         """Whether sentences are drawn, rather than a text read."""
         return self.config.name == "grammar"
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the text is a person's own."""
+        return not self.is_grammar and bool(self.config.data or self.config.text)
 
     @cached_property
     def text(self) -> str:
@@ -63,11 +70,17 @@ class CorpusTask:
         """Every token there is, those of the validation part too: a loss is then never flattered
         by an <unk>."""
         if not self.is_grammar:
-            return Vocabulary(tuple(sorted({*self.tokens, *self.test_tokens})))
+            words = own_words(self.config.data) if self.config.data else None
+            return Vocabulary(words or tuple(sorted({*self.tokens, *self.test_tokens})))
         if self.config.unit == "words":
             return Vocabulary(tuple(sorted(WORDS)))
         letters = {letter for word in WORDS for letter in word}
         return Vocabulary(tuple(sorted(letters | {word[0].upper() for word in WORDS} | {" ", "."})))
+
+    @property
+    def missing(self) -> str | None:
+        """Why the text cannot be read, in a sentence, or None."""
+        return sets.missing(self.config)
 
     @property
     def tgt_vocabulary(self) -> Vocabulary:
@@ -91,20 +104,31 @@ class CorpusTask:
         return None
 
     def tokenize(self, text: str) -> tuple[str, ...]:
-        """Cut what a person typed. Raises ValueError for tokens that the model never saw."""
-        unit = self.config.unit
-        if self.is_grammar and unit == "words":
-            tokens = re.sub(r"[\s.,!?;]+", " ", text.lower()).split()
-        else:
-            tokens = cut_text(text, unit)
+        """Cut what a person typed; in a text of one's own an unknown token becomes ``<unk>``.
+
+        Raises ValueError, in a sentence, for no tokens, and elsewhere for unknown ones.
+        """
+        tokens = self._cut(text)
         if not tokens:
             raise StudentError(
-                "There is nothing to read: type at least one of the {unit}.", unit=unit
+                "There is nothing to read: type at least one of the {unit}.", unit=self.config.unit
             )
-        unknown = list(dict.fromkeys(t for t in tokens if t not in self.src_vocabulary.tokens))
-        if unknown:
+        forms = {token: self.src_vocabulary.known_form(token) for token in tokens}
+        unknown = [token for token, form in forms.items() if form is None]
+        if unknown and not self.is_own:
             raise StudentError(self._unknown(unknown))
-        return tuple(tokens)
+        return tuple(forms[token] or SPECIALS[UNK] for token in tokens)
+
+    def unknown(self, text: str) -> tuple[str, ...]:
+        """Return the different tokens of a text that ``tokenize`` reads as ``<unk>``."""
+        known = self.src_vocabulary.known_form
+        found = dict.fromkeys(self._cut(text)) if self.is_own else {}
+        return tuple(token for token in found if known(token) is None)
+
+    def _cut(self, text: str) -> list[str]:
+        if self.is_grammar and self.config.unit == "words":
+            return re.sub(r"[\s.,!?;]+", " ", text.lower()).split()
+        return cut_text(normalised(text), self.config.unit)
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return None: a text has no one right continuation."""
@@ -118,9 +142,7 @@ class CorpusTask:
         """Write as a person reads it."""
         if self.config.unit == "characters":
             return "".join(tokens)
-        text = re.sub(r" *\n *", "\n", " ".join(tokens))
-        text = re.sub(r" ([.,;:!?)\]’”])", r"\1", text)
-        return re.sub(r"([(\[‘“]) ", r"\1", text)
+        return joined_words(tokens)
 
     def _unknown(self, tokens: Sequence[str]) -> Sentence:
         shown = ", ".join(f"“{token[:30]}”" for token in tokens[:5])

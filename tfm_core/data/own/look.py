@@ -6,10 +6,11 @@ import json
 from collections import Counter
 from typing import Any
 
+from tfm_core.config.corpus_tasks import cut_text
 from tfm_core.data.own.report import Report
 from tfm_core.data.own.rows import Row
-from tfm_core.data.own.sets import OwnSet, SetDamaged
-from tfm_core.data.own.text import FILE
+from tfm_core.data.own.sets import TOKENS, OwnSet, SetDamaged
+from tfm_core.data.own.text import FILE, own_words
 from tfm_core.data.own.texts import COLUMNS
 from tfm_core.data.own.tokens import Cutter
 
@@ -23,13 +24,17 @@ def report_of(own: OwnSet) -> Report:
     unit = str(own.details.get("unit", ""))
     if own.kind == "text":
         text = own.content(FILE).decode(errors="replace")
-        return Report("text", own.name, unit, own.split, ("line",), counts=own.counts, text=text)
+        tokens = own_words(own.id) or tuple(sorted(set(cut_text(text, unit))))
+        return Report(
+            "text", own.name, unit, own.split, ("line",), counts=own.counts, text=text,
+            words=(tokens,),
+        )  # fmt: skip
     columns = COLUMNS[own.kind]
     try:
         rows = {split: _rows(own.content(f"{split}.jsonl")) for split in SPLITS}
-        cutters = tuple(
-            Cutter.from_json(side["cut"]) for side in json.loads(own.content("tokens.json"))
-        )
+        sides = json.loads(own.content(TOKENS))
+        cutters = tuple(Cutter.from_json(side["cut"]) for side in sides)
+        words = tuple(tuple(side["words"]) for side in sides)
     except SetDamaged:
         raise
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -55,6 +60,7 @@ def report_of(own: OwnSet) -> Report:
         },
         balance=dict(balance.most_common()),
         n_across=int(own.details.get("n_across") or 0),
+        words=words,
     )
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tfm_core.config.corpus_tasks import text_problem
+from tfm_core.data.own.normal import normalised_text
 from tfm_core.data.own.records import BadData
 from tfm_core.data.own.report import Report, set_name
 from tfm_core.data.own.rows import Accounting, decoded
+from tfm_core.data.own.tokens import Cutter
 from tfm_core.sentences import N_, counted
 from tfm_core.variants.units import UNITS
 
@@ -30,9 +32,11 @@ def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | Non
         return replace(blank, refusal=error.sentence)
     text = whole.strip("\n")
     blank = replace(blank, accounting=_accounting(whole, text))
+    text, notes = normalised_text(text)
     problem = text_problem(text, unit, most=MOST_TEXT)
     if problem is not None:
         return replace(blank, text=text[:MOST_TEXT], refusal=problem)
+    blank = replace(blank, notes=tuple(notes), cutters=(Cutter(unit),))
     tokens = UNITS[unit].cut(text)
     held = max(2, len(tokens) // 10)
     if test is None:
@@ -40,12 +44,17 @@ def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | Non
         return replace(
             blank,
             text=text,
-            notes=tuple(_of_repeats(text[:start], text[start:])),
+            notes=(*blank.notes, *_of_repeats(text[:start], text[start:])),
             counts={"train": len(tokens) - 2 * held, "validation": held, "test": held},
             words=(tuple(sorted(set(tokens))),),
             n_tokens=len(tokens),
         )
     return _with_test(replace(blank, text=text, n_tokens=len(tokens)), tokens, test)
+
+
+def _listed(tokens: list[str]) -> str:
+    """Return tokens in one text, so that a row of them can be looked for."""
+    return "\0".join(["", *tokens, ""])
 
 
 def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
@@ -54,15 +63,16 @@ def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
         whole = decoded(test)
         tested = whole.strip("\n")
         blank = replace(blank, test_accounting=_accounting(whole, tested))
+        tested, changed = normalised_text(tested)
         problem = text_problem(tested, blank.unit, most=MOST_TEXT)
     except BadData as error:
-        tested, problem = "", error.sentence
+        tested, changed, problem = "", [], error.sentence
     if problem is not None:
         return replace(blank, refusal=N_("The test file: {why}", why=problem))
     cut, seen = UNITS[blank.unit].cut(tested), set(tokens)
     n_unknown = sum(token not in seen for token in cut)
-    notes: list[str] = []
-    if tested in blank.text:
+    notes = [*blank.notes, *(N_("The test file: {why}", why=note) for note in changed)]
+    if _listed(cut) in _listed(tokens):
         notes.append(
             N_(
                 "The whole test file occurs in the text, word for word: what is measured on it is "

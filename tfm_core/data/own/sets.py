@@ -40,6 +40,12 @@ DRAFT = ".new-"
 SET = "set.json"
 """What a set is, in its folder."""
 
+TOKENS = "tokens.json"
+"""How the texts of a set are cut, and its vocabularies."""
+
+VOCABULARY = "vocabulary"
+"""Of a run's folder: below the id of its set what a model needs to read and write, no example."""
+
 _KEPT = "kept.json"
 _FILE = re.compile(r"[a-z][a-z0-9-]{0,30}\.[a-z0-9]{2,12}")
 _MOST_SET, _MOST_KEPT, _MOST_NUMBER = 2**20, 2**16, 10**9
@@ -105,6 +111,11 @@ class OwnSet:
         return self.folder.parent == place.EXAMPLES
 
     @property
+    def has_examples(self) -> bool:
+        """Whether it is a whole set, not just the vocabulary that a run has kept of one."""
+        return self.folder.parent.name != VOCABULARY
+
+    @property
     def n_bytes(self) -> int:
         """Bytes on the disk. Never raises."""
         sizes = 0
@@ -159,7 +170,7 @@ def write(prepared: Prepared, *, owner: str | None = None, root: Path | None = N
     assert all(map(_FILE.fullmatch, prepared.files)), "names of files are plain"
     target = root / id_of(prepared)
     if not target.is_dir():
-        _write(prepared, target)
+        _write_files(files_of(prepared), target)
     made = opened(target)
     owners = dict.fromkeys([*made.owners, *([owner] if owner else [])])
     if tuple(owners) != made.owners or not made.kept:
@@ -227,6 +238,59 @@ def find(set_id: str) -> OwnSet:
     if own.problem is not None:
         raise SetDamaged(_DAMAGED, name=own.name or set_id, what=own.problem)
     return own
+
+
+def find_vocabulary(set_id: str) -> OwnSet:
+    """Return a set, or what a run beside it has kept of it. Raises SetMissing and SetDamaged.
+
+    What was kept is known by the same digests as the set, so any run's copy is the right one.
+    """
+    try:
+        return find(set_id)
+    except (SetMissing, SetDamaged):
+        if ID.fullmatch(set_id):
+            for folder in sorted(place.root().parent.glob(f"*/{VOCABULARY}/{set_id}")):
+                kept = opened(folder)
+                if kept.problem is None and TOKENS in kept.files:
+                    return kept
+        raise
+
+
+def vocabulary_of(own: OwnSet) -> dict[str, bytes]:
+    """Return the files that a run keeps of a set: none of pictures. Raises SetDamaged."""
+    if TOKENS not in own.files:
+        return {}
+    return {SET: _manifest(own), TOKENS: own.content(TOKENS)}
+
+
+def read_vocabulary(set_id: str, read: Callable[[str, int], bytes]) -> dict[str, bytes]:
+    """Return the files of a set's vocabulary as ``read`` returns them; see ``read_from``.
+
+    Raises Unreadable, with a clause, where they are not those of the set of this id.
+    """
+    files = {SET: read(SET, _MOST_SET)}
+    try:
+        values = json.loads(files[SET])
+    except (ValueError, RecursionError):
+        raise Unreadable(_NO_JSON, file=SET) from None
+    if _digest(files[SET])[:20] != set_id or not _is_set(values):
+        raise Unreadable(_CHANGED, file=SET)
+    files[TOKENS] = read(TOKENS, MOST_BYTES)
+    if values["files"].get(TOKENS) != _digest(files[TOKENS]):
+        raise Unreadable(_CHANGED, file=TOKENS)
+    return files
+
+
+def write_vocabulary(folder: Path, set_id: str, files: Mapping[str, bytes]) -> None:
+    """Write the files of ``vocabulary_of`` into a run's folder, unless they are there.
+
+    Raises OSError.
+    """
+    target = folder / VOCABULARY / set_id
+    if not files or target.is_dir():
+        return
+    target.parent.mkdir(exist_ok=True)
+    _write_files(files, target)
 
 
 def check(task: object) -> None:
@@ -299,12 +363,13 @@ def opened(folder: Path) -> OwnSet:
     return OwnSet(name, folder, **parts, owners=owners, kept=kept)
 
 
-def _write(prepared: Prepared, target: Path) -> None:
+def _write_files(files: Mapping[str, bytes], target: Path) -> None:
+    """Write a folder, whole or not at all. Raises OSError."""
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f"{DRAFT}{secrets.token_hex(6)}")
     try:
         draft.mkdir()
-        for name, content in files_of(prepared).items():
+        for name, content in files.items():
             (draft / name).write_bytes(content)
             sync_file(draft / name)
         sync_folder(draft)
@@ -316,8 +381,13 @@ def _write(prepared: Prepared, target: Path) -> None:
     sync_folder(target.parent)
 
 
-def _manifest(prepared: Prepared) -> bytes:
+def _manifest(prepared: Prepared | OwnSet) -> bytes:
     """Return what ``set.json`` holds: the same bytes for the same set."""
+    digests = (
+        prepared.files
+        if isinstance(prepared, OwnSet)
+        else {name: _digest(content) for name, content in prepared.files.items()}
+    )
     values = {
         "format": 1,
         "kind": prepared.kind,
@@ -325,7 +395,7 @@ def _manifest(prepared: Prepared) -> bytes:
         "counts": dict(prepared.counts),
         "split": dict(prepared.split),
         "details": dict(prepared.details),
-        "files": {name: _digest(content) for name, content in sorted(prepared.files.items())},
+        "files": dict(sorted(digests.items())),
     }
     return (json.dumps(values, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 

@@ -19,6 +19,7 @@ from tfm_core.data.own.tokens import CUTS, Cutter
 from tfm_core.data.text.task import Pair, check_tokens
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
 from tfm_core.sentences import StudentError
+from tfm_core.variants.units import normalised
 
 SPLITS = ("train", "validation", "test")
 _TOLD = ("src_len", "tgt_len", "n_src", "n_tgt")
@@ -55,7 +56,7 @@ class OwnTask:
     def _sides(self) -> tuple[tuple[Cutter, Vocabulary], tuple[Cutter, Vocabulary]]:
         src, tgt = (
             (Cutter.from_json(side["cut"]), Vocabulary(tuple(side["words"])))
-            for side in json.loads(self.own.content("tokens.json"))
+            for side in json.loads(self.own.content(sets.TOKENS))
         )
         return src, tgt
 
@@ -73,20 +74,35 @@ class OwnTask:
         return list(self._different) if len(self._different) <= limit else None
 
     def tokenize(self, text: str) -> tuple[str, ...]:
-        """Cut what a person typed into source tokens. Raises ValueError with a sentence."""
-        cutter, known = self.cutters[0], self.src_vocabulary
-        tokens, kind = cutter.cut(text), CUTS[cutter.unit].kind
-        unknown = [token for token in dict.fromkeys(tokens) if token not in known.tokens]
-        if unknown and kind != "word":
-            raise StudentError(
-                "Training never showed {listed}; leave that out.",
-                listed=", ".join(f"“{token}”" for token in unknown[:5]),
-            )
-        return check_tokens(tokens, known, longest=self.config.max_src_len, kind=kind)
+        """Cut what a person typed into source tokens; unknown ones become ``<unk>``.
+
+        Raises ValueError, in a sentence, for no or too many tokens.
+        """
+        cutter = self.cutters[0]
+        return check_tokens(
+            cutter.cut(normalised(text)),
+            self.src_vocabulary,
+            longest=self.config.max_src_len,
+            kind=CUTS[cutter.unit].kind,
+            reads_unknown=True,
+        )
+
+    def unknown(self, text: str) -> tuple[str, ...]:
+        """Return the different tokens of a text that ``tokenize`` reads as ``<unk>``."""
+        found = dict.fromkeys(self.cutters[0].cut(normalised(text)))
+        return tuple(token for token in found if self.src_vocabulary.known_form(token) is None)
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
-        """Return the target of a source that the set holds; None for all others."""
-        return self._known.get(tuple(src))
+        """Return the target of a source that the set holds; None for all others.
+
+        None, too, where a run has kept no more of the set than its vocabulary.
+        """
+        return self._known.get(tuple(src)) if self.own.has_examples else None
+
+    @property
+    def missing(self) -> str | None:
+        """Why no example can be drawn, in a sentence, or None."""
+        return None if self.own.has_examples else sets.missing(self.config)
 
     def join_src(self, tokens: Sequence[str]) -> str:
         """Write source tokens as a person reads them."""
@@ -105,7 +121,8 @@ class OwnTask:
         return {pair.src: pair.tgt for part in self.splits.values() for pair in part}
 
     def _read(self, split: str) -> list[tuple[str, str]]:
-        lines = self.own.content(f"{split}.jsonl").decode().splitlines()
+        own = self.own if self.own.has_examples else sets.find(self.config.data)
+        lines = own.content(f"{split}.jsonl").decode().splitlines()
         return [(first, second) for first, second in map(json.loads, lines)]
 
     def _pair(self, row: tuple[str, str]) -> Pair:
@@ -118,15 +135,16 @@ class OwnTask:
 def own_task(config: OwnTextTaskConfig) -> OwnTask:
     """Return the task of a configuration; an equal one gives the same object while its set is here.
 
-    Raises ValueError, in a sentence, where its set is missing, damaged, or another one.
+    Of a set that is gone it has the vocabulary that a run has kept, and no examples. Raises
+    ValueError, in a sentence, where not even that is here, the set is damaged, or another one.
     """
-    own = sets.find(config.data)
+    own = sets.find_vocabulary(config.data)
     return _task(config, str(own.folder))
 
 
 @lru_cache(maxsize=16)
 def _task(config: OwnTextTaskConfig, _folder: str) -> OwnTask:
-    own = sets.find(config.data)
+    own = sets.find_vocabulary(config.data)
     told = {name: own.details.get(name) for name in _TOLD}
     if own.kind != config.name.removeprefix("own-") or told != config.model_dump(include={*_TOLD}):
         raise StudentError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tfm_core.data.own import sets
 from tfm_core.sentences import StudentError
 
@@ -27,3 +29,16 @@ def own_test(set_id: str) -> str:
     """
     own = sets.find(set_id)
     return own.content(TEST).decode() if TEST in own.files else ""
+
+
+def own_words(set_id: str) -> tuple[str, ...] | None:
+    """Return the vocabulary of a set of a text; None where the set does not say it.
+
+    It is known where a run has kept it, too. Raises ValueError, in a sentence, where it cannot be
+    had.
+    """
+    own = sets.find_vocabulary(set_id)
+    if sets.TOKENS not in own.files or own.kind != "text":
+        return None
+    (side,) = json.loads(own.content(sets.TOKENS))
+    return tuple(side["words"])

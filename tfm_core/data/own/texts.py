@@ -1,7 +1,8 @@
 """Sentences and texts of one's own: looked through, said what is wrong with them, made a set.
 
-A split by seed keeps all lines of one source together, so that no unseen example was seen. Tokens,
-merges and vocabularies are learned from the training part alone. Nothing is written here.
+A split by seed keeps all lines of one source together, so that no unseen example was seen; sources
+are the same where a model reads the same tokens. Merges and vocabularies are learned from the
+training part alone. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from tfm_core.config.own_tasks import MOST_TOKENS, MOST_WORDS
@@ -22,6 +24,7 @@ from tfm_core.data.own.classes import (
     spellings_of,
 )
 from tfm_core.data.own.layout import Layout, guess
+from tfm_core.data.own.normal import normalised_rows
 from tfm_core.data.own.records import (
     ENTRY,
     TEST_ENTRY,
@@ -33,7 +36,7 @@ from tfm_core.data.own.records import (
 from tfm_core.data.own.report import MOST_PREVIEW, Report, set_name
 from tfm_core.data.own.rows import Accounting, Row, decoded, rows_of
 from tfm_core.data.own.running import running_text
-from tfm_core.data.own.sets import MOST_NAME, Prepared
+from tfm_core.data.own.sets import MOST_NAME, TOKENS, Prepared
 from tfm_core.data.own.text import FILE, TEST
 from tfm_core.data.own.tokens import CUTS, LABEL, Cutter, learned
 from tfm_core.data.vocabulary import SPECIALS
@@ -80,7 +83,8 @@ def inspect_text(
         layout = replace(layout, has_header=layout.has_header and not found.names)
         blank = replace(blank, layout=layout, **_columns(found, layout))
         rows, problems = rows_of(found, layout)
-        blank = replace(blank, problems=tuple(problems))
+        rows, empty, notes = normalised_rows(rows)
+        blank = replace(blank, problems=(*problems, *empty), notes=tuple(notes))
         tests = None
         if test is not None:
             is_guess = layout.has_header == guessed.has_header
@@ -106,7 +110,7 @@ def prepare(report: Report, *, name: str = "") -> Prepared:
         raise StudentError(report.refusal)
     name = set_name(name or report.name, report.kind)
     if report.kind == "text":
-        files = {FILE: report.text.encode()}
+        files = {FILE: report.text.encode(), TOKENS: _tokens(report)}
         if report.test:
             files[TEST] = report.test.encode()
         return Prepared("text", name, report.counts, report.split, {"unit": report.unit}, files)
@@ -120,12 +124,8 @@ def prepare(report: Report, *, name: str = "") -> Prepared:
         "n_across": report.n_across,
         **_read_as(report),
     }
-    tokens = [
-        {"cut": cutter.to_json(), "words": words}
-        for cutter, words in zip(report.cutters, report.words, strict=True)
-    ]
     files = {f"{split}.jsonl": _lines(report.rows[split]) for split in _SPLITS}
-    files["tokens.json"] = json.dumps(tokens, ensure_ascii=False).encode()
+    files[TOKENS] = _tokens(report)
     return Prepared(report.kind, name, report.counts, report.split, details, files)
 
 
@@ -158,8 +158,12 @@ def _rows(
 ) -> Report:
     """Look through rows of two texts. Raises BadData."""
     kind, unit = blank.kind, blank.unit
+    read = _reader(unit)
     all_rows, problems = rows, list(blank.problems)
-    notes = [*_of_quotes(found), *(() if tested is None else _of_quotes(tested.found))]
+    notes = [*blank.notes, *_of_quotes(found)]
+    if tested is not None:
+        problems += tested.problems
+        notes += tested.notes
     spellings: tuple[tuple[str, ...], ...] = ()
     tests = None if tested is None else tested.rows
     if kind == "labels":
@@ -168,16 +172,15 @@ def _rows(
         notes += of_spellings(spellings, is_merged=merges_labels)
         rows = _with_labels(rows, one_label)
         tests = None if tests is None else _with_labels(tests, one_label)
-    rows, n_twice = _once(rows)
+    rows, n_twice = _once(kind, rows, read)
     if n_twice:
         notes.append(
             counted(
                 "{n:,} duplicate line was dropped.", "{n:,} duplicate lines were dropped.", n_twice
             )
         )
-    if tested is not None and tests is not None:
-        problems += tested.problems
-        tests, n_twice = _once(tests)
+    if tests is not None:
+        tests, n_twice = _once(kind, tests, read)
         if n_twice:
             notes.append(
                 counted(
@@ -186,7 +189,7 @@ def _rows(
                     n_twice,
                 )
             )
-    parts = _split(kind, rows, tests, seed)
+    parts = _split(kind, rows, tests, seed, read)
     cutters = _cutters(kind, unit, parts["train"])
     parts, too_long = _short_enough(parts, cutters, longest)
     problems += too_long
@@ -197,8 +200,8 @@ def _rows(
     _check_sizes(parts)
     words = _vocabularies(kind, parts["train"], cutters)
     n_unknown, n_tokens = _unknown(parts, cutters, words)
-    seen = {row.first for row in parts["train"]}
-    n_across = sum(row.first in seen for split in _SPLITS[1:] for row in parts[split])
+    seen = {read(row.first) for row in parts["train"]}
+    n_across = sum(read(row.first) in seen for split in _SPLITS[1:] for row in parts[split])
     everything = [row for split in _SPLITS for row in parts[split]]
     balance = Counter(row.second for row in everything if kind == "labels")
     report = replace(
@@ -224,7 +227,7 @@ def _rows(
         layout, all_tests = tested.layout, tested.rows
         lines = _accounting(tested.found, layout, all_tests, tests or [], everything, problems)
         report = replace(report, test_accounting=lines)
-    return replace(report, notes=(*notes, *_notes(report)))
+    return replace(report, notes=(*notes, *_notes(report, read)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +238,7 @@ class _Tests:
     layout: Layout
     rows: list[Row]
     problems: list[Problem]
+    notes: Sequence[str]
 
 
 def _tests(kind: str, raw: bytes | str, main: Records, layout: Layout, *, is_guess: bool) -> _Tests:
@@ -258,7 +262,11 @@ def _tests(kind: str, raw: bytes | str, main: Records, layout: Layout, *, is_gue
     if layout.has_header and found.records[0].cells == main.records[0].cells:
         has_header = True
     used = Layout(*columns, has_header and not found.names)
-    return _Tests(found, used, *rows_of(found, used))
+    rows, problems = rows_of(found, used)
+    rows, empty, notes = normalised_rows(rows)
+    notes += _of_quotes(found)
+    told = [N_("The test file: {why}", why=note) for note in notes]
+    return _Tests(found, used, rows, problems + empty, told)
 
 
 def _of_quotes(found: Records) -> Iterator[str]:
@@ -307,23 +315,34 @@ def _accounting(
     )
 
 
-def _once(rows: Iterable[Row]) -> tuple[list[Row], int]:
+Reader = Callable[[str], tuple[str, ...]]
+"""Returns what a model reads of a text: two texts with the same one are the same to it."""
+
+
+def _reader(unit: str) -> Reader:
+    """Return how texts are compared: by tokens, of byte pairs before any merge is learned."""
+    cutter = Cutter(unit)
+    return cache(lambda text: cutter.cut(text) or (text,))
+
+
+def _once(kind: str, rows: Iterable[Row], read: Reader) -> tuple[list[Row], int]:
     """Return rows without those that say what an earlier one says, and how many those were."""
-    known: dict[tuple[str, str], Row] = {}
+    known: dict[tuple[object, object], Row] = {}
     n_rows = 0
     for row in rows:
-        known.setdefault((row.first, row.second), row)
+        second = row.second if kind == "labels" else read(row.second)
+        known.setdefault((read(row.first), second), row)
         n_rows += 1
     return list(known.values()), n_rows - len(known)
 
 
 def _split(
-    kind: str, rows: list[Row], tests: list[Row] | None, seed: int
+    kind: str, rows: list[Row], tests: list[Row] | None, seed: int, read: Reader
 ) -> dict[str, tuple[Row, ...]]:
     """Share rows out: all of one source go to one part, and training has each label. BadData."""
-    by_source: dict[str, list[Row]] = defaultdict(list)
+    by_source: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        by_source[row.first].append(row)
+        by_source[read(row.first)].append(row)
     if len(by_source) < LEAST_ROWS:
         raise BadData(_too_few(kind, len(by_source)))
     groups = list(by_source.values())
@@ -450,9 +469,9 @@ def _unknown(
     return n_unknown, n_tokens
 
 
-def _notes(report: Report) -> Iterator[str]:
+def _notes(report: Report, read: Reader) -> Iterator[str]:
     train = report.rows["train"]
-    sources = Counter(row.first for row in train)
+    sources = Counter(read(row.first) for row in train)
     n_ambiguous = sum(n > 1 for n in sources.values())
     n_unseen = report.counts["validation"] + report.counts["test"]
     if n_ambiguous:
@@ -483,6 +502,15 @@ def _notes(report: Report) -> Iterator[str]:
             report.n_unknown,
             all=report.n_tokens,
         )
+
+
+def _tokens(report: Report) -> bytes:
+    """Return how texts are cut and the vocabularies: of source and target, or of the text."""
+    sides = [
+        {"cut": cutter.to_json(), "words": words}
+        for cutter, words in zip(report.cutters, report.words, strict=True)
+    ]
+    return json.dumps(sides, ensure_ascii=False).encode()
 
 
 def _lines(rows: Sequence[Row]) -> bytes:

@@ -1,4 +1,4 @@
-"""How the sentences of a set are cut into tokens and written again: words, characters or merges.
+"""How the sentences of a set are cut into tokens and written again.
 
 Byte-pair encoding (Sennrich et al. 2016) is learned from the training part alone with the library
 ``tokenizers``; what is kept of it are the merges, in order, which say all. Every word carries the
@@ -16,12 +16,12 @@ from typing import Any
 
 from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
-from tfm_core.variants.units import UNITS
+from tfm_core.variants.units import PIECE_PATTERN, SPACED_PATTERN, UNITS, found_in, joined_words
 
 SPACE = "▁"
 MOST_MERGES = 2_000
 LABEL = "label"
-_PIECES = re.compile(r" ?\w+| ?[^\w\s]")
+_PIECES = re.compile(PIECE_PATTERN)
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,6 @@ class Cut(Variant):
     kind: str
 
 
-def joined_words(tokens: Sequence[str]) -> str:
-    """Write words with spaces between them, signs without."""
-    text = re.sub(r" ([.,;:!?)\]’”])", r"\1", " ".join(tokens))
-    return re.sub(r"([(\[‘“]) ", r"\1", text)
-
-
 def _merged(cutter: Cutter, text: str) -> list[str]:
     known = cutter.cut_before
     return [
@@ -91,7 +85,7 @@ def pieces(text: str) -> list[str]:
     Whoever writes ``▁`` means a space: it stands so on every page.
     """
     spaced = " ".join(text.replace(SPACE, " ").split())
-    return [piece.replace(" ", SPACE) for piece in _PIECES.findall(f" {spaced}")]
+    return [piece.replace(" ", SPACE) for piece in found_in(_PIECES, f" {spaced}")]
 
 
 def merged(piece: str, ranks: Mapping[tuple[str, str], int]) -> list[str]:
@@ -145,6 +139,15 @@ CUTS = Registry(
         source="Bengio et al. 2003",
         cut=lambda cutter, text: UNITS["words"].cut(text),
         join=joined_words,
+        kind="word",
+    ),
+    Cut(
+        name="spaces",
+        label=N_("At spaces only"),
+        help=N_("For chords, moves or SMILES: whatever stands between two spaces is one token."),
+        source="Weininger 1988",
+        cut=lambda cutter, text: re.findall(SPACED_PATTERN, text),
+        join=" ".join,
         kind="word",
     ),
     Cut(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tfm_core.data.text.everyday_words import EVERYDAY
-from tfm_core.data.vocabulary import Vocabulary
+from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
 from tfm_core.sentences import N_, Sentence, StudentError, joined
 
 
@@ -62,17 +62,43 @@ class TextTask(Protocol):
         """Write target tokens as a person reads them."""
 
 
-def check_tokens(
-    tokens: Sequence[str], vocabulary: Vocabulary, *, longest: int, kind: str = "word"
-) -> tuple[str, ...]:
-    """Return the tokens where a model of the task can read them.
+def missing_examples(task: TextTask) -> str | None:
+    """Return why a task of own data has no examples to draw from, in a sentence, or None."""
+    missing: str | None = getattr(task, "missing", None)
+    return missing
 
-    Raises ValueError: nothing there, more than ``longest``, or a token outside the vocabulary (the
-    sentence names the nearest known ones).
+
+def unknown_tokens(task: TextTask, text: str) -> tuple[str, ...]:
+    """Return the different tokens of a typed text that a task of own data reads as ``<unk>``."""
+    unknown = getattr(task, "unknown", None)
+    found: tuple[str, ...] = () if unknown is None else unknown(text)
+    return found
+
+
+def check_tokens(
+    tokens: Sequence[str],
+    vocabulary: Vocabulary,
+    *,
+    longest: int,
+    kind: str = "word",
+    reads_unknown: bool = False,
+) -> tuple[str, ...]:
+    """Return the tokens where a model of the task can read them, words in capitals that it knows.
+
+    reads_unknown: a token outside the vocabulary becomes ``<unk>``. Raises ValueError: nothing
+    there, more than ``longest``, or else such a token (the sentence names the nearest known ones).
     """
     if not tokens:
         raise StudentError("There is nothing to read: type at least one {kind}.", kind=kind)
-    unknown = list(dict.fromkeys(token for token in tokens if token not in vocabulary.tokens))
+    if kind == "word" or reads_unknown:
+        forms = [vocabulary.known_form(token) for token in tokens]
+    else:
+        forms = [token if vocabulary.id_of(token) > UNK else None for token in tokens]
+    unknown = [
+        token
+        for token, form in dict(zip(tokens, forms, strict=True)).items()
+        if form is None and not reads_unknown
+    ]
     if unknown and kind == "word":
         raise StudentError(_unknown_words(unknown[:5], vocabulary))
     if unknown:
@@ -91,7 +117,7 @@ def check_tokens(
             kind=kind,
             longest=longest,
         )
-    return tuple(tokens)
+    return tuple(form or SPECIALS[UNK] for form in forms)
 
 
 def _unknown_words(words: Sequence[str], vocabulary: Vocabulary) -> Sentence:

@@ -62,6 +62,19 @@ def picture_of(run: Run, example: int) -> npt.NDArray[np.uint8] | None:
     return None if picture is None else np.asarray(picture.numpy(), np.uint8)
 
 
+def n_alike(run: Run, answers: Answers) -> int:
+    """Return how many of the examples look like one in training, in which other words are hidden.
+
+    0 for tasks that hide no words. Raises ValueError as ``picture_of`` does.
+    """
+    from tfm_core.data.text_data import TextData, n_shared_sources
+
+    data = data_of(run.experiment)
+    if not (getattr(run.experiment.task.facts, "hides", False) and isinstance(data, TextData)):
+        return 0
+    return n_shared_sources(data, data.validation.pairs[: answers.n_examples])
+
+
 def text_of(run: Run, answers: Answers, example: int) -> Shown:
     """Return a text that the model wrote by itself beside the one that was meant."""
     assert answers.written is not None

@@ -20,13 +20,16 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from tfm_core.inspect.knockouts.parts import SUBLAYERS, Part
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block, Stack, tokens_at
-from tfm_core.models.text import EncoderOnly
+from tfm_core.layers.masks import is_token
+from tfm_core.models.captioner import Captioner
+from tfm_core.models.text import DecoderOnly, EncoderOnly, TextModel
 
 Means = Mapping[Part, Tensor]
 """What a part hands on in the mean: (d_head,) of a head, (d_model,) of the others."""
@@ -61,23 +64,26 @@ def knocked_out(
 def means_of(
     model: nn.Module, parts: Iterable[Part], batches: Iterable[tuple[Tensor, ...]]
 ) -> dict[Part, Tensor]:
-    """Return what each part hands on, in the mean over all tokens of all batches, without padding.
+    """Return the mean of what each part hands on, over all tokens of all batches.
 
-    A part that hands on no vector, such as a mask, has none.
+    Padding does not count, so the mean is the same however examples are cut into batches; of a
+    model that answers all positions at once, the positions that answer count. A part that hands on
+    no vector, such as a mask, has none.
     """
     tallies: dict[Part, _Tally] = {}
-    tokens: dict[str, Tensor | None] = {}  # of each stack, bool (B, T), False = padding
     with ExitStack() as undo:
-        for name, module in model.named_modules():
+        for module in model.modules():
             if isinstance(module, Stack):
                 undo.enter_context(_whole(module))
-                undo.enter_context(_noting_tokens(model, name, module, tokens))
         for part in parts:
             if (watch := _WATCHES.get(part.kind)) is not None:
-                tally = tallies[part] = _Tally(part, tokens)
+                tally = tallies[part] = _Tally()
                 for handle in watch(model, part, tally.add):
                     undo.callback(handle.remove)
         for inputs in batches:
+            tokens = _tokens(model, inputs)
+            for part, tally in tallies.items():
+                tally.begin(tokens.get(part.stack))
             model(*inputs)
     return {part: tally.mean() for part, tally in tallies.items() if tally.count}
 
@@ -85,18 +91,21 @@ def means_of(
 class _Tally:
     """The sum of what a part hands on."""
 
-    def __init__(self, part: Part, tokens: Mapping[str, Tensor | None]) -> None:
-        """Begin at nothing. tokens: of the part's stack, where no padding stands."""
-        self.part, self.tokens = part, tokens
+    def __init__(self) -> None:
+        """Begin at nothing."""
         self.total: Tensor | float = 0.0
         self.count = 0
+        self.begin(None)
+
+    def begin(self, is_token: Tensor | None) -> None:
+        """Begin a batch. is_token: (B, T), False = not counted; None where everything counts."""
+        self.is_token, self.at = is_token, 0
 
     def add(self, values: Tensor) -> None:
-        """Add (B, T, D), or (B, D)."""
-        values = values if values.ndim == 3 else values[:, None]
-        is_token = self.tokens.get(self.part.stack) if self.part.layer is not None else None
-        if is_token is not None:
-            values = values[is_token.expand(values.shape[:2])]
+        """Add (B, n, D), of the next n tokens, or (B, D), of the whole text."""
+        if values.ndim == 3 and self.is_token is not None:
+            end = self.at + values.size(1)
+            values, self.at = values[self.is_token[:, self.at : end]], end
         values = values.double().flatten(0, -2)
         self.total, self.count = self.total + values.sum(0), self.count + len(values)
 
@@ -332,22 +341,26 @@ def _whole(stack: Stack) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _noting_tokens(
-    model: nn.Module, name: str, stack: Stack, tokens: dict[str, Tensor | None]
-) -> Iterator[None]:
-    """Write down for each pass which tokens of a stack are no padding: what any query may see."""
-    is_answered_in_padding = isinstance(model, EncoderOnly) and model.pool is None
-
-    def note(_module: nn.Module, _args: Any, settings: dict[str, Any]) -> None:
-        mask = settings.get("mask")
-        is_seen = None if mask is None else mask.any(-2)  # (B, 1, K), (B, K) or (K,)
-        if is_seen is not None and is_seen.ndim == 3:
-            is_seen = is_seen[:, 0]
-        tokens[name] = None if is_answered_in_padding else is_seen
-
-    with _hooked(stack.register_forward_pre_hook(note, with_kwargs=True)):
-        yield
+def _tokens(model: nn.Module, inputs: tuple[Tensor, ...]) -> dict[str, Tensor]:
+    """Return which positions of each stack count, bool (B, T); pictures count everywhere."""
+    if not isinstance(model, TextModel | Captioner):
+        return {}
+    read, tgt_in = inputs
+    written = is_token(tgt_in, model.pad_id)
+    if isinstance(model, Captioner):
+        return {"decoder": written}
+    if isinstance(model, DecoderOnly):
+        return {"decoder": model._joined(read, tgt_in)[1]}
+    seen = is_token(read, model.pad_id)
+    if not isinstance(model, EncoderOnly):
+        return {"encoder": seen, "decoder": written}
+    if model.pool is not None:
+        return {"encoder": F.pad(seen, (int(model.has_cls), 0), value=True)}
+    length = max(seen.size(1), written.size(1))
+    return {
+        "encoder": F.pad(seen, (0, length - seen.size(1)))
+        | F.pad(written, (0, length - written.size(1)))
+    }
 
 
 @contextmanager

@@ -22,6 +22,8 @@ from tfm_core.sentences import N_, Sentence
 from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from tfm_core.data.load import Data
     from tfm_core.inspect.knockouts.engine import Means
     from tfm_core.training.objectives import Objective
@@ -254,8 +256,22 @@ def _means(folder: str, mark: int, n: int) -> Means:
     data = data_of(run.experiment)
     size = at_once(run.experiment, _BATCH)
     rows = (slice(first, min(n, first + size)) for first in range(0, n, size))
-    batches = (batch(run.experiment, data, each)[0] for each in rows)
+    batches = (_answering(run, batch(run.experiment, data, each)[0]) for each in rows)
     return means_of(twin(model_of(run)[0]), parts_of(run.experiment), batches)
+
+
+def _answering(run: Run, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Return what a model is called with, with padding in place of all targets that answer nothing.
+
+    Behind <eos> nothing is written, and where words are filled in nothing is before them.
+    """
+    from tfm_core.data.vocabulary import EOS, PAD
+
+    if len(inputs) == 1:
+        return inputs
+    read, tgt_in = inputs
+    first = 1 if getattr(run.experiment.task.facts, "answer", "") == "blanks" else 0
+    return read, tgt_in[:, first:].masked_fill(tgt_in[:, first:] == EOS, PAD)
 
 
 @byte_cache.kept

@@ -18,7 +18,8 @@ from tfm_core.config import (
     TextTaskConfig,
 )
 from tfm_core.data import caption_words
-from tfm_core.data.text import text_task
+from tfm_core.data.own.sets import SetMissing
+from tfm_core.data.text import Pair, TextTask, text_task
 from tfm_core.data.vocabulary import SPECIALS, Vocabulary
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.source.texts import Spelling, spelling_of
@@ -31,7 +32,8 @@ class Carried:
     mean and std: of pixels from 0 to 1, one a channel. src and tgt: tokens in the order of their
     ids, the special ones first. n_read: most tokens that the model reads of a running text, <bos>
     included; n_written: most tokens that it writes, <eos> included. example: a text to try, ""
-    for pictures. verb: what the method is called that answers.
+    for pictures. verb: what the method is called that answers. tries_capitals: an unknown word is
+    looked up in other capitals; reads_unknown: what is unknown then, too, is read as <unk>.
     """
 
     verb: str
@@ -44,6 +46,8 @@ class Carried:
     n_read: int = 0
     n_written: int = 0
     example: str = ""
+    tries_capitals: bool = False
+    reads_unknown: bool = False
 
 
 VERBS = {"label": "label", "blanks": "fill", "sequence": "answer"}
@@ -68,18 +72,29 @@ def carried(experiment: Experiment) -> Carried:
     assert isinstance(task, TextTaskConfig | CorpusTaskConfig | OwnTextTaskConfig)
     texts = text_task(task)
     src, tgt = _tokens(texts.src_vocabulary), _tokens(texts.tgt_vocabulary)
-    pair = texts.sample(random.Random(1))
+    pair = _example(texts)
     if isinstance(task, CorpusTaskConfig):
         prompt = texts.join_tgt(pair.tgt[: 3 if task.unit == "words" else 20])
         return Carried(
             "write", src=src, tgt=tgt, spelling=spelling_of(task), n_read=task.max_tgt_len + 1,
-            example=prompt.strip().partition("\n")[0],
+            example=prompt.strip().partition("\n")[0], tries_capitals=True,
+            reads_unknown=task.name != "grammar" and bool(task.data or task.text),
         )  # fmt: skip
     verb = "translate" if task.name == "english-korean" else VERBS[task.facts.answer]
     return Carried(
         verb, src=src, tgt=tgt, spelling=spelling_of(task), n_written=task.max_tgt_len + 1,
-        example=texts.join_src(pair.src),
+        example=texts.join_src(pair.src), tries_capitals=isinstance(task, OwnTextTaskConfig),
+        reads_unknown=isinstance(task, OwnTextTaskConfig),
     )  # fmt: skip
+
+
+def _example(task: TextTask) -> Pair:
+    """Return a pair to try; where the examples of a run are gone, a few words it knows."""
+    try:
+        return task.sample(random.Random(1))
+    except SetMissing:
+        words = task.src_vocabulary.tokens[:3]
+        return Pair(words, words, ((),) * len(words))
 
 
 def _tokens(vocabulary: Vocabulary) -> tuple[str, ...]:

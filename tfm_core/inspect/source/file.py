@@ -118,7 +118,7 @@ def _head(config: ModelConfig, form: AttentionForm, body: str) -> str:
             "configuration.\n\n"
             f"B batch, T tokens, H heads.{masks} Needs torch only."
         )
-    wanted = ("argparse", "json", "math", "re")
+    wanted = ("argparse", "json", "math", "re", "unicodedata")
     imports = [f"import {name}" for name in wanted if re.search(rf"\b{name}\.", body)]
     torch = ["import torch", *(["import torch.nn.functional as F"] if "F." in body else [])]
     return "\n".join(

@@ -20,6 +20,15 @@ from tfm_core.data.text.korean_words import FULL_STOP_ENDING
 from tfm_core.data.vocabulary import MASK
 from tfm_core.variants.languages import LANGUAGES
 from tfm_core.variants.record import resolve
+from tfm_core.variants.units import (
+    CLOSING,
+    HIDDEN,
+    LETTERS,
+    OPENING,
+    SIGN,
+    SKIN_TONES,
+    SPACED_PATTERN,
+)
 
 MOST_COLUMNS = 96
 
@@ -100,26 +109,68 @@ _SENTENCE = dedent(f'''\
         text = " ".join(words).replace("{MASK}", "___")
         return f"{{text[:1].upper()}}{{text[1:]}}."
     ''')
-_RUNNING = dedent('''\
+_JOINED_WORDS = dedent(f"""\
     def joined(words):
-        """Words with spaces between them, signs without."""
+        \"\"\"Words with spaces between them; signs and quotes stand where they belong.\"\"\"
         text = re.sub(r" *\\n *", "\\n", " ".join(words))
-        text = re.sub(r" ([.,;:!?)\\]’”])", r"\\1", text)
-        return re.sub(r"([(\\[‘“]) ", r"\\1", text)
-    ''')
-_OWN_WORDS = dedent('''\
-    def joined(words):
-        """Words with spaces between them, signs without."""
-        text = re.sub(r" ([.,;:!?)\\]’”])", r"\\1", " ".join(words))
-        return re.sub(r"([(\\[‘“]) ", r"\\1", text)
-    ''')
-_PIECES = dedent('''\
+        text = re.sub(r" ([{CLOSING}])", r"\\1", text)
+        text = re.sub(r"([{OPENING}]) ", r"\\1", text)
+        text = re.sub(r'" ([^"\\n]*) "', r'"\\1"', text)
+        return re.sub(r"(„[^„“\\n]*) “|“ ", lambda found: (found[1] or "") + "“", text)
+    """)
+_NORMALISED = dedent(f"""\
+    def normalised(text):
+        \"\"\"Unicode's form NFC, without hidden characters.\"\"\"
+        hidden = r"{HIDDEN.pattern}"
+        return unicodedata.normalize("NFC", re.sub(hidden, "", text))
+
+
+    """)
+_OUTLINED = dedent(f"""\
+    def outlined(text):
+        \"\"\"A text as long, whose combining marks are all alike, and whose joiners are.\"\"\"
+
+        def kind(found):
+            if found[0] in "\\u200c\\u200d":
+                return "\\u200d"
+            is_mark = unicodedata.category(found[0]).startswith("M")
+            return "\\u0300" if is_mark or re.match("[{SKIN_TONES}]", found[0]) else found[0]
+
+        return re.sub(r"[^\\w\\s!-~]", kind, text)
+
+
+    LETTERS = r"{LETTERS}"
+    SIGN = r"{SIGN}"
+
+
+    """)
+
+
+def _cut_as_typed(expression: str, doc: str) -> str:
+    """Return the source of ``cut`` of a normalised text."""
+    return (
+        f'{_NORMALISED}def cut(text):\n    """{doc}"""\n    text = normalised(text)\n'
+        f"    return {expression}\n"
+    )
+
+
+def _running(doc: str, breaks: str = "") -> str:
+    """Return the source of ``cut`` into words and signs. breaks: what else is a token."""
+    return (
+        f'{_NORMALISED}{_OUTLINED}def cut(text):\n    """{doc}"""\n    text = normalised(text)\n'
+        f"""    pattern = rf"{{LETTERS}}(?:['’\\-]{{LETTERS}})*|{{SIGN}}{breaks}"\n"""
+        "    found = re.finditer(pattern, outlined(text))\n"
+        "    return [text[one.start() : one.end()] for one in found]\n"
+    )
+
+
+_PIECES = f"{_NORMALISED}{_OUTLINED}" + dedent('''\
     def cut(text):
         """Pieces of words: neighbours are merged, the pair that was learned first before others."""
         ranks = {tuple(pair.split(" ")): rank for rank, pair in enumerate(MERGES)}
-        text, words = " ".join(text.replace("▁", " ").split()), []
-        for piece in re.findall(r" ?\\w+| ?[^\\w\\s]", " " + text):
-            parts = list(piece.replace(" ", "▁"))
+        text, words = " " + " ".join(normalised(text).replace("▁", " ").split()), []
+        for found in re.finditer(rf" ?{LETTERS}| ?{SIGN}", outlined(text)):
+            parts = list(text[found.start() : found.end()].replace(" ", "▁"))
             while len(parts) > 1:
                 pairs = list(zip(parts, parts[1:]))
                 best = min(pairs, key=lambda pair: ranks.get(pair, len(ranks)))
@@ -177,14 +228,22 @@ SPELLINGS: dict[str, Spelling] = {
 def _own_spelling(task: OwnTextTaskConfig) -> Spelling:
     """Return how a set's sources are cut and its targets joined; labels are joined as they are."""
     src, tgt = own_task(task).cutters
-    expression, doc = {
-        "words": (r"""re.findall(r"\w+(?:['’\-]\w+)*|[^\w\s]", text)""", "Words and signs."),
-        "characters": ('list(" ".join(text.split()))', "Characters."),
-        "bpe": ("", ""),
+    cut = {
+        "words": _running("Words with their marks, and signs."),
+        "spaces": _cut_as_typed(
+            f're.findall(r"{SPACED_PATTERN}", text)', "What stands between spaces."
+        ),
+        "characters": _cut_as_typed('list(" ".join(text.split()))', "Characters."),
+        "bpe": _PIECES,
     }[src.unit]
-    cut = cut_by(expression, doc) if expression else _PIECES
     merges = [" ".join(pair) for pair in src.merges]
-    joins = {"words": _OWN_WORDS, "characters": _PLAIN, "bpe": _UNITED, LABEL: _SPACED}
+    joins = {
+        "words": _JOINED_WORDS,
+        "spaces": _SPACED,
+        "characters": _PLAIN,
+        "bpe": _UNITED,
+        LABEL: _SPACED,
+    }
     return Spelling(cut, joins[tgt.unit], listed("MERGES", merges) if merges else "")
 
 
@@ -204,8 +263,7 @@ def spelling_of(
     if isinstance(task, TextTaskConfig):
         return SPELLINGS[task.name]
     if task.unit == "characters":
-        return Spelling(cut_by("list(text)", "Characters."), _PLAIN)
+        return Spelling(_cut_as_typed("list(text)", "Characters."), _PLAIN)
     if task.name == "grammar":
-        return Spelling(WORDS, _RUNNING)
-    tokens = r"""re.findall(r"\w+(?:['’\-]\w+)*|\n|[^\w\s]", text)"""
-    return Spelling(cut_by(tokens, "Words, signs and line breaks."), _RUNNING)
+        return Spelling(WORDS, _JOINED_WORDS)
+    return Spelling(_running("Words, signs and line breaks.", r"|\n"), _JOINED_WORDS)

@@ -13,7 +13,7 @@ from tfm_core.config import (
     RecurrentConfig,
 )
 from tfm_core.config.shape import Shape, TextShape
-from tfm_core.data.vocabulary import BOS, EOS, MASK, UNK
+from tfm_core.data.vocabulary import BOS, EOS, MASK, SPECIALS, UNK
 from tfm_core.inspect.source.carried import Carried
 from tfm_core.inspect.source.texts import listed
 
@@ -56,18 +56,48 @@ def functions(data: Carried) -> list[str]:
     """Return the sources of the functions that stand around a model, in order."""
     parts = [PIXELS] if data.mean else []
     if data.spelling is not None:
-        parts += [data.spelling.cut, NUMBERS] if data.spelling.cut else []
+        parts += [data.spelling.cut, _numbers(data)] if data.spelling.cut else []
         parts += [data.spelling.join]
     return parts
 
 
-NUMBERS = dedent('''\
+def _numbers(data: Carried) -> str:
+    """Return the source of ``numbers``, which turns words into ids."""
+    if not data.tries_capitals:
+        return _NUMBERS
+    return _FORM + (_NUMBERS_OR_UNKNOWN if data.reads_unknown else _NUMBERS_IN_CAPITALS)
+
+
+_NUMBERS = dedent('''\
     def numbers(words, known):
         """The ids of words; ValueError for one that the model never saw."""
         unknown = [word for word in words if word not in known]
         if unknown or not words:
             raise ValueError(f"the model never learned {', '.join(unknown) or 'an empty text'}")
         return [known.index(word) for word in words]
+    ''')
+_FORM = dedent(f'''\
+    def form(word, known):
+        """A word as it is known: as written, else in other capitals, else {SPECIALS[UNK]}."""
+        forms = (word, word.lower(), word.capitalize(), word.upper())
+        return next((one for one in forms if one in known[{len(SPECIALS)}:]), "{SPECIALS[UNK]}")
+
+
+    ''')
+_NUMBERS_IN_CAPITALS = dedent(f'''\
+    def numbers(words, known):
+        """The ids of words, in any capitals; ValueError for one that the model never saw."""
+        unknown = [word for word in words if form(word, known) == "{SPECIALS[UNK]}"]
+        if unknown or not words:
+            raise ValueError(f"the model never learned {{', '.join(unknown) or 'an empty text'}}")
+        return [known.index(form(word, known)) for word in words]
+    ''')
+_NUMBERS_OR_UNKNOWN = dedent(f'''\
+    def numbers(words, known):
+        """The ids of words, in any capitals; {SPECIALS[UNK]} for one that the model never saw."""
+        if not words:
+            raise ValueError("the model never learned an empty text")
+        return [known.index(form(word, known)) for word in words]
     ''')
 
 PIXELS = dedent('''\

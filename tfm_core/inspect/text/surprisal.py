@@ -30,12 +30,18 @@ _LENGTH = {"words": 60, "characters": 300}
 
 
 def example_text(run: Run, n: int | None = None) -> str:
-    """Return about ``n`` tokens of the last tenth of a run's text, or a sentence of the grammar."""
+    """Return about ``n`` tokens of the last tenth of a run's text, or a sentence of the grammar.
+
+    Where the text is gone, what the run has kept as its first example.
+    """
     config = run.experiment.task_as(CorpusTaskConfig)
     task = corpus_task(config)
     if task.is_grammar:
         tokens = task.sample(random.Random(f"{run.experiment.seed} unseen")).tgt
         return task.join_tgt(tokens if n is None else tokens[:n])
+    if task.missing is not None:
+        item = run.probe().items[0]
+        return task.join_tgt([*item["tgt"][: n or _LENGTH[config.unit]]])
     tokens = tuple(task.tokens)
     first = len(tokens) - max(2, len(tokens) // 10)
     for position in range(first, min(first + 80, len(tokens) - 1)):  # not in the middle of a word

@@ -25,7 +25,9 @@ _MOST = 2**25  # bytes of a manifest
 _MOST_FILE = 2**43
 _STEP = r"\d{8,9}\.safetensors"
 LARGE = re.compile(
-    rf"(snapshots|weights)/{_STEP}|checkpoints/(last|best)/checkpoint\.safetensors", re.ASCII
+    rf"(snapshots|weights)/{_STEP}|checkpoints/(last|best)/checkpoint\.safetensors"
+    r"|vocabulary/[0-9a-f]{20}/(set|tokens)\.json",
+    re.ASCII,
 )
 """Files that are fetched for those who open the run."""
 

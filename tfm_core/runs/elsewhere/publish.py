@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tfm_core import disk
+from tfm_core.data.own.sets import VOCABULARY
 from tfm_core.runs import requests, settings
 from tfm_core.runs.atomic import read_json, write_bytes
 from tfm_core.runs.elsewhere import places, record
@@ -330,7 +331,8 @@ def homes(remote: Remote, run_id: str) -> list[int]:
 
 def large_files(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield the large files of a run's folder, by their names in it."""
-    for part in _FOLDERS:
+    kept = (f"{VOCABULARY}/{path.name}" for path in sorted((folder / VOCABULARY).glob("*")))
+    for part in (*_FOLDERS, *kept):
         with contextlib.suppress(OSError):
             for name in sorted(os.listdir(folder / part)):
                 path = folder / part / name

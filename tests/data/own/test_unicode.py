@@ -1,0 +1,214 @@
+"""Text of any script: marks stay in their words, one form of each letter, nothing hidden."""
+
+import re
+import unicodedata
+
+import pytest
+
+from tests.export.test_asking import answers, with_node
+from tfm_core.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.data.own import kinds, place, sets
+from tfm_core.data.own.look import report_of
+from tfm_core.data.own.texts import inspect_text, prepare
+from tfm_core.data.own.tokens import CUTS, Cutter, learned, pieces
+from tfm_core.data.text import text_task
+from tfm_core.inspect.source.texts import spelling_of
+from tfm_core.variants.units import UNITS, joined_words, normalised
+
+pytestmark = pytest.mark.quick
+
+SENTENCES = {
+    "hindi": "हिन्दी भाषा सुन्दर है।",
+    "thai": "แมว กิน ปลา และ ผู้หญิง วิ่ง",
+    "tamil": "தமிழ் மொழி அழகு.",
+    "arabic": "كِتَابٌ جَدِيدٌ، نَعَمْ؟",
+    "persian": "می‌خواهم بروم",
+    "hebrew": "שָׁלוֹם עוֹלָם!",
+    "khmer": "ភាសា ខ្មែរ",
+    "bengali": "বাংলা ভাষা",
+    "decomposed": unicodedata.normalize("NFD", "Ünïcödé 나는 Việt"),
+    "emoji": "👩‍🚀 ok ❤️ 👍🏽!",
+    "quotes": 'Er sagte "hallo" und ging. Sie: „Ja, gern.“ Dann “no” (x) don’t e-mail',
+}
+MIXED = " ".join([*SENTENCES.values(), "a\u0301b \u0301 ▁ <pad> <unk>x \u200d # 3.5 snake_case"])
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_a_word_keeps_its_marks_and_is_written_again_as_it_was(name):
+    text = SENTENCES[name]
+    tokens = UNITS["words"].cut(text)
+    assert joined_words(tokens) == text
+    n_words = len(re.sub(r"[.,!?،؟।:()\"“”„]", " ", text).split())
+    assert sum(token[0].isalnum() or len(token) > 1 for token in tokens) == n_words
+
+
+@pytest.mark.parametrize("unit", CUTS)
+@pytest.mark.parametrize("name", SENTENCES)
+def test_no_token_but_a_character_begins_with_a_mark(name, unit):
+    cutter = learned(unit, [SENTENCES[name]] * 3)
+    tokens = cutter.cut(SENTENCES[name])
+    if unit != "characters":
+        assert not [t for t in tokens if unicodedata.category(t[0])[0] == "M"]
+    assert cutter.join(tokens) == SENTENCES[name]
+
+
+def test_byte_pairs_merge_a_letter_with_its_marks():
+    assert pieces("हिन्दी है") == ["▁हिन्दी", "▁है"]
+    assert learned("bpe", ["हिन्दी है"] * 3).cut("हिन्दी है") == ("▁हिन्दी", "▁है")
+
+
+def test_spaces_alone_cut_chords_moves_and_molecules():
+    for text in ("C#m7/G F♯ (Am) |", "e4 e5 Nf3+ O-O", "CC(=O)O c1ccccc1", "a <pad> b"):
+        cutter = Cutter("spaces")
+        if "<" not in text:
+            assert cutter.cut(text) == tuple(text.split())
+            assert cutter.join(cutter.cut(text)) == text
+        else:
+            assert "<pad>" not in cutter.cut(text)
+
+
+def test_normalising_removes_what_is_hidden_and_keeps_what_spells():
+    assert normalised("a\u200bb\u202e\u2066\ufeff\u00ad\u200f") == "ab"
+    assert normalised("می\u200cخواهم 👩\u200d🚀") == "می\u200cخواهم 👩\u200d🚀"
+    assert normalised("e\u0301") == "é"
+
+
+@pytest.fixture
+def sets_here(tmp_path):
+    with place.below(tmp_path):
+        yield tmp_path
+
+
+def a_task(unit):
+    """A task whose training holds every sentence above."""
+    raw = "".join(f"{n} {text}\t{text} {n}\n" for n in range(4) for text in SENTENCES.values())
+    return kinds.task_of(sets.write(prepare(inspect_text("pairs", raw, unit=unit))))
+
+
+@pytest.mark.parametrize("unit", CUTS)
+@pytest.mark.usefixtures("sets_here")
+def test_a_generated_file_cuts_and_joins_every_script_as_the_app_does(unit):
+    task, spelling = text_task(config := a_task(unit)), spelling_of(a_task(unit))
+    names = {"re": re, "unicodedata": unicodedata}
+    exec("\n".join([spelling.lists, spelling.cut, spelling.join]), names)
+    assert tuple(names["cut"](MIXED)) == task.cutters[0].cut(normalised(MIXED))
+    for text in SENTENCES.values():
+        tokens = list(task.cutters[1].cut(text))
+        assert names["joined"](tokens) == task.join_tgt(tokens)
+    assert config.data
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_generated_file_cuts_a_text_of_every_script_as_the_app_does(unit):
+    config = CorpusTaskConfig(text=normalised(MIXED), unit=unit)
+    task, spelling = text_task(config), spelling_of(config)
+    names = {"re": re, "unicodedata": unicodedata}
+    exec("\n".join([spelling.lists, spelling.cut, spelling.join]), names)
+    assert tuple(names["cut"](MIXED)) == task.tokenize(MIXED)
+    assert names["joined"](list(task.tokens)) == task.join_tgt(task.tokens)
+
+
+@with_node
+@pytest.mark.usefixtures("sets_here")
+def test_a_page_cuts_and_joins_every_script_as_the_app_does():
+    tasks = [text_task(a_task(unit)) for unit in CUTS]
+    cases = []
+    for task in tasks:
+        spelled = asking_of(task.config)
+        told = {
+            "cut": spelled.cut,
+            "join": spelled.join,
+            "merges": spelled.merges,
+            "how": "write",
+            "most_read": 10**6,
+            "src": ["", "", "", "", *task.cutters[0].cut(normalised(MIXED))],
+        }
+        tokens = [task.cutters[1].cut(text) for text in SENTENCES.values()]
+        cases.append({"told": told, "typed": [MIXED], "tokens": tokens})
+    for task, case, answer in zip(tasks, cases, answers(cases), strict=True):
+        assert tuple(answer["cut"][0]) == task.cutters[0].cut(normalised(MIXED))
+        assert answer["joined"] == [task.join_tgt(tokens) for tokens in case["tokens"]]
+
+
+def asking_of(config):
+    """How a page is told to cut and join the texts of a set."""
+    from tfm_core.export.asking import _of_own
+
+    return _of_own(config)
+
+
+def test_files_are_normalised_and_the_notes_say_which_lines():
+    rows = [f"나는 말 {n}\tI {n}" for n in range(30)]
+    rows[3:8] = [unicodedata.normalize("NFD", row) for row in rows[3:8]]
+    rows[10] = "\u202b나는\u200b 말 10\u200b\tI 10"
+    rows[11] = "나는 말 11\tI\u200b 11"
+    report = inspect_text("pairs", "\n".join(rows))
+    assert sum(report.counts.values()) == 30
+    kept = [row.first for part in report.rows.values() for row in part]
+    assert sorted(kept) == sorted(f"나는 말 {n}" for n in range(30))
+    composed, zero, embedding = report.notes[:3]
+    assert "5 lines" in composed
+    assert "NFC" in composed
+    assert "U+200B (zero width space)" in zero
+    assert "3 times, on lines 11, 12" in zero
+    assert "U+202B (right-to-left embedding)" in embedding
+    assert not inspect_text("pairs", "\n".join(f"나는 {n}\tI {n}" for n in range(30))).notes[1:]
+
+
+def test_a_line_of_hidden_characters_alone_is_listed():
+    raw = "".join(f"one {n}\ttwo {n}\n" for n in range(20)) + "\u200b\u200f\tx\n"
+    report = inspect_text("pairs", raw)
+    assert [problem.line for problem in report.problems] == [21]
+    assert sum(report.counts.values()) == 20
+
+
+def test_a_text_and_its_test_file_are_normalised_too():
+    text = unicodedata.normalize("NFD", "é è à ô\n" * 30)
+    report = inspect_text("text", text, test=text + "\u200b")
+    assert report.text == "é è à ô\n" * 29 + "é è à ô"
+    assert any("30 lines" in note for note in report.notes)
+    assert any(note.startswith("The test file: ") and "U+200B" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("unit", CUTS)
+@pytest.mark.parametrize("kind", ["pairs", "labels"])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_unseen_input_reads_like_one_of_training(kind, unit, seed):
+    spellings = ("Hello friend {n} .", "Hello friend {n}.", "Hello  friend\u00a0{n}\u200b.")
+    spellings = (*spellings, "Ami\u0301 {n}", "Am\u00ed {n}")
+    raw = "".join(
+        f"{text.format(n=n)}\t{'yes' if n % 2 else 'no'}\n" for n in range(40) for text in spellings
+    )
+    report = inspect_text(kind, raw, unit=unit, seed=seed)
+    assert report.refusal is None
+    cut = report.cutters[0].cut
+    read = {split: {cut(row.first) for row in rows} for split, rows in report.rows.items()}
+    assert not read["train"] & (read["validation"] | read["test"])
+    assert not read["validation"] & read["test"]
+    assert report.n_across == 0
+    every = [(cut(row.first), row.second) for rows in report.rows.values() for row in rows]
+    assert len(every) == len(set(every))
+
+
+def test_a_test_file_is_compared_by_tokens():
+    raw = "".join(f"Hello friend {n} .\tx{n}\n" for n in range(40))
+    report = inspect_text("pairs", raw, test=raw.replace(" .", "."))
+    n_held = report.counts["validation"]
+    assert report.n_across == 40 - n_held
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_text_that_repeats_itself_says_so(unit):
+    verse = "the cat sat on the mat and the dog on the log. "
+    (note,) = inspect_text("text", verse * 40, unit=unit).notes
+    assert "of the test part" in note
+    words = [f"w{n * n % 977}" for n in range(900)]
+    assert inspect_text("text", " ".join(words), unit=unit).notes == ()
+
+
+@pytest.mark.usefixtures("sets_here")
+@pytest.mark.parametrize("kind", ["pairs", "labels", "text"])
+def test_the_vocabulary_of_a_kept_set_is_that_of_its_report(kind):
+    raw = "".join(f"one {n}\t{'ab'[n % 2]}\n" for n in range(40))
+    report = inspect_text(kind, raw)
+    assert report_of(sets.write(prepare(report))).words == report.words

@@ -1,0 +1,50 @@
+"""Pages on runs of own data: unknown words are marked, and a removed set leaves the model."""
+
+import pytest
+
+from tests.pages.looking import said
+from tests.pages.opening import opened_at
+from tests.runs.test_vocabulary import remove_set, trained
+from tfm_core.data.own import place
+
+TEXT = "translate-text"
+
+
+@pytest.fixture(autouse=True)
+def _beside_the_runs(store):
+    with place.below(store.root):
+        yield
+
+
+def test_unknown_words_are_marked_and_a_removed_set_changes_nothing(store):
+    run = trained(store, "pairs")
+    app = opened_at("translate/page.py", run=run.id)
+    app.text_input(key=TEXT).set_value("WORD1 and zebra").run()
+    assert not app.exception
+    assert not app.warning
+    assert "`<unk>`: “zebra”" in said(app)
+    remove_set(store, run)
+    again = opened_at("translate/page.py", run=run.id)
+    assert not again.exception
+    again.text_input(key=TEXT).set_value("WORD1 and zebra").run()
+    assert not again.exception
+    assert not again.error
+    assert again.button(key="translate-surprise").disabled
+    assert "`<unk>`: “zebra”" in said(again)
+    beside = opened_at("translate/page.py", run=run.id, text="word1 and zebra", show="truth")
+    assert not beside.exception
+
+
+@pytest.mark.parametrize(
+    ("unit", "names", "words"),
+    [
+        ("characters", ["chrF"], "characters or pieces of words"),
+        ("words", ["chrF"], "runs of four words"),
+    ],
+)
+def test_scores_of_own_pairs_hold_what_fits_their_tokens(store, unit, names, words):
+    run = trained(store, "pairs", unit=unit)
+    app = opened_at("mistakes/page.py", run=run.id, show="scores")
+    assert not app.exception
+    assert [one.label for one in app.metric] == names
+    assert words in said(app)
