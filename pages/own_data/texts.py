@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import partial
 
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import N_, _, ngettext
-from pages.own_data import shelf, state
+from pages.i18n import N_, _, language, ngettext, speaking
+from pages.own_data import columns, shelf, state
 from pages.ui import show
 from pages.ui.typed import escape
 from pages.ui.uploaded import MOST_MEGABYTES
 from tfm_core.data.own import texts
 from tfm_core.data.own.look import as_lines, report_of
 from tfm_core.data.own.report import Report
+from tfm_core.data.own.rows import Accounting
 from tfm_core.data.own.sets import MOST_NAME, OwnSet
 from tfm_core.data.own.texts import inspect_text
 from tfm_core.data.own.tokens import CUTS
@@ -40,12 +42,12 @@ _PASTE = {
 }
 _HOW = {
     "pairs": N_(
-        "Two columns with a tab, comma, semicolon or | between them, or JSON lines. A first line "
-        "of names such as source and target is a header."
+        "Columns with a tab, comma, semicolon or | between them, or JSON: a list, or an object a "
+        "line. You choose the columns beside the preview."
     ),
     "labels": N_(
-        "Two columns with a tab, comma, semicolon or | between them, or JSON lines: a sentence and "
-        "one of at least two labels."
+        "Columns with a tab, comma, semicolon or | between them, or JSON: a list, or an object a "
+        "line. One column holds the sentences, one their labels, at least two different ones."
     ),
     "text": N_(
         "The first 80 % are learned, the rest measures what was learned; with a test file of your "
@@ -64,6 +66,8 @@ class Draft:
     """What was read and is not kept yet."""
 
     report: Report
+    data: str = ""
+    """A digest of the data: what is chosen for them is forgotten when others are read."""
 
 
 def add(kind: str) -> Draft | None:
@@ -95,43 +99,52 @@ def add(kind: str) -> Draft | None:
             persist_state="session",
             help="\n".join(f"- **{_(cut.label)}**: {_(cut.help)}" for cut in cuts.values()),
         )
-        seed, is_swapped, test = _more(kind)
+        seed, test = _more(kind)
     raw = file.getvalue() if file is not None else (pasted or "")
     if not raw:
         return None
     name = "" if file is None else file.name
-    key = (kind, name, unit, seed, is_swapped, raw, test)
-    return Draft(
-        state.read_once(
-            key,
-            lambda: inspect_text(
-                kind,
-                raw,
-                name=name,
-                unit=unit or "words",
-                seed=seed,
-                test=test,
-                is_swapped=is_swapped,
-            ),
-        )
+    data = _digest(kind, raw)
+    layout = columns.chosen(data)
+    merges = bool(st.session_state.get(_merge_key(data), True))
+    key = (kind, name, unit, seed, layout, merges, raw, test)
+    report = state.read_once(
+        key,
+        lambda: inspect_text(
+            kind,
+            raw,
+            name=name,
+            unit=unit or "words",
+            seed=seed,
+            test=test,
+            layout=layout,
+            merges_labels=merges,
+        ),
     )
+    return Draft(report, data)
 
 
-def _more(kind: str) -> tuple[int, bool, bytes | None]:
-    """Ask how the rows are split, which column is which, and for a test file."""
+def _digest(kind: str, raw: bytes | str) -> str:
+    content = raw if isinstance(raw, bytes) else raw.encode(errors="surrogatepass")
+    return hashlib.blake2b(kind.encode() + content, digest_size=8).hexdigest()
+
+
+def _merge_key(data: str) -> str:
+    return f"own-data-merge-{data}"
+
+
+def _more(kind: str) -> tuple[int, bytes | None]:
+    """Ask how the rows are split, and for a test file."""
     if kind == "text":
         with st.expander(_("A test file of your own"), icon=":material/tune:"):
-            return 0, False, _test_file(kind)
-    with st.expander(_("Split and columns"), icon=":material/tune:"):
+            return 0, _test_file(kind)
+    with st.expander(_("Split"), icon=":material/tune:"):
         seed = st.number_input(
             _("Seed of the split"), 0, 9999, 0, key="own-data-text-seed", persist_state="session",
             help=_("A tenth each for validation and test; the same seed draws the same ones."),
         )  # fmt: skip
-        is_swapped = st.toggle(
-            _("Swap the columns"), key="own-data-swap", help=_("The second one is what is read.")
-        )
         test = _test_file(kind)
-    return int(seed), bool(is_swapped), test
+    return int(seed), test
 
 
 def _test_file(kind: str) -> bytes | None:
@@ -151,18 +164,25 @@ def preview(draft: Draft) -> None:
     st.header(_("Read: {name}").format(name=escape(report.name)), anchor=False)
     if report.refusal is not None:
         show.problem(report.refusal)
-        _problems(report)
         st.button(
             _("Empty the fields"), key="own-data-again", icon=":material/undo:",
             on_click=state.begin_anew,
         )  # fmt: skip
+        _problems(report)
+        columns.picker(report, draft.data)
         return
     _keep(report)
     _counts(report)
+    _much_left_out(report)
+    columns.picker(report, draft.data)
+    _spellings(report, draft.data)
     for note in report.notes:
         st.markdown(f":orange[:material/warning:] {escape(_(note))}")
     _problems(report)
-    _shown(report)
+    _vocabulary(report)
+    if report.kind == "text":
+        _rows(report)
+    _figures(report)
 
 
 def look(own: OwnSet) -> None:
@@ -172,7 +192,10 @@ def look(own: OwnSet) -> None:
     except ValueError as error:
         show.problem(error)
         return
-    _shown(report)
+    _read_from(own)
+    _vocabulary(report)
+    _rows(report)
+    _figures(report)
     name = f"{own.id}.{'txt' if own.kind == 'text' else 'tsv'}"
     file = partial(as_lines, report)
     shelf.download(_("Download as text"), file, name=name, mime="text/plain")
@@ -213,12 +236,69 @@ def _kept(report: Report, name: str) -> None:
 
 def _counts(report: Report) -> None:
     parts = {part: f"{report.counts.get(part, 0):,}" for part in ("train", "validation", "test")}
-    what = _("tokens") if report.kind == "text" else _("lines")
+    what = _("tokens") if report.kind == "text" else _("examples")
     words = _(
-        "**{train}** {what} to learn from, **{validation}** to watch it, **{test}** to test it "
-        "once."
+        "**{train}** {what} for training, **{validation}** for validation, **{test}** for the "
+        "final test."
     )
     st.markdown(words.format(what=what, **parts))
+    words = _accounted(report.accounting)
+    if unused := columns.unused(report):
+        words += " " + _("Not used: {columns}.").format(columns=escape(", ".join(unused)))
+    st.caption(words)
+    if report.test_accounting.total:
+        words = _accounted(report.test_accounting)
+        st.caption(_("The test file: {words}").format(words=words))
+
+
+def _accounted(found: Accounting) -> str:
+    """Return what became of all lines of a file."""
+    n = found.total
+    whole = (
+        ngettext("{n} entry was read", "{n} entries were read", n)
+        if found.in_entries
+        else ngettext("{n} line was read", "{n} lines were read", n)
+    )
+    parts = [
+        (_("{n} kept"), found.kept),
+        (_("{n} left out"), found.left_out),
+        (_("{n} repeated"), found.repeated),
+        (_("{n} blank"), found.blank),
+        (_("{n} header"), found.header),
+    ]
+    listed = ", ".join(words.format(n=f"{n:,}") for words, n in parts if n or words == parts[0][0])
+    return f"{whole.format(n=f'{n:,}')}: {listed}."
+
+
+def _much_left_out(report: Report) -> None:
+    """Warn where so much is left out that the file is probably read in a wrong way."""
+    if not report.is_much_left_out:
+        return
+    found = max((report.accounting, report.test_accounting), key=lambda one: one.share_left_out)
+    is_test = found is not report.accounting
+    first = next(one for one in report.problems if one.is_in_test_file == is_test)
+    words = _("{share} of the file was left out, {n} of {total}. The first reason: {why}")
+    st.warning(
+        words.format(
+            share=f"{found.share_left_out:.0%}",
+            n=f"{found.left_out:,}",
+            total=f"{found.total:,}",
+            why=escape(_(first.sentence)),
+        ),
+        icon=":material/warning:",
+    )
+
+
+def _spellings(report: Report, data: str) -> None:
+    """Offer to keep labels apart that differ only in capitals."""
+    if not report.spellings:
+        return
+    st.toggle(
+        _("Merge labels that differ only in capitals"),
+        value=True,
+        key=_merge_key(data),
+        help=_("The most frequent spelling is kept. Off: each spelling is a label of its own."),
+    )
 
 
 def _vocabulary(report: Report) -> None:
@@ -235,27 +315,59 @@ def _vocabulary(report: Report) -> None:
 
 
 def _problems(report: Report) -> None:
-    n = len(report.problems)
+    n = sum(problem.n_lines for problem in report.problems)
     if not n:
         return
     label = ngettext("{n} line was left out", "{n} lines were left out", n).format(n=f"{n:,}")
-    with st.expander(label, icon=":material/block:", expanded=n <= 3):
+    with st.expander(label, icon=":material/block:", expanded=len(report.problems) <= 3):
         for problem in report.problems[:_MOST_SAID]:
             st.caption(escape(_(problem.sentence)))
-        if n > _MOST_SAID:
-            st.caption(_("And {n} more.").format(n=f"{n - _MOST_SAID:,}"))
+        more = len(report.problems) - _MOST_SAID
+        if more > 0:
+            st.caption(_("And {n} more.").format(n=f"{more:,}"))
+            st.download_button(
+                _("Download the full list"),
+                partial(_listed, report, language()),
+                file_name="left-out.txt",
+                mime="text/plain",
+                icon=":material/download:",
+                on_click="ignore",
+                key="own-data-left-out",
+            )
 
 
-def _shown(report: Report) -> None:
-    """Show the vocabulary, the first rows as a table, their lengths, and examples per label."""
-    _vocabulary(report)
-    names = [_(column) for column in report.columns]
+def _listed(report: Report, spoken: str) -> str:
+    """Return a line for each problem, in a language."""
+    with speaking(spoken):
+        return "\n".join(_(problem.sentence) for problem in report.problems) + "\n"
+
+
+def _read_from(own: OwnSet) -> None:
+    """Say from which columns of its file a set was read, where that is not plain."""
+    read = own.details.get("read")
+    found, names = (read.get("columns"), read.get("names")) if isinstance(read, dict) else ([], [])
+    if not isinstance(found, list) or not all(isinstance(at, int) for at in found) or not found:
+        return
+    named = names if isinstance(names, list) and len(names) == len(found) else [""] * len(found)
+    listed = ", ".join(
+        _("column {n}").format(n=at + 1) + (f" ({escape(str(name))})" if name else "")
+        for at, name in zip(found, named, strict=True)
+    )
+    st.caption(_("Read from {columns} of its file.").format(columns=listed))
+
+
+def _rows(report: Report) -> None:
+    """Show the first rows as a table."""
     st.dataframe(
-        pd.DataFrame(list(report.preview), columns=names),
+        pd.DataFrame(list(report.preview), columns=[_(column) for column in report.columns]),
         hide_index=True,
         height=210,
         key=f"own-data-rows-{report.kind}",
     )
+
+
+def _figures(report: Report) -> None:
+    """Show how many sentences each label has, and how long the texts are."""
     if report.balance:
         show.figure(
             plots.labels(report.balance),
@@ -265,7 +377,7 @@ def _shown(report: Report) -> None:
     if report.lengths:
         sizes = {_(column): report.lengths[column] for column in report.columns}
         if report.kind == "labels":
-            sizes.pop(names[1])
+            sizes.pop(_(report.columns[1]))
         show.figure(
             plots.lengths(sizes),
             _("How long the texts are, in tokens. The longest ones decide the memory."),

@@ -201,15 +201,9 @@ def test_a_test_file_is_compared_by_tokens():
 def test_a_text_that_repeats_itself_says_so(unit):
     verse = "the cat sat on the mat and the dog on the log. "
     (note,) = inspect_text("text", verse * 40, unit=unit).notes
-    assert "100% of the passages" in note
+    assert "of the test part" in note
     words = [f"w{n * n % 977}" for n in range(900)]
     assert inspect_text("text", " ".join(words), unit=unit).notes == ()
-
-
-def test_labels_that_differ_in_capitals_are_named():
-    raw = "".join(f"text {n}\t{('positive', 'Positive', 'bad')[n % 3]}\n" for n in range(60))
-    notes = inspect_text("labels", raw).notes
-    assert [note for note in notes if "“Positive”, “positive”" in note]
 
 
 @pytest.mark.usefixtures("sets_here")

@@ -106,7 +106,7 @@ def test_a_file_and_a_test_file_of_ones_own_are_read_and_let_go_of(
     test = "it is 98\teven\nit is 99\todd\nit is 4\teven"
     app.file_uploader(key="own-data-test-labels-0").upload("test.csv", test.encode()).run()
     assert not app.exception
-    assert "have a source that training holds too" in words(app)
+    assert "of the 7 unseen examples" in words(app)
     app.button(key="own-data-keep").click().run()
     (own,) = own_of(store)
     assert (own.name, own.counts["test"], own.split["by"]) == ("ours", 3, "file")
@@ -192,8 +192,89 @@ def test_a_text_is_kept_with_a_test_file_of_ones_own(store: RunStore) -> None:
     test = "the cat sees a bird and the bird sees the cat\n" * 9
     app.file_uploader(key="own-data-test-text-0").upload("test.txt", test.encode()).run()
     assert not app.exception
-    assert "tokens of the test file never stand in the text" in words(app)
+    assert "of the 107 tokens of the test file" in words(app)
     app.button(key="own-data-keep").click().run()
     assert not app.exception
     (own,) = own_of(store)
     assert (own.split["by"], own.counts["test"]) == ("file", 107)
+
+
+ANKI = "\n".join(f"say {n} again\t다시 {n} 말해\tCC-BY example.org #{n}" for n in range(40))
+
+
+def test_columns_are_chosen_beside_the_first_rows(store: RunStore) -> None:
+    app = pasted("pairs", ANKI)
+    source, target = app.main.selectbox
+    assert (source.value, target.value) == (0, 1)
+    assert "40 kept. Not used: column 3." in words(app)
+    assert list(app.main.dataframe[0].value.iloc[0]) == [
+        "say 0 again",
+        "다시 0 말해",
+        "CC-BY example.org #0",
+    ]
+    target.set_value(0).run()
+    assert not app.exception
+    source, target = app.main.selectbox
+    assert (source.value, target.value) == (1, 0)  # both roles stay apart
+    app.button(key="own-data-keep").click().run()
+    (own,) = own_of(store)
+    assert own.details["read"]["columns"] == [1, 0]
+    assert "column 2, column 1" in words(app)
+
+
+def test_the_header_can_be_switched_on_and_off(store: RunStore) -> None:
+    app = pasted("labels", "review\tsentiment\n" + LABELS)
+    (switch,) = [one for one in app.main.toggle if "header" in str(one.key)]
+    assert switch.value
+    assert "41 lines were read: 40 kept, 1 header" in words(app)
+    switch.set_value(False).run()
+    assert "41 lines were read: 41 kept" in words(app)
+    app.button(key="own-data-keep").click().run()
+    assert sum(own_of(store)[0].counts.values()) == 41
+
+
+def test_a_wrong_column_is_mended_where_it_is_refused(store: RunStore) -> None:
+    app = pasted("labels", "\n".join(f"it is {n}\t{'a' if n % 2 else 'b'}\tno" for n in range(40)))
+    _text, label = app.main.selectbox
+    label.set_value(2).run()
+    assert "All 40 sentences have the label “no”" in words(app)
+    _text, label = app.main.selectbox
+    label.set_value(1).run()
+    assert not app.exception
+    assert "own-data-keep" in {button.key for button in app.main.button}
+
+
+def test_labels_that_differ_in_capitals_are_merged_unless_switched_off(store: RunStore) -> None:
+    app = pasted("labels", LABELS.replace("it is 4\teven", "it is 4\tEven"))
+    (switch,) = [one for one in app.main.toggle if "merge" in str(one.key)]
+    assert "“even”, “Even” differ only in capitals and are merged" in words(app)
+    switch.set_value(False).run()
+    assert not app.exception
+    app.button(key="own-data-keep").click().run()
+    (own,) = own_of(store)
+    assert own.details["n_tgt"] == 4 + len({"even", "Even", "odd"})
+
+
+def test_much_that_is_left_out_is_a_warning(store: RunStore) -> None:
+    app = pasted("pairs", PAIRS + "\nalone" * 2)
+    assert not app.main.warning
+    app = pasted("pairs", PAIRS + "\nalone" * 3)
+    (warning,) = app.main.warning
+    assert "3 of 43" in warning.value
+    app.button(key="own-data-keep").click().run()
+    assert sum(own_of(store)[0].counts.values()) == 40
+
+
+def test_names_and_cells_of_any_kind_can_be_shown(store: RunStore) -> None:
+    record = (
+        '{"a\\ud800\\n*b*": "one %d", "$c$": "two %d", "x": ["\\ud800"], "": null, "y": "\\udc00"}'
+    )
+    app = pasted("pairs", "\n".join(record % (n, n) for n in range(30)))
+    assert app.main.dataframe[0].value.shape == (30, 5)
+    app.button(key="own-data-keep").click().run()
+    assert not app.exception
+    assert len(own_of(store)) == 1
+    wide = "\n".join(",".join(f"{row} {at}" for at in range(300)) for row in range(30))
+    app = pasted("pairs", wide)
+    assert app.main.dataframe[0].value.shape == (30, 22)
+    assert "278 more." in words(app)

@@ -10,7 +10,9 @@ The way of a set, a function a step. Only ``keep`` writes, and nothing ever leav
 ``report.Report`` says what was found: ``can_keep``, ``problems`` (each a sentence, and the number
 of the line), ``notes`` (sentences worth saying), ``columns`` and ``preview`` (rows as a table),
 ``counts`` by split, ``lengths`` by column, ``balance`` (class -> examples), ``n_across`` (unseen
-examples that training holds too). Pictures have their own ways in (``pictures``, ``pictures_set``).
+examples that training holds too), ``layout`` (which columns were read) and ``accounting`` (what
+became of each line). ``records`` reads the formats, ``layout`` guesses the columns, ``rows`` takes
+two of them. Pictures have their own ways in (``pictures``, ``pictures_set``).
 
 ``place`` says where sets lie, ``sets`` what one is, ``kinds`` what kinds there are.
 ``sets.find(id)`` opens a set, ``sets.missing(experiment.task)`` says in a sentence why a task

@@ -2,14 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from tfm_core.data.own.rows import BadData, Problem, Row
+from tfm_core.data.own.records import BadData, Problem
+from tfm_core.data.own.rows import Row
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, counted
 
 MOST_CLASSES = 100
+_MAX_SPELLINGS = 3  # groups that are listed one by one
+_WHOLE = re.compile(r"([-+]?\d+)\.0+")
+
+
+def plain_label(label: str) -> str:
+    """Return a label as it is compared: a whole number has no fraction, ``1.0`` is ``1``."""
+    whole = _WHOLE.fullmatch(label)
+    return label if whole is None else whole[1]
+
+
+def spellings_of(labels: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the labels that differ only in capitals, each group with the commonest one first."""
+    groups: dict[str, list[str]] = {}
+    for label, _n in Counter(labels).most_common():
+        groups.setdefault(label.casefold(), []).append(label)
+    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+
+
+def of_spellings(spellings: Sequence[Sequence[str]], *, is_merged: bool) -> Iterator[str]:
+    """Say which labels differ only in capitals, and whether they are one label."""
+    for group in spellings[:_MAX_SPELLINGS]:
+        labels = ", ".join(f"“{label[:40]}”" for label in group)
+        if is_merged:
+            yield N_(
+                "{labels} differ only in capitals and are merged as “{label}”.",
+                labels=labels,
+                label=group[0][:40],
+            )
+        else:
+            yield N_("{labels} differ only in capitals and stay separate labels.", labels=labels)
 
 
 def of_classes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
@@ -17,8 +49,8 @@ def of_classes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
     balance = Counter(row.second for part in parts.values() for row in part)
     if len(balance) > MOST_CLASSES:
         raise BadData(
-            "There are {n:,} different labels, but at most {most} can be told apart here. If the "
-            "labels are in the other column, swap the two.",
+            "There are {n:,} different labels, but a set may have {most}. If the labels are in "
+            "another column, choose it below.",
             n=len(balance),
             most=MOST_CLASSES,
         )
@@ -38,25 +70,13 @@ def of_classes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
     notes: list[str] = []
     if rare:
         notes.append(
-            N_(
-                "{n} labels have fewer than 3 sentences, such as “{label}”: nothing can be learned "
-                "of them.",
-                n=len(rare),
+            counted(
+                "{n} label has fewer than 3 sentences, too few to learn it: “{label}”.",
+                "{n} labels have fewer than 3 sentences, too few to learn them, such as “{label}”.",
+                len(rare),
                 label=rare[0][:40],
             )
         )
-    by_letters: dict[str, list[str]] = {}
-    for label in sorted(balance):
-        by_letters.setdefault(label.casefold(), []).append(label)
-    notes += [
-        N_(
-            "The labels {labels} differ only in capitals and count as different ones; write them "
-            "alike if they mean the same.",
-            labels=", ".join(f"“{label[:40]}”" for label in alike),
-        )
-        for alike in by_letters.values()
-        if len(alike) > 1
-    ]
     label, most = balance.most_common(1)[0]
     if most > 0.8 * balance.total():
         notes.append(
@@ -73,18 +93,18 @@ def of_classes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
 def known_labels(
     parts: Mapping[str, tuple[Row, ...]],
 ) -> tuple[dict[str, tuple[Row, ...]], list[Problem]]:
-    """Leave out unseen examples of labels that training does not have."""
+    """Leave out examples of validation and test whose label training does not have."""
     known = {row.second for row in parts["train"]}
     problems = [
-        Problem(
-            row.line,
+        row.problem(
             N_(
-                "Line {line} of the test file has the label “{label}”, which training has not.",
-                line=row.line,
+                "{place} has the label “{label}”, which no line of the training part has.",
+                place=row.place,
                 label=row.second[:40],
-            ),
+            )
         )
-        for row in parts["test"]
+        for rows in parts.values()
+        for row in rows
         if row.second not in known
     ]
     left = {

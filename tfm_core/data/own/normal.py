@@ -9,8 +9,10 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from tfm_core.data.own.rows import Problem, Row
+from tfm_core.data.own.records import Problem
+from tfm_core.data.own.rows import Row
 from tfm_core.sentences import N_
 from tfm_core.variants.units import HIDDEN, normalised
 
@@ -69,9 +71,9 @@ def normalised_rows(rows: Iterable[Row]) -> tuple[list[Row], list[Problem], list
             " ".join(changes.text(text, row.line).split()) for text in (row.first, row.second)
         )
         if first and second:
-            found.append(Row(row.line, first, second))
+            found.append(replace(row, first=first, second=second))
         else:
-            problems.append(Problem(row.line, N_("Line {line} has an empty text.", line=row.line)))
+            problems.append(row.problem(N_("{place} has an empty text.", place=row.place)))
     return found, problems, list(changes.notes())
 
 

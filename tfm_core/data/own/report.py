@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from tfm_core.data.own.rows import Problem, Row
+from tfm_core.data.own.layout import Layout
+from tfm_core.data.own.records import Problem
+from tfm_core.data.own.rows import Accounting, Row
 from tfm_core.data.own.sets import MOST_NAME
 from tfm_core.data.own.tokens import Cutter
 from tfm_core.sentences import N_
 
 MOST_PREVIEW = 50
+MAX_SHARE_LEFT_OUT = 0.05
+"""Of the lines of a file: more than that deserves a warning."""
 _NAMES = {"pairs": N_("My pairs"), "labels": N_("My labels"), "text": N_("My text")}
 
 
@@ -25,6 +29,11 @@ class Report:
     are of them. n_across: validation and test examples whose source training holds too; n_unknown:
     their tokens that training never shows, of n_tokens. unit: see ``tokens.CUTS``, of a text
     ``variants.units.UNITS``. split: as ``sets.Prepared`` has it.
+
+    layout: how the columns of the file are read, None of a text; names: of all columns, or ();
+    sample: the first rows with all columns. accounting: what became of each
+    line; test_accounting: the same of a test file. spellings: of each label that is written in
+    several ways, all of them, the merged one first; is_merged: whether they are one label.
     """
 
     kind: str
@@ -46,11 +55,24 @@ class Report:
     test: str = ""
     cutters: tuple[Cutter, ...] = ()
     words: tuple[tuple[str, ...], ...] = ()
+    layout: Layout | None = None
+    names: tuple[str, ...] = ()
+    sample: tuple[tuple[str, ...], ...] = ()
+    accounting: Accounting = field(default_factory=Accounting)
+    test_accounting: Accounting = field(default_factory=Accounting)
+    spellings: tuple[tuple[str, ...], ...] = ()
+    is_merged: bool = False
 
     @property
     def can_keep(self) -> bool:
         """Whether ``prepare`` makes a set of it."""
         return self.refusal is None
+
+    @property
+    def is_much_left_out(self) -> bool:
+        """Whether so many lines have a problem that the file is probably not as it should be."""
+        found = (self.accounting, self.test_accounting)
+        return max(one.share_left_out for one in found) > MAX_SHARE_LEFT_OUT
 
     @property
     def preview(self) -> tuple[tuple[str, ...], ...]:

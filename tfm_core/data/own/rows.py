@@ -1,24 +1,27 @@
-"""Pasted text and files as rows of two columns: tabs, commas, semicolons, or JSON lines.
+"""Text files as rows: decoded, read in every format, and reduced to the two columns that are used.
 
-What is wrong is said with the number of its line and left out; the rest is taken. Nothing is
-guessed about an encoding: a file says it with a byte order mark, or it is UTF-8.
+Every line of a file ends up in a row, in a problem with the number of its line, or in a count of
+blank lines. No encoding is guessed: a file says it with a byte order mark, or it is UTF-8.
 """
 
 from __future__ import annotations
 
 import codecs
-import csv
-import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tfm_core.data.own.layout import Layout
+from tfm_core.data.own.records import (
+    LINE,
+    BadData,
+    Problem,
+    Record,
+    Records,
+)
 from tfm_core.reading import is_text
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Sentence
 
 MOST_BYTES = 32 * 2**20
 """Of what is pasted or uploaded."""
-MOST_ROWS = 200_000
 MOST_LINE = 4_000
 """Characters of one text."""
 
@@ -29,44 +32,51 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_DELIMITERS = ("\t", ";", ",", "|")
-_LOOKED_AT = 200  # lines by which the delimiter is told
-_MOST_QUOTED = 50  # lines that one quoted text may take
-_FIRST = {"source", "src", "input", "from", "text", "sentence", "question", "english", "en", "x"}
-_SECOND = {
-    "target", "tgt", "output", "to", "label", "class", "category", "answer", "translation",
-    "sentiment", "y",
-}  # fmt: skip
-
-
-class BadData(StudentError):
-    """What was pasted or uploaded cannot be taken at all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is wrong in one line, which is left out. line: counted from 1, None for the whole."""
-
-    line: int | None
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Two texts, without line breaks or spaces around them, and the line that they stand in."""
+    """Two texts, without line breaks or surrounding spaces, and the line on which they start.
+
+    n_lines: how many lines they take up. numbered: how the line is named, see ``records.LINE``.
+    """
 
     line: int
     first: str
     second: str
+    n_lines: int = 1
+    numbered: str = LINE
+
+    def problem(self, sentence: str) -> Problem:
+        """Return the problem that leaves this row out."""
+        return Problem(self.line, sentence, self.n_lines, self.numbered)
+
+    @property
+    def place(self) -> Sentence:
+        """The line, in words."""
+        return N_(self.numbered, line=self.line)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """Rows and what was wrong with the others. columns: as a header names them, or ()."""
+class Accounting:
+    """What became of each line of a file, or of each entry of a JSON list; ``total`` is their sum.
 
-    rows: tuple[Row, ...]
-    problems: tuple[Problem, ...]
-    columns: tuple[str, ...]
+    kept: lines of the rows that a set holds. left_out: of rows with a problem. repeated: of rows
+    that say what an earlier row says. blank: without any text. header: of the names of columns.
+    """
+
+    total: int = 0
+    kept: int = 0
+    left_out: int = 0
+    repeated: int = 0
+    blank: int = 0
+    header: int = 0
+    in_entries: bool = False
+
+    @property
+    def share_left_out(self) -> float:
+        """The share of the lines with content that have a problem."""
+        return self.left_out / max(1, self.total - self.blank - self.header)
 
 
 def decoded(raw: bytes | str) -> str:
@@ -89,50 +99,14 @@ def decoded(raw: bytes | str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def table(text: str) -> Table:
-    """Return the rows of a text. Raises BadData where it is no table of two columns at all."""
-    if not text.strip():
-        raise BadData("There is nothing here yet: paste lines, or choose a file.")
-    start = text.lstrip()[:1]
-    read = _json_rows(text) if start in "{[" else _delimited_rows(text, delimiter_of(text))
+def rows_of(found: Records, layout: Layout) -> tuple[list[Row], list[Problem]]:
+    """Return the rows in the two chosen columns, and what is wrong with the others."""
     rows: list[Row] = []
-    problems: list[Problem] = []
-    columns: tuple[str, ...] = ()
-    for line, found in read:
-        if isinstance(found, str):
-            problems.append(Problem(line, found))
-        elif not rows and not columns and not problems and _is_header(found):
-            columns = found
-        else:
-            one = _row(line, found)
-            (rows if isinstance(one, Row) else problems).append(one)  # type: ignore[arg-type]
-        if len(rows) > MOST_ROWS:
-            raise BadData(
-                "This has more than {most:,} lines, which is more than can be learned from here; "
-                "leave some of them out.",
-                most=MOST_ROWS,
-            )
-    if not rows:
-        raise BadData(
-            "No line has two texts. Write one pair a line, with a tab or a comma between the two: "
-            "“good morning, guten Morgen”; or JSON lines. {why}",
-            why=problems[0].sentence if problems else "",
-        )
-    return Table(tuple(rows), tuple(problems), columns)
-
-
-def delimiter_of(text: str) -> str:
-    """Return the sign that most often cuts a line in two: a tab, a semicolon, a comma or a bar."""
-    lines = [line for line in text.split("\n", _LOOKED_AT)[:_LOOKED_AT] if line.strip()]
-
-    def fits(delimiter: str) -> tuple[int, int]:
-        counts = [len(row) for row in csv.reader(lines, delimiter=delimiter)]
-        return sum(n == 2 for n in counts), sum(n > 1 for n in counts)
-
-    try:
-        return max(_DELIMITERS, key=fits)  # the first of equals
-    except csv.Error:
-        return "\t" if "\t" in text else ","
+    problems = list(found.problems)
+    for record in found.records[layout.has_header :]:
+        one = _row(record, layout, found.numbered)
+        (rows if isinstance(one, Row) else problems).append(one)  # type: ignore[arg-type]
+    return rows, sorted(problems, key=lambda one: one.line or 0)
 
 
 def _decoded(raw: bytes) -> str:
@@ -150,109 +124,28 @@ def _decoded(raw: bytes) -> str:
         ) from None
 
 
-def _delimited_rows(text: str, delimiter: str) -> Iterator[tuple[int, tuple[str, ...] | str]]:
-    """Yield each row, or what is wrong with it, and the number of its first line."""
-    reader = csv.reader(text.split("\n"), delimiter=delimiter)
-    last = 0
-    while True:
-        first = last + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error:  # a text of more than 131,072 characters: a quote that never ends
-            yield first, _unclosed(first)
-            return
-        last = reader.line_num
-        if last - first >= _MOST_QUOTED:
-            yield first, _unclosed(first)
-            return
-        if any(cell.strip() for cell in row):
-            yield first, tuple(row)
-
-
-def _unclosed(line: int) -> str:
-    return N_(
-        "Line {line} opens a quote that is not closed in the next {most} lines, so nothing behind "
-        "it could be read. Close it, or write the quote twice.",
-        line=line,
-        most=_MOST_QUOTED,
-    )
-
-
-def _json_rows(text: str) -> Iterator[tuple[int, tuple[str, ...] | str]]:
-    """Yield the two texts of each line of JSON: an object of two, or a list of two."""
-    names: tuple[str, ...] | None = None
-    for line, written in enumerate(text.split("\n"), 1):
-        if not written.strip():
-            continue
-        try:
-            values = json.loads(written)
-        except (ValueError, RecursionError):
-            yield (
-                line,
-                N_(
-                    "Line {line} is not JSON. Write one object or list a line, such as {example}.",
-                    line=line,
-                    example='{"source": "good morning", "target": "guten Morgen"}',
-                ),
-            )
-            continue
-        if isinstance(values, dict) and len(values) == 1:  # {"translation": {"en": …, "de": …}}
-            values = next(iter(values.values()))
-        if isinstance(values, dict):
-            names = names or _chosen(tuple(values))
-            values = [values.get(name) for name in names]
-        if not isinstance(values, list) or not all(isinstance(one, str | int) for one in values):
-            yield line, N_("Line {line} does not hold two texts.", line=line)
-            continue
-        yield line, tuple(str(one) for one in values)
-
-
-def _chosen(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the two columns that are meant, of those that an object has."""
-    first = [name for name in names if name.lower() in _FIRST]
-    second = [name for name in names if name.lower() in _SECOND]
-    return (first[0], second[0]) if first and second else tuple(names)
-
-
-def _is_header(cells: Sequence[str]) -> bool:
-    names = [cell.strip().lower() for cell in cells]
-    return len(names) == 2 and (
-        (names[0] in _FIRST and names[1] in _SECOND | _FIRST)
-        or (names[0] in _SECOND and names[1] in _FIRST)
-    )
-
-
-def _row(line: int, cells: Sequence[str]) -> Row | Problem:
-    if len(cells) != 2:
-        return Problem(
-            line,
-            N_(
-                "Line {line} has {n} columns, but must have 2; put quotes around a text that holds "
-                "the sign between the columns.",
-                line=line,
-                n=len(cells),
-            )
-            if len(cells) > 1
-            else N_("Line {line} has 1 column, but must have 2.", line=line),
-        )
-    first, second = (" ".join(cell.split()) for cell in cells)
+def _row(record: Record, layout: Layout, numbered: str) -> Row | Problem:
+    first, second = (record.cells[column] for column in (layout.first, layout.second))
+    first, second = _one_line(first), _one_line(second)
+    row = Row(record.line, first or "", second or "", record.n_lines, numbered)
+    if first is None or second is None:
+        return row.problem(N_("{place} does not hold two texts.", place=row.place))
     if not first or not second:
-        return Problem(line, N_("Line {line} has an empty text.", line=line))
-    if max(len(first), len(second)) > MOST_LINE:
-        return Problem(
-            line,
+        return row.problem(N_("{place} has an empty text.", place=row.place))
+    longest = max(len(first), len(second))
+    if longest > MOST_LINE:
+        return row.problem(
             N_(
-                "Line {line} has a text of {n:,} characters, but it may have {most:,}.",
-                line=line,
-                n=max(len(first), len(second)),
+                "{place} has a text of {n:,} characters, but it may have {most:,}.",
+                place=row.place,
+                n=longest,
                 most=MOST_LINE,
-            ),
+            )
         )
-    return Row(line, first, second)
+    if "\0" in first + second:
+        return row.problem(N_("{place} holds a zero byte, which no text has.", place=row.place))
+    return row
 
 
-def twice(rows: Sequence[Row]) -> int:
-    """Return how many rows say what an earlier one says."""
-    return sum(n - 1 for n in Counter((row.first, row.second) for row in rows).values())
+def _one_line(cell: str | None) -> str | None:
+    return None if cell is None else " ".join(cell.split())

@@ -7,16 +7,19 @@ from dataclasses import replace
 
 from tfm_core.config.corpus_tasks import text_problem
 from tfm_core.data.own.normal import normalised_text
+from tfm_core.data.own.records import BadData
 from tfm_core.data.own.report import Report, set_name
-from tfm_core.data.own.rows import BadData, decoded
+from tfm_core.data.own.rows import Accounting, decoded
 from tfm_core.data.own.tokens import Cutter
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, counted
 from tfm_core.variants.units import UNITS
 
 MOST_TEXT = 2_000_000
 """Characters of a text."""
-_WINDOW, _N_WINDOWS = {"words": 8, "characters": 40}, 50
-"""Tokens of a passage that is looked for in training, and how many are."""
+_N_PASSAGE = 40
+"""Characters of a passage that hardly occurs twice by chance."""
+_MAX_REPEATED = 0.2
+"""Share of a test that may repeat passages of training before it is worth a note."""
 
 
 def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | None) -> Report:
@@ -24,9 +27,12 @@ def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | Non
     split = {"by": "place" if test is None else "file"}
     blank = Report("text", set_name(name, "text"), unit, split, (N_("line"),))
     try:
-        text, notes = normalised_text(decoded(raw).strip("\n"))
+        whole = decoded(raw)
     except BadData as error:
         return replace(blank, refusal=error.sentence)
+    text = whole.strip("\n")
+    blank = replace(blank, accounting=_accounting(whole, text))
+    text, notes = normalised_text(text)
     problem = text_problem(text, unit, most=MOST_TEXT)
     if problem is not None:
         return replace(blank, text=text[:MOST_TEXT], refusal=problem)
@@ -34,30 +40,16 @@ def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | Non
     tokens = UNITS[unit].cut(text)
     held = max(2, len(tokens) // 10)
     if test is None:
+        start = round(len(text) * (1 - held / len(tokens)))
         return replace(
             blank,
             text=text,
-            notes=(*blank.notes, *_repeated(tokens, held, unit)),
+            notes=(*blank.notes, *_of_repeats(text[:start], text[start:])),
             counts={"train": len(tokens) - 2 * held, "validation": held, "test": held},
             words=(tuple(sorted(set(tokens))),),
             n_tokens=len(tokens),
         )
     return _with_test(replace(blank, text=text, n_tokens=len(tokens)), tokens, test)
-
-
-def _repeated(tokens: list[str], held: int, unit: str) -> Iterator[str]:
-    """Yield a note where the test part of a text repeats its training part."""
-    length = min(_WINDOW[unit], held)
-    train = _listed(tokens[: -2 * held])
-    starts = range(len(tokens) - held, len(tokens) - length + 1)
-    starts = starts[:: -(-len(starts) // _N_WINDOWS)]
-    n = sum(_listed(tokens[start : start + length]) in train for start in starts)
-    if n > len(starts) / 10:
-        yield N_(
-            "The text repeats itself: {share:.0%} of the passages of its test part stand word for "
-            "word in its training part. What is measured on them is what was learned by heart.",
-            share=n / len(starts),
-        )
 
 
 def _listed(tokens: list[str]) -> str:
@@ -68,7 +60,10 @@ def _listed(tokens: list[str]) -> str:
 def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
     """Add a test file of one's own to a text, and what is worth knowing of it."""
     try:
-        tested, changed = normalised_text(decoded(test).strip("\n"))
+        whole = decoded(test)
+        tested = whole.strip("\n")
+        blank = replace(blank, test_accounting=_accounting(whole, tested))
+        tested, changed = normalised_text(tested)
         problem = text_problem(tested, blank.unit, most=MOST_TEXT)
     except BadData as error:
         tested, changed, problem = "", [], error.sentence
@@ -80,16 +75,20 @@ def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
     if tested in blank.text or _listed(cut) in _listed(tokens):
         notes.append(
             N_(
-                "The test file stands in the text word for word: what is measured on it is what "
-                "was learned by heart."
+                "The whole test file occurs in the text, word for word: what is measured on it is "
+                "memorised."
             )
         )
+    else:
+        notes += _of_repeats(blank.text, tested)
     if n_unknown:
         notes.append(
-            N_(
-                "{n:,} of the {all:,} tokens of the test file never stand in the text: the model "
-                "has a place for each, but never learns what it means.",
-                n=n_unknown,
+            counted(
+                "{n:,} of the {all:,} tokens of the test file never occurs in the text: the model "
+                "has a place for it, but never learns what it means.",
+                "{n:,} of the {all:,} tokens of the test file never occur in the text: the model "
+                "has a place for each, but never learns what they mean.",
+                n_unknown,
                 all=len(cut),
             )
         )
@@ -102,3 +101,35 @@ def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
         words=(tuple(sorted({*seen, *cut})),),
         n_unknown=n_unknown,
     )
+
+
+def _accounting(whole: str, text: str) -> Accounting:
+    """Count the lines of a text, and the blank ones around it, which are left out."""
+    total, kept = (one.removesuffix("\n").count("\n") + 1 if one else 0 for one in (whole, text))
+    return Accounting(total=total, kept=kept, blank=total - kept)
+
+
+def _of_repeats(train: str, test: str) -> Iterator[str]:
+    """Say how much of a test is made of long passages that training holds, where it is much."""
+    share = _share_repeated(train, test)
+    if share > _MAX_REPEATED:
+        yield N_(
+            "{share:.0%} of the test part are passages that the training part holds word for word: "
+            "what is measured on them is memorised.",
+            share=share,
+        )
+
+
+def _share_repeated(train: str, test: str) -> float:
+    """Return the share of a test in passages of ``_N_PASSAGE`` characters that training holds.
+
+    Training is cut into passages side by side, so the ends of a repeat, of less than one passage
+    each, are not counted.
+    """
+    known = {train[at : at + _N_PASSAGE] for at in range(0, len(train), _N_PASSAGE)}
+    repeated, end = 0, 0
+    for at in range(len(test) - _N_PASSAGE + 1):
+        if test[at : at + _N_PASSAGE] in known:
+            repeated += at + _N_PASSAGE - max(at, end)
+            end = at + _N_PASSAGE
+    return repeated / max(1, len(test))

@@ -11,20 +11,36 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 from tfm_core.config.own_tasks import MOST_TOKENS, MOST_WORDS
-from tfm_core.data.own.classes import known_labels, of_classes
+from tfm_core.data.own.classes import (
+    known_labels,
+    of_classes,
+    of_spellings,
+    plain_label,
+    spellings_of,
+)
+from tfm_core.data.own.layout import Layout, guess
 from tfm_core.data.own.normal import normalised_rows
-from tfm_core.data.own.report import Report, set_name
-from tfm_core.data.own.rows import BadData, Problem, Row, decoded, table
+from tfm_core.data.own.records import (
+    ENTRY,
+    TEST_ENTRY,
+    BadData,
+    Problem,
+    Records,
+    read_records,
+)
+from tfm_core.data.own.report import MOST_PREVIEW, Report, set_name
+from tfm_core.data.own.rows import Accounting, Row, decoded, rows_of
 from tfm_core.data.own.running import running_text
-from tfm_core.data.own.sets import TOKENS, Prepared
+from tfm_core.data.own.sets import MOST_NAME, TOKENS, Prepared
 from tfm_core.data.own.text import FILE, TEST
 from tfm_core.data.own.tokens import CUTS, LABEL, Cutter, learned
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Sentence, StudentError, counted
 
 LEAST_ROWS = 10
 """Different sources that a set needs, so that each part of it has some."""
@@ -45,22 +61,47 @@ def inspect_text(
     seed: int = 0,
     test: bytes | str | None = None,
     longest: int = LONGEST,
-    is_swapped: bool = False,
+    layout: Layout | None = None,
+    merges_labels: bool = True,
 ) -> Report:
     """Look through what was pasted or chosen. Never raises for what is in it.
 
     kind: "pairs", "labels" or "text". name: of the file. unit: how sentences are cut. seed: of the
     split; test: a test file of one's own instead of a share by seed. longest: tokens of a sentence
-    that is taken. is_swapped: the second column is what is read.
+    that is taken. layout: which columns are read, guessed without one. merges_labels: labels that
+    differ only in capitals are one.
     """
     if kind == "text":
         return running_text(raw, name, unit, test)
     seeded: dict[str, object] = {"by": "seed", "seed": seed} if test is None else {"by": "file"}
     blank = Report(kind, set_name(name, kind), unit, seeded, COLUMNS[kind])
     try:
-        return _rows(blank, raw, test, seed, min(longest, MOST_TOKENS), is_swapped)
+        found = read_records(decoded(raw))
+        guessed = guess(kind, found)
+        if layout is None or max(layout.first, layout.second) >= found.width:
+            layout = guessed
+        layout = replace(layout, has_header=layout.has_header and not found.names)
+        blank = replace(blank, layout=layout, **_columns(found, layout))
+        rows, problems = rows_of(found, layout)
+        rows, empty, notes = normalised_rows(rows)
+        blank = replace(blank, problems=(*problems, *empty), notes=tuple(notes))
+        tests = None
+        if test is not None:
+            is_guess = layout.has_header == guessed.has_header
+            tests = _tests(kind, test, found, layout, is_guess=is_guess)
+        return _rows(blank, found, rows, tests, seed, min(longest, MOST_TOKENS), merges_labels)
     except BadData as error:
         return replace(blank, refusal=error.sentence)
+
+
+def _columns(found: Records, layout: Layout) -> dict[str, Any]:
+    """Return the names of all columns, and the first rows with all of them."""
+    head = found.records[0].cells if layout.has_header else found.names
+    sample = [record.cells for record in found.records[layout.has_header :][:MOST_PREVIEW]]
+    return {
+        "names": tuple(" ".join((cell or "").split()) for cell in head),
+        "sample": tuple(tuple("…" if one is None else one[:200] for one in row) for row in sample),
+    }
 
 
 def prepare(report: Report, *, name: str = "") -> Prepared:
@@ -81,6 +122,7 @@ def prepare(report: Report, *, name: str = "") -> Prepared:
         "n_src": len(src) + len(SPECIALS),
         "n_tgt": len(tgt) + len(SPECIALS),
         "n_across": report.n_across,
+        **_read_as(report),
     }
     files = {f"{split}.jsonl": _lines(report.rows[split]) for split in _SPLITS}
     files[TOKENS] = _tokens(report)
@@ -91,27 +133,61 @@ COLUMNS = {"pairs": (N_("source"), N_("target")), "labels": (N_("sentence"), N_(
 """What the two texts of a row are, by kind."""
 
 
+def _read_as(report: Report) -> dict[str, object]:
+    """Return what a set holds of how its file was read; nothing of two columns without names."""
+    layout, names = report.layout, report.names
+    details: dict[str, object] = {}
+    if layout is not None and (names or (layout.first, layout.second) != (0, 1)):
+        columns = [layout.first, layout.second]
+        details["columns"] = columns
+        details["header"] = layout.has_header
+        details["names"] = [names[at][:MOST_NAME] for at in columns] if names else []
+    if report.is_merged:
+        details["merged"] = [list(group) for group in report.spellings]
+    return {"read": details} if details else {}
+
+
 def _rows(
-    blank: Report, raw: bytes | str, test: bytes | str | None, seed: int, longest: int, swap: bool
+    blank: Report,
+    found: Records,
+    rows: list[Row],
+    tested: _Tests | None,
+    seed: int,
+    longest: int,
+    merges_labels: bool,
 ) -> Report:
     """Look through rows of two texts. Raises BadData."""
     kind, unit = blank.kind, blank.unit
-    found = table(decoded(raw))
-    rows, problems = _turned(kind, found.rows, found.columns, swap), list(found.problems)
-    rows, empty, notes = normalised_rows(rows)
-    problems += empty
     read = _reader(unit)
+    all_rows, problems = rows, list(blank.problems)
+    notes = [*blank.notes, *_of_quotes(found)]
+    if tested is not None:
+        problems += tested.problems
+        notes += tested.notes
+    spellings: tuple[tuple[str, ...], ...] = ()
+    tests = None if tested is None else tested.rows
+    if kind == "labels":
+        spellings = spellings_of(plain_label(row.second) for row in [*rows, *(tests or ())])
+        one_label = spellings if merges_labels else ()
+        notes += of_spellings(spellings, is_merged=merges_labels)
+        rows = _with_labels(rows, one_label)
+        tests = None if tests is None else _with_labels(tests, one_label)
     rows, n_twice = _once(kind, rows, read)
     if n_twice:
-        notes.append(N_("{n:,} lines say what an earlier one says; they are left out.", n=n_twice))
-    tests = None
-    if test is not None:
-        tests, more, changed, n_twice = _tests(kind, test, found.columns, swap, read)
-        problems += more
-        notes += changed
+        notes.append(
+            counted(
+                "{n:,} duplicate line was dropped.", "{n:,} duplicate lines were dropped.", n_twice
+            )
+        )
+    if tests is not None:
+        tests, n_twice = _once(kind, tests, read)
         if n_twice:
             notes.append(
-                N_("{n:,} lines of the test file stand in it twice; they count once.", n=n_twice)
+                counted(
+                    "{n:,} duplicate line of the test file was dropped.",
+                    "{n:,} duplicate lines of the test file were dropped.",
+                    n_twice,
+                )
             )
     parts = _split(kind, rows, tests, seed, read)
     cutters = _cutters(kind, unit, parts["train"])
@@ -143,40 +219,100 @@ def _rows(
         n_tokens=n_tokens,
         cutters=cutters,
         words=words,
+        spellings=spellings,
+        is_merged=merges_labels and bool(spellings),
+        accounting=_accounting(found, blank.layout, all_rows, rows, everything, problems),
     )
+    if tested is not None:
+        layout, all_tests = tested.layout, tested.rows
+        lines = _accounting(tested.found, layout, all_tests, tests or [], everything, problems)
+        report = replace(report, test_accounting=lines)
     return replace(report, notes=(*notes, *_notes(report, read)))
 
 
-def _tests(
-    kind: str, raw: bytes | str, columns: tuple[str, ...], swap: bool, read: Reader
-) -> tuple[list[Row], list[Problem], list[str], int]:
-    """Return the rows of a test file, what is wrong in it, notes, and how many it holds twice."""
+@dataclass(frozen=True, slots=True)
+class _Tests:
+    """What was read of a test file."""
+
+    found: Records
+    layout: Layout
+    rows: list[Row]
+    problems: list[Problem]
+    notes: Sequence[str]
+
+
+def _tests(kind: str, raw: bytes | str, main: Records, layout: Layout, *, is_guess: bool) -> _Tests:
+    """Read a test file in the layout of the main one, where it has the same columns.
+
+    is_guess: nobody chose whether the main file has a header, so that of the test file is guessed.
+    """
     try:
-        found = table(decoded(raw))
+        found = read_records(decoded(raw), is_test=True, width=main.width)
     except BadData as error:
         raise BadData("The test file: {why}", why=error.sentence) from None
-    turned = _turned(kind, found.rows, found.columns or columns, swap)
-    rows, empty, notes = normalised_rows(turned)
-    problems = [
-        Problem(one.line, N_("The test file: {why}", why=one.sentence))
-        for one in (*found.problems, *empty)
-    ]
-    rows, n_twice = _once(kind, rows, read)
-    return rows, problems, [N_("The test file: {why}", why=note) for note in notes], n_twice
+    guessed = guess(kind, found)
+    columns = guessed.first, guessed.second
+    if main.names:
+        wanted = main.names[layout.first], main.names[layout.second]
+        if set(wanted) <= set(found.names):
+            columns = found.names.index(wanted[0]), found.names.index(wanted[1])
+    elif found.width == main.width and not found.names:
+        columns = layout.first, layout.second
+    has_header = guessed.has_header if is_guess else layout.has_header
+    if layout.has_header and found.records[0].cells == main.records[0].cells:
+        has_header = True
+    used = Layout(*columns, has_header and not found.names)
+    rows, problems = rows_of(found, used)
+    rows, empty, notes = normalised_rows(rows)
+    notes += _of_quotes(found)
+    told = [N_("The test file: {why}", why=note) for note in notes]
+    return _Tests(found, used, rows, problems + empty, told)
 
 
-def _turned(kind: str, rows: Sequence[Row], columns: tuple[str, ...], swap: bool) -> list[Row]:
-    """Return rows whose first text is what is read; labels may stand in either column."""
-    if kind == "labels":
-        header = [name.strip().lower() for name in columns]
-        named = [place for place, name in enumerate(header) if name in _LABELS]
-        firsts, seconds = {row.first for row in rows}, {row.second for row in rows}
-        is_first = named == [0] if named else len(firsts) < len(seconds)
-        swap = swap != is_first
-    return [Row(row.line, row.second, row.first) for row in rows] if swap else list(rows)
+def _of_quotes(found: Records) -> Iterator[str]:
+    """Say which lines have a quotation mark that is not closed, and what was done with it."""
+    if found.unclosed:
+        yield counted(
+            "{n:,} line has a quotation mark that is not closed; the mark was read as text: line "
+            "{lines}.",
+            "{n:,} lines have a quotation mark that is not closed; the mark was read as text: "
+            "lines {lines}.",
+            len(found.unclosed),
+            lines=", ".join(map(str, found.unclosed[:10]))
+            + (" …" if len(found.unclosed) > 10 else ""),
+        )
 
 
-_LABELS = {"label", "class", "category", "sentiment", "y"}
+def _with_labels(rows: Iterable[Row], spellings: Iterable[Sequence[str]]) -> list[Row]:
+    """Return rows with plain labels, each in the first of its spellings."""
+    merged = {label: group[0] for group in spellings for label in group}
+    found = []
+    for row in rows:
+        plain = plain_label(row.second)
+        label = merged.get(plain, plain)
+        found.append(row if label == row.second else replace(row, second=label))
+    return found
+
+
+def _accounting(
+    found: Records,
+    layout: Layout | None,
+    rows: Sequence[Row],
+    different: Sequence[Row],
+    kept: Iterable[Row],
+    problems: Iterable[Problem],
+) -> Accounting:
+    """Count what became of the lines of a file."""
+    n_header = found.records[0].n_lines if layout is not None and layout.has_header else 0
+    return Accounting(
+        total=found.total,
+        kept=sum(row.n_lines for row in kept if row.numbered == found.numbered),
+        left_out=sum(one.n_lines for one in problems if one.numbered == found.numbered),
+        repeated=sum(row.n_lines for row in rows) - sum(row.n_lines for row in different),
+        blank=found.blank,
+        header=n_header,
+        in_entries=found.numbered in {ENTRY, TEST_ENTRY},
+    )
 
 
 Reader = Callable[[str], tuple[str, ...]]
@@ -208,13 +344,7 @@ def _split(
     for row in rows:
         by_source[read(row.first)].append(row)
     if len(by_source) < LEAST_ROWS:
-        raise BadData(
-            "There are {n} different {what}, but it takes {least} to learn from some and measure "
-            "on others; add more.",
-            n=len(by_source),
-            what=N_("sentences") if kind == "labels" else N_("sources"),
-            least=LEAST_ROWS,
-        )
+        raise BadData(_too_few(kind, len(by_source)))
     groups = list(by_source.values())
     random.Random(f"own data {seed}").shuffle(groups)
     if kind == "labels":  # the first of each label is for training
@@ -232,6 +362,26 @@ def _split(
         for split, part in parts.items()
     }
     return {split: tuple(tests or ()) if split not in flat else flat[split] for split in _SPLITS}
+
+
+def _too_few(kind: str, n: int) -> Sentence:
+    if kind == "labels":
+        return counted(
+            "There is {n} different sentence, but it takes {least} to learn from some and measure "
+            "on others; add more.",
+            "There are {n} different sentences, but it takes {least} to learn from some and "
+            "measure on others; add more.",
+            n,
+            least=LEAST_ROWS,
+        )
+    return counted(
+        "There is {n} different source, but it takes {least} to learn from some and measure on "
+        "others; add more.",
+        "There are {n} different sources, but it takes {least} to learn from some and measure on "
+        "others; add more.",
+        n,
+        least=LEAST_ROWS,
+    )
 
 
 def _is_known(label: str, seen: set[str]) -> bool:
@@ -256,17 +406,17 @@ def _short_enough(
         for row in rows:
             sizes = len(cutters[0].cut(row.first)), len(cutters[1].cut(row.second))
             if min(sizes) == 0:
-                words = N_("Line {line} has a text without a single word.", line=row.line)
-                problems.append(Problem(row.line, words))
+                words = N_("{place} has a text without a single word.", place=row.place)
+                problems.append(row.problem(words))
             elif max(sizes) > longest:
                 words = N_(
-                    "Line {line} has {n} {kind}s, but at most {longest} are taken.",
-                    line=row.line,
+                    "{place} has {n} {kind}s, but at most {longest} are taken.",
+                    place=row.place,
                     n=max(sizes),
                     kind=kind,
                     longest=longest,
                 )
-                problems.append(Problem(row.line, words))
+                problems.append(row.problem(words))
             else:
                 yield row
 
@@ -325,25 +475,31 @@ def _notes(report: Report, read: Reader) -> Iterator[str]:
     n_ambiguous = sum(n > 1 for n in sources.values())
     n_unseen = report.counts["validation"] + report.counts["test"]
     if n_ambiguous:
-        yield N_(
+        yield counted(
+            "{n:,} source of the training part has several different answers: no model can give "
+            "all of them.",
             "{n:,} sources of the training part have several different answers: no model can give "
             "all of them.",
-            n=n_ambiguous,
+            n_ambiguous,
         )
     if report.kind == "pairs" and len({row.second for row in train}) == 1:
         yield N_("All targets of the training part are the same: there is nothing to learn.")
     if report.n_across:
-        yield N_(
+        yield counted(
+            "{n:,} of the {all:,} unseen examples has a source that training holds too: what is "
+            "measured on it is partly memorised.",
             "{n:,} of the {all:,} unseen examples have a source that training holds too: what is "
-            "measured on them is partly what was learned by heart.",
-            n=report.n_across,
+            "measured on them is partly memorised.",
+            report.n_across,
             all=n_unseen,
         )
     if report.n_unknown:
-        yield N_(
-            "{n:,} of the {all:,} tokens of the unseen examples never stand in training; a model "
+        yield counted(
+            "{n:,} of the {all:,} tokens of the unseen examples never occurs in training; a model "
+            "reads it as <unk>, and cannot write it.",
+            "{n:,} of the {all:,} tokens of the unseen examples never occur in training; a model "
             "reads each of them as <unk>, and cannot write it.",
-            n=report.n_unknown,
+            report.n_unknown,
             all=report.n_tokens,
         )
 

@@ -1,0 +1,89 @@
+"""The columns of a file: which are used, and whether the first row is a header."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from pages.i18n import _
+from tfm_core.data.own.layout import Layout
+from tfm_core.data.own.report import Report
+
+_ROLES = ("first", "second")
+_MAX_UNUSED = 20
+"""Columns that nothing is read from and that are shown."""
+
+
+def chosen(data: str) -> Layout | None:
+    """Return the layout that was chosen for data, None before anything was chosen."""
+    first, second, header = (st.session_state.get(_key(data, name)) for name in (*_ROLES, "header"))
+    if not isinstance(first, int) or not isinstance(second, int) or first == second:
+        return None
+    return Layout(first, second, bool(header))
+
+
+def picker(report: Report, data: str) -> None:
+    """Ask for the two columns and the header, preset as they were read, beside the first rows."""
+    layout = report.layout
+    if layout is None or not report.sample:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        for name, role in zip(_ROLES, report.columns, strict=True):
+            st.selectbox(
+                _("Column: {role}").format(role=_(role)),
+                range(len(report.sample[0])),
+                index=getattr(layout, name),
+                format_func=lambda at: _name(report, at),
+                key=_key(data, name),
+                width=220,
+                on_change=_swap,
+                args=(data, name, layout),
+            )
+        st.toggle(
+            _("The first row is a header"),
+            value=layout.has_header,
+            key=_key(data, "header"),
+            disabled=not layout.has_header and bool(report.names),
+            help=_("Its cells name the columns, and are not an example."),
+        )
+    _rows(report, layout)
+
+
+def _rows(report: Report, layout: Layout) -> None:
+    """Show the first rows with all their columns, and what each column is used for."""
+    roles = {layout.first: _(report.columns[0]), layout.second: _(report.columns[1])}
+    order = [layout.first, layout.second]
+    order += [at for at in range(len(report.sample[0])) if at not in order][:_MAX_UNUSED]
+    heads = {at: f"{roles.get(at, _('not used'))} · {_name(report, at)}" for at in order}
+    table = pd.DataFrame({heads[at]: [row[at] for row in report.sample] for at in order})
+    st.dataframe(table, hide_index=True, height=210, key=f"own-data-sample-{report.kind}")
+
+
+def unused(report: Report) -> list[str]:
+    """Return the columns of the file that nothing is read from."""
+    if report.layout is None or not report.sample:
+        return []
+    used = (report.layout.first, report.layout.second)
+    names = [_name(report, at) for at in range(len(report.sample[0])) if at not in used]
+    more = len(names) - _MAX_UNUSED
+    return [*names[:_MAX_UNUSED], *([_("{n} more").format(n=more)] if more > 0 else [])]
+
+
+def _name(report: Report, at: int) -> str:
+    """Return what a column is called: its own name, if no other column has it."""
+    name = report.names[at] if at < len(report.names) else ""
+    if name and report.names.count(name) == 1:
+        return name[:40]
+    return _("column {n}").format(n=at + 1)
+
+
+def _swap(data: str, name: str, layout: Layout) -> None:
+    """Keep both roles apart: a column that gets the other role gives up its own."""
+    first, second = (st.session_state[_key(data, one)] for one in _ROLES)
+    if first == second:
+        other = _ROLES[1 - _ROLES.index(name)]
+        st.session_state[_key(data, other)] = getattr(layout, name)
+
+
+def _key(data: str, name: str) -> str:
+    return f"own-data-column-{name}-{data}"

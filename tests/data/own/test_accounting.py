@@ -1,0 +1,211 @@
+"""Every line of a file is in a row, is listed with a reason, or is counted: nothing is lost."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tfm_core.data.own.records import BadData, read_records
+from tfm_core.data.own.report import Report
+from tfm_core.data.own.texts import inspect_text
+
+pytestmark = pytest.mark.quick
+
+N = 60
+ROWS = [[f"w{n} one two", f"z{n} three"] for n in range(N)]
+
+
+def tabs(rows: list[list[str]]) -> str:
+    return "".join("\t".join(row) + "\n" for row in rows)
+
+
+def delimited(delimiter: str) -> Callable[[list[list[str]]], str]:
+    def write(rows: list[list[str]]) -> str:
+        file = io.StringIO()
+        csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)
+        return file.getvalue()
+
+    return write
+
+
+def json_lines(rows: list[list[str]]) -> str:
+    return "".join(json.dumps(dict(enumerate(row))) + "\n" for row in rows)
+
+
+def json_list(rows: list[list[str]]) -> str:
+    return json.dumps([dict(enumerate(row)) for row in rows])
+
+
+def json_list_indented(rows: list[list[str]]) -> str:
+    return json.dumps(rows, indent=2)
+
+
+FORMATS = {
+    "tsv": tabs,
+    "csv": delimited(","),
+    "semicolons": delimited(";"),
+    "json lines": json_lines,
+    "json list": json_list,
+    "indented json list": json_list_indented,
+}
+CASES: dict[str, list[list[str]]] = {
+    "leading quote": [['"Stop, she said', "z"], ['he said "go', "z"]],
+    "balanced quotes": [['"Stop," she said', "z"], ['"all of it"', '"z"']],
+    "doubled quotes": [['""', "z"], ['a "" b', 'z "']],
+    "empty texts": [["", "z"], ["a", "  "]],
+    "one column": [["alone"], ["alone too"]],
+    "three columns": [["a", "b", "c"], ["a", "b", ""]],
+    "blank": [[""], ["   "]],
+    "long": [["a" * 5_000, "z"], ["b " * 300, "z"]],
+    "repeated": [ROWS[3], ROWS[4], ROWS[4]],
+    "other delimiters": [["a, b; c | d", "e, f; g | h"], ["a,", ";"]],
+    "signs alone": [["…", "z"], ["!", "?"]],
+    "unusual spaces": [["a\u2028b\x0bc\x85d", "z"], ["\u200b", "z"]],
+}
+
+
+def assert_all_is_accounted_for(report: Report, total: int) -> None:
+    found = report.accounting
+    assert report.refusal is None
+    assert found.total == total
+    parts = (found.kept, found.left_out, found.repeated, found.blank, found.header)
+    assert sum(parts) == total
+    assert found.left_out == sum(problem.n_lines for problem in report.problems)
+    assert sum(report.counts.values()) == len(
+        [row for part in report.rows.values() for row in part]
+    )
+    lines = [row.line for part in report.rows.values() for row in part]
+    lines += [problem.line or 0 for problem in report.problems]
+    assert len(lines) == len(set(lines)), "no line is in two places"
+
+
+def n_in(form: str, raw: str, n_rows: int) -> int:
+    return n_rows if "list" in form else len(raw.removesuffix("\n").split("\n"))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("case", CASES)
+def test_every_line_is_kept_or_listed_in_every_format(form: str, case: str) -> None:
+    for at in (0, 7, N):
+        rows = ROWS[:at] + CASES[case] + ROWS[at:]
+        raw = FORMATS[form](rows)
+        report = inspect_text("pairs", raw)
+        assert_all_is_accounted_for(report, n_in(form, raw, len(rows)))
+        kept = {row.first for part in report.rows.values() for row in part}
+        assert {row[0] for row in ROWS} <= kept
+
+
+@pytest.mark.parametrize("form", ["csv", "semicolons"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"never closed{sign}z',
+        'w{sign}"never closed',
+        '"closed, but" not at the end{sign}z',
+        '"two" and "three{sign}z',
+        '"""{sign}z',
+        '"',
+    ],
+)
+@pytest.mark.parametrize("is_quoted", [False, True])
+def test_a_quote_that_is_not_closed_costs_its_own_line_at_most(
+    form: str, line: str, is_quoted: bool
+) -> None:
+    sign = {"csv": ",", "semicolons": ";"}[form]
+    quote = '"' if is_quoted else ""
+    good = [sign.join(f"{quote}{cell}{quote}" for cell in row) for row in ROWS]
+    for at in (1, 30, N):
+        raw = "\n".join([*good[:at], line.format(sign=sign), *good[at:]])
+        report = inspect_text("pairs", raw)
+        assert_all_is_accounted_for(report, N + 1)
+        kept = {row.first for part in report.rows.values() for row in part}
+        assert {row[0] for row in ROWS} <= kept
+
+
+def test_a_quoted_text_may_span_lines_and_accounts_for_all_of_them() -> None:
+    poem = "Roses are red\n\nviolets are blue, they say\nsugar is sweet"
+    rows = [*ROWS[:5], [poem, "a poem"], *ROWS[5:], ["\n" * 200 + "far", ""]]
+    raw = delimited(",")(rows)
+    report = inspect_text("pairs", raw)
+    assert_all_is_accounted_for(report, n_in("csv", raw, 0))
+    assert report.accounting.kept == N + 4
+    assert [(one.line, one.n_lines) for one in report.problems] == [(N + 5, 201)]
+    texts = {row.second: row.first for part in report.rows.values() for row in part}
+    assert texts["a poem"] == " ".join(poem.split())
+
+
+def test_tab_separated_text_is_literal() -> None:
+    odd = ['"Stop', '"Go," she said.', 'He said: ""', '"', '""', "'", 'a "b" c']
+    rows = [*ROWS, *([one, f"{one} too"] for one in odd)]
+    report = inspect_text("pairs", tabs(rows))
+    found = {(row.first, row.second) for part in report.rows.values() for row in part}
+    assert found == {(first, second) for first, second in rows}
+    assert_all_is_accounted_for(report, len(rows))
+
+
+def test_lines_of_a_test_file_are_accounted_for_apart() -> None:
+    test = "source\ttarget\nw1 one two\tz1 three\n\nonly one\na\tb\na\tb\n"
+    report = inspect_text("pairs", tabs(ROWS), test=test)
+    assert_all_is_accounted_for(inspect_text("pairs", tabs(ROWS)), report.accounting.total)
+    found = report.test_accounting
+    assert (found.total, found.kept, found.left_out) == (6, 2, 1)
+    assert (found.repeated, found.blank, found.header) == (1, 1, 1)
+
+
+def test_labels_without_an_example_in_training_are_listed() -> None:
+    rows = [[f"text {n}", "yes" if n % 2 else "no"] for n in range(N)]
+    rows += [["word " * 200 + str(n), "rare"] for n in range(3)] + [["short", "rare"]]
+    for seed in range(4):
+        report = inspect_text("labels", tabs(rows), seed=seed)
+        assert_all_is_accounted_for(report, N + 4)
+
+
+def test_lines_of_a_text_are_accounted_for() -> None:
+    report = inspect_text("text", "\n\nonce upon a time there was\n\na text\n\n" * 20)
+    found = report.accounting
+    assert found.total == 120
+    assert found.kept + found.blank == 120
+    assert found.blank == 3
+
+
+def test_much_that_is_left_out_is_told_from_little() -> None:
+    few, many = tabs([*ROWS, ["alone"]]), tabs([*ROWS, *([f"alone {n}"] for n in range(9))])
+    assert not inspect_text("pairs", few).is_much_left_out
+    assert inspect_text("pairs", many).is_much_left_out
+    assert inspect_text("pairs", few, test=many).is_much_left_out
+
+
+CELL = st.text(alphabet="ab \",;|\n'é", max_size=12)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(CELL, min_size=1, max_size=4), min_size=1, max_size=12))
+def test_no_line_of_any_text_is_lost(rows: list[list[str]]) -> None:
+    for write in (tabs, delimited(","), delimited(";")):
+        raw = write(rows)
+        for text in (raw, raw.replace('""', '"'), raw[: len(raw) // 2]):
+            try:
+                found = read_records(text)
+            except BadData:
+                continue
+            read = (*found.records, *found.problems)
+            lines = [(one.line or 0) + n for one in read for n in range(one.n_lines)]
+            assert len(lines) == len(set(lines))
+            assert found.total == len(text.removesuffix("\n").split("\n"))
+            assert len(lines) + found.blank == found.total
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(*[CELL.map(lambda cell: f"x{cell}".replace("\n", " "))] * 3), min_size=4))
+def test_what_a_library_writes_is_read_as_it_was(rows: list[tuple[str, str, str]]) -> None:
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(rows)
+    found = read_records(file.getvalue())
+    assert (found.problems, found.unclosed) == ((), ())
+    assert [record.cells for record in found.records] == rows

@@ -1,0 +1,390 @@
+"""The records of a text file: every column of every row, whatever the format.
+
+Tab-separated text is literal: a line is a row, and quotation marks are text. Commas, semicolons
+and bars follow RFC 4180, where a quoted text may hold the delimiter and span lines. JSON is a list
+of records, or one record a line.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tfm_core.reading import is_text
+from tfm_core.sentences import N_, Sentence, StudentError, counted
+
+LINE, ENTRY = N_("Line {line}"), N_("Entry {line}")
+TEST_LINE, TEST_ENTRY = N_("Line {line} of the test file"), N_("Entry {line} of the test file")
+"""How a place in a file is called; a JSON list has entries, because it may stand on one line."""
+
+MAX_ROWS = 200_000
+_DELIMITERS = ("\t", ";", ",", "|")
+_SEPARATOR = re.compile(rf"sep=([{''.join(_DELIMITERS)}])")  # a first line that Excel writes
+_N_SAMPLED = 200  # lines from which the format is guessed
+_MIN_ROWS_IN_QUOTES = 3
+"""Lines of a quoted text, most of which look like rows of the table, that mean a missing quote."""
+
+Cells = tuple[str | None, ...]
+
+
+class BadData(StudentError):
+    """What was pasted or uploaded cannot be taken at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why some lines are left out. line: the first one, counted from 1; None for the whole file."""
+
+    line: int | None
+    sentence: str
+    n_lines: int = 1
+    numbered: str = LINE
+
+    @property
+    def is_in_test_file(self) -> bool:
+        """Whether the line is one of a test file."""
+        return self.numbered in {TEST_LINE, TEST_ENTRY}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One row of a file: its first line, how many lines it spans, its cells; None is not a text."""
+
+    line: int
+    n_lines: int
+    cells: Cells
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """All that a file holds. Lines of records and problems, and blank lines, add up to ``total``.
+
+    names: of the columns, where the format has them (JSON objects). width: columns of each record.
+    numbered: how a place is called, see ``LINE``. unclosed: lines with a quotation mark that is
+    not closed, which were read as they stand.
+    """
+
+    records: tuple[Record, ...]
+    problems: tuple[Problem, ...]
+    width: int
+    total: int
+    blank: int
+    numbered: str
+    unclosed: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records:
+    """Return the records of a text. Raises BadData where it has no two columns.
+
+    width: columns that the records should have, where some have as many; otherwise the most common
+    number of at least 2 is taken. Records with another number are problems.
+    """
+    if not text.strip():
+        raise BadData("There is nothing here yet: paste lines, or choose a file.")
+    values = _json_values(text)
+    if values is not None:
+        return _of_entries(values, TEST_ENTRY if is_test else ENTRY, width)
+    numbered = TEST_LINE if is_test else LINE
+    if (n_lines := text.count("\n")) > 10 * MAX_ROWS:
+        _check_number(n_lines)
+    lines = text.removesuffix("\n").split("\n")
+    if _is_json_lines(lines):
+        return _of_json_lines(lines, numbered, width)
+    if named := _SEPARATOR.fullmatch(lines[0]):
+        delimiter, lines[0] = named[1], ""
+    else:
+        delimiter = _delimiter_of(lines)
+    found: list[Record] = []
+    n_filled = 0
+    for one in _delimited(lines, delimiter):
+        n_filled += not _is_blank(one, delimiter)
+        _check_number(n_filled)
+        found.append(one)
+    return _of_one_width(found, numbered, width, delimiter)
+
+
+def _check_number(n: int) -> None:
+    if n > MAX_ROWS + 1:  # one more for a header
+        raise BadData(
+            "This has more than {most:,} rows, which is more than can be learned from here; leave "
+            "some of them out.",
+            most=MAX_ROWS,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Unclosed(Record):
+    """A line whose quotes do not fit; its cells as they are when a stray quote is text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Unreadable(Record):
+    """A line or entry that holds no record. template: why, with ``{place}``."""
+
+    template: str
+
+
+def _of_one_width(
+    found: Sequence[Record], numbered: str, width: int, delimiter: str | None
+) -> Records:
+    """Return the records of one width; the others become problems. delimiter: None of JSON."""
+    filled = [one for one in found if not _is_blank(one, delimiter)]
+    width = _width_of(filled, width)
+    records: list[Record] = []
+    problems: list[Problem] = []
+    unclosed: list[int] = []
+    for one in filled:
+        cells = one.cells
+        if len(cells) > width and _is_empty(cells[width:]):
+            cells = cells[:width]
+        if len(cells) == width and not isinstance(one, _Unreadable):
+            records.append(one if cells is one.cells else replace(one, cells=cells))
+            if isinstance(one, _Unclosed):
+                unclosed.append(one.line)
+        else:
+            why = _why(one, N_(numbered, line=one.line), width, delimiter)
+            problems.append(Problem(one.line, why, one.n_lines, numbered))
+    if not records:
+        raise BadData(
+            "No line has two texts. Write one pair a line, with a tab or a comma between the two: "
+            "“good morning, guten Morgen”; or JSON lines. {why}",
+            why=problems[0].sentence if problems else "",
+        )
+    total = sum(one.n_lines for one in found)
+    blank = total - sum(one.n_lines for one in filled)
+    return Records(tuple(records), tuple(problems), width, total, blank, numbered, tuple(unclosed))
+
+
+def _is_blank(one: Record, delimiter: str | None) -> bool:
+    """Say whether a line holds no text; in JSON a line must be empty, not only its texts."""
+    return _is_empty(one.cells) and (delimiter is not None or len(one.cells) == 1)
+
+
+def _is_empty(cells: Cells) -> bool:
+    return all(cell is not None and not cell.strip() for cell in cells)
+
+
+def _width_of(found: Sequence[Record], width: int) -> int:
+    widths = Counter(len(one.cells) for one in found if not isinstance(one, _Unreadable))
+    if width > 1 and widths[width]:
+        return width
+    several = {n: times for n, times in widths.items() if n > 1}
+    return max(several, key=lambda n: (several[n], -n)) if several else 2
+
+
+def _why(one: Record, place: Sentence, width: int, delimiter: str | None) -> Sentence:
+    n = len(one.cells)
+    if isinstance(one, _Unreadable):
+        return N_(one.template, place=place)
+    if isinstance(one, _Unclosed):
+        return N_(
+            "{place} opens a quotation mark that is not closed, and has {n} columns instead of "
+            "{width}. Close the quotation mark, or write it twice.",
+            place=place,
+            n=n,
+            width=width,
+        )
+    if n < width or delimiter in {None, "\t"}:
+        return counted(
+            "{place} has {n} column, but must have {width}.",
+            "{place} has {n} columns, but must have {width}.",
+            n,
+            place=place,
+            width=width,
+        )
+    return N_(
+        "{place} has {n} columns, but must have {width}; put quotes around a text that holds the "
+        "delimiter.",
+        place=place,
+        n=n,
+        width=width,
+    )
+
+
+# Text with a delimiter
+
+
+def _delimiter_of(lines: Sequence[str]) -> str:
+    """Return the sign that cuts most lines into the same number of columns, two or more."""
+    sample = lines[:_N_SAMPLED]
+
+    def fit(delimiter: str) -> tuple[float, float]:
+        found = list(_delimited(sample, delimiter))
+        widths = Counter(len(one.cells) for one in found if not isinstance(one, _Unclosed))
+        any_widths = Counter(len(one.cells) for one in found)
+        return most(widths) / len(found), most(any_widths) / len(found)
+
+    def most(widths: Counter[int]) -> int:
+        return max((times for n, times in widths.items() if n > 1), default=0)
+
+    return max(_DELIMITERS, key=fit)  # the first of equals
+
+
+def _delimited(lines: Sequence[str], delimiter: str) -> Iterator[Record]:
+    """Yield every line, in a record or alone where its quotes are wrong; blank ones, too."""
+    if delimiter == "\t":
+        for line, text in enumerate(lines, 1):
+            yield Record(line, 1, tuple(text.split("\t")))
+        return
+    at = 0
+    while at < len(lines):
+        if '"' not in lines[at]:
+            yield Record(at + 1, 1, tuple(lines[at].split(delimiter)))
+            at += 1
+            continue
+        record = _quoted(lines, at, delimiter)
+        if record is None:
+            yield _Unclosed(at + 1, 1, _literal(lines[at], delimiter))
+            at += 1
+        else:
+            yield record
+            at += record.n_lines
+
+
+def _quoted(lines: Sequence[str], at: int, delimiter: str) -> Record | None:
+    """Return the record that starts on a line, None where its quotes do not fit RFC 4180."""
+    rest = (f"{lines[number]}\n" for number in range(at, len(lines)))
+    reader = csv.reader(rest, delimiter=delimiter, strict=True, skipinitialspace=True)
+    try:
+        cells = tuple(next(reader))
+    except csv.Error:
+        return None
+    n_lines = reader.line_num
+    if n_lines >= _MIN_ROWS_IN_QUOTES:
+        inside = lines[at : at + n_lines]
+        n_rows = sum(len(_literal(line, delimiter)) == len(cells) for line in inside)
+        if len(cells) > 1 and n_rows >= 0.8 * n_lines:
+            return None  # a missing quote, and rows up to the next one
+    return Record(at + 1, n_lines, cells)
+
+
+def _literal(line: str, delimiter: str) -> Cells:
+    """Return the cells of one line; a quote that is not closed before a delimiter is text."""
+    if len(line) > csv.field_size_limit():
+        return (line,)  # no row of short texts, and slow to take apart
+    sign = re.escape(delimiter)
+    cell = re.compile(rf'\s*"((?:[^"]|"")*)"\s*(?={sign}|$)|([^{sign}]*)')
+    cells, at = [], 0
+    while True:
+        found = cell.match(line, at)
+        assert found is not None, "the second form matches anything"
+        quoted, plain = found.groups()
+        cells.append(plain if quoted is None else quoted.replace('""', '"'))
+        at = found.end() + 1
+        if at > len(line):
+            return tuple(cells)
+
+
+# JSON
+
+
+def _json_values(text: str) -> list[object] | None:
+    """Return the entries of a JSON list, None where the text is not one. Raises BadData."""
+    start = text.lstrip()[:1]
+    if not start or start not in "[{":
+        return None
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise BadData("This JSON is nested too deeply to hold rows.") from None
+    except ValueError as error:
+        if _LIST.match(text) and _parsed(text.lstrip().split("\n", 1)[0]) is None:
+            raise BadData(
+                "This looks like JSON, but line {line} is invalid: {what}. Nothing was read; "
+                "correct that line, or save one record per line.",
+                line=getattr(error, "lineno", 1),
+                what=getattr(error, "msg", str(error)),
+            ) from None
+        return None
+    if isinstance(value, dict):
+        lists = {name: one for name, one in value.items() if _is_list_of_records(one)}
+        if len(lists) > 1:
+            raise BadData(
+                "This JSON object holds several lists of records: {names}. Save one of them.",
+                names=", ".join(lists)[:200],
+            )
+        return next(iter(lists.values())) if lists else None
+    return value if _is_list_of_records(value) else None
+
+
+_LIST = re.compile(r"\s*(?:[\[{]\s*\n|\[\s*[\[{])")  # how a list over several lines begins
+
+
+def _is_list_of_records(value: object) -> bool:
+    return isinstance(value, list) and any(isinstance(one, dict | list) for one in value)
+
+
+def _is_json_lines(lines: Sequence[str]) -> bool:
+    """Say whether at least half of the first lines with text are a JSON object or list."""
+    sample = [line for line in lines[:_N_SAMPLED] if line.strip()]
+    return sum(_parsed(line) is not None for line in sample) >= 0.5 * len(sample)
+
+
+def _parsed(line: str) -> dict[str, object] | list[object] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict | list) else None
+
+
+_NOT_JSON = N_("{place} is not JSON. Write one object or list a line.")
+_NOT_A_RECORD = N_("{place} does not hold two texts.")
+
+
+def _of_json_lines(lines: Sequence[str], numbered: str, width: int) -> Records:
+    _check_number(sum(not line.isspace() for line in lines if line))
+    values = [_parsed(text) if text.strip() else "" for text in lines]
+    return _of_values(values, _NOT_JSON, numbered, width)
+
+
+def _of_entries(values: Sequence[object], numbered: str, width: int) -> Records:
+    _check_number(len(values))
+    records = [one if isinstance(one, dict | list) else None for one in values]
+    return _of_values(records, _NOT_A_RECORD, numbered, width)
+
+
+def _of_values(values: Sequence[object], wrong: str, numbered: str, width: int) -> Records:
+    """Return the records of objects by name, or of lists by place; "" is a blank line."""
+    objects = [_flat(value) if isinstance(value, dict) else None for value in values]
+    names = tuple(dict.fromkeys(name for one in objects if one is not None for name in one))
+    found: list[Record] = []
+    for line, (value, one) in enumerate(zip(values, objects, strict=True), 1):
+        if one is not None:
+            found.append(Record(line, 1, tuple(_cell(one.get(name, "")) for name in names)))
+        elif isinstance(value, list) and not names:
+            found.append(Record(line, 1, tuple(map(_cell, value))))
+        elif value == "":
+            found.append(Record(line, 1, ("",)))
+        else:
+            found.append(_Unreadable(line, 1, (), wrong if value is None else _NOT_A_RECORD))
+    return replace(_of_one_width(found, numbered, len(names) or width, None), names=names)
+
+
+def _flat(value: dict[str, object]) -> dict[str, object]:
+    """Return an object with the names of an object inside behind a dot: ``translation.en``."""
+    flat: dict[str, object] = {}
+    for name, one in value.items():
+        if isinstance(one, dict):
+            flat |= {f"{name}.{inner}": part for inner, part in one.items()}
+        else:
+            flat[name] = one
+    return {name.encode(errors="replace").decode(): one for name, one in flat.items()}
+
+
+def _cell(value: object) -> str | None:
+    """Return a value of JSON as text; a whole number has no fraction, None is not a text."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if not isinstance(value, str | int | float):
+        return None
+    text = str(value)
+    return text if is_text(text, len(text)) else None  # escapes of JSON may be half a character
