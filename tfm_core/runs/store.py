@@ -105,12 +105,12 @@ class RunStore:
             runs += sorted(kept, key=lambda run: run.meta.created)
         return runs
 
-    def lessons(self) -> list[Run]:
+    def lessons(self) -> tuple[Run, ...]:
         """Return the recorded runs that belong to single lessons, oldest first. Never raises."""
         if self.recorded is None:
-            return []
+            return ()
         runs = [Run(folder, recorded=True) for folder in _folders(self.recorded / LESSONS)]
-        return sorted(runs, key=lambda run: run.meta.created)
+        return tuple(sorted(runs, key=lambda run: run.meta.created))
 
     def n_active(self, owner: str) -> int:
         """Return how many runs that this owner began train or wait. Never raises."""
