@@ -17,6 +17,7 @@ from tfm_core.config import (
     Experiment,
     ModelConfig,
     RecurrentConfig,
+    ViTConfig,
 )
 from tfm_core.config.shape import CaptionShape, Shape
 from tfm_core.data.vocabulary import BOS, PAD
@@ -169,6 +170,7 @@ def of_architecture(known: Architecture) -> Subject:
             note = N_("Untrained and at its real size: random weights, random ids.")
             cache = recorded(model, inputs)
             return Subject(config, model, shape, inputs, cache, {}, (), note=note)
+    assert isinstance(config, ViTConfig)
     note = N_("Untrained and at its real size: random weights, digits that come with the app.")
     return replace(of_digits(config, shape, model, known.batch), note=note)
 
