@@ -305,12 +305,11 @@ def _equally_long(run: Run, n: int) -> Iterator[Tensor]:
 
     size = at_once(run.experiment, _BATCH)
     targets = getattr(data_of(run.experiment).validation, "tgt", None)
-    if targets is None:  # a picture has one target
-        yield from torch.arange(n).split(size)
-        return
-    lengths = (targets[:n] != PAD).sum(1)
-    for length in lengths.unique():
-        yield from (lengths == length).nonzero().squeeze(1).split(size)
+    # a picture has one target
+    lengths = torch.ones(n) if targets is None else (targets[:n] != PAD).sum(1)
+    for length in sorted(set(lengths.tolist())):
+        alike = (lengths == length).nonzero().squeeze(1)
+        yield from (alike[first : first + size] for first in range(0, len(alike), size))
 
 
 def _objective(run: Run, n: int) -> Objective:
