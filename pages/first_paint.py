@@ -22,6 +22,18 @@ BASE = "window.__streamlit = {BACKEND_BASE_URL: new URL('./', location.href).hre
 """JavaScript: where the server is. Streamlit would look for it below each page's address first,
 and the browser's console would tell of what is not there. All pages lie side by side."""
 
+UNTRANSLATED = """{
+const kept = ".stMarkdownBadge, [data-testid=stMetricValue], .live-figure, .diagram, svg, canvas";
+new MutationObserver((changes) => changes.forEach(({addedNodes}) => addedNodes.forEach((node) => {
+    if (node.nodeType !== Node.ELEMENT_NODE) return;
+    for (const part of [node, ...node.querySelectorAll(kept)]) {
+        if (part.matches(kept)) part.setAttribute("translate", "no");
+    }
+}))).observe(document, {childList: true, subtree: true});
+}"""
+"""JavaScript: no browser translates badges, figures and their numbers. A translator replaces the
+text that React updates, and a run's badge would say "Starting" until the page is left."""
+
 _IMPORTED = re.compile(r'(?:from|import)\s*"\./([^"]+\.js)"')
 _WEAK = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
 """What a browser asks for that would have Streamlit's own page answered, or a part of it."""
@@ -84,7 +96,7 @@ def dressed(page: Path, style: str) -> bytes:
     The style stands in the body: behind Streamlit's own, which are added to the head.
     """
     html = page.read_text(encoding="utf-8")
-    html = html.replace("<head>", f"<head>\n<script>{BASE}</script>", 1)
+    html = html.replace("<head>", f"<head>\n<script>{BASE}\n{UNTRANSLATED}</script>", 1)
     html = html.replace("</head>", f"{_asked_at_once(page.parent, html)}</head>", 1)
     return html.replace("<body>", f"<body>\n<style>{style}</style>", 1).encode()
 

@@ -227,3 +227,11 @@ def test_back_and_forward_leave_the_dialogs_behind(open_tab: OpenTab, server: Ap
     tab.settle()
     expect(dialog).to_have_count(0)
     assert tab.problems == []
+
+
+def test_no_browser_translates_the_badge_of_a_run_or_its_figures(open_tab: OpenTab) -> None:
+    tab = open_tab("train?run=recorded-korean")
+    for selector in (".stMarkdownBadge", ".main-svg"):
+        part = tab.page.locator(selector).first
+        expect(part).to_be_visible()
+        expect(part).to_have_attribute("translate", "no")

@@ -117,7 +117,7 @@ def test_a_language_model_reads_a_text_alone() -> None:
 
 
 def test_sizes_that_may_be_any_are_called_by_what_they_are() -> None:
-    model = text_model("encoder-decoder", position="learned", n_layers=1)
+    model = text_model("encoder-decoder", position="learned")
     named = session(export.exported(model, TEXTS, src_len=S, tgt_len=T).content)
     assert {one.name: one.shape for one in named.get_inputs()} == {
         "src": ["batch", "source"],

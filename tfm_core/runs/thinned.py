@@ -40,7 +40,7 @@ MAX_STEPS = 4_000
 LONG_FILE = 2**20
 """Bytes of events from which on their curves are kept."""
 
-_INTERVALS, _WIDE_INTERVALS = 1_500, 150
+_FIRST, _INTERVALS, _WIDE_INTERVALS = 100, 1_500, 150
 _LOCAL_EXTREMES = ("loss", "accuracy", "grad_norm")
 _MAX_GRADIENTS = 1_000
 _MAX_FILE = 2**28  # bytes
@@ -60,14 +60,16 @@ Rows = npt.NDArray[np.intp]
 def thin(series: Series) -> Series:
     """Return a series with fewer rows, each as it was; one of up to MAX_STEPS rows whole.
 
-    The first row of each of 1,500 equal intervals of steps stays, the last row, the lowest and the
-    highest value of each column, and those of loss, accuracy and gradient in 150 intervals.
+    These stay: the first 100 rows, where the curve is steep; the first of each of 1,500 equal
+    intervals of steps; the last; the lowest and the highest value of each column, and those of
+    loss, accuracy and gradient in each of 150 intervals.
     """
     rows = series.rows
     if len(rows) <= MAX_STEPS:
         return series
     span = (rows[:, 0] - rows[0, 0]) / (rows[-1, 0] - rows[0, 0])
-    kept = [np.flatnonzero(np.diff(np.floor(span * _INTERVALS), prepend=-1)), [len(rows) - 1]]
+    begins = np.flatnonzero(np.diff(np.floor(span * _INTERVALS), prepend=-1))
+    kept = [np.arange(_FIRST), begins, np.array([len(rows) - 1])]
     for column in range(1, len(series.columns)):
         is_local = series.columns[column] in _LOCAL_EXTREMES
         wide = np.floor(span * _WIDE_INTERVALS) if is_local else np.zeros(len(rows))
