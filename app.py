@@ -27,7 +27,7 @@ from pages import health, vendors
 from pages.bundles import Bundles
 from pages.closed import Closed
 from pages.components import reach
-from pages.first_paint import FirstPaint
+from pages.first_paint import FirstPaint, dressed
 from pages.headers import UNUSED, Headers
 from pages.held import name_held
 from pages.hosts import Hosts, allowed
@@ -153,7 +153,7 @@ else:
                 prefixes=prefixes(),
                 unused=UNUSED,
             ),
-            Middleware(Headers, page=PAGE),
+            Middleware(Headers, page=dressed(PAGE, "")),
             Middleware(FirstPaint, page=PAGE, style=style.RULES),
             Middleware(Bundles, folder=PAGE.parent, prefixes=prefixes()),
             Middleware(Closed),

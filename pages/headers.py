@@ -12,12 +12,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from pathlib import Path
-
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pages.first_paint import dressed
 from tfm_core.runs import settings
 
 POLICY = {
@@ -56,10 +53,10 @@ _INLINE = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 class Headers:
     """Put the headers on every answer of an app."""
 
-    def __init__(self, app: ASGIApp, *, page: Path) -> None:
-        """Wrap an app whose every page is this HTML file, as ``FirstPaint`` answers it."""
+    def __init__(self, app: ASGIApp, *, page: bytes) -> None:
+        """Wrap an app whose every page has the scripts of this HTML."""
         self.app = app
-        self.headers = headers(dressed(page, ""), settings.read().frame_ancestors)
+        self.headers = headers(page, settings.read().frame_ancestors)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
