@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
