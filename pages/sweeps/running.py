@@ -71,7 +71,12 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
             ),
         ),
         (
-            ("contour", _("The two settings that mattered most, and the figure between trials.")),
+            (
+                "contour",
+                _("The two settings that mattered most, and the figure between finished trials.")
+                if "importance" in figures
+                else _("Two settings, and the figure between finished trials."),
+            ),
             ("slice", _("Each setting by itself: a dot is a trial.")),
         ),
         (
