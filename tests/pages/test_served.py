@@ -38,7 +38,7 @@ def server() -> Starlette:
     paths = ("/_stcore/metrics", "/some/base/_stcore/metrics", "/fine")
     return Starlette(
         routes=[*vendors.routes(["", "/some/base"]), *(Route(path, fine) for path in paths)],
-        middleware=[Middleware(Headers, page=PAGE), Middleware(Closed)],
+        middleware=[Middleware(Headers, page=dressed(PAGE, "")), Middleware(Closed)],
     )
 
 
