@@ -75,7 +75,7 @@ def test_a_finished_run_shows_its_keys_predictions_and_a_map(store, watch, prese
     assert values["Test accuracy"] == "99.1 %"
     assert values["Trained for"] == "1 min 1 s"
     has_wholes = preset not in {"vit-digits", "gpt-grammar"}
-    assert ("Whole sequences" in values) == has_wholes
+    assert ("Test, whole sequences" in values) == has_wholes
     header, weights = on_stage(app)
     assert [frame["step"] for frame in header["frames"]] == [1, 211]
     assert weights.size > 0
