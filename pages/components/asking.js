@@ -36,11 +36,12 @@ const SIGN = `${MARKED}(?:[\\u200c\\u200d]${MARKED})*`;
 const WORDS = new RegExp(`${LETTERS}(?:['’\\-]${LETTERS})*|\\n|${SIGN}`, "gu");
 const PIECES = new RegExp(` ?${LETTERS}| ?${SIGN}`, "gu");
 
-// Pieces of words: neighbours are merged, the pair that was learned first before all others.
-function pieces(text, { merges }) {
+const RUNNING_PIECES = new RegExp(` ?${LETTERS.slice(0, -1)}{0,63}| ?${SIGN}| +(?= )|\\s`, "gu");
+
+// Neighbours are merged, the pair that was learned first before all others; ▁ is a space.
+function merging({ merges }) {
   const ranks = new Map(merges.map((pair, rank) => [pair, rank]));
-  const found = ` ${single(normalised(text).replaceAll("▁", " "))}`.match(PIECES) ?? [];
-  return found.flatMap((piece) => {
+  return (piece) => {
     let parts = [...piece.replaceAll(" ", "▁")];
     for (;;) {
       const known = parts.slice(1).map((part, i) => ranks.get(`${parts[i]} ${part}`) ?? Infinity);
@@ -53,11 +54,26 @@ function pieces(text, { merges }) {
       }
       parts = merged;
     }
-  });
+  };
+}
+
+// Pieces of the words of a sentence.
+function pieces(text, told) {
+  const found = ` ${single(normalised(text).replaceAll("▁", " "))}`.match(PIECES) ?? [];
+  return found.flatMap(merging(told));
+}
+
+// Pieces of a running text, with every space and line break.
+function parts(text, told) {
+  const merged = merging(told);
+  const found = normalised(text).replace(/\r\n?/g, "\n").match(RUNNING_PIECES) ?? [];
+  return found.flatMap((piece) =>
+    piece.includes("▁") ? [...piece] : merged(piece).map((part) => part.replaceAll("▁", " ")));
 }
 
 const CUTS = {
   pieces,
+  parts,
   signs: (text) => [...single(normalised(text))],
   spaces: (text) => normalised(text).match(/(?<!\S)<(?=(?:pad|bos|eos|unk)>(?!\S))|\S+/g) ?? [],
   words,

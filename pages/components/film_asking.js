@@ -122,7 +122,7 @@ function showText(state, before, ids, sure) {
   if (!sure) return;
   const row = element("p", "tokens");
   tokens.forEach((token, i) => {
-    const part = element("span", "t", token.trim() ? token : "␣");
+    const part = element("span", "t", token.trim() ? token.replace(/^ /, "␣") : "␣");
     part.append(element("small", "", percent(sure[i])));
     row.append(part);
   });

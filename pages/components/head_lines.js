@@ -20,7 +20,10 @@ export function middle(view, side, i) {
   return 46 + i * step * ROW;
 }
 
-export const cut = (token) => (token.length > 13 ? `${token.slice(0, 12)}…` : token.trim() ? token : "␣");
+export const cut = (token) => {
+  const seen = token.trim() ? token.replace(/^ /, "␣") : "␣";
+  return seen.length > 13 ? `${seen.slice(0, 12)}…` : seen;
+};
 
 function weightOf(view, query, key) {
   return view.values[query * view.key.length + key];

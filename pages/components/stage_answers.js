@@ -92,7 +92,7 @@ export function showAnswers(state, frame) {
     if (!parts.length) answer.append(element("i", "", words.nothing));
     answer.classList.toggle("letters", letters(said.tokens));
     parts.forEach(({ token, verdict: its }, i) => {
-      const part = element("span", `t ${its}`, token.trim() ? token : "␣");
+      const part = element("span", `t ${its}`, token.trim() ? token.replace(/^ /, "␣") : "␣");
       const hint = its ? [words[its]] : [];
       if (its === "wrong" && i < example.tokens.length) hint.push(`${words.truth}: ${example.tokens[i]}`);
       if (i < said.sure.length && its !== "missing") hint.push(`${words.probability} ${percent(said.sure[i])}`);

@@ -337,7 +337,10 @@ function paintVeil(canvas, row, state, [width, height]) {
   }
 }
 
-const shorten = (token) => (token.length > 12 ? `${token.slice(0, 11)}…` : token.trim() || "␣");
+const shorten = (token) => {
+  const seen = token.trim() ? token.replace(/^ /, "␣") : "␣";
+  return seen.length > 12 ? `${seen.slice(0, 11)}…` : seen;
+};
 
 function paintLarge(state, weights, frame) {
   const { heads, view, data: { words } } = state;

@@ -15,7 +15,7 @@ export function share(p) {
   return p === 1 || p === 0 ? `${100 * p} %` : `${(100 * p).toFixed(1)} %`;
 }
 
-export const visible = (token) => (token === " " ? "␣" : token === "\n" ? "↵" : token);
+export const visible = (token) => (token === "\n" ? "↵" : token.replace(/^ /, "␣"));
 
 // A sentence of Python's with its names filled in.
 export const said = (rule, values) => rule.replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);

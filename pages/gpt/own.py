@@ -7,8 +7,9 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import own_choice, run_actions, show, state
 from tfm_core.config import Experiment
-from tfm_core.config.corpus_tasks import cut_text, text_problem
+from tfm_core.config.corpus_tasks import text_problem
 from tfm_core.data.corpus.book import read_text
+from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.presets import PRESETS
 from tfm_core.variants.units import UNITS
 
@@ -43,11 +44,12 @@ def part() -> None:
         persist_state="session",
         help=_("Words need much more text than characters to pay off."),
     )
-    tokens = cut_text(text or read_text(), str(unit))
+    read = text or read_text()
+    tokens = learned_from_text(str(unit), read).cut_text(read)
     st.caption(
         _("{n} {unit}, {different} different ones.").format(
             n=f"{len(tokens):,}",
-            unit=UNITS[str(unit)].label.lower(),
+            unit=_(UNITS[str(unit)].plural),
             different=f"{len(set(tokens)):,}",
         )
     )

@@ -52,7 +52,7 @@ def part(run: Run) -> None:
 
 
 def _figures(reading: Surprisals, unit: str) -> None:
-    per = {"words": _("word"), "characters": _("character")}[unit]
+    per = {"words": _("word"), "characters": _("character"), "bpe": _("piece")}[unit]
     with st.container(horizontal=True, gap="small"):
         for label, value, words in (
             (

@@ -61,7 +61,7 @@ def part(run: Run) -> None:
 
 def _prompt(run: Run) -> str:
     key = f"gpt-prompt-{run.id}"
-    first = {"words": 2, "characters": 12}[run.experiment.task_as(CorpusTaskConfig).unit]
+    first = {"words": 2, "characters": 12, "bpe": 4}[run.experiment.task_as(CorpusTaskConfig).unit]
     st.session_state.setdefault(key, example_text(run, first))
     text = st.text_input(
         _("Prompt"),

@@ -17,6 +17,7 @@ from tfm_core.inspect.errors.answers import Answers
 from tfm_core.inspect.errors.confusion import OTHERS, Confusion, in_cell
 from tfm_core.inspect.errors.groups import of_examples
 from tfm_core.inspect.errors.worst import least_sure, worst_answers, worst_texts
+from tfm_core.plots.language import marked
 from tfm_core.plots.png import picture_url
 from tfm_core.runs.run import Run
 
@@ -96,8 +97,7 @@ def _only(found: Answers, cell: Cell, n: int) -> None:
 def _name(found: Answers, number: int) -> str:
     if not 0 <= number < len(found.names):
         return f"{number}"
-    shown = {"\n": "↵", " ": "␣"}.get(found.names[number], found.names[number])
-    return escape(shown)
+    return escape(marked(found.names[number]))
 
 
 def _pictures(run: Run, found: Answers, places: Sequence[int]) -> None:

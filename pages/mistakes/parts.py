@@ -18,6 +18,7 @@ from tfm_core.inspect.errors.corpus_scores import corpus_scores
 from tfm_core.inspect.errors.groups import groupings
 from tfm_core.inspect.errors.worst import hard_tokens
 from tfm_core.plots import errors as plots
+from tfm_core.plots.language import marked
 from tfm_core.runs.run import Run
 
 _SCORED = ("english-korean", "own-pairs", "captions")
@@ -69,12 +70,12 @@ def tokens(run: Run, found: Answers) -> None:
     least = _OFTEN if hard_tokens(found, least=_OFTEN) else 1
     rows = [
         {
-            _("token"): {"\n": "↵", " ": "␣"}.get(name := found.names[one.number], name),
+            _("token"): marked(found.names[one.number]),
             _("loss"): one.loss,
             _("share of all loss"): 100 * one.share,
             _("meant"): one.n,
             _("in training"): one.often,
-            _("said instead"): "" if one.instead is None else found.names[one.instead],
+            _("said instead"): "" if one.instead is None else marked(found.names[one.instead]),
         }
         for one in hard_tokens(found, least=least)
     ]

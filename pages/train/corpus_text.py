@@ -11,8 +11,10 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import controls, drafts, own_choice, state
 from pages.ui.drafts import Checked
-from tfm_core.config.corpus_tasks import cut_text, text_problem
+from tfm_core.config.corpus_tasks import text_problem
 from tfm_core.data.corpus.book import read_text
+from tfm_core.data.own.tokens import learned_from_text
+from tfm_core.variants.units import UNITS
 
 _PATH = "task.text"
 _KEY = "corpus-text"
@@ -82,9 +84,9 @@ def _paste(unit: str, held: str) -> None:
 
 
 def _counts(text: str, unit: str, *, is_own: bool) -> str:
-    tokens = cut_text(text, unit)
+    tokens = learned_from_text(unit, text).cut_text(text)
     whose = _("Your text") if is_own else _("Alice in Wonderland, first chapter")
-    kinds = {"words": _("words and signs"), "characters": _("characters")}[unit]
+    kinds = _("words and signs") if unit == "words" else _(UNITS[unit].plural)
     return _("{whose}: {n} {kinds}, {different} different ones.").format(
         whose=whose, n=f"{len(tokens):,}", kinds=kinds, different=f"{len(set(tokens)):,}"
     )

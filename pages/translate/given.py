@@ -117,7 +117,7 @@ def _next(task: TextTask, text: str) -> None:
 def _first(run: Run, task: TextTask) -> str:
     """Return the text that is read at first: an unseen one."""
     if isinstance(run.experiment.task, CorpusTaskConfig):
-        first = {"words": 2, "characters": 12}[run.experiment.task.unit]
+        first = {"words": 2, "characters": 12, "bpe": 4}[run.experiment.task.unit]
         return example_text(run, first)
     try:
         return str(run.probe().items[0]["src_text"])

@@ -9,16 +9,18 @@ import pytest
 import torch
 
 from tfm_core.config import ConfigError
-from tfm_core.config.corpus_tasks import LONGEST_SENTENCE, CorpusTaskConfig, cut_text
+from tfm_core.config.corpus_tasks import LONGEST_SENTENCE, CorpusTaskConfig
 from tfm_core.data.corpus import grammar
 from tfm_core.data.corpus.load import load_corpus
 from tfm_core.data.corpus.task import corpus_task
+from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.data.text import english_sentences as english
 from tfm_core.data.text.korean_words import ALL_NOUNS, NOUNS, TIMES, VERBS
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 
 TEXT = "The cat sat on the mat.\r\nThe dog sat on the log, too!\n" * 7
-UNITS = ("words", "characters")
+UNITS = ("words", "characters", "bpe")
+OF_GRAMMAR = UNITS[:2]
 
 
 def probability(words):
@@ -56,7 +58,7 @@ def probability(words):
     return chance
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", OF_GRAMMAR)
 def test_the_entropy_is_that_of_the_sentences_that_are_drawn(unit):
     rng = random.Random(3)
     task = corpus_task(CorpusTaskConfig(name="grammar", unit=unit))
@@ -71,7 +73,7 @@ def _written(words, unit):
     return text if unit == "words" else f"{text.capitalize()}."
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", OF_GRAMMAR)
 def test_no_sentence_is_longer_than_is_said(unit):
     data = load_corpus(CorpusTaskConfig(name="grammar", unit=unit), seed=0)
     longest = max(len(pair.tgt) for pair in data.train.pairs)
@@ -94,7 +96,7 @@ def test_a_sentence_stands_between_begin_and_end():
 def test_windows_are_stretches_of_the_training_part(unit):
     config = CorpusTaskConfig(text=TEXT, unit=unit, context=11)
     data = load_corpus(config, seed=0)
-    tokens = cut_text(TEXT, unit)
+    tokens = learned_from_text(unit, TEXT).cut_text(TEXT)
     train = tokens[: len(tokens) - 2 * (len(tokens) // 10)]
     assert len(data.windows) == len(train) - 11 + 1
     starts = torch.tensor([0, 3, len(data.windows) - 1])
@@ -111,7 +113,7 @@ def test_training_validation_and_test_follow_each_other_without_gap_or_overlap(u
         [token for row in split.tgt.tolist() for token in decode(row)]
         for split in (data.train, data.validation, data.test)
     ]
-    assert list(chain.from_iterable(parts)) == cut_text(TEXT, unit)
+    assert list(chain.from_iterable(parts)) == learned_from_text(unit, TEXT).cut_text(TEXT)
     assert all(parts)
 
 
@@ -132,10 +134,10 @@ def test_the_text_that_comes_along_is_that_of_alice():
 def test_tokens_join_to_the_text_they_were_cut_from(unit):
     task = corpus_task(CorpusTaskConfig(unit=unit))
     said = task.join_tgt(task.tokens)
-    if unit == "characters":
+    if unit != "words":
         assert said == task.text
     else:
-        assert cut_text(said, "words") == task.tokens
+        assert learned_from_text("words", said).cut_text(said) == task.tokens
 
 
 @pytest.mark.parametrize(

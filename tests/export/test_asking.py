@@ -41,6 +41,7 @@ EXPERIMENTS = {
     "own-labels": Experiment.parse(default_sections("encoder-only", "own-labels")),
     "grammar": experiment("decoder-only", "grammar", task={"unit": "words"}),
     "letters": experiment("decoder-only", "own-text", task={"unit": "characters"}),
+    "parts": experiment("decoder-only", "own-text", task={"unit": "bpe"}),
     "book": experiment("decoder-only", "own-text", task={"unit": "words"}),
 }
 

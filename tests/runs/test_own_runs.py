@@ -31,6 +31,7 @@ FAMILIES = [(name, family) for name, facts in OWN_TEXT_TASKS.items() for family 
 CASES = [
     *((name.removeprefix("own-"), family) for name, family in FAMILIES),
     ("text", "decoder-only"),
+    ("text", "decoder-only", "bpe"),
 ]
 RAW = {"pairs": PAIRS, "labels": LABELS, "text": "the cat sat on the mat. " * 50}
 UNITS = {"encoder-decoder": "bpe", "recurrent": "characters"}
@@ -52,10 +53,11 @@ SET_TASKS = {kind.name: kind.task for kind in kinds.SET_KINDS.values()}
 @pytest.fixture
 def whole(tmp_path, monkeypatch, request):
     """A run that a worker trained which was told no more than its folder."""
-    kind, family = request.param
+    kind, family, *unit = request.param
     store = RunStore(tmp_path / "runs", recorded=None)
     with place.below(store.root):
         options = {} if kind != "pairs" else {"unit": UNITS.get(family, "words")}
+        options |= {"unit": unit[0]} if unit else {}
         experiment = made(kind, family, **options)
     run = store.create(experiment)
     assert execute(run).reason is None

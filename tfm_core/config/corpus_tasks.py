@@ -138,6 +138,11 @@ class CorpusTaskConfig(SequenceTaskConfig):
 
     @model_validator(mode="after")
     def _text_is_usable(self) -> Self:
+        if self.name == "grammar" and self.unit not in LONGEST_SENTENCE:
+            raise CrossError(
+                "unit",
+                N_("The toy grammar is written in words or characters; choose one of them."),
+            )
         if self.text:
             problem = text_problem(self.text, self.unit)
             if problem is not None:
@@ -163,7 +168,7 @@ def text_problem(text: str, unit: str, *, most: int = MOST_CHARACTERS) -> str | 
             "The text holds half a character, which no alphabet has; save it as UTF-8 and paste it "
             "again."
         )
-    tokens = cut_text(text, unit)
+    tokens = UNITS[unit].cut(even_lines(text))
     if len(tokens) < LEAST_TOKENS:
         if unit == "words":
             return N_(
@@ -186,7 +191,6 @@ def text_problem(text: str, unit: str, *, most: int = MOST_CHARACTERS) -> str | 
     return None
 
 
-def cut_text(text: str, unit: str) -> list[str]:
-    """Cut a text into tokens; every line ends alike."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return UNITS[unit].cut(text)
+def even_lines(text: str) -> str:
+    """Return a text in which every line ends alike."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -19,6 +19,7 @@ from tfm_core.config import (
     TextTaskConfig,
 )
 from tfm_core.config.shape import TextShape
+from tfm_core.data.corpus.task import corpus_task
 from tfm_core.data.own.task import own_task
 from tfm_core.data.own.tokens import LABEL
 from tfm_core.data.shape import data_shape
@@ -138,6 +139,9 @@ def _of_own(task: OwnTextTaskConfig) -> Spelled:
 def _of_corpus(task: CorpusTaskConfig) -> Spelled:
     if task.unit == "characters":
         return Spelled("letters", "plain")
+    if task.unit == "bpe":
+        merges = tuple(" ".join(pair) for pair in corpus_task(task).cutter.merges)
+        return Spelled("parts", "plain", merges=merges)
     return Spelled("words" if task.name == "grammar" else "running", "running")
 
 

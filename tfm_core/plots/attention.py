@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from tfm_core.plots.language import marked
 from tfm_core.plots.palette import ThemeName
 from tfm_core.sentences import N_
 
@@ -165,4 +166,4 @@ def _ticks(tokens: Sequence[str]) -> dict[str, Any]:
 def short(token: str) -> str:
     """Return a token as an axis can carry it: cut where it is long, safe in plotly's markup."""
     cut = token if len(token) <= _MAX_TOKEN else f"{token[: _MAX_TOKEN - 1]}…"
-    return escape(cut if cut.strip() else "␣", quote=False)
+    return escape(marked(cut) if cut.strip(" ") else "␣", quote=False)

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.writing.beams import Node
 from tfm_core.inspect.writing.steps import in_nats
-from tfm_core.plots.language import visible
+from tfm_core.plots.language import marked
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.sentences import N_
 
@@ -70,8 +70,7 @@ def _marks(nodes: Sequence[Node], colour: str) -> dict[str, object]:
             "symbol": ["square" if node.is_done else "circle" for node in nodes],
         },
         "customdata": [
-            f"{escape(' '.join(map(visible, node.text)))}<br>ln p {node.score:.3f}"
-            for node in nodes
+            f"{escape(' '.join(map(marked, node.text)))}<br>ln p {node.score:.3f}" for node in nodes
         ],
         "hovertemplate": "%{customdata}<extra></extra>",
     }
@@ -80,6 +79,6 @@ def _marks(nodes: Sequence[Node], colour: str) -> dict[str, object]:
 def _label(node: Node) -> str:
     if not node.is_new:
         return ""
-    token = "␣" if node.token == " " else visible(node.token)
+    token = marked(node.token)
     short = token if len(token) <= _LONGEST else f"{token[: _LONGEST - 1]}…"
     return f"{escape(short, quote=False)}<br><sup>{in_nats(node.score)}</sup>"

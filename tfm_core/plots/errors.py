@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from tfm_core.inspect.errors.calibration import Calibration
 from tfm_core.inspect.errors.groups import Group
 from tfm_core.plots.attention import Theme
+from tfm_core.plots.language import marked
 from tfm_core.plots.palette import CARDS, COLOURS, GREY, INKS
 from tfm_core.plots.positions import MARGIN, axes
 from tfm_core.sentences import N_
@@ -95,7 +96,7 @@ def confusion(
 
 
 def _said(truth: str, said: str, n: int, n_wrong: int) -> str:
-    names = {"truth": escape(_seen(truth)), "said": escape(_seen(said))}
+    names = {"truth": escape(marked(truth)), "said": escape(marked(said))}
     if truth == said and n_wrong:
         return N_("true {truth}, predicted {said}: {n:,}, of them {bad:,} wrong", **names, n=n,
                   bad=n_wrong)  # fmt: skip
@@ -103,13 +104,8 @@ def _said(truth: str, said: str, n: int, n_wrong: int) -> str:
 
 
 def _short(name: str) -> str:
-    shown = _seen(name)
+    shown = marked(name)
     return escape(shown if len(shown) <= _MOST_LETTERS else f"{shown[: _MOST_LETTERS - 1]}…")
-
-
-def _seen(name: str) -> str:
-    """Return a token as it can be seen."""
-    return {"\n": "↵", " ": "␣"}.get(name, name)
 
 
 def accuracies(groups: Sequence[Group], kind: str) -> go.Figure:

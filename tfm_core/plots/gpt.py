@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.text.gpt_reading import Digits, LensReading
 from tfm_core.plots.attention import LEGEND
-from tfm_core.plots.language import visible
+from tfm_core.plots.language import marked
 from tfm_core.plots.palette import COLOURS, GREY, ThemeName
 from tfm_core.plots.template import sequential
 from tfm_core.sentences import N_
@@ -23,7 +23,7 @@ SPECIALS = 4  # the first ids: padding, begin, end, unknown
 
 def shown(token: str) -> str:
     """Return a token for an axis: a space and a line break can be seen, and no markup acts."""
-    return "␣" if token == " " else escape(visible(token), quote=False)
+    return escape(marked(token), quote=False)
 
 
 def guesses(best: Sequence[tuple[str, float]], truth: str, chance: float, rank: int) -> go.Figure:

@@ -78,6 +78,12 @@ def visible(token: str) -> str:
     return "↵" if token == "\n" else token
 
 
+def marked(token: str) -> str:
+    """Return a token that stands by itself: the spaces that it begins with as ␣, too."""
+    rest = token.lstrip(" ")
+    return "␣" * (len(token) - len(rest)) + visible(rest)
+
+
 def _strength(bits: float) -> float:
     """Return how much of the colour a token gets, in per cent."""
     return 70 * float(np.clip((bits - SURE) / (SURPRISED - SURE), 0, 1))

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.plots.attention import MASKED, SCALES, Floats, Theme, top_of
+from tfm_core.plots.language import marked
 from tfm_core.plots.palette import BACKGROUNDS, INKS
 from tfm_core.plots.png import png_url
 from tfm_core.plots.template import FONT
@@ -144,7 +145,7 @@ def _room(tokens: Sequence[str]) -> int:
 
 def _short(token: str) -> str:
     cut = token if len(token) <= 16 else f"{token[:15]}…"
-    return cut if cut.strip() else "␣"
+    return marked(cut) if cut.strip(" ") else "␣"
 
 
 def _plain(text: str) -> str:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from tfm_core.data.text.task import Pair
     from tfm_core.models.text import DecoderOnly
 
-PROMPT = {"words": 3, "characters": 20}
+PROMPT = {"words": 3, "characters": 20, "bpe": 6}
 """Tokens of a prompt, where the examples are long enough."""
-LENGTH = {"words": 12, "characters": 40}
+LENGTH = {"words": 12, "characters": 40, "bpe": 20}
 """Tokens that are written behind it, at most."""
 
 

@@ -13,10 +13,14 @@ from tfm_core.variants.record import Registry, Variant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit(Variant):
-    """cut: a text into tokens; case is kept. is_spaced: a space is written between two of them."""
+    """cut: a text into tokens; case is kept. is_spaced: a space is written between two of them.
+
+    plural: what several tokens are called in a sentence.
+    """
 
     cut: Callable[[str], list[str]]
     is_spaced: bool
+    plural: str
 
     @property
     def separator(self) -> str:
@@ -34,6 +38,12 @@ WORD_PATTERN = rf"{LETTERS}(?:['’\-]{LETTERS})*|{SIGN}"
 """A word with its marks, or a sign with its own (an emoji of several parts is one sign)."""
 PIECE_PATTERN = rf" ?{LETTERS}| ?{SIGN}"
 """What byte-pair merges never cross: a word or a sign, with the space before it."""
+RUNNING_LETTERS = r"\w[\w\u0300\u200d]{0,63}"
+RUNNING_PIECE_PATTERN = rf" ?{RUNNING_LETTERS}| ?{SIGN}| +(?= )|\s"
+"""The same in a running text, of which every character is kept: blanks and line breaks, too.
+
+Words end after 64 characters: merging takes the square of a word's length, and a genome is one.
+"""
 SPACED_PATTERN = r"(?<!\S)<(?=(?:pad|bos|eos|unk)>(?!\S))|\S+"
 """What stands between spaces; what is spelled like a special token is cut behind its first sign."""
 CLOSING, OPENING = r".,;:!?…)\]}’”।॥۔،؛؟。，、！？：；」』）】》〉", "([{‘¿¡「『（【《〈„"
@@ -102,6 +112,7 @@ WORDS = Unit(
     source="Bengio et al. 2003",
     cut=_words,
     is_spaced=True,
+    plural=N_("words"),
 )
 CHARACTERS = Unit(
     name="characters",
@@ -110,6 +121,16 @@ CHARACTERS = Unit(
     source="Sutskever, Martens & Hinton 2011",
     cut=list,
     is_spaced=False,
+    plural=N_("characters"),
+)
+BYTE_PAIRS = Unit(
+    name="bpe",
+    label=N_("Byte pairs"),
+    help=N_("Frequent words whole, rare ones in pieces, learned from the training part."),
+    source="Sennrich et al. 2016",
+    cut=list,  # before any merge is learned: ``data.own.tokens`` has the merges
+    is_spaced=False,
+    plural=N_("pieces"),
 )
 
-UNITS = Registry("text unit", WORDS, CHARACTERS)
+UNITS = Registry("text unit", WORDS, CHARACTERS, BYTE_PAIRS)

@@ -74,8 +74,9 @@ BLANKS = {"blanks": experiment("encoder-only", "masked-words", model={"position"
 WRITERS = {
     "grammar": experiment("decoder-only", "grammar", task={"unit": "words"}),
     "book": experiment("decoder-only", "own-text", task={"unit": "characters", "context": 8}),
+    "pieces": experiment("decoder-only", "own-text", task={"unit": "bpe", "context": 8}),
 }
-PROMPTS = {"grammar": "a KIND", "book": "Alice was"}
+PROMPTS = {"grammar": "a KIND", "book": "Alice was", "pieces": "Alice was"}
 DIGITS = {
     f"digits-{pooling}": experiment("vit", "mnist-5000", model={"pooling": pooling})
     for pooling in ("mean", "cls")
@@ -280,8 +281,11 @@ def test_every_task_is_cut_and_joined_as_in_the_app(name):
         assert tuple(names["cut"](text)) == task.tokenize(text)
 
 
-@pytest.mark.parametrize("name", ["grammar", "own-text"])
-@pytest.mark.parametrize("unit", ["words", "characters"])
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [(name, unit) for name in ("grammar", "own-text") for unit in ("words", "characters")]
+    + [("own-text", "bpe")],
+)
 def test_a_running_text_is_cut_and_joined_as_in_the_app(name, unit):
     config = CorpusTaskConfig(name=name, unit=unit)
     task, names, rng = text_task(config), spelled(config), random.Random(3)

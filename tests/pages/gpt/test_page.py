@@ -74,6 +74,24 @@ def test_words_that_it_never_saw_are_named(open_page, model):
     assert app.text_area(key=f"gpt-read-{model.id}").value == "the dgo eats"
 
 
+def test_a_model_of_byte_pairs_reads_writes_and_is_looked_through(open_page, store):
+    model = trained(store.root, language(task={"unit": "bpe"}))[0]
+    app = open_page(PAGE)
+    assert [metric.label for metric in app.metric][:2] == ["Loss", "Bits a piece"]
+    app.text_area(key=f"gpt-read-{model.id}").set_value("the  cat\n sat 쥐").run()
+    assert not app.error
+    assert "쥐" in said(app)
+    app = open_page(PAGE, part="write")
+    app.number_input(key="gpt-length").set_value(3).run()
+    app.button(key="gpt-on").click().run()
+    assert "3 of 3 tokens" in said(app)
+    app.button_group(key="gpt-method").set_value("beam").run()
+    assert not app.exception
+    app = open_page(PAGE, part="lens")
+    assert "Read a row from left to right" in said(app)
+    assert not app.exception
+
+
 def test_it_writes_step_by_step_on_and_again(open_page, model):
     app = open_page(PAGE, part="write")
     app.number_input(key="gpt-length").set_value(5).run()

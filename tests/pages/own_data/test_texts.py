@@ -66,6 +66,21 @@ def test_what_is_pasted_is_kept_and_trained(
     assert sets.set_of(run.experiment.task) == own.id
 
 
+def test_a_text_in_byte_pairs_is_kept_and_trained(busy_queue: RunQueue, store: RunStore) -> None:
+    app = opened_at(PAGE, token=TOKEN, kind="text")
+    app.segmented_control(key="own-data-unit-text").set_value("bpe").run()
+    app.text_area(key="own-data-paste-text-0").set_value(TEXT).run()
+    size = len(inspect_text("text", TEXT, unit="bpe").words[0])
+    assert f"Vocabulary: **{size}** different tokens" in words(app)
+    app.button(key="own-data-keep").click().run()
+    (own,) = own_of(store)
+    app.button(key="own-train-quick").click().run()
+    assert not app.exception
+    (run,) = [run for run in store.list() if sets.set_of(run.experiment.task) == own.id]
+    task = run.experiment.task_as(CorpusTaskConfig)
+    assert (task.data, task.unit) == (own.id, "bpe")
+
+
 def test_a_bad_line_is_said_with_its_number_and_the_rest_is_taken(store: RunStore) -> None:
     app = pasted("pairs", PAIRS + "\nonly one column\nlast one\tletztes")
     assert "Line 41 " in words(app)

@@ -8,18 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from tfm_core.config.corpus_tasks import CorpusTaskConfig, cut_text
+from tfm_core.config.corpus_tasks import CorpusTaskConfig
 from tfm_core.data.corpus import grammar
 from tfm_core.data.corpus.book import read_text
 from tfm_core.data.own import sets
-from tfm_core.data.own.text import own_test, own_text, own_words
+from tfm_core.data.own.text import own_test, own_text, own_vocabulary
+from tfm_core.data.own.tokens import Cutter, learned_from_text
 from tfm_core.data.text.english_sentences import WORDS
 from tfm_core.data.text.task import Pair
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
 from tfm_core.sentences import N_, Sentence, StudentError
-from tfm_core.variants.units import joined_words, normalised
+from tfm_core.variants.units import UNITS, joined_words, normalised
 
-_SHOWN = {"words": 12, "characters": 60}  # tokens of an example
+_SHOWN = {"words": 12, "characters": 60, "bpe": 20}  # tokens of an example
 
 
 @dataclass(frozen=True)
@@ -56,22 +57,44 @@ class CorpusTask:
     @cached_property
     def tokens(self) -> list[str]:
         """The text as tokens."""
-        return cut_text(self.text, self.config.unit)
+        return self.cutter.cut_text(self.text)
 
     @cached_property
     def test_tokens(self) -> list[str]:
         """The tokens of a test file of one's own; none where the text itself is split."""
+        return self.cutter.cut_text(self._test)
+
+    @property
+    def _test(self) -> str:
         if self.is_grammar or not self.config.data:
-            return []
-        return cut_text(own_test(self.config.data), self.config.unit)
+            return ""
+        return own_test(self.config.data)
+
+    @cached_property
+    def cutter(self) -> Cutter:
+        """How texts are cut; a set has kept the merges of byte pairs."""
+        if self.config.unit != "bpe":
+            return Cutter(self.config.unit)
+        known = self._kept
+        if known is not None:
+            return known[0]
+        return learned_from_text("bpe", self.text, has_test=bool(self._test))
+
+    @property
+    def _kept(self) -> tuple[Cutter, tuple[str, ...]] | None:
+        """How the set was cut and its vocabulary, where it is cut as the configuration says."""
+        known = own_vocabulary(self.config.data) if self.config.data else None
+        return known if known is not None and known[0].unit == self.config.unit else None
 
     @cached_property
     def src_vocabulary(self) -> Vocabulary:
         """Every token there is, those of the validation part too: a loss is then never flattered
         by an <unk>."""
         if not self.is_grammar:
-            words = own_words(self.config.data) if self.config.data else None
-            return Vocabulary(words or tuple(sorted({*self.tokens, *self.test_tokens})))
+            known = self._kept
+            return Vocabulary(
+                known[1] if known else self.cutter.text_vocabulary(self.text, self._test)
+            )
         if self.config.unit == "words":
             return Vocabulary(tuple(sorted(WORDS)))
         letters = {letter for word in WORDS for letter in word}
@@ -111,7 +134,8 @@ class CorpusTask:
         tokens = self._cut(text)
         if not tokens:
             raise StudentError(
-                "There is nothing to read: type at least one of the {unit}.", unit=self.config.unit
+                "There is nothing to read: type at least one of the {unit}.",
+                unit=UNITS[self.config.unit].plural,
             )
         forms = {token: self.src_vocabulary.known_form(token) for token in tokens}
         unknown = [token for token, form in forms.items() if form is None]
@@ -128,7 +152,7 @@ class CorpusTask:
     def _cut(self, text: str) -> list[str]:
         if self.is_grammar and self.config.unit == "words":
             return re.sub(r"[\s.,!?;]+", " ", text.lower()).split()
-        return cut_text(normalised(text), self.config.unit)
+        return self.cutter.cut_text(normalised(text))
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return None: a text has no one right continuation."""
@@ -140,15 +164,13 @@ class CorpusTask:
 
     def join_tgt(self, tokens: Sequence[str]) -> str:
         """Write as a person reads it."""
-        if self.config.unit == "characters":
-            return "".join(tokens)
-        return joined_words(tokens)
+        return joined_words(tokens) if self.config.unit == "words" else "".join(tokens)
 
     def _unknown(self, tokens: Sequence[str]) -> Sentence:
         shown = ", ".join(f"“{token[:30]}”" for token in tokens[:5])
         if len(tokens) > 5:
             shown = N_("{shown} and {n} more", shown=shown, n=len(tokens) - 5)
-        if self.config.unit == "characters":
+        if self.config.unit != "words":
             known = "".join(t for t in self.src_vocabulary.tokens if t.isprintable())[:120]
             return N_(
                 "The model never saw {shown} in its text; it knows {known}",

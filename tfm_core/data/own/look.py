@@ -6,13 +6,12 @@ import json
 from collections import Counter
 from typing import Any
 
-from tfm_core.config.corpus_tasks import cut_text
 from tfm_core.data.own.report import Report
 from tfm_core.data.own.rows import Row
 from tfm_core.data.own.sets import TOKENS, OwnSet, SetDamaged
-from tfm_core.data.own.text import FILE, own_words
+from tfm_core.data.own.text import FILE, own_vocabulary
 from tfm_core.data.own.texts import COLUMNS
-from tfm_core.data.own.tokens import Cutter
+from tfm_core.data.own.tokens import Cutter, learned_from_text
 
 SPLITS = ("train", "validation", "test")
 _MOST_CUT = 5_000
@@ -24,7 +23,8 @@ def report_of(own: OwnSet) -> Report:
     unit = str(own.details.get("unit", ""))
     if own.kind == "text":
         text = own.content(FILE).decode(errors="replace")
-        tokens = own_words(own.id) or tuple(sorted(set(cut_text(text, unit))))
+        known = own_vocabulary(own.id)
+        tokens = known[1] if known else learned_from_text(unit, text).text_vocabulary(text)
         return Report(
             "text", own.name, unit, own.split, ("line",), counts=own.counts, text=text,
             words=(tokens,),

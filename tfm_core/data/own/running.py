@@ -10,9 +10,8 @@ from tfm_core.data.own.normal import normalised_text
 from tfm_core.data.own.records import BadData
 from tfm_core.data.own.report import Report, set_name
 from tfm_core.data.own.rows import Accounting, decoded
-from tfm_core.data.own.tokens import Cutter
+from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.sentences import N_, counted
-from tfm_core.variants.units import UNITS
 
 MOST_TEXT = 2_000_000
 """Characters of a text."""
@@ -36,8 +35,9 @@ def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | Non
     problem = text_problem(text, unit, most=MOST_TEXT)
     if problem is not None:
         return replace(blank, text=text[:MOST_TEXT], refusal=problem)
-    blank = replace(blank, notes=tuple(notes), cutters=(Cutter(unit),))
-    tokens = UNITS[unit].cut(text)
+    cutter = learned_from_text(unit, text, has_test=test is not None)
+    blank = replace(blank, notes=tuple(notes), cutters=(cutter,))
+    tokens = cutter.cut_text(text)
     held = max(2, len(tokens) // 10)
     if test is None:
         start = round(len(text) * (1 - held / len(tokens)))
@@ -46,7 +46,7 @@ def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | Non
             text=text,
             notes=(*blank.notes, *_of_repeats(text[:start], text[start:])),
             counts={"train": len(tokens) - 2 * held, "validation": held, "test": held},
-            words=(tuple(sorted(set(tokens))),),
+            words=(cutter.text_vocabulary(text),),
             n_tokens=len(tokens),
         )
     return _with_test(replace(blank, text=text, n_tokens=len(tokens)), tokens, test)
@@ -69,7 +69,8 @@ def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
         tested, changed, problem = "", [], error.sentence
     if problem is not None:
         return replace(blank, refusal=N_("The test file: {why}", why=problem))
-    cut, seen = UNITS[blank.unit].cut(tested), set(tokens)
+    (cutter,) = blank.cutters
+    cut, seen = cutter.cut_text(tested), set(tokens)
     n_unknown = sum(token not in seen for token in cut)
     notes = [*blank.notes, *(N_("The test file: {why}", why=note) for note in changed)]
     if tested in blank.text or _listed(cut) in _listed(tokens):
@@ -98,7 +99,7 @@ def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
         test=tested,
         notes=tuple(notes),
         counts={"train": len(tokens) - held, "validation": held, "test": len(cut)},
-        words=(tuple(sorted({*seen, *cut})),),
+        words=(cutter.text_vocabulary(blank.text, tested),),
         n_unknown=n_unknown,
     )
 

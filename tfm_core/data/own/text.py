@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from tfm_core.data.own import sets
+from tfm_core.data.own.tokens import Cutter
 from tfm_core.sentences import StudentError
 
 FILE = "text.txt"
@@ -31,8 +32,8 @@ def own_test(set_id: str) -> str:
     return own.content(TEST).decode() if TEST in own.files else ""
 
 
-def own_words(set_id: str) -> tuple[str, ...] | None:
-    """Return the vocabulary of a set of a text; None where the set does not say it.
+def own_vocabulary(set_id: str) -> tuple[Cutter, tuple[str, ...]] | None:
+    """Return how a set of a text is cut, and its vocabulary; None where the set does not say it.
 
     It is known where a run has kept it, too. Raises ValueError, in a sentence, where it cannot be
     had.
@@ -41,4 +42,4 @@ def own_words(set_id: str) -> tuple[str, ...] | None:
     if sets.TOKENS not in own.files or own.kind != "text":
         return None
     (side,) = json.loads(own.content(sets.TOKENS))
-    return tuple(side["words"])
+    return Cutter.from_json(side["cut"]), tuple(side["words"])

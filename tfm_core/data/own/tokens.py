@@ -10,18 +10,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
+from tfm_core.config.corpus_tasks import LEAST_TOKENS, even_lines
 from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
-from tfm_core.variants.units import PIECE_PATTERN, SPACED_PATTERN, UNITS, found_in, joined_words
+from tfm_core.variants.units import (
+    PIECE_PATTERN,
+    RUNNING_PIECE_PATTERN,
+    SPACED_PATTERN,
+    UNITS,
+    found_in,
+    joined_words,
+)
 
 SPACE = "▁"
 MOST_MERGES = 2_000
 LABEL = "label"
 _PIECES = re.compile(PIECE_PATTERN)
+_RUNNING_PIECES = re.compile(RUNNING_PIECE_PATTERN)
+_CHARACTERS_A_MERGE = 20
+"""Of the training part of a text: a short one has few merges, so that most tokens are frequent."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,32 @@ class Cutter:
         if self.unit == LABEL:
             return (text,)
         return tuple(CUTS[self.unit].cut(self, " ".join(text.split())))
+
+    def cut_text(self, text: str) -> list[str]:
+        """Return the tokens of a running text; written one after the other, pieces are the text.
+
+        Spaces stand in the pieces as they are.
+        """
+        text = even_lines(text)
+        if self.unit != "bpe":
+            return UNITS[self.unit].cut(text)
+        known = self.cut_before
+        return [
+            token
+            for piece in found_in(_RUNNING_PIECES, text)
+            for token in known.get(piece) or known.setdefault(piece, _merged_of_text(self, piece))
+        ]
+
+    def text_vocabulary(self, *texts: str) -> tuple[str, ...]:
+        """Return every token that running texts may have, sorted.
+
+        Of byte pairs all single characters and the result of every merge, so that only a character
+        that the texts lack is unknown.
+        """
+        if self.unit != "bpe":
+            return tuple(sorted({token for text in texts for token in self.cut_text(text)}))
+        made = {"".join(pair).replace(SPACE, " ") for pair in self.merges}
+        return tuple(sorted(made.union(*map(even_lines, texts))))
 
     def join(self, tokens: Sequence[str]) -> str:
         """Write tokens as a person reads them."""
@@ -79,6 +116,14 @@ def _merged(cutter: Cutter, text: str) -> list[str]:
     ]
 
 
+def _merged_of_text(cutter: Cutter, piece: str) -> list[str]:
+    """Merge a piece of a running text; one with ``▁`` itself has no merges."""
+    if SPACE in piece:
+        return list(piece)
+    tokens = merged(piece.replace(" ", SPACE), cutter.ranks)
+    return [token.replace(SPACE, " ") for token in tokens]
+
+
 def pieces(text: str) -> list[str]:
     """Cut a sentence into what no merge crosses: words and signs, each with its space.
 
@@ -110,11 +155,47 @@ def learned(unit: str, texts: Iterable[str], *, n_merges: int = MOST_MERGES) -> 
     """Return how sentences are cut; merges are learned from these ones."""
     if unit != "bpe":
         return Cutter(unit)
+    return Cutter(unit, _merges([piece for text in texts for piece in pieces(text)], n_merges))
+
+
+@lru_cache(maxsize=8)
+def learned_from_text(unit: str, text: str, *, has_test: bool = False) -> Cutter:
+    """Return how a running text is cut; merges are learned from its training part alone.
+
+    has_test: the test is a text of its own, so that only the validation is held out. The training
+    part is so many tokens, and merges make fewer tokens: they are learned from a beginning of the
+    text that lies within the part that results.
+    """
+    if unit != "bpe":
+        return Cutter(unit)
+    text = even_lines(text)
+    n_held = 1 if has_test else 2
+    end = len(text) * (10 - n_held) // 10
+    while True:
+        found = found_in(_RUNNING_PIECES, text[:end])
+        every = [
+            piece.replace(" ", SPACE)
+            for piece in found
+            if SPACE not in piece and not piece.strip(" ").isspace()
+        ]
+        cutter = Cutter(unit, _merges(every, min(MOST_MERGES, end // _CHARACTERS_A_MERGE)))
+        tokens = cutter.cut_text(text)
+        while cutter.merges and (len(tokens) < LEAST_TOKENS or len(set(tokens)) < 2):
+            cutter = Cutter(unit, cutter.merges[: len(cutter.merges) // 2])
+            tokens = cutter.cut_text(text)
+        n_train = len(tokens) - n_held * max(2, len(tokens) // 10)
+        end_of_train = sum(map(len, tokens[:n_train]))
+        if end <= end_of_train:
+            return cutter
+        end = end_of_train
+
+
+def _merges(every: Sequence[str], n_merges: int) -> tuple[tuple[str, str], ...]:
+    """Return the merges of pieces, in the order in which they are learned."""
     import json
 
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-    every = [piece for text in texts for piece in pieces(text)]
     alphabet = sorted({sign for piece in every for sign in piece})
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -127,7 +208,7 @@ def learned(unit: str, texts: Iterable[str], *, n_merges: int = MOST_MERGES) -> 
     )
     tokenizer.train_from_iterator(every, trainer)
     pairs = json.loads(tokenizer.to_str())["model"]["merges"]
-    return Cutter("bpe", tuple((left, right) for left, right in pairs))
+    return tuple((left, right) for left, right in pairs)
 
 
 CUTS = Registry(

@@ -16,6 +16,7 @@ from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.tasks import TASK_KINDS
+from tfm_core.variants.units import UNITS
 
 _WRONG_TASK = N_("This run learned sentences; type one instead of drawing a picture.")
 
@@ -96,7 +97,7 @@ def continued_text(run: Run, text: str) -> Example:
             "This has {n_tokens} {unit}, but the model sees {max_tgt_len} after <bos>; "
             "make it shorter.",
             n_tokens=len(tokens),
-            unit=config.unit,
+            unit=UNITS[config.unit].plural,
             max_tgt_len=config.max_tgt_len,
         )
     model, step = model_of(run)

@@ -23,6 +23,7 @@ from tfm_core.data.text import Pair, TextTask, text_task
 from tfm_core.data.vocabulary import SPECIALS, Vocabulary
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.source.texts import Spelling, spelling_of
+from tfm_core.probe.continuation import PROMPT
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def carried(experiment: Experiment) -> Carried:
     src, tgt = _tokens(texts.src_vocabulary), _tokens(texts.tgt_vocabulary)
     pair = _example(texts)
     if isinstance(task, CorpusTaskConfig):
-        prompt = texts.join_tgt(pair.tgt[: 3 if task.unit == "words" else 20])
+        prompt = texts.join_tgt(pair.tgt[: PROMPT[task.unit]])
         return Carried(
             "write", src=src, tgt=tgt, spelling=spelling_of(task), n_read=task.max_tgt_len + 1,
             example=prompt.strip().partition("\n")[0], tries_capitals=True,

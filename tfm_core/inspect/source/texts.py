@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from textwrap import dedent
 
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, OwnTextTaskConfig, TextTaskConfig
+from tfm_core.data.corpus.task import corpus_task
 from tfm_core.data.own.task import own_task
-from tfm_core.data.own.tokens import LABEL
+from tfm_core.data.own.tokens import LABEL, Cutter
 from tfm_core.data.text.dates import MONTHS, WEEKDAYS
 from tfm_core.data.text.english_korean import SUFFIXES
 from tfm_core.data.text.korean_words import FULL_STOP_ENDING
@@ -164,25 +165,47 @@ def _running(doc: str, breaks: str = "") -> str:
     )
 
 
-_PIECES = f"{_NORMALISED}{_OUTLINED}" + dedent('''\
+_MERGED = f"{_NORMALISED}{_OUTLINED}" + dedent('''\
+    def merged(piece, ranks):
+        """A piece whose neighbours are merged, the pair that was learned first before others."""
+        parts = list(piece)
+        while len(parts) > 1:
+            pairs = list(zip(parts, parts[1:]))
+            best = min(pairs, key=lambda pair: ranks.get(pair, len(ranks)))
+            if best not in ranks:
+                break
+            at, joined_once = 0, []
+            while at < len(parts):
+                is_best = tuple(parts[at : at + 2]) == best
+                joined_once.append("".join(best) if is_best else parts[at])
+                at += 2 if is_best else 1
+            parts = joined_once
+        return parts
+
+
+    ''')
+_PIECES = _MERGED + dedent('''\
     def cut(text):
-        """Pieces of words: neighbours are merged, the pair that was learned first before others."""
+        """Pieces of words; ▁ is a space."""
         ranks = {tuple(pair.split(" ")): rank for rank, pair in enumerate(MERGES)}
         text, words = " " + " ".join(normalised(text).replace("▁", " ").split()), []
         for found in re.finditer(rf" ?{LETTERS}| ?{SIGN}", outlined(text)):
-            parts = list(text[found.start() : found.end()].replace(" ", "▁"))
-            while len(parts) > 1:
-                pairs = list(zip(parts, parts[1:]))
-                best = min(pairs, key=lambda pair: ranks.get(pair, len(ranks)))
-                if best not in ranks:
-                    break
-                at, merged = 0, []
-                while at < len(parts):
-                    is_best = tuple(parts[at : at + 2]) == best
-                    merged.append("".join(best) if is_best else parts[at])
-                    at += 2 if is_best else 1
-                parts = merged
-            words += parts
+            words += merged(text[found.start() : found.end()].replace(" ", "▁"), ranks)
+        return words
+    ''')
+_RUNNING_PIECES = _MERGED + dedent('''\
+    def cut(text):
+        """Pieces of words, with every space and line break; in MERGES ▁ is a space."""
+        ranks = {tuple(pair.split(" ")): rank for rank, pair in enumerate(MERGES)}
+        text, words = normalised(text), []
+        short = LETTERS.removesuffix("*") + "{0,63}"
+        for found in re.finditer(rf" ?{short}| ?{SIGN}| +(?= )|\\s", outlined(text)):
+            piece = text[found.start() : found.end()]
+            if "▁" in piece:
+                words += piece
+            else:
+                parts = merged(piece.replace(" ", "▁"), ranks)
+                words += [part.replace("▁", " ") for part in parts]
         return words
     ''')
 _UNITED = dedent('''\
@@ -236,7 +259,6 @@ def _own_spelling(task: OwnTextTaskConfig) -> Spelling:
         "characters": _cut_as_typed('list(" ".join(text.split()))', "Characters."),
         "bpe": _PIECES,
     }[src.unit]
-    merges = [" ".join(pair) for pair in src.merges]
     joins = {
         "words": _JOINED_WORDS,
         "spaces": _SPACED,
@@ -244,7 +266,14 @@ def _own_spelling(task: OwnTextTaskConfig) -> Spelling:
         "bpe": _UNITED,
         LABEL: _SPACED,
     }
-    return Spelling(cut, joins[tgt.unit], listed("MERGES", merges) if merges else "")
+    return Spelling(cut, joins[tgt.unit], _merges(src))
+
+
+def _merges(cutter: Cutter) -> str:
+    """Return the list of merges that ``cut`` into pieces reads, nothing for other cuts."""
+    if cutter.unit != "bpe":
+        return ""
+    return listed("MERGES", [" ".join(pair) for pair in cutter.merges])
 
 
 def spelling_of(
@@ -264,6 +293,8 @@ def spelling_of(
         return SPELLINGS[task.name]
     if task.unit == "characters":
         return Spelling(_cut_as_typed("list(text)", "Characters."), _PLAIN)
+    if task.unit == "bpe":
+        return Spelling(_RUNNING_PIECES, _PLAIN, _merges(corpus_task(task).cutter))
     if task.name == "grammar":
         return Spelling(WORDS, _JOINED_WORDS)
     return Spelling(_running("Words, signs and line breaks.", r"|\n"), _JOINED_WORDS)

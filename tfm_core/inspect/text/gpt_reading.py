@@ -15,6 +15,7 @@ from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.text.logit_lens import Lens, logit_lens
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
+from tfm_core.variants.units import UNITS
 
 Array = npt.NDArray[Any]
 
@@ -70,7 +71,7 @@ def look_through(run: Run, text: str) -> LensReading:
                 "This has {n_tokens} {unit}, but the model sees {max_tgt_len} after "
                 "<bos>; make it shorter.",
                 n_tokens=len(tokens),
-                unit=config.unit,
+                unit=UNITS[config.unit].plural,
                 max_tgt_len=config.max_tgt_len,
             )
         src, written = torch.empty(1, 0, dtype=torch.int64), vocabulary.encode(tokens)

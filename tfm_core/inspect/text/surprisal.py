@@ -5,6 +5,7 @@ Torch is imported where it is needed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,9 @@ import random
 
 from tfm_core.data.corpus.task import corpus_task
 from tfm_core.sentences import StudentError
+from tfm_core.variants.units import UNITS
 
-_LENGTH = {"words": 60, "characters": 300}
+_LENGTH = {"words": 60, "characters": 300, "bpe": 120}
 
 
 def example_text(run: Run, n: int | None = None) -> str:
@@ -45,13 +47,19 @@ def example_text(run: Run, n: int | None = None) -> str:
     tokens = tuple(task.tokens)
     first = len(tokens) - max(2, len(tokens) // 10)
     for position in range(first, min(first + 80, len(tokens) - 1)):  # not in the middle of a word
-        if config.unit == "words" or tokens[position - 1].isspace():
+        if config.unit == "words" or _begins_word(tokens, position):
             first = position
             break
     piece = tokens[first : first + (n or _LENGTH[config.unit])]
-    if config.unit == "characters" and " " in piece:  # nor ending in one
-        piece = piece[: len(piece) - piece[::-1].index(" ")]
+    if config.unit != "words":  # nor ending in one
+        ends = [n for n in range(1, len(piece)) if _begins_word(piece, n)]
+        piece = piece[: ends[-1]] if ends else piece
     return task.join_tgt(piece).strip()
+
+
+def _begins_word(tokens: Sequence[str], position: int) -> bool:
+    """Return whether a space or a line break stands before or at the beginning of a token."""
+    return tokens[position - 1].isspace() or tokens[position][:1] == " " != tokens[position]
 
 
 Array = npt.NDArray[Any]
@@ -109,7 +117,7 @@ def surprisals(run: Run, text: str) -> Surprisals:
             "The text has {n_tokens:,} {unit}, but this goes up to {most_tokens:,}; make it "
             "shorter.",
             n_tokens=len(tokens),
-            unit=config.unit,
+            unit=UNITS[config.unit].plural,
             most_tokens=MOST_TOKENS,
         )
     model, step = model_of(run)

@@ -19,6 +19,7 @@ from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, Experiment, Seq
 from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
+from tfm_core.variants.units import UNITS
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -157,7 +158,7 @@ def continuing(run: Run, prompt: Ids, longest: int | None = None) -> Source:
             "This has {n_tokens} {unit}, but the model sees {max_tgt_len} after <bos>; "
             "make it shorter.",
             n_tokens=len(prompt),
-            unit=config.unit,
+            unit=UNITS[config.unit].plural,
             max_tgt_len=config.max_tgt_len,
         )
     return Source(
