@@ -2,7 +2,8 @@
 
 Byte-pair encoding (Sennrich et al. 2016) is learned from the training part alone with the library
 ``tokenizers``; what is kept of it are the merges, in order, which say all. Every word carries the
-space before it as ``▁`` (Kudo & Richardson 2018), so tokens are joined by writing them on.
+space before it as ``▁`` (Kudo & Richardson 2018), so tokens are joined by writing them on. In a
+running text, where blanks and line breaks count, pieces hold the spaces themselves.
 """
 
 from __future__ import annotations
