@@ -62,7 +62,7 @@ def test_a_link_is_shown_to_a_class_as_a_large_code_dark_on_white(
     expect(code).to_be_in_viewport(ratio=1)
     assert code.evaluate("node => node.naturalWidth && node.height / innerHeight") > 0.5
     expect(board).to_contain_text(address)
-    expect(board).to_contain_text("a phone cannot open it")  # the test's server is this computer
+    expect(board).to_contain_text("Only this computer can open this address")
     tab.page.keyboard.press("Escape")
     expect(board).to_be_hidden()
     expect(ask).to_be_focused()

@@ -9,6 +9,7 @@ from tests.browser.conftest import OpenTab
 from tests.browser.tab import Tab
 
 pytestmark = pytest.mark.browser
+ONE_HOT = "by-hand?vectors=1,0,0;0,1,0;0,0,1"
 
 
 def cell(tab: Tab, board: str, row: int, column: int) -> Locator:
@@ -17,7 +18,7 @@ def cell(tab: Tab, board: str, row: int, column: int) -> Locator:
 
 
 def test_a_click_on_the_mask_forbids_a_pair_and_the_row_shares_anew(open_tab: OpenTab) -> None:
-    tab = open_tab("by-hand")
+    tab = open_tab(ONE_HOT)
     expect(cell(tab, "weights", 2, 2)).to_have_text("0.47")
     cell(tab, "mask", 2, 0).click()
     expect(cell(tab, "weights", 2, 0)).to_have_text("0.00")
@@ -28,7 +29,7 @@ def test_a_click_on_the_mask_forbids_a_pair_and_the_row_shares_anew(open_tab: Op
 
 
 def test_a_picked_number_is_written_out_and_its_parts_light_up(open_tab: OpenTab) -> None:
-    tab = open_tab("by-hand")
+    tab = open_tab(ONE_HOT)
     cell(tab, "scores", 0, 0).click()
     told = tab.main.locator(".sheet .arithmetic").first
     expect(told).to_contain_text("q(I) · k(I) = 1.00 × 1.00 + 0.00 × 0.00 + 0.00 × 0.00 = 1.00")

@@ -163,7 +163,7 @@ def test_every_problem_is_said_at_once():
 def test_json_that_is_no_experiment_is_answered_in_words(text):
     with pytest.raises(ConfigError) as caught:
         from_json(text)
-    assert all(problem.sentence.endswith(".") for problem in caught.value.problems)
+    assert all(problem.sentence.endswith((".", "?")) for problem in caught.value.problems)
 
 
 @pytest.mark.parametrize(("name", "value"), [("norm_eps", 1e-5), ("query_key_gain", 1.0)])

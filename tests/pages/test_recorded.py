@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.pages.looking import n_drawn, said
+from tfm_core import byte_cache
 from tfm_core.data.image_files import is_here
 from tfm_core.presets import PRESETS
 from tfm_core.recorded.build import RECORDINGS
@@ -20,7 +21,6 @@ COLD = [  # the page's link, what of the recorded run is in sight, its own butto
     ("knockouts", {}, "English to Korean, recorded", "knockouts-own"),
     ("positions", {"view": "learned"}, "The notebook’s ViT, recorded", "positions-learned-own"),
     ("positions", {"view": "t5-bias"}, "Hidden spans (T5), recorded", "positions-own"),
-    ("speed", {}, "The same numbers?", "speed-start"),
     ("gpt", {"part": "add"}, "A GPT that adds, recorded", "gpt-addition-own"),
     ("before", {"view": "length"}, "tokens the RNN took", "before-measure"),
     ("positions", {"view": "race"}, "All 6 runs have ended", "positions-train"),
@@ -76,6 +76,7 @@ def test_what_cls_and_patches_know_is_measured_cold_without_a_download(
     cold, open_page, monkeypatch, tmp_path
 ):
     monkeypatch.setenv("TFM_DATA_DIR", str(tmp_path))
+    byte_cache.SHARED.clear()  # another test may have read the pictures
     app = open_page("encoders/page.py", view="patches")
     assert not app.error
     shown = said(app)

@@ -15,6 +15,7 @@ from tfm_core.config import (
     Experiment,
     ImageTaskConfig,
     RecurrentConfig,
+    TextModelConfig,
 )
 from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.facts.architectures import of_experiment
@@ -90,11 +91,14 @@ def run_bytes(experiment: Experiment, n_parameters: int, most: int, most_weights
 
 
 def _embedded(experiment: Experiment) -> int:
-    """Return the numbers of the embedding tables that are small enough to be kept."""
-    shape, d_model = of_experiment(experiment, "").shape, experiment.model.d_model
+    """Return the numbers of the tables of embeddings and learned positions that are kept."""
+    known = of_experiment(experiment, "")
+    shape, d_model = known.shape, experiment.model.d_model
     if isinstance(shape, TextShape):
         both = [shape.src_vocabulary, shape.tgt_vocabulary]
         sizes = both[1:] if shape.one_vocabulary else both
     else:
         sizes = [shape.tgt_vocabulary] if isinstance(shape, CaptionShape) else []
+    if isinstance(known.model, TextModelConfig) and known.model.position == "learned":
+        sizes.append(known.model.max_len)
     return sum(n * d_model for n in sizes if n * d_model <= MOST_EMBEDDED)

@@ -13,7 +13,7 @@ from tfm_core.inspect.experiments import DEMONSTRATIONS
 from tfm_core.inspect.experiments.conclusion import conclude
 from tfm_core.inspect.experiments.demonstration import THEMES, by_theme
 from tfm_core.inspect.experiments.found import Shelf, missing
-from tfm_core.inspect.experiments.result import Result, read
+from tfm_core.inspect.experiments.result import Result, Written, read
 from tfm_core.inspect.walk.subject import walk_index
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.sentences import StudentError
@@ -99,7 +99,13 @@ def test_runs_are_found_by_their_settings_and_stopped_ones_are_trained_again(tmp
 
 def shares(label: str, *values: float) -> dict[int, Result]:
     return {
-        seed: Result(label, accuracy=value, wholes=value, n_unseen=500)
+        seed: Result(
+            label,
+            accuracy=value,
+            wholes=value,
+            n_unseen=500,
+            written=Written(value, 500, tokens=0.99),
+        )
         for seed, value in enumerate(values)
     }
 

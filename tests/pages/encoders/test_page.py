@@ -141,7 +141,7 @@ def test_what_the_tokens_of_pictures_know_is_shown_with_the_recorded_run(
     open_page, store, busy_queue, monkeypatch
 ):
     monkeypatch.setattr(store, "recorded", RECORDED)
-    app = viewed(open_page(PAGE), "patches")
+    app = viewed(open_page(PAGE, run="recorded-digits"), "patches")
     assert not app.error
     assert "the mean of the patches tells the digit in" in said(app)
     assert list(app.table[0].value.columns) == ["mean of patches", "one patch"]
