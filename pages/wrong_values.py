@@ -14,6 +14,9 @@ from streamlit.runtime.state.session_state import Serialized, Value, WStates
 
 logger = logging.getLogger(__name__)
 
+_NUMBERS = {"int_value", "double_value"}
+"""A browser sends the whole numbers of a number input as int_value, whatever Streamlit calls it."""
+
 _read = WStates.__getitem__
 
 
@@ -27,7 +30,7 @@ def _read_or_default(states: WStates, key: str) -> Any:
         return _read(states, key)
     kind = sent.value.WhichOneof("value")
     try:
-        if kind not in (None, facts.value_type):
+        if kind not in (None, facts.value_type) and not {kind, facts.value_type} <= _NUMBERS:
             raise TypeError(f"{kind}, not {facts.value_type}")
         _check_option(facts.deserializer, sent.value.string_value if kind else "")
         return _read(states, key)
