@@ -86,12 +86,12 @@ def test_values_of_other_types_sent_to_every_widget_break_no_page(page: PageFact
 def test_a_whole_number_of_a_browser_is_taken() -> None:
     """A browser sends it as int_value to a number input, which Streamlit calls a double_value."""
     app = opened_at(PAGES["train"].file)
-    before = app.number_input[0]
+    layers = int(app.number_input[0].value)
     states = WidgetStates()
-    states.widgets.add(id=before.proto.id, int_value=int(before.value) + 1)
+    states.widgets.add(id=app.number_input[0].proto.id, int_value=layers + 1)
     app = app._run(states)
     assert not app.exception
-    assert app.number_input[0].value == int(before.value) + 1
+    assert app.number_input[0].value == layers + 1
 
 
 @pytest.mark.parametrize("name", COMPONENT_PAGES)
