@@ -10,6 +10,7 @@ from tests.browser.conftest import OpenTab
 from tests.browser.experiments import LONG, SHORT
 from tests.browser.server import AppServer
 from tests.browser.tab import LAST_STEP, Tab, link_of
+from tests.runs.waiting import wait_until
 from tfm_core.config import Experiment
 from tfm_core.runs.control import Control
 from tfm_core.runs.execute import execute
@@ -107,8 +108,8 @@ def test_a_killed_worker_leaves_an_interrupted_run_that_goes_on_when_resumed(
     assert saved < step < LONG.training.steps
     expect(tab.main.get_by_text(f"Interrupted at step {step:,}.")).to_be_visible()
     tab.button("Resume").click()
+    wait_until(lambda: run.curves().resumed, "the run goes on from its checkpoint")
     tab.await_step(step + 1)
-    assert run.curves().resumed
     tab.await_plotly("loss", f"{LAST_STEP} > arg", step)
 
 
