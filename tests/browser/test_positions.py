@@ -21,7 +21,7 @@ def test_another_base_changes_the_slowest_wave(open_tab: OpenTab) -> None:
 
 
 def test_a_run_that_is_chosen_on_a_page_stands_above_it(open_tab: OpenTab) -> None:
-    tab = open_tab("positions?view=learned")
+    tab = open_tab("positions?view=learned&run=recorded-korean")
     look = tab.main.get_by_role("button", name=re.compile("Look at"))
     said = re.search("“(.+)”", look.inner_text())
     assert said is not None
