@@ -84,7 +84,7 @@ def test_the_first_screen_moves_and_every_run_plays_on_a_page_of_its_own(visit) 
     assert hero.bounding_box()["y"] + hero.bounding_box()["height"] <= LAPTOP["height"]
     moves_by_itself(hero)  # it begins again and again
     names = page.locator(".card h3 a").all_text_contents()
-    assert len(names) == 12
+    assert len(names) == 14
     for name in names:
         page.get_by_role("link", name=name, exact=True).last.click()
         expect(page.get_by_role("heading", level=1)).to_have_text(name)
@@ -93,7 +93,7 @@ def test_the_first_screen_moves_and_every_run_plays_on_a_page_of_its_own(visit) 
         page.get_by_role("slider", name="Step of the training").press("End")
         expect(page.locator(".stage .where")).to_have_text(ENDED)
         page.get_by_role("link", name="All recorded trainings").click()
-        expect(page.locator(".card")).to_have_count(12)
+        expect(page.locator(".card")).to_have_count(14)
 
 
 def test_a_card_plays_when_it_comes_into_sight_and_its_heads_are_no_buttons(visit) -> None:
@@ -132,7 +132,7 @@ def test_a_link_of_the_whole_app_gets_a_sentence_and_a_way_on(visit) -> None:
     expect(page.locator(".said")).to_contain_text("Only recorded trainings are shown here.")
     expect(page.get_by_text("streamlit run app.py")).to_be_visible()
     page.get_by_role("link", name="See the recorded trainings").click()
-    expect(page.locator(".card")).to_have_count(12)
+    expect(page.locator(".card")).to_have_count(14)
     assert all("404" in sentence for sentence in visit.wrong)  # what a browser says of any 404
     visit.wrong.clear()
 
@@ -142,4 +142,4 @@ def test_a_link_to_a_run_leads_there_or_says_that_it_is_not_here(visit) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Digits, recorded")
     page = visit("?run=somebodys")
     expect(page.locator("#unknown")).to_contain_text("a run that is not here")
-    expect(page.locator(".card")).to_have_count(12)
+    expect(page.locator(".card")).to_have_count(14)
