@@ -7,9 +7,9 @@ const GAP = 6;
 const WORDS = 27; // pixels below a map: two lines of what the head does
 const TITLE = 14;
 const WHOLE_NAME = 80; // pixels of a map from which its name stands in full
-const LEAST_ROW = 9; // pixels of a row below which its word cannot be read
+const MIN_ROW = 9; // pixels of a row below which its word cannot be read
 const AXIS_FONT = 11;
-const MOST_AXIS = 62; // pixels of a word beside the first map
+const MAX_AXIS = 62; // pixels of a word beside the first map
 const VEIL = [230, 159, 0]; // over pictures, as on every page
 const LEAST_NAMED = 74; // pixels of a map below which words have no room
 const NAMED = 1.4; // times the size that words are worth
@@ -207,7 +207,7 @@ export function fitHeads(state) {
   if (isMap) {
     const wanted = axisRoom(state);
     const beside = arranged(layers, across, width - wanted[0], height - wanted[1], ratio);
-    if (Math.min(beside.cell / columns, (beside.cell * ratio) / rows) >= LEAST_ROW) [place, margin] = [beside, wanted];
+    if (Math.min(beside.cell / columns, (beside.cell * ratio) / rows) >= MIN_ROW) [place, margin] = [beside, wanted];
   }
   heads.margin = margin;
   heads.drawn = null;
@@ -232,7 +232,7 @@ function axisRoom(state) {
   const { heads, view } = state;
   const pen = heads.axes.getContext("2d");
   pen.font = `${AXIS_FONT}px ${state.font}`;
-  return [view.query, view.key].map((tokens) => Math.ceil(Math.min(MOST_AXIS, Math.max(12, ...tokens.map((token) => pen.measureText(shorten(token)).width)))) + 5);
+  return [view.query, view.key].map((tokens) => Math.ceil(Math.min(MAX_AXIS, Math.max(12, ...tokens.map((token) => pen.measureText(shorten(token)).width)))) + 5);
 }
 
 // The words of rows and columns at the first map; drawn when its size, colours or words change alone.
@@ -253,13 +253,13 @@ function paintAxes(state) {
   pen.clearRect(0, 0, width, height);
   pen.font = `${Math.min(AXIS_FONT, Math.floor(Math.min(heads.size[0] / columns, heads.size[1] / rows)))}px ${state.font}`;
   pen.fillStyle = state.ink;
-  writeAxes(pen, view, { x: left, y: top, width: heads.size[0], height: heads.size[1] }, { rows, columns, most: MOST_AXIS });
+  writeAxes(pen, view, { x: left, y: top, width: heads.size[0], height: heads.size[1] }, { rows, columns, most: MAX_AXIS });
 }
 
 // Write the tokens of rows left of an area, and those of columns above it, as many as have room.
 function writeAxes(pen, view, area, { rows, columns, most }) {
   const each = (tokens, count, size, draw) => {
-    const every = Math.max(1, Math.ceil(LEAST_ROW / size));
+    const every = Math.max(1, Math.ceil(MIN_ROW / size));
     for (let i = 0; i < count; i += every) draw(shorten(tokens[i * view.block] ?? ""), (i + 0.5) * size);
   };
   pen.textBaseline = "middle";

@@ -48,7 +48,7 @@ _ICONS = {
 _CHOICES = ("folders", "encoding", "is_turned")  # as ``Choices`` has them
 _UNDERSTOOD = "own-data-understood"
 _FOLDERS = {"splits": N_("Splits"), "classes": N_("Classes")}
-_MOST_NAMES = 3
+_MAX_NAMES = 3
 _COLOURS = {True: N_("Grey"), False: N_("Colour")}
 _BY = {"file": N_("As named"), "seed": N_("Random")}
 
@@ -150,8 +150,8 @@ def _ask(upload: str) -> None:
 
 def _listed(names: Sequence[str]) -> str:
     """Return the first few names, and how many more there are."""
-    said = ", ".join(f"“{name}”" for name in names[:_MOST_NAMES])
-    more = len(names) - _MOST_NAMES
+    said = ", ".join(f"“{name}”" for name in names[:_MAX_NAMES])
+    more = len(names) - _MAX_NAMES
     return _("{names} and {n} more").format(names=said, n=more) if more > 0 else said
 
 

@@ -17,7 +17,7 @@ from tfm_core.data.own.sets import OwnSet, Prepared
 from tfm_core.runs import own_sets, settings
 from tfm_core.runs.run import Run
 
-_MOST_NAMES = 5
+_MAX_NAMES = 5
 _WHERE = N_("They lie on this machine, and leave it only where you take one along with its run.")
 
 
@@ -129,8 +129,8 @@ def _used_by(runs: Sequence[Run]) -> str:
     """Say which runs learned from a set, and what its removal means for them; "" without any."""
     if not runs:
         return ""
-    names = ", ".join(f"“{escape(run.meta.name)}”" for run in runs[:_MOST_NAMES])
-    more = len(runs) - _MOST_NAMES
+    names = ", ".join(f"“{escape(run.meta.name)}”" for run in runs[:_MAX_NAMES])
+    more = len(runs) - _MAX_NAMES
     if more > 0:
         names = _("{names} and {n} more").format(names=names, n=more)
     words = ngettext(

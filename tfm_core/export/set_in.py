@@ -69,15 +69,22 @@ def vocabulary_in(parcel: Parcel, experiment: Experiment) -> Iterator[dict[str, 
     with tempfile.TemporaryDirectory() as folder, place.below(Path(folder)):
         (Path(folder) / "run").mkdir()
         sets.write_vocabulary(Path(folder) / "run", set_id, files)
-        try:
+        with _refusing():
             _check_words(experiment)
-        except Refused:
-            raise
-        except StudentError as error:
-            raise _not_whole(error) from None
-        except _STRANGE:
-            raise Refused("The data in this zip cannot be read as the set that they say.") from None
         yield files
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Turn whatever goes wrong while a set is read into Refused."""
+    try:
+        yield
+    except Refused:
+        raise
+    except StudentError as error:
+        raise _not_whole(error) from None
+    except _STRANGE:
+        raise Refused("The data in this zip cannot be read as the set that they say.") from None
 
 
 def _check_words(experiment: Experiment) -> None:
@@ -115,20 +122,13 @@ def _try(prepared: Prepared, experiment: Experiment) -> None:
     """Read a set in every way in which pages and trainings do. Raises Refused."""
     if prepared.kind not in SET_KINDS or SET_KINDS[prepared.kind].task != experiment.task.name:
         raise Refused("The data in this zip are not what its run learns from: another kind.")
-    with tempfile.TemporaryDirectory() as folder, place.below(Path(folder)):
-        try:
-            own = sets.write(prepared)
-            _check_vocabularies(experiment, own)
-            load(experiment.task, seed=experiment.seed)
-            kinds.proposals(own)
-            if prepared.kind != "pictures":
-                report_of(own)
-        except Refused:
-            raise
-        except StudentError as error:
-            raise _not_whole(error) from None
-        except _STRANGE:
-            raise Refused("The data in this zip cannot be read as the set that they say.") from None
+    with tempfile.TemporaryDirectory() as folder, place.below(Path(folder)), _refusing():
+        own = sets.write(prepared)
+        _check_vocabularies(experiment, own)
+        load(experiment.task, seed=experiment.seed)
+        kinds.proposals(own)
+        if prepared.kind != "pictures":
+            report_of(own)
 
 
 def _check_vocabularies(experiment: Experiment, own: OwnSet) -> None:

@@ -49,8 +49,8 @@ from tfm_core.training.devices import usable_cores
 _MOST_TEXT = 2**24  # bytes of what is JSON
 _MOST_EVENTS = 2**26
 _EVENTS_A_STEP = 4  # a step, its validations, a test
-_MOST_EVENTS_MORE = 10_000  # what was done again after a break, or came after run.json
-_MOST_RESUMED = 1_000
+_MAX_EXTRA_EVENTS = 10_000  # what was done again after a break, or came after run.json
+_MAX_RESUMES = 1_000
 _MOST_SMALL = 2**16
 _MOST_REASON = 2_000
 _LATEST = 1e11
@@ -279,7 +279,7 @@ def _write_events(parcel: Parcel, folder: Path, status: Status) -> None:
     write_bytes(path, parcel.read(layout.EVENTS, most=_MOST_EVENTS))
     # a run that was taken while it trained may be further in its events than in run.json
     last = status.step if status.state == "finished" else status.total_steps
-    most = _EVENTS_A_STEP * (status.step + 1) + _MOST_EVENTS_MORE
+    most = _EVENTS_A_STEP * (status.step + 1) + _MAX_EXTRA_EVENTS
     lines, n_resumed = [], 0
     for records in EventReader(path).batches():
         n_resumed += sum(record["event"] == "resumed" for record in records)
@@ -291,7 +291,7 @@ def _write_events(parcel: Parcel, folder: Path, status: Status) -> None:
                 last=last,
             )
         lines += [json.dumps(record, separators=(",", ":")) for record in records]
-        if len(lines) > most or n_resumed > _MOST_RESUMED:
+        if len(lines) > most or n_resumed > _MAX_RESUMES:
             raise Refused(
                 "There are more events in this zip than a run of {step:,} steps makes.",
                 step=status.step,

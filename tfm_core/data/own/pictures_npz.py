@@ -30,7 +30,7 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImp
 _BAD_HEADER = (tokenize.TokenError, SyntaxError, TypeError, RecursionError, OverflowError)
 """What NumPy raises, beside ValueError, on a header that is damaged or forged."""
 
-_MOST_ARRAYS = 12
+_MAX_ARRAYS = 12
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -55,13 +55,13 @@ def read_npz(name: str, content: bytes, form: Form, choices: Choices = GUESSED) 
     arrays: list[tuple[str, npt.NDArray[Any]]] = []
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         entries = archive.infolist()
-        if len(entries) > _MOST_ARRAYS:
+        if len(entries) > _MAX_ARRAYS:
             raise StudentError(
                 "{name} holds {n} arrays, but at most {most} are read: pictures and labels of "
                 "training, validation and test.",
                 name=shown(name),
                 n=len(entries),
-                most=_MOST_ARRAYS,
+                most=_MAX_ARRAYS,
             )
         room = MOST_UNPACKED
         for entry in entries:

@@ -17,8 +17,8 @@ from tfm_core.sentences import N_, StudentError
 
 _LABELS = ("label", "labels", "class", "target", "y", "digit", "letter")
 _NUMBERED = ("", "id", "index", "imageid", "unnamed: 0")  # columns that only count the lines
-_FEWEST_COLUMNS = 17
-_MOST_HEADER = 4096
+_MIN_COLUMNS = 17
+_MAX_HEADER = 4096
 _GZIP = b"\x1f\x8b"
 
 
@@ -26,8 +26,8 @@ def is_table(name: str, content: bytes) -> bool:
     """Say whether a file, or the beginning of it, is a table with a picture in each line."""
     if not re.search(r"\.csv(\.gz)?$", name, re.IGNORECASE):
         return False
-    first = content[:_MOST_HEADER].split(b"\n", 1)[0]
-    return content.startswith(_GZIP) or first.count(b",") >= _FEWEST_COLUMNS - 1
+    first = content[:_MAX_HEADER].split(b"\n", 1)[0]
+    return content.startswith(_GZIP) or first.count(b",") >= _MIN_COLUMNS - 1
 
 
 def table_arrays(files: Sequence[tuple[str, bytes]], left_out: LeftOut) -> list[ArrayFile]:

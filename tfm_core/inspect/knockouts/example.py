@@ -22,7 +22,7 @@ from tfm_core.runs.run import Run
 if TYPE_CHECKING:
     from torch import Tensor
 
-LEAST_MOVED = 0.0005
+MIN_MOVED = 0.0005
 """Share of the attention below which a map counts as unchanged: it rounds to 0.0 %."""
 
 
@@ -52,7 +52,7 @@ def most_moved(before: Example, after: Example) -> str | None:
     """Return the module whose attention moved most, by the mean of its heads; None where none."""
     shares = {module: moved(before, after, module) for module in before.attention}
     module = max(shares, key=lambda name: shares[name], default=None)
-    return module if module is not None and shares[module] >= LEAST_MOVED else None
+    return module if module is not None and shares[module] >= MIN_MOVED else None
 
 
 @byte_cache.kept

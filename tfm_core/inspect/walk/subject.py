@@ -144,7 +144,7 @@ def _book(position: str = "sinusoidal") -> tuple[ModelConfig, Shape]:
     return config, TextShape(BOOK_WORDS, BOOK_WORDS)
 
 
-MOST_UNTRAINED = 1_000_000  # parameters of a model to scale that is walked through with numbers
+MAX_UNTRAINED = 1_000_000  # parameters of a model to scale that is walked through with numbers
 
 
 def of_architecture(known: Architecture) -> Subject:
@@ -153,7 +153,7 @@ def of_architecture(known: Architecture) -> Subject:
     A small one reads random ids, or digits that come with the app.
     """
     config, shape = known.model, known.shape
-    is_small = parameter_table(config, shape).total < MOST_UNTRAINED
+    is_small = parameter_table(config, shape).total < MAX_UNTRAINED
     if not is_small or isinstance(shape, CaptionShape):
         walked = by_shape(
             config, shape, batch=known.batch, src_len=known.src_len, tgt_len=known.tgt_len
