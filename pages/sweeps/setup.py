@@ -146,21 +146,22 @@ def _takes(plan: Plan) -> str:
             minutes=plan.max_minutes
         )
     runs = ngettext("**{n} run**", "**{n} runs**", n).format(n=n)
-    runs = _("{runs} of {steps} steps").format(runs=runs, steps=f"{plan.base.training.steps:,}")
+    words = (
+        _("{runs} of {steps} steps, one after the other: **{time}**")
+        if plan.at_once == 1
+        else _("{runs} of {steps} steps, {n} at once; in sequence they would take **{time}**")
+    )
     found = _forecast(plan)
-    if found is None:
-        time = _("time not known yet on {device}").format(device=show.device(state.device()))
-    else:
-        time = _("{time} of training, {way}").format(
-            time=f"**{run_time.with_load(found.times(n))}**",
-            way=_("one after the other")
-            if plan.at_once == 1
-            else _("{n} at once").format(n=plan.at_once),
-        )
+    said = words.format(
+        runs=runs,
+        steps=f"{plan.base.training.steps:,}",
+        n=plan.at_once,
+        time=run_time.with_load(found.times(n) if found else None),
+    )
     more = ""
     if plan.max_minutes is not None:
         more = _(", and no new one after {minutes:g} min").format(minutes=plan.max_minutes)
-    return f"{runs}: {time}{more}."
+    return f"{said}{more}."
 
 
 def _forecast(plan: Plan) -> Forecast | None:
