@@ -24,6 +24,7 @@ def test_a_click_on_the_mask_forbids_a_pair_and_the_row_shares_anew(open_tab: Op
     expect(cell(tab, "weights", 2, 0)).to_have_text("0.00")
     expect(cell(tab, "weights", 2, 2)).to_have_text("0.64")
     expect(cell(tab, "masked", 2, 0)).to_have_text("lowest")
+    tab.settle()
     tab.button("Undo my clicks on the mask (1)").click()
     expect(cell(tab, "weights", 2, 2)).to_have_text("0.47")
 

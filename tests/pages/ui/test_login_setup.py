@@ -27,9 +27,10 @@ ONE = {"client_id": "a", "client_secret": "b", "server_metadata_url": "https://e
 
 @pytest.fixture(autouse=True)
 def _reads_anew() -> Iterator[None]:
-    login_setup.read.cache_clear()
+    read = login_setup.read  # a test may put another in its place
+    read.cache_clear()
     yield
-    login_setup.read.cache_clear()
+    read.cache_clear()
 
 
 def say(monkeypatch: pytest.MonkeyPatch, auth: object) -> None:
