@@ -25,7 +25,7 @@ WebSocket, and without a session there is nothing here to read or do."""
 
 
 class Hosts:
-    """Refuse a request that came over loopback under a name which is none of this computer's."""
+    """Refuse a request that came over loopback under a name that is not this computer's."""
 
     def __init__(self, app: ASGIApp, *, allowed: Collection[str]) -> None:
         """Wrap an app. allowed: further names, ``*.example.org`` for all below one, ``*`` for any.
@@ -41,7 +41,7 @@ class Hosts:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            words = "This server does not answer under this name. TFM_HOSTS names those it has."
+            words = "This server does not answer to this name. TFM_HOSTS lists the allowed names."
             await PlainTextResponse(words, 421)(scope, receive, send)
 
     def _is_allowed(self, scope: Scope) -> bool:
@@ -69,7 +69,7 @@ def allowed() -> set[str]:
 
 
 def _name(host: str) -> str:
-    """Return the name in a Host header, without its port; ``?.?`` for what is none."""
+    """Return the name in a Host header, without its port; ``?.?`` for an invalid one."""
     try:
         return (urlsplit(f"//{host}").hostname or "").lower()
     except ValueError:

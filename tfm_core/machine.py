@@ -129,7 +129,7 @@ def _slowdowns(threads: int, niceness: int) -> _Slowdown:
 
 
 def _share(niceness: int) -> float:
-    """Return the share of its time in which this thread computed, which then is as nice as told."""
+    """Return the share of its time in which this thread computes. Sets its niceness for good."""
     if sys.platform == "linux":  # elsewhere threads have no niceness of their own
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)

@@ -54,7 +54,7 @@ def _explained(found: Answers, counted: Confusion) -> str:
         )
     if OTHERS in counted.numbers:
         words.append(
-            _("Shown are the {n} most confused of {all} classes; … stands for all others.").format(
+            _("Shown are the {n} most confused of {all} classes; … means all others.").format(
                 n=len(counted.numbers) - 1, all=len(found.names)
             )
         )

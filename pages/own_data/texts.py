@@ -297,7 +297,7 @@ def _spellings(report: Report, data: str) -> None:
         _("Merge labels that differ only in capitals"),
         value=True,
         key=_merge_key(data),
-        help=_("The most frequent spelling is kept. Off: each spelling is a label of its own."),
+        help=_("The most frequent spelling is kept. Off: each spelling is a separate label."),
     )
 
 

@@ -51,7 +51,7 @@ def field(task: TextTask, *, label: str, help: str, key: str, on_read: Read) -> 
 
 
 def mark_unknown(task: TextTask, text: str) -> None:
-    """Say which tokens of a text that was read stand as ``<unk>``, if any."""
+    """Say which tokens of a text are read as ``<unk>``, if any."""
     unknown = unknown_tokens(task, text)
     if not unknown:
         return

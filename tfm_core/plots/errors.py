@@ -39,7 +39,7 @@ def confusion(
     """Draw the true class down and the predicted class across; only errors have colour.
 
     counts: (classes, classes). wrong: how many of them are errors, where those on the diagonal may
-    be, too: a class that stands for several has no colour there, and its hover text says how many
+    be, too: a class that groups several has no colour there, and its hover text says how many
     are wrong. top: the count that has the strongest colour; None for the largest. chosen: row and
     column of the cell that is framed.
     """

@@ -39,7 +39,7 @@ def tensor_map(
 ) -> go.Figure:
     """Draw (rows, columns) as a heatmap; the exact value is in the hover, NaN means masked.
 
-    words: what each number stands for, written in its cell.
+    words: the word of each number, written in its cell.
 
     Values from 0 on are drawn in one hue, others in two around zero.
     """

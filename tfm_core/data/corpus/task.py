@@ -127,7 +127,7 @@ class CorpusTask:
         return None
 
     def tokenize(self, text: str) -> tuple[str, ...]:
-        """Cut what a person typed; in a text of one's own an unknown token becomes ``<unk>``.
+        """Cut what a person typed; in a user's own text an unknown token becomes ``<unk>``.
 
         Raises ValueError, in a sentence, for no tokens, and elsewhere for unknown ones.
         """

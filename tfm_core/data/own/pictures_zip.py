@@ -211,7 +211,7 @@ def _check_labels(kept: Sequence[_Kept], others: Iterable[zipfile.ZipInfo]) -> N
         raise StudentError(
             "All {n:,} pictures are in one folder, “{folder}”, so nothing says their classes. "
             "Annotations in other files, such as {file}, are not read: put the pictures of each "
-            "class into a folder of its own.",
+            "class into a separate folder.",
             n=len(kept),
             folder=shown(classes.pop()),
             file=shown(labels[0]),

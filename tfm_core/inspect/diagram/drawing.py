@@ -38,7 +38,7 @@ class Drawing:
     def count(self, *modules: str, is_repeated: bool = False) -> str:
         """Return the parameters below modules as a line of a label, or nothing.
 
-        is_repeated: the node stands for one like it in each block.
+        is_repeated: each block has such a node.
         """
         rows = parameter_table(self.config, self.shape).rows
         names = own_names(self.config, self.shape)

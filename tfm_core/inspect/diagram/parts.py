@@ -41,7 +41,7 @@ class Part:
     modules: names of modules whose parameters are its own, all below them too. code: classes and
     functions of the generated file. equations: keys of ``equations``. steps: names of the steps of
     the walk, those that the model's walk has not too. layer: its block, from 0; None outside.
-    n_blocks: how many blocks have one like it, where one stands for all.
+    n_blocks: how many blocks share this node.
     """
 
     title: str

@@ -159,7 +159,7 @@ _MOST_SAID = 4
 def first_numbers(tensor: Seen, example: int, words: Sequence[str] = ()) -> str:
     """Return the first few numbers of an example, in the order of memory; "" without numbers.
 
-    words: what the ids of an example stand for, put before each.
+    words: the word of each id, put before it.
     """
     if not tensor.has_values:
         return ""
