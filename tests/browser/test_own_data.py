@@ -25,7 +25,8 @@ def pets() -> bytes:
 
 
 def select(tab: Tab, row: int) -> None:
-    """Select the cell with the name of a class."""
+    """Select the cell with the name of a class, in the table as it is after the last change."""
+    tab.settle()
     table = tab.main.locator("[data-testid=stDataFrame] .dvn-scroller").first
     table.scroll_into_view_if_needed()
     box = table.bounding_box()
