@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ORDER = (  # each part of tfm_core may import those in the lines above its own, and itself
     ("sentences", "machine", "disk", "byte_cache"),
     ("reading", "made_with"),
+    ("stored",),
     ("variants",),
     ("layers",),
     ("config",),

@@ -18,6 +18,7 @@ DISTRIBUTION = {
     "PIL": "pillow",
     "onnx_ir": "onnx-ir",
     "pydantic_core": "pydantic",
+    "pydantic_settings": "pydantic-settings",
     "xdist": "pytest-xdist",
     "vit_pytorch": "vit-pytorch",
 }

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from tfm_core.config.codec import values_to_query
-from tfm_core.config.training import own_decay
+from tfm_core.config.training import with_optimizer
 from tfm_core.made_with import MadeWith
 from tfm_core.presets import PRESETS
 from tfm_core.sentences import N_
@@ -26,7 +26,6 @@ VERSION_QUERY, PRESET_QUERY, MADE_QUERY = "v", "preset", "made"
 QUERIES = (VERSION_QUERY, PRESET_QUERY, MADE_QUERY)
 """What a link says beside settings."""
 
-_DECAY, _OPTIMISER = "training.weight_decay", "training.optimizer"
 _SHOWN = 20  # characters of a link that a sentence repeats
 
 
@@ -101,14 +100,10 @@ def version_problem(query: Mapping[str, str]) -> str | None:
 
 
 def begun(preset: str, optimizer: str | None = None) -> dict[str, Any]:
-    """Return the values of a preset, with another optimiser where the link says one.
-
-    A weight decay that is the optimiser's own follows it.
-    """
+    """Return the values of a preset, with another optimiser where the link says one."""
     values = PRESETS[preset].experiment.model_dump()
-    training = values["training"]
-    if optimizer is not None and training["weight_decay"] == own_decay(training["optimizer"]):
-        training |= {"optimizer": optimizer, "weight_decay": own_decay(optimizer)}
+    if optimizer is not None:
+        values["training"] = with_optimizer(values["training"], optimizer)
     return values
 
 

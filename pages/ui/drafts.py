@@ -26,7 +26,7 @@ from tfm_core.config.advice import Advice, advice
 from tfm_core.config.base import plain
 from tfm_core.config.codec import default_sections
 from tfm_core.config.problems import problems_of
-from tfm_core.config.training import own_decay
+from tfm_core.config.training import with_optimizer
 from tfm_core.facts.advised import advised
 from tfm_core.presets import PRESETS
 
@@ -166,14 +166,9 @@ def put(values: Mapping[str, Any], path: str, value: Any) -> Values:
 
 
 def chosen(values: Mapping[str, Any], path: str, value: Any) -> Values:
-    """Return the draft with what a person chose at a path, and with what follows from that.
-
-    Weight decay follows the optimiser as long as it is the optimiser's own.
-    """
+    """Return the draft with what a person chose at a path, and with what follows from that."""
     if path == "training.optimizer":
-        decay = values["training"]["weight_decay"]
-        if decay == own_decay(values["training"]["optimizer"]):
-            values = put(values, "training.weight_decay", own_decay(value))
+        return {**values, "training": with_optimizer(values["training"], value)}
     return put(values, path, value)
 
 

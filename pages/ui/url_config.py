@@ -12,7 +12,7 @@ from pages.ui.fields import carried_by_links, every_setting
 from tfm_core import links, made_with
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
 from tfm_core.config.codec import default_sections
-from tfm_core.config.training import own_decay
+from tfm_core.config.training import with_optimizer
 from tfm_core.made_with import MadeWith
 from tfm_core.variants.optimisers import OPTIMISERS
 
@@ -89,8 +89,9 @@ def _begun(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
             return values, sentences
     family, task, wrong = _family_and_task(query)
     values = default_sections(family, task)
-    decay = own_decay(optimizer or drafts.get(values, "training.optimizer"))
-    return drafts.put(values, "training.weight_decay", decay), [*sentences, *wrong]
+    if optimizer is not None:
+        values["training"] = with_optimizer(values["training"], optimizer)
+    return values, [*sentences, *wrong]
 
 
 def settings_in(query: Mapping[str, str]) -> dict[str, str]:

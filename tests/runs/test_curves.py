@@ -56,7 +56,17 @@ TWO_IN_ONE = ", ".join([step(8).strip(), step(9)])
 
 @pytest.mark.parametrize(
     "garbage",
-    ["\n", "{torn\n", "[]\n", '{"step": 2}\n', "\x00\x01\n", "3\n", TWO_IN_ONE, "[" * 9000 + "\n"],
+    [
+        "\n",
+        "{torn\n",
+        "[]\n",
+        '{"step": 2}\n',
+        '{"event": "", "step": 2}\n',
+        "\x00\x01\n",
+        "3\n",
+        TWO_IN_ONE,
+        "[" * 9000 + "\n",
+    ],
 )
 def test_a_garbled_line_is_left_out(path, garbage):
     append(path, step(1) + garbage + step(3))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import os
 import re
 import subprocess
 import sys
@@ -33,8 +33,8 @@ def test_nothing_said_gives_the_defaults() -> None:
 
 
 def test_every_field_has_its_variable_and_none_has_two() -> None:
-    fields = [field.name for field in dataclasses.fields(Settings)]
-    assert sorted(fields) == sorted(variable.field for variable in VARIABLES)
+    assert list(Settings.model_fields) == [variable.field for variable in VARIABLES]
+    assert len({variable.name for variable in VARIABLES}) == len(VARIABLES)
 
 
 @pytest.mark.parametrize("variable", VARIABLES, ids=lambda variable: variable.name)
@@ -115,12 +115,30 @@ def test_a_folder_of_runs_may_be_made_later(tmp_path: Path) -> None:
     assert settings.read({"TFM_RUNS_DIR": str(tmp_path / "a" / "b")}).runs_dir == tmp_path / "a/b"
 
 
-def test_the_readme_says_every_variable_its_default_and_what_zero_means() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `(TFM_\w+)` (\|.*)$", readme, re.MULTILINE))
+def test_the_list_of_settings_is_the_one_that_its_command_writes() -> None:
+    command = [sys.executable, "-m", "tfm_core.runs.settings.page"]
+    env = os.environ | {"PYTHONIOENCODING": "utf-8"}
+    made = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, check=True)
+    listed = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
+    assert made.stdout.decode().splitlines() == listed.splitlines()
+    rows = dict(re.findall(r"^\| `(TFM_\w+)` (\|.*)$", listed, re.MULTILINE))
     for variable in VARIABLES:
         cells = [variable.meaning, variable.default, variable.zero or "–"]
         assert rows[variable.name] == f"| {' | '.join(cells)} |"
+
+
+def test_settings_made_in_code_ignore_the_environment(monkeypatch) -> None:
+    monkeypatch.setenv("TFM_MAX_QUEUED", "3")
+    assert Settings().max_queued == 20
+    assert settings.read().max_queued == 3
+    assert settings.read({"tfm_max_queued": "4"}).max_queued == 20
+
+
+def test_a_folder_is_found_from_where_the_process_is(monkeypatch, tmp_path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        assert settings.read({"TFM_RUNS_DIR": "runs"}).runs_dir == Path.cwd() / "runs"
 
 
 def test_no_other_module_reads_a_setting() -> None:

@@ -15,7 +15,7 @@ from tfm_core.config.base import Config, ConfigError, Problem, no_setting
 from tfm_core.config.experiment import Experiment
 from tfm_core.config.model import MODEL_CONFIGS
 from tfm_core.config.task import TASK_FACTS, task_config, tasks_for
-from tfm_core.config.training import own_decay
+from tfm_core.config.training import with_optimizer
 from tfm_core.sentences import N_
 
 
@@ -60,11 +60,13 @@ def values_to_query(values: Mapping[str, Any]) -> dict[str, str]:
     Raises KeyError when family or task is unknown.
     """
     family, task = values["model"]["family"], values["task"]["name"]
-    base = _flatten(default_sections(family, task))
-    base[_DECAY] = own_decay(values["training"]["optimizer"])
+    base = default_sections(family, task)
+    optimizer = base["training"]["optimizer"]
+    base["training"] = with_optimizer(base["training"], values["training"]["optimizer"])
+    usual = _flatten(base) | {"training.optimizer": optimizer}
     query = {"model.family": family, "task.name": task}
     for key, value in _flatten(values).items():
-        if key not in query and key not in _NOT_IN_LINKS and base.get(key) != value:
+        if key not in query and key not in _NOT_IN_LINKS and usual.get(key) != value:
             query[key] = str(value).lower() if isinstance(value, bool) else str(value)
     return query
 
@@ -90,6 +92,8 @@ def query_to_values(query: Mapping[str, str]) -> dict[str, Any]:
     if problems:
         raise ConfigError(problems)
     values = default_sections(family, task)
+    if "training.optimizer" in query:
+        values["training"] = with_optimizer(values["training"], query["training.optimizer"])
     for key, text in query.items():
         section, dot, name = key.partition(".")
         if key == "seed":
@@ -100,12 +104,9 @@ def query_to_values(query: Mapping[str, str]) -> dict[str, Any]:
             problems.append(Problem(key, no_setting(key, _flatten(values))))
     if problems:
         raise ConfigError(problems)
-    if _DECAY not in query:
-        values["training"]["weight_decay"] = own_decay(values["training"]["optimizer"])
     return values
 
 
-_DECAY = "training.weight_decay"  # the one default that depends on another setting
 _NOT_IN_LINKS = {"task.kind", "task.text"}  # a pasted text is too long for an address
 
 

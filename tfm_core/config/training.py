@@ -259,13 +259,24 @@ class TrainingConfig(Config):
         return self.patience > 0
 
     def replace(self, **changes: Any) -> Self:
-        """See Config; a weight decay that is the old optimiser's own becomes the new one's."""
-        if "optimizer" in changes and self.weight_decay == own_decay(self.optimizer):
-            changes = {"weight_decay": own_decay(changes["optimizer"]), **changes}
-        return super().replace(**changes)
+        """See Config and ``with_optimizer``."""
+        values = self.model_dump()
+        if "optimizer" in changes:
+            values = with_optimizer(values, changes["optimizer"])
+        return self.parse({**values, **changes})
 
 
 def own_decay(optimizer: object) -> float:
     """Return the weight decay that an optimiser begins with; AdamW's for a name that is unknown."""
     name = optimizer if isinstance(optimizer, str) and optimizer in OPTIMISERS else "adamw"
     return OPTIMISERS[name].decay
+
+
+def with_optimizer(training: Mapping[str, Any], optimizer: object) -> dict[str, Any]:
+    """Return plain values of a training with another optimiser.
+
+    The weight decay follows: where it is the old optimiser's own, it becomes the new one's.
+    """
+    follows = training["weight_decay"] == own_decay(training["optimizer"])
+    decay = own_decay(optimizer) if follows else training["weight_decay"]
+    return {**training, "optimizer": optimizer, "weight_decay": decay}

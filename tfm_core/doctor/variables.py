@@ -9,7 +9,7 @@ from tfm_core.doctor.finding import Finding
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
 
-KNOWN = {variable.name for variable in settings.VARIABLES} | {"TFM_DATA_DIR", "TFM_LANGUAGE"}
+KNOWN = {variable.name for variable in (*settings.VARIABLES, *settings.OTHERS)}
 
 
 def check_variables() -> Finding:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 from packaging.version import InvalidVersion, Version
 
@@ -25,15 +25,7 @@ from tfm_core.export.bundle import Progress
 from tfm_core.export.parcel import MOST_UNPACKED, Parcel, Refused
 from tfm_core.export.set_in import set_in, vocabulary_in
 from tfm_core.export.weights_in import checkpoints, expected_shapes
-from tfm_core.reading import (
-    MOST_STEPS,
-    is_device,
-    is_line,
-    is_moment,
-    is_number,
-    is_text,
-    is_whole,
-)
+from tfm_core.reading import MOST_STEPS, is_line, is_number, is_whole
 from tfm_core.runs import labels, origin, thinned, weights
 from tfm_core.runs.atomic import write_bytes, write_json
 from tfm_core.runs.curves import EventReader
@@ -44,6 +36,7 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import N_, StudentError
+from tfm_core.stored import Device, Moment, Step, Stored, WrongValue, line, number, text, whole
 from tfm_core.training.devices import usable_cores
 
 _MOST_TEXT = 2**24  # bytes of what is JSON
@@ -53,9 +46,33 @@ _MAX_EXTRA_EVENTS = 10_000  # what was done again after a break, or came after r
 _MAX_RESUMES = 1_000
 _MOST_SMALL = 2**16
 _MOST_REASON = 2_000
-_LATEST = 1e11
 _STATES: dict[str, State] = {"finished": "finished", "failed": "failed", "stopped": "stopped"}
 _LOOK = re.compile(r"(\d{8}|[1-9]\d{8})\.safetensors", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What run.json holds; its step is at most the last one of the experiment."""
+
+    id: Annotated[str, line(MAX_NAME)]
+    name: Annotated[str, line(MAX_NAME)]
+    created: Moment
+    device: Device
+    threads: Annotated[int, whole(1, 1024)]
+    state: Annotated[str, line(40)]
+    step: Step
+    epoch: Annotated[float, number(0, 1e9)]
+    seconds: Annotated[float, number(0, 1e11)]
+    versions: origin.Versions
+    preset: Annotated[str, line(MAX_NAME)] | None = None
+    reason: Annotated[str, text(_MOST_REASON)] | None = None
+    data: origin.DataName = ""
+    tags: labels.Tags = ()
+    note: labels.Note = ""
+    group: labels.Group | None = None
+
+
+_STORED = Stored(_Facts, layout.FACTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,52 +237,31 @@ def _is_newer(version: str) -> bool:
 def _said(facts: Mapping[str, Any], experiment: Experiment) -> _Said:
     """Return what run.json says; what cannot be is refused. Raises Refused."""
     total = experiment.training.steps
-    checks = {
-        "id": is_line(facts.get("id"), MAX_NAME),
-        "name": is_line(facts.get("name"), MAX_NAME),
-        "created": is_moment(facts.get("created")),
-        "device": is_device(facts.get("device")),
-        "threads": is_whole(facts.get("threads"), 1, 1024),
-        "preset": facts.get("preset") is None or is_line(facts.get("preset"), MAX_NAME),
-        "state": is_line(facts.get("state"), 40),
-        "reason": facts.get("reason") is None or is_text(facts.get("reason"), _MOST_REASON),
-        "step": is_whole(facts.get("step"), 0, total),
-        "epoch": is_number(facts.get("epoch"), 0, 1e9),
-        "seconds": is_number(facts.get("seconds"), 0, _LATEST),
-        "versions": origin.are_versions(facts.get("versions")),
-        "data": origin.is_data(facts.get("data", "")),
-    }
-    called = {name: facts[name] for name in ("tags", "note", "group") if name in facts}
-    checks |= {name: labels.fits(name, value) for name, value in called.items()}
-    for name, is_right in checks.items():
-        if not is_right:
-            raise Refused("run.json in this zip has a value of “{name}” that cannot be.", name=name)
-    state = _STATES.get(facts["state"], "stopped")
-    reason = facts["reason"]
-    if state != facts["state"]:  # it trained, waited or was interrupted where it was taken
-        reason = N_("Brought from elsewhere as it was at step {step:,}.", step=facts["step"])
+    try:
+        said = _STORED.read(facts)
+        if said.step > total:
+            raise WrongValue(layout.FACTS, "step")
+    except WrongValue as error:
+        raise Refused(
+            "run.json in this zip has a value of “{name}” that cannot be.", name=error.name
+        ) from None
+    state = _STATES.get(said.state, "stopped")
+    reason = said.reason
+    if state != said.state:  # it trained, waited or was interrupted where it was taken
+        reason = N_("Brought from elsewhere as it was at step {step:,}.", step=said.step)
     status = Status(
         state,
-        step=facts["step"],
+        step=said.step,
         total_steps=total,
-        epoch=float(facts["epoch"]),
+        epoch=said.epoch,
         reason=reason,
-        seconds=float(facts["seconds"]),
+        seconds=said.seconds,
     )
     came = datetime.now(UTC).isoformat(timespec="microseconds")
-    source = Origin(
-        facts["id"],
-        facts["created"],
-        came,
-        facts["device"],
-        dict(facts["versions"]),
-        facts.get("data", ""),
-    )
-    threads = min(facts["threads"], usable_cores())
-    tagged = Labels(
-        None, tuple(called.get("tags", ())), called.get("note", ""), called.get("group")
-    )
-    return _Said(facts["name"], status, threads, facts["preset"], source, tagged)
+    source = Origin(said.id, said.created, came, said.device, said.versions, said.data)
+    threads = min(said.threads, usable_cores())
+    tagged = Labels(None, said.tags, said.note, said.group)
+    return _Said(said.name, status, threads, said.preset, source, tagged)
 
 
 def _write_events(parcel: Parcel, folder: Path, status: Status) -> None:

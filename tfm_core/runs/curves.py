@@ -120,7 +120,7 @@ def _parsed_line(line: bytes) -> object:
 
 def _known(values: object) -> dict[str, Any] | None:
     """Return of a line's value what an event can say, or None where it is no event's."""
-    if not isinstance(values, dict) or not isinstance(values.get("event"), str):
+    if not isinstance(values, dict) or not is_line(values.get("event"), 40):
         return None
     known = {}
     for name, value in values.items():

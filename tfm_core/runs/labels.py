@@ -8,13 +8,17 @@ releases.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from tfm_core.reading import Unreadable, is_line, is_text, object_of
+from pydantic import Field
+
+from tfm_core.reading import Unreadable, object_of
 from tfm_core.runs.atomic import write_json
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import StudentError
+from tfm_core.stored import Stored, line, text
 
 FILE = "labels.json"
 MAX_NAME, MAX_GROUP = 80, 80
@@ -22,15 +26,19 @@ MAX_TAG, MAX_TAGS = 30, 12
 MAX_NOTE = 2_000
 _MOST_BYTES = 2**16
 
+Tags = Annotated[tuple[Annotated[str, line(MAX_TAG)], ...], Field(max_length=MAX_TAGS)]
+Note = Annotated[str, text(MAX_NOTE)]
+Group = Annotated[str, line(MAX_GROUP)]
+
 
 @dataclass(frozen=True, slots=True)
 class Labels:
     """name: None until somebody named the run. note: lines of text. group: None for none."""
 
-    name: str | None = None
-    tags: tuple[str, ...] = ()
-    note: str = ""
-    group: str | None = None
+    name: Annotated[str, line(MAX_NAME)] | None = None
+    tags: Tags = ()
+    note: Note = ""
+    group: Group | None = None
 
 
 def read(folder: Path) -> tuple[Labels, str | None]:
@@ -39,27 +47,16 @@ def read(folder: Path) -> tuple[Labels, str | None]:
     What can be read of a damaged file is kept.
     """
     try:
-        values = object_of(folder / FILE, most=_MOST_BYTES)
+        return _STORED.salvage(object_of(folder / FILE, most=_MOST_BYTES))
     except FileNotFoundError:
         return Labels(), None
     except Unreadable as error:
         return Labels(), error.sentence
-    known = {name: values[name] for name, fits in _CHECKS.items() if fits(values.get(name))}
-    wrong = next((name for name in _CHECKS if name in values and name not in known), None)
-    labels = dataclasses.replace(Labels(), **{**known, "tags": tuple(known.get("tags", ()))})
-    if wrong is None:
-        return labels, None
-    return labels, N_("{file} has a value of “{name}” that cannot be", file=FILE, name=wrong)
 
 
 def write(folder: Path, labels: Labels) -> None:
     """Replace the labels of a run, whole or not at all. Raises OSError."""
     write_json(folder / FILE, dataclasses.asdict(labels), lasting=True)
-
-
-def fits(name: str, value: object) -> bool:
-    """Say whether a value may be a run's label of this name: "tags", "note" or "group"."""
-    return _CHECKS[name](value)
 
 
 def a_name(text: str) -> str:
@@ -134,17 +131,4 @@ def _printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
-def _is_tags(value: object) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) <= MAX_TAGS
-        and all(is_line(tag, MAX_TAG) for tag in value)
-    )
-
-
-_CHECKS: dict[str, Callable[[object], bool]] = {
-    "name": lambda value: value is None or is_line(value, MAX_NAME),
-    "tags": _is_tags,
-    "note": lambda value: is_text(value, MAX_NOTE),
-    "group": lambda value: value is None or is_line(value, MAX_GROUP),
-}
+_STORED = Stored(Labels, FILE)

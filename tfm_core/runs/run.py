@@ -8,13 +8,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import StrictBool
 from safetensors import SafetensorError, safe_open
 
 from tfm_core.config import ConfigError, Experiment, from_json
@@ -22,18 +22,7 @@ from tfm_core.data.own import place
 from tfm_core.presets import PRESETS
 from tfm_core.probe.form import SnapshotForm, form_of
 from tfm_core.probe.types import Array, Probe, Snapshot
-from tfm_core.reading import (
-    MOST_STEPS,
-    Unreadable,
-    content_of,
-    is_device,
-    is_line,
-    is_moment,
-    is_plain,
-    is_whole,
-    object_of,
-    open_plain,
-)
+from tfm_core.reading import Unreadable, content_of, is_plain, object_of, open_plain
 from tfm_core.runs import claim, labels, origin, requests, snapshots, tickets, weights
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.curves import Curves, EventReader
@@ -47,7 +36,13 @@ from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.status import State, Status, read_status, write_status
 from tfm_core.runs.thinned import ThinnedReader
 from tfm_core.sentences import N_, StudentError
+from tfm_core.stored import Device, Moment, Step, Stored, line, matching, unstored, whole
 from tfm_core.training.checkpoint_facts import facts_of
+
+ID = re.compile(rf"(?!{place.FOLDER}$)[A-Za-z0-9_-]{{8,64}}")  # that folder is no run
+_Name = Annotated[str, line(MAX_NAME)]
+_Id = Annotated[str, matching(ID)]
+_Owner = Annotated[str, matching(re.compile(r"[0-9a-f]{64}"))]
 
 
 class RunDamaged(StudentError):
@@ -66,19 +61,19 @@ class Meta:
     another one. ``is_suspect`` marks a run whose settings hide a bug to be found.
     """
 
-    name: str
-    created: str
-    device: str = "cpu"
-    threads: int = 1
-    preset: str | None = None
-    recorded: bool = False
-    parent: str | None = None
-    owner: str | None = None
-    owner_name: str | None = None
-    cure_of: str | None = None
-    cured_from: int = 0
-    begun_on: str | None = None
-    is_suspect: bool = False
+    name: _Name
+    created: Moment
+    device: Device = "cpu"
+    threads: Annotated[int, whole(1, 1024)] = 1
+    preset: _Name | None = None
+    recorded: Annotated[bool, unstored(False)] = False
+    parent: _Id | None = None
+    owner: _Owner | None = None
+    owner_name: _Name | None = None
+    cure_of: _Id | None = None
+    cured_from: Step = 0
+    begun_on: Device | None = None
+    is_suspect: StrictBool = False
 
 
 class Run:
@@ -178,15 +173,13 @@ class Run:
     def _read_meta(self) -> tuple[Meta, str | None]:
         """Return what meta.json says, with the rest made up, and a sentence on that."""
         try:
-            known, clause = _METAS.of(self.folder, "meta.json")
+            meta, clause = _METAS.of(self.folder, "meta.json")
         except FileNotFoundError:
-            known, clause = {}, N_("meta.json is missing")
+            meta, clause = Meta(**_meta_of_folder(self.folder)), N_("meta.json is missing")
         except Unreadable as error:
-            known, clause = {}, error.sentence
-        created = known.get("created") or self._folder_time()
-        meta = Meta(**{"name": self.id, **known, "created": created, "recorded": self._recorded})
-        if self.labels.name is not None:
-            meta = dataclasses.replace(meta, name=self.labels.name)
+            meta, clause = Meta(**_meta_of_folder(self.folder)), error.sentence
+        name = meta.name if self.labels.name is None else self.labels.name
+        meta = dataclasses.replace(meta, name=name, recorded=self._recorded)
         return meta, None if clause is None else _made_up(clause)
 
     @property
@@ -375,14 +368,6 @@ class Run:
         for known in ("_read_labels", "_read_meta"):
             self.__dict__.pop(known, None)
 
-    def _folder_time(self) -> str:
-        try:
-            seconds = self.folder.stat().st_mtime
-            moment = datetime.fromtimestamp(seconds, UTC)
-        except (OSError, ValueError, OverflowError):  # gone, or of a time that is no date
-            moment = datetime.fromtimestamp(0, UTC)
-        return moment.isoformat(timespec="milliseconds")
-
 
 @lru_cache(maxsize=512)
 def _form_with_probe(folder: Path, _changed: int, experiment: Experiment) -> SnapshotForm:
@@ -409,47 +394,29 @@ def _damaged(what: str) -> str:
     return N_("This run is damaged: {what}.", what=what)
 
 
-def _is(form: re.Pattern[str], value: object) -> bool:
-    return isinstance(value, str) and form.fullmatch(value) is not None
-
-
 _MOST_EXPERIMENT, _MOST_META = 2**24, 2**16
-ID = re.compile(rf"(?!{place.FOLDER}$)[A-Za-z0-9_-]{{8,64}}")  # that folder is no run
-_OWNER = re.compile(r"[0-9a-f]{64}")
-_META_CHECKS: dict[str, Callable[[object], bool]] = {
-    "name": lambda value: is_line(value, MAX_NAME),
-    "created": is_moment,
-    "device": is_device,
-    "threads": lambda value: is_whole(value, 1, 1024),
-    "preset": lambda value: value is None or is_line(value, MAX_NAME),
-    "parent": lambda value: value is None or _is(ID, value),
-    "owner": lambda value: value is None or _is(_OWNER, value),
-    "owner_name": lambda value: value is None or is_line(value, MAX_NAME),
-    "cure_of": lambda value: value is None or _is(ID, value),
-    "cured_from": lambda value: is_whole(value, 0, MOST_STEPS),
-    "begun_on": lambda value: value is None or is_device(value),
-    "is_suspect": lambda value: isinstance(value, bool),
-}
 
 
 def _experiment_in(path: Path) -> Experiment:
     return from_json(content_of(path, most=_MOST_EXPERIMENT))
 
 
-def _meta_in(path: Path) -> tuple[dict[str, Any], str | None]:
-    """Return the values of a meta.json that can be, and a clause on the first that cannot."""
+def _meta_in(path: Path) -> tuple[Meta, str | None]:
+    """Return what a meta.json says, the rest made up, and a clause on the first damaged value."""
     values = object_of(path, most=_MOST_META)
-    known = {
-        name: values[name]
-        for name, is_valid in _META_CHECKS.items()
-        if name in values and is_valid(values[name])
-    }
-    wrong = next((name for name in _META_CHECKS if name in values and name not in known), None)
-    if wrong is None:
-        return known, None
-    return known, N_("meta.json has a value of “{name}” that cannot be", name=wrong)
+    return _STORED.salvage(values, lambda: _meta_of_folder(path.parent))
 
 
+def _meta_of_folder(folder: Path) -> dict[str, Any]:
+    """Return the name and the time of a run that its meta.json does not say."""
+    try:
+        moment = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+    except (OSError, ValueError, OverflowError):  # gone, or of a time that is no date
+        moment = datetime.fromtimestamp(0, UTC)
+    return {"name": folder.name, "created": moment.isoformat(timespec="milliseconds")}
+
+
+_STORED = Stored(Meta, "meta.json")
 _EXPERIMENTS = Remembered(_experiment_in)
 _METAS = Remembered(_meta_in)
 _LABELS = Remembered(lambda path: labels.read(path.parent))

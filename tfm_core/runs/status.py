@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Formatter
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from tfm_core.reading import (
-    MOST_STEPS,
-    Unreadable,
-    is_device,
-    is_line,
-    is_number,
-    is_text,
-    is_whole,
-    object_of,
-)
+from tfm_core.reading import MOST_STEPS, Unreadable, object_of
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.failures import obstacle
 from tfm_core.runs.process import ProcessMark, is_alive, silence
 from tfm_core.runs.remembered import Remembered
 from tfm_core.sentences import N_, Sentence, joined
+from tfm_core.stored import (
+    Device,
+    Step,
+    Stored,
+    WrongValue,
+    line,
+    number,
+    text,
+    unstored,
+    whole,
+)
 
 State = Literal[
     "queued", "starting", "running", "paused", "finished", "stopped", "failed", "interrupted"
@@ -40,6 +41,9 @@ RESUMABLE: frozenset[str] = frozenset({"stopped", "failed", "interrupted"})
 SILENT_SECONDS = 10.0
 """A worker that lives but was not heard of for so long is suspended, or its machine is."""
 
+_Seconds = Annotated[float, number(0, 1e11)]  # as Unix time, up to a thousand years from now
+_Host = Annotated[str, line(255)]
+
 
 @dataclass(frozen=True, slots=True)
 class Status:
@@ -52,21 +56,21 @@ class Status:
     """
 
     state: State
-    step: int = 0
-    total_steps: int = 0
-    epoch: float = 0.0
-    device: str = "cpu"
-    pid: int | None = None
-    host: str | None = None
-    created: float | None = None
-    started: str | None = None
-    heartbeat: float | None = None
-    uptime: float | None = None
-    reason: str | None = None
-    seconds: float = 0.0
-    parent_seconds: float = 0.0
-    queue_position: int | None = None
-    silent: float = field(default=0.0, compare=False)
+    step: Step = 0
+    total_steps: Step = 0
+    epoch: Annotated[float, number(0, MOST_STEPS)] = 0.0
+    device: Device = "cpu"
+    pid: Annotated[int, whole(1, 2**32 - 1)] | None = None
+    host: _Host | None = None
+    created: _Seconds | None = None
+    started: _Host | None = None
+    heartbeat: _Seconds | None = None
+    uptime: _Seconds | None = None
+    reason: Annotated[str, text(100_000)] | None = None
+    seconds: _Seconds = 0.0
+    parent_seconds: _Seconds = 0.0
+    queue_position: Annotated[int | None, unstored(None)] = None
+    silent: Annotated[float, unstored(0.0)] = field(default=0.0, compare=False)
 
     @property
     def is_alive(self) -> bool:
@@ -169,24 +173,7 @@ def _damaged(what: str) -> Status:
     )
 
 
-_MOST_BYTES, _MOST_WORDS = 2**20, 100_000
-_LATEST = 1e11  # Unix time, in a thousand years
-_CHECKS: dict[str, Callable[[object], bool]] = {
-    "step": lambda value: is_whole(value, 0, MOST_STEPS),
-    "total_steps": lambda value: is_whole(value, 0, MOST_STEPS),
-    "epoch": lambda value: is_number(value, 0, MOST_STEPS),
-    "device": is_device,
-    "pid": lambda value: is_whole(value, 1, 2**32 - 1),
-    "host": lambda value: is_line(value, 255),
-    "created": lambda value: is_number(value, 0, _LATEST),
-    "started": lambda value: is_line(value, 255),
-    "heartbeat": lambda value: is_number(value, 0, _LATEST),
-    "uptime": lambda value: is_number(value, 0, _LATEST),
-    "reason": lambda value: is_text(value, _MOST_WORDS),
-    "seconds": lambda value: is_number(value, 0, _LATEST),
-    "parent_seconds": lambda value: is_number(value, 0, _LATEST),
-}
-_OPTIONAL = {"pid", "host", "created", "started", "heartbeat", "uptime", "reason"}
+_MOST_BYTES = 2**20
 _FORM = re.compile(r"[,<>]?\d{0,2}(\.\d)?[a-z%]?")  # of a number in words; a wide one fills memory
 
 
@@ -214,17 +201,14 @@ def _reason(values: dict[str, Any]) -> str | None:
 
 def _parse(values: dict[str, Any]) -> Status:
     """Return the status. Raises Unreadable where a value is not what it must be."""
-    state = values.get("state")
-    if not isinstance(state, str) or state not in STATES:
-        raise Unreadable("status.json does not hold a state")
-    known: dict[str, Any] = {"state": state}
-    for name, is_valid in _CHECKS.items():
-        if name not in values or (values[name] is None and name in _OPTIONAL):
-            continue
-        if not is_valid(values[name]):
-            raise Unreadable("status.json has a value of “{name}” that cannot be", name=name)
-        known[name] = values[name]
-    return Status(**{**known, "reason": _reason(values)})
+    try:
+        status = _STORED.read(values)
+    except WrongValue as error:
+        if error.name == "state":
+            raise Unreadable("status.json does not hold a state") from None
+        raise
+    return dataclasses.replace(status, reason=_reason(values))
 
 
+_STORED = Stored(Status, "status.json")
 _STATUSES = Remembered(lambda path: _parse(object_of(path, most=_MOST_BYTES)))

@@ -6,17 +6,19 @@ words are used; a sampler that lies pickled in it is not touched. Names are cut 
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from tfm_core.reading import Unreadable, is_line, is_moment, object_of
+from tfm_core.reading import Unreadable, object_of
 from tfm_core.runs.atomic import write_bytes, write_json
 from tfm_core.sentences import N_, StudentError, in_bytes
+from tfm_core.stored import Moment, Stored, line
 from tfm_core.sweeps.objectives import Objective
 from tfm_core.sweeps.plan import SweepDamaged
 from tfm_core.sweeps.space import Value
@@ -41,9 +43,12 @@ class NotAStudy(StudentError):
 class Brought:
     """What is noted of a study that was brought: its file's name, when, and whose it is."""
 
-    name: str
-    created: str
-    owner: str | None
+    name: Annotated[str, line(_MOST_WORD)]
+    created: Moment
+    owner: Annotated[str, line(64)] | None = None
+
+
+_STORED = Stored(Brought, FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +88,15 @@ def write(folder: Path, content: bytes, brought: Brought) -> None:
     lines = _checked(content)
     write_bytes(folder / JOURNAL, lines, lasting=True)
     looks(folder)
-    values = {"name": brought.name, "created": brought.created, "owner": brought.owner}
-    write_json(folder / FILE, values, lasting=True)
+    write_json(folder / FILE, dataclasses.asdict(brought), lasting=True)
 
 
 def read(folder: Path) -> Brought | None:
     """Return what is noted of a study from elsewhere, None where the folder holds none."""
     try:
-        values = object_of(folder / FILE, most=_MOST_FILE)
+        return _STORED.salvage(object_of(folder / FILE, most=_MOST_FILE))[0]
     except (FileNotFoundError, Unreadable):
         return None
-    name, created, owner = (values.get(part) for part in ("name", "created", "owner"))
-    if not (is_line(name, _MOST_WORD) and is_moment(created)):
-        return None
-    return Brought(name, created, owner if is_line(owner, 64) else None)
 
 
 def looks(folder: Path) -> list[Look]:
@@ -153,8 +153,8 @@ def _checked(content: bytes) -> bytes:
     whole = content[: content.rfind(b"\n") + 1]  # a copy may end in the middle of a line
     if not whole.strip():
         raise NotAStudy("This file holds no whole line; a journal has a line for each thing done.")
-    for number, line in enumerate(whole.split(b"\n"), start=1):
-        if line.strip() and not _is_record(line):
+    for number, row in enumerate(whole.split(b"\n"), start=1):
+        if row.strip() and not _is_record(row):
             raise NotAStudy(
                 "Line {line} of this file is none of Optuna’s journal, which has a JSON object "
                 "with an op_code in each: bring the file of a JournalStorage.",

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from tfm_core.config import ConfigError, Experiment
-from tfm_core.reading import (
-    Unreadable,
-    is_device,
-    is_line,
-    is_moment,
-    is_number,
-    is_text,
-    is_whole,
-    object_of,
-)
+from tfm_core.reading import Unreadable, is_line, is_number, is_whole, object_of
 from tfm_core.runs.labels import MAX_NAME
 from tfm_core.sentences import StudentError
+from tfm_core.stored import (
+    Device,
+    Moment,
+    Stored,
+    WrongValue,
+    line,
+    number,
+    one_of,
+    text,
+    whole,
+)
 from tfm_core.sweeps import objectives, searches, space
 from tfm_core.sweeps.objectives import OBJECTIVES, Objective
 from tfm_core.sweeps.space import Choices, Dimension, Range, Space
 
 State = Literal["active", "stopping", "stopped", "finished"]
 """What was asked of a sweep: ``stopping`` until none of its runs trains any more."""
-
-STATES: tuple[State, ...] = get_args(State)
 
 MOST_RUNS, MOST_MINUTES, MOST_AT_ONCE = 1_000, 7 * 24 * 60, 16
 
@@ -52,24 +52,24 @@ class Plan:
     in a sentence.
     """
 
-    name: str
+    name: Annotated[str, line(MAX_NAME)]
     base: Experiment
     space: Space
-    created: str
-    objective: str = "loss"
-    search: str = "tpe"
-    pruning: str = "none"
-    max_runs: int | None = 20
-    max_minutes: float | None = None
-    at_once: int = 1
-    device: str = "cpu"
-    threads: int = 1
-    seed: int = 0
-    owner: str | None = None
-    owner_name: str | None = None
+    created: Moment
+    objective: Annotated[str, one_of(OBJECTIVES)] = "loss"
+    search: Annotated[str, one_of(searches.SEARCHES)] = "tpe"
+    pruning: Annotated[str, one_of(searches.PRUNINGS)] = "none"
+    max_runs: Annotated[int, whole(1, MOST_RUNS)] | None = 20
+    max_minutes: Annotated[float, number(0, MOST_MINUTES)] | None = None
+    at_once: Annotated[int, whole(1, MOST_AT_ONCE)] = 1
+    device: Device = "cpu"
+    threads: Annotated[int, whole(1, 1024)] = 1
+    seed: Annotated[int, whole(0, 2**31 - 1)] = 0
+    owner: Annotated[str, line(64)] | None = None
+    owner_name: Annotated[str, line(MAX_NAME)] | None = None
     state: State = "active"
-    edition: int = 1
-    reason: str | None = None
+    edition: Annotated[int, whole(1, 10_000)] = 1
+    reason: Annotated[str, text(10_000)] | None = None
 
     @property
     def looks_for(self) -> Objective:
@@ -167,38 +167,19 @@ def of_values(values: Mapping[str, Any]) -> Plan:
     """Return the plan that plain values say. Raises SweepDamaged and ConfigError."""
     if values.get("version") != _VERSION:
         raise SweepDamaged("it is of another version of the app")
-    known: dict[str, Any] = {}
-    for name, is_valid in _CHECKS.items():
-        if name in values:
-            if not is_valid(values[name]):
-                raise SweepDamaged("it has a value of “{name}” that cannot be", name=name)
-            known[name] = values[name]
-    missing = [name for name in ("name", "created") if name not in known]
-    if missing:
-        raise SweepDamaged("it says no “{name}”", name=missing[0])
-    known["base"] = Experiment.parse(values.get("base"))
-    known["space"] = space_of(values.get("space"))
-    return Plan(**known)
+    parts = {
+        "base": Experiment.parse(values.get("base")),
+        "space": space_of(values.get("space")),
+    }
+    try:
+        return _STORED.read({**values, **parts})
+    except WrongValue as error:
+        if error.is_missing:
+            raise SweepDamaged("it says no “{name}”", name=error.name) from None
+        raise SweepDamaged("it has a value of “{name}” that cannot be", name=error.name) from None
 
 
-_CHECKS: dict[str, Callable[[object], bool]] = {
-    "name": lambda value: is_line(value, MAX_NAME),
-    "created": is_moment,
-    "objective": lambda value: isinstance(value, str) and value in OBJECTIVES,
-    "search": lambda value: isinstance(value, str) and value in searches.SEARCHES,
-    "pruning": lambda value: isinstance(value, str) and value in searches.PRUNINGS,
-    "max_runs": lambda value: value is None or is_whole(value, 1, MOST_RUNS),
-    "max_minutes": lambda value: value is None or is_number(value, 0, MOST_MINUTES),
-    "at_once": lambda value: is_whole(value, 1, MOST_AT_ONCE),
-    "device": is_device,
-    "threads": lambda value: is_whole(value, 1, 1024),
-    "seed": lambda value: is_whole(value, 0, 2**31 - 1),
-    "owner": lambda value: value is None or is_line(value, 64),
-    "owner_name": lambda value: value is None or is_line(value, MAX_NAME),
-    "state": lambda value: isinstance(value, str) and value in STATES,
-    "edition": lambda value: is_whole(value, 1, 10_000),
-    "reason": lambda value: value is None or is_text(value, 10_000),
-}
+_STORED = Stored(Plan, FILE)
 
 
 def _dimension(values: object) -> Dimension:

@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from tfm_core.config import MODEL_CONFIGS, Config, ConfigError, Experiment, Problem
 from tfm_core.config.base import plain
 from tfm_core.config.codec import default_sections
-from tfm_core.config.training import own_decay
+from tfm_core.config.training import with_optimizer
 from tfm_core.sentences import N_, StudentError
 
 Value = str | int | float | bool
@@ -124,17 +124,14 @@ Space = tuple[Dimension, ...]
 def with_values(base: Experiment, values: Mapping[str, Value]) -> Experiment:
     """Return an experiment with some settings changed. Raises ConfigError where it cannot be.
 
-    Another family begins with its own defaults, and a weight decay that is the optimiser's own
-    follows the optimiser, as on the configuration page.
+    Another family begins with its own defaults; another optimiser, see ``with_optimizer``.
     """
     whole = base.model_dump()
     family = values.get("model.family", base.model.family)
     if family != base.model.family:
         whole["model"] = _moved(base, str(family))
-    training = whole["training"]
-    follows = training["weight_decay"] == own_decay(training["optimizer"])
-    if "training.optimizer" in values and follows:
-        del training["weight_decay"]
+    if "training.optimizer" in values:
+        whole["training"] = with_optimizer(whole["training"], values["training.optimizer"])
     for path, value in values.items():
         section, _dot, name = path.rpartition(".")
         target = whole.get(section) if section else whole

@@ -19,12 +19,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from tfm_core.data.own import place
 from tfm_core.disk import rename, replace, sync_file, sync_folder
-from tfm_core.reading import Unreadable, content_of, is_line, is_moment, is_whole, object_of
+from tfm_core.reading import Unreadable, content_of, is_moment, object_of
 from tfm_core.sentences import N_, StudentError
+from tfm_core.stored import Stored, WrongValue, checked, line, whole
 
 MOST_BYTES = 64 * 2**20
 """Of one set on the disk."""
@@ -50,6 +51,11 @@ _KEPT = "kept.json"
 _FILE = re.compile(r"[a-z][a-z0-9-]{0,30}\.[a-z0-9]{2,12}")
 _MOST_SET, _MOST_KEPT, _MOST_NUMBER = 2**20, 2**16, 10**9
 _MOST_FILES = 12
+
+
+def _is_file(name: str) -> bool:
+    """Say whether a set may have a file of that name, beside those that every set has."""
+    return bool(_FILE.fullmatch(name)) and name not in (SET, _KEPT)
 
 
 class SetMissing(StudentError):
@@ -137,6 +143,26 @@ class OwnSet:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class _SetFile:
+    """What ``set.json`` holds, as ``_manifest`` writes it."""
+
+    format: Literal[1]
+    kind: Annotated[str, line(20)]
+    name: Annotated[str, line(MOST_NAME)]
+    counts: dict[str, Annotated[int, whole(0, _MOST_NUMBER)]]
+    split: dict[str, Any]
+    details: dict[str, Any]
+    files: dict[Annotated[str, checked(_is_file)], Annotated[str, line(64)]]
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """Everything but the files."""
+        return {part: getattr(self, part) for part in _PARTS}
+
+
+_PARTS = ("kind", "name", "counts", "split", "details")
+_STORED = Stored(_SetFile, SET)
 _DAMAGED = N_(
     "The set “{name}” is damaged: {what}. Remove it, and add your data again; runs that learned "
     "from it still open."
@@ -211,16 +237,16 @@ def read_from(read: Callable[[str, int], bytes]) -> Prepared:
         if isinstance(error, StudentError):
             raise
         raise Unreadable(_NO_JSON, file=SET) from None
-    if not _is_set(values) or len(values["files"]) > _MOST_FILES:
+    found = _set_of(values)
+    if found is None or len(found.files) > _MOST_FILES:
         raise Unreadable("{file} says nothing that a set is", file=SET)
     room, files = MOST_BYTES, {}
-    for name, digest in values["files"].items():
+    for name, digest in found.files.items():
         files[name] = read(name, room)
         room -= len(files[name])
         if _digest(files[name]) != digest:
             raise Unreadable(_CHANGED, file=name)
-    parts = {key: values[key] for key in ("kind", "name", "counts", "split", "details")}
-    return Prepared(**parts, files=files)
+    return Prepared(**found.parts, files=files)
 
 
 def find(set_id: str) -> OwnSet:
@@ -273,10 +299,11 @@ def read_vocabulary(set_id: str, read: Callable[[str, int], bytes]) -> dict[str,
         values = json.loads(files[SET])
     except (ValueError, RecursionError):
         raise Unreadable(_NO_JSON, file=SET) from None
-    if _digest(files[SET])[:20] != set_id or not _is_set(values):
+    found = _set_of(values)
+    if _digest(files[SET])[:20] != set_id or found is None:
         raise Unreadable(_CHANGED, file=SET)
     files[TOKENS] = read(TOKENS, MOST_BYTES)
-    if values["files"].get(TOKENS) != _digest(files[TOKENS]):
+    if found.files.get(TOKENS) != _digest(files[TOKENS]):
         raise Unreadable(_CHANGED, file=TOKENS)
     return files
 
@@ -356,11 +383,19 @@ def opened(folder: Path) -> OwnSet:
     except (ValueError, RecursionError):
         return OwnSet(name, folder, name=name, problem=N_(_NO_JSON, file=SET))
     is_example = folder.parent == place.EXAMPLES
-    if not _is_set(values) or (not is_example and _digest(content)[:20] != name):
+    found = _set_of(values)
+    if found is None or (not is_example and _digest(content)[:20] != name):
         return OwnSet(name, folder, name=name, problem=N_(_CHANGED, file=SET))
     owners, kept = _keepers(folder)
-    parts = {key: values[key] for key in ("kind", "name", "counts", "split", "details", "files")}
-    return OwnSet(name, folder, **parts, owners=owners, kept=kept)
+    return OwnSet(name, folder, **found.parts, files=found.files, owners=owners, kept=kept)
+
+
+def _set_of(values: object) -> _SetFile | None:
+    """Return what the values of a ``set.json`` say, None where they are not of that form."""
+    try:
+        return _STORED.read(values)
+    except WrongValue:
+        return None
 
 
 def _write_files(files: Mapping[str, bytes], target: Path) -> None:
@@ -398,28 +433,6 @@ def _manifest(prepared: Prepared | OwnSet) -> bytes:
         "files": dict(sorted(digests.items())),
     }
     return (json.dumps(values, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
-
-
-def _is_set(values: object) -> bool:
-    """Say whether the values of a ``set.json`` are of the form that ``_manifest`` writes."""
-    if not isinstance(values, dict):
-        return False
-    counts, files = values.get("counts"), values.get("files")
-    return (
-        values.get("format") == 1
-        and is_line(values.get("kind"), 20)
-        and is_line(values.get("name"), MOST_NAME)
-        and isinstance(counts, dict)
-        and all(is_whole(n, 0, _MOST_NUMBER) for n in counts.values())
-        and isinstance(files, dict)
-        and all(_is_file(name) and is_line(one, 64) for name, one in files.items())
-        and all(isinstance(values.get(part), dict) for part in ("split", "details"))
-    )
-
-
-def _is_file(name: str) -> bool:
-    """Say whether a set may have a file of that name, beside those that every set has."""
-    return bool(_FILE.fullmatch(name)) and name not in (SET, _KEPT)
 
 
 def _keepers(folder: Path) -> tuple[tuple[str, ...], str]:

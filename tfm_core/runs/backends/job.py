@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Literal
 
-from tfm_core.reading import MOST_STEPS, Unreadable, is_line, is_whole, object_of
+from tfm_core.reading import Unreadable, object_of
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.remembered import Remembered
 from tfm_core.runs.settings import BackendName
 from tfm_core.runs.status import Status
 from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.stored import Step, Stored, matching, whole
 
 FILE = "job.json"
 Phase = Literal["handed", "again", "over"]
@@ -27,8 +27,7 @@ Phase = Literal["handed", "again", "over"]
 
 LABELS: dict[BackendName, str] = {"ray": "Ray", "slurm": "Slurm"}
 _MOST_BYTES = 4096
-_BACKENDS = get_args(BackendName)
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
+_Count = Annotated[int, whole(0, 10**9)]
 
 
 class NotItsTurn(StudentError):
@@ -43,11 +42,11 @@ class Job:
     """
 
     backend: BackendName
-    name: str
-    attempt: int = 1
+    name: Annotated[str, matching(re.compile(r"[A-Za-z0-9_-]{0,80}"))]
+    attempt: _Count = 1
     phase: Phase = "handed"
-    step: int = 0
-    tries: int = 1
+    step: Step = 0
+    tries: _Count = 1
 
 
 def read(folder: Path) -> Job | None:
@@ -133,22 +132,5 @@ def trained_by(folder: Path, status: Status) -> Sentence | None:
     )
 
 
-_CHECKS: dict[str, Callable[[object], bool]] = {
-    "backend": lambda value: value in _BACKENDS,
-    "name": lambda value: value == "" or (is_line(value, 80) and bool(_NAME.fullmatch(str(value)))),
-    "attempt": lambda value: is_whole(value, 0, 10**9),
-    "phase": lambda value: value in get_args(Phase),
-    "step": lambda value: is_whole(value, 0, MOST_STEPS),
-    "tries": lambda value: is_whole(value, 0, 10**9),
-}
-
-
-def _parse(path: Path) -> Job:
-    values: dict[str, Any] = object_of(path, most=_MOST_BYTES)
-    for name, is_valid in _CHECKS.items():
-        if not is_valid(values.get(name)):
-            raise Unreadable("{file} has a value of “{name}” that cannot be", file=FILE, name=name)
-    return Job(**{name: values[name] for name in _CHECKS})
-
-
-_JOBS = Remembered(_parse)
+_STORED = Stored(Job, FILE)
+_JOBS = Remembered(lambda path: _STORED.read(object_of(path, most=_MOST_BYTES)))

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated
 
-from tfm_core.reading import is_line, is_whole
+from pydantic import PlainSerializer, PlainValidator, StrictBool
+
+from tfm_core.stored import Stored, WrongValue, checked, line, matching, whole
 
 INDEX, FILES, CALLS = "index", "files", "calls"
 
@@ -46,16 +47,29 @@ SMALL = (
 """Files that every server has of every run, in the order in which they are read."""
 
 GROWING = {"events.jsonl", "worker.log"}
-_OBJECT = re.compile(r"[a-z0-9.~]{1,80}\.[0-9a-f]{16}", re.ASCII)
-_SERVER = re.compile(r"[0-9a-f]{16}")
+
+
+def _bytes(value: object) -> bytes:
+    """Return the bytes of a tail as JSON has it. Raises ValueError."""
+    if not isinstance(value, str):
+        raise ValueError("no text")
+    return value.encode("latin-1")
+
+
+_Object = Annotated[str, matching(re.compile(r"[a-z0-9.~]{1,80}\.[0-9a-f]{16}", re.ASCII))]
+_Size = Annotated[int, whole(0, _MOST_FILE)]
+_Tail = Annotated[
+    bytes, PlainValidator(_bytes), PlainSerializer(lambda tail: tail.decode("latin-1"))
+]
+_Name = Annotated[str, checked(lambda name: name in SMALL or LARGE.fullmatch(name) is not None)]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A file: objects with their sizes, one behind the other, and the tail behind them."""
 
-    parts: tuple[tuple[str, int], ...] = ()
-    tail: bytes = b""
+    parts: tuple[tuple[_Object, _Size], ...] = ()
+    tail: _Tail = b""
 
     @property
     def size(self) -> int:
@@ -71,22 +85,18 @@ class Manifest:
     machine. is_deleted: it lies in that server's trash.
     """
 
-    home: int
-    server: str
-    host: str
-    is_deleted: bool = False
-    files: Mapping[str, Entry] = field(default_factory=dict)
+    home: Annotated[int, whole(1, 10**6)]
+    server: Annotated[str, matching(re.compile(r"[0-9a-f]{16}"))]
+    host: Annotated[str, line(255)]
+    is_deleted: StrictBool = False
+    files: dict[_Name, Entry] = field(default_factory=dict)
 
     def content(self) -> bytes:
         """Return the manifest as bytes."""
-        values = {
-            "home": self.home,
-            "server": self.server,
-            "host": self.host,
-            "is_deleted": self.is_deleted,
-            "files": {name: values_of(entry) for name, entry in self.files.items()},
-        }
-        return json.dumps(values).encode()
+        return json.dumps(_STORED.plain(self)).encode()
+
+
+_STORED = Stored(Manifest, "the manifest")
 
 
 def read(content: bytes) -> Manifest | None:
@@ -94,31 +104,6 @@ def read(content: bytes) -> Manifest | None:
     if len(content) > _MOST:
         return None
     try:
-        values = json.loads(content)
-        files = {str(name): entry_of(one) for name, one in values["files"].items()}
-        made = Manifest(
-            values["home"], values["server"], values["host"], bool(values["is_deleted"]), files
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return _STORED.read(json.loads(content))
+    except (ValueError, RecursionError, WrongValue):
         return None
-    is_known = is_whole(made.home, 1, 10**6) and is_line(made.host, 255)
-    is_known = is_known and isinstance(made.server, str) and bool(_SERVER.fullmatch(made.server))
-    if not is_known or not all(name in SMALL or LARGE.fullmatch(name) for name in files):
-        return None
-    return made
-
-
-def values_of(entry: Entry) -> dict[str, Any]:
-    """Return an entry as plain values."""
-    return {"parts": [list(part) for part in entry.parts], "tail": entry.tail.decode("latin-1")}
-
-
-def entry_of(values: Any) -> Entry:
-    """Return the entry of plain values. Raises ValueError, KeyError and TypeError."""
-    parts = tuple((name, size) for name, size in values["parts"])
-    for name, size in parts:
-        if not (
-            isinstance(name, str) and _OBJECT.fullmatch(name) and is_whole(size, 0, _MOST_FILE)
-        ):
-            raise ValueError(name)
-    return Entry(parts, values["tail"].encode("latin-1"))

@@ -8,14 +8,14 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tfm_core.disk import remove
 from tfm_core.runs import locks
 from tfm_core.runs.atomic import read_json, write_bytes
 from tfm_core.runs.elsewhere import places
-from tfm_core.runs.elsewhere.manifest import Entry, entry_of, values_of
+from tfm_core.runs.elsewhere.manifest import Entry
 from tfm_core.runs.elsewhere.remote import Remote
+from tfm_core.stored import Stored, WrongValue
 
 Stamp = tuple[int, ...]
 
@@ -40,27 +40,22 @@ class Record:
     wanted: dict[str, Entry] = field(default_factory=dict)
 
 
+_STORED = Stored(Record, "the record")
+
+
 def load(root: Path, remote: Remote, run_id: str) -> Record:
     """Return what is known of a run; nothing where that cannot be read."""
     values = read_json(_path(root, remote, run_id))
     try:
-        return Record() if values is None else _record(values)
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return Record() if values is None else _STORED.read(values)
+    except WrongValue:
         return Record()
 
 
 def save(root: Path, remote: Remote, run_id: str, record: Record) -> None:
     """Keep what is known of a run. Raises OSError."""
-    values = {
-        "home": record.home,
-        "tag": record.tag,
-        "digest": record.digest,
-        "files": {name: values_of(entry) for name, entry in record.files.items()},
-        "stamps": record.stamps,
-        "gone": record.gone,
-        "wanted": {name: values_of(entry) for name, entry in record.wanted.items()},
-    }
-    write_bytes(_path(root, remote, run_id), json.dumps(values).encode())
+    content = json.dumps(_STORED.plain(record)).encode()
+    write_bytes(_path(root, remote, run_id), content)
 
 
 def forget(root: Path, remote: Remote, run_id: str) -> None:
@@ -95,15 +90,3 @@ def stamp(path: Path) -> Stamp | None:
 
 def _path(root: Path, remote: Remote, run_id: str) -> Path:
     return places.of_store(root, remote.key) / f"{run_id}.json"
-
-
-def _record(values: dict[str, Any]) -> Record:
-    return Record(
-        int(values["home"]),
-        str(values["tag"]),
-        str(values["digest"]),
-        {name: entry_of(one) for name, one in values["files"].items()},
-        {name: tuple(one) for name, one in values["stamps"].items()},
-        {name: float(since) for name, since in values["gone"].items()},
-        {name: entry_of(one) for name, one in values["wanted"].items()},
-    )

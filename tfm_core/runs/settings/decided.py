@@ -1,54 +1,252 @@
-"""What a host decided, in one record."""
+"""What a host decides: the ``TFM_`` variables of the environment, each a field with its meaning."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
-BackendName = Literal["local", "ray", "slurm"]
-"""Who trains the runs: processes of this machine, or jobs of a cluster."""
+from pydantic import Field
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from tfm_core.runs.settings.values import (
+    PREFIX,
+    Address,
+    Addresses,
+    Backend,
+    BackendName,
+    Command,
+    Device,
+    Hosts,
+    Key,
+    Options,
+    People,
+    Size,
+    Sources,
+    StoreAddress,
+    Switch,
+    Whole,
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What a host decided; None where nothing was said: no limit, or whatever suits the machine.
+def variable(value: Any, meaning: str, *, default: str, zero: str = "", public: Any = None) -> Any:
+    """Return a field of ``Settings``.
+
+    meaning: what it is, with its unit. default: ``value`` in words. zero: what 0 means, "" where it
+    is no number. public: the value with TFM_PUBLIC=1, where that is another one.
+    """
+    words: dict[str, Any] = {"default": default, "zero": zero, "public": public}
+    return Field(value, description=meaning, json_schema_extra=words)
+
+
+class Settings(BaseSettings):
+    """What a host decided; None where nothing was set: no limit, or whatever suits the machine.
 
     Everywhere 0 means none: a server that lets none wait, train or be kept only shows what it has
-    (``only_shows``). ``public`` gives most limits another default (see ``VARIABLES``); what is said
-    by name stands in any case.
+    (``only_shows``). ``read`` fills it from the environment.
     """
 
-    runs_dir: Path = Path("runs")
-    runs_url: str | None = None
-    max_running: int | None = None
-    warm_workers: int | None = None
-    warm_device: str | None = None
-    max_queued: int = 20
-    max_per_session: int = 8
-    max_steps: int | None = None
-    max_parameters: int | None = None
-    max_seconds: int | None = None
-    max_pause: int = 600
-    max_attention: int = 20_000_000
-    max_weights: int = 16_000_000
-    max_disk: int | None = None
-    max_runs: int | None = None
-    max_own_data: int | None = None
-    max_published: int = 20
-    recorded_only: bool = False
-    public: bool = False
-    open: bool = True
-    host_key: str | None = None
-    login_to_watch: bool = False
-    may_start: tuple[str, ...] = ()
-    admins: tuple[str, ...] = ()
-    frame_ancestors: str | None = None
-    hosts: tuple[str, ...] = ()
-    backend: BackendName | None = None
-    ray_address: str | None = None
-    slurm_options: tuple[str, ...] = ()
-    cluster_python: tuple[str, ...] = ()
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
+
+    runs_dir: Path = variable(
+        Path("runs"),
+        "the folder of runs",
+        default="`runs/`",
+    )
+    runs_url: StoreAddress | None = variable(
+        None,
+        "a store that several servers share, as an address of fsspec: `s3://bucket/runs`,"
+        " `file:///mnt/shared/runs`; see docs/storage.md",
+        default="none",
+    )
+    warm_workers: Whole | None = variable(
+        None,
+        "processes that wait with everything loaded, so that a start is felt at once",
+        default="1; 0 on small machines",
+        zero="none waits; a start takes some seconds",
+    )
+    warm_device: Device | None = variable(
+        None,
+        "the device, such as `cuda:0`, on which they have learned a step before they "
+        "wait, so that a start there is felt at once, too; each then holds some hundred "
+        "MB of its memory",
+        default="none: they hold no memory of a GPU, and a run on one waits for its start",
+    )
+    max_running: Whole | None = variable(
+        None,
+        "trainings at the same time; the others queue",
+        default="cores − 1; 8 jobs of a cluster",
+        zero="only shows",
+    )
+    max_queued: Whole = variable(
+        20,
+        "runs that may wait",
+        default="20",
+        zero="only shows",
+    )
+    max_per_session: Whole = variable(
+        8,
+        "runs of one visitor that train or wait, resumed ones too",
+        default="8; public: 2",
+        zero="only shows",
+        public=2,
+    )
+    max_steps: Whole | None = variable(
+        None,
+        "steps of the longest run",
+        default="no limit; public: 20000",
+        zero="only shows",
+        public=20_000,
+    )
+    max_parameters: Whole | None = variable(
+        None,
+        "parameters of the largest model",
+        default="no limit; public: 5000000",
+        zero="only shows",
+        public=5_000_000,
+    )
+    max_seconds: Whole | None = variable(
+        None,
+        "seconds that a run may train, over all its resumes, before it is stopped",
+        default="no limit; public: 3600",
+        zero="only shows",
+        public=3600,
+    )
+    max_pause: Whole = variable(
+        600,
+        "seconds that a paused run keeps its place while others wait; then it is stopped",
+        default="600; public: 60",
+        zero="it is stopped as soon as others wait",
+        public=60,
+    )
+    max_attention: Whole = variable(
+        20_000_000,
+        "attention weights (2 bytes each: layers × heads × tokens² × examples) that a "
+        "snapshot keeps; beyond it fewer examples are kept, and a model with more on one "
+        "is refused",
+        default="20000000",
+        zero="only shows",
+    )
+    max_weights: Size = variable(
+        16_000_000,
+        "room for the weights that a run keeps at some of its steps, in half precision, "
+        "to say from when on it read a picture; a run whose weights would take more keeps"
+        " none",
+        default="16MB",
+        zero="no run keeps any",
+    )
+    max_disk: Size | None = variable(
+        None,
+        "room for all runs and data sets (`500MB`, `20GB`, `1.5TB`)",
+        default="no limit; public: 20GB",
+        zero="only shows; nothing is deleted",
+        public=20_000_000_000,
+    )
+    max_runs: Whole | None = variable(
+        None,
+        "runs that are kept",
+        default="no limit; public: 1000",
+        zero="only shows; nothing is deleted",
+        public=1000,
+    )
+    max_own_data: Size | None = variable(
+        None,
+        "room for the data sets that visitors add",
+        default="no limit; public: 2GB",
+        zero="none can be added",
+        public=2_000_000_000,
+    )
+    max_published: Whole = variable(
+        20,
+        "runs that the app publishes at a time, each of some MB, for watchers without a session",
+        default="20; 0 with `TFM_LOGIN_TO_WATCH=1`",
+        zero="none can be published",
+    )
+    recorded_only: Switch = variable(
+        False,
+        "1 shows the recorded runs and nothing else, without PyTorch; see docs/deploy.md",
+        default="0",
+    )
+    public: Switch = variable(
+        False,
+        "1 for a server that strangers reach: runs belong to those who began them, and "
+        "limits get the defaults said here",
+        default="0",
+    )
+    open: Switch = variable(
+        True,
+        "1 lists the runs of all visitors for everybody",
+        default="1; public: 0",
+        zero="one's own are listed, and another's opens by its link",
+        public=False,
+    )
+    host_key: Key | None = variable(
+        None,
+        "the key with which the host may do what only a run's owner may; 16 characters or more",
+        default="none",
+    )
+    login_to_watch: Switch = variable(
+        False,
+        "1 shows nothing to who is not logged in; see docs/deploy.md on logins",
+        default="0: where people log in, anybody may watch",
+    )
+    may_start: People = variable(
+        (),
+        "who of those who log in may start runs, by e-mail address or domain: "
+        "`ann@example.org @example.com`",
+        default="everybody who is logged in",
+    )
+    admins: Addresses = variable(
+        (),
+        "who of those who log in may do what only a run's owner may, by e-mail address",
+        default="none",
+    )
+    frame_ancestors: Sources | None = variable(
+        None,
+        "the sites that may show the app in a frame, as a Content-Security-Policy says "
+        "it: `'self' https://example.org`",
+        default="every site; public: `'self'`",
+        public="'self'",
+    )
+    hosts: Hosts = variable(
+        (),
+        "names under which the app is reached through this computer's loopback address, "
+        "by a proxy that adds no `X-Forwarded-` or `Forwarded` header: `app.example.org "
+        "*.example.com`; `*` allows every name; see docs/security.md",
+        default="`localhost` and this computer's own",
+    )
+    backend: Backend | None = variable(
+        None,
+        "who trains the runs: `local` (processes of this machine), `ray` or `slurm` (jobs"
+        " of a cluster, see docs/cluster.md)",
+        default="`ray` where `TFM_RAY_ADDRESS` is set, else `local`",
+    )
+    ray_address: Address | None = variable(
+        None,
+        "the dashboard of the head of a Ray cluster: `http://HOST:8265`",
+        default="none",
+    )
+    slurm_options: Options = variable(
+        (),
+        "what `sbatch` is told of every job: `--partition=gpu --time=4:00:00`",
+        default="none",
+    )
+    cluster_python: Command = variable(
+        (),
+        "the command that is Python on the machines of the cluster",
+        default="this server’s own",
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        *_others: PydanticBaseSettingsSource,
+        **_more: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take values from the call alone: which environment counts, ``read`` is given."""
+        return (init_settings,)
 
     @property
     def trains_on(self) -> BackendName:
@@ -70,3 +268,35 @@ class Settings:
             self.max_runs,
         )
         return 0 in limits
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One variable; see ``variable``."""
+
+    name: str
+    field: str
+    meaning: str
+    default: str
+    zero: str = ""
+    public: Any = None
+
+
+def _variable(field: str) -> Variable:
+    info = Settings.model_fields[field]
+    words: Any = info.json_schema_extra
+    return Variable(f"{PREFIX}{field.upper()}", field, str(info.description), **words)
+
+
+VARIABLES = tuple(map(_variable, Settings.model_fields))
+
+OTHERS = (
+    Variable(
+        "TFM_DATA_DIR",
+        "",
+        "the folder of downloaded data sets; a complete MNIST found there is used as is",
+        "`data/`",
+    ),
+    Variable("TFM_LANGUAGE", "", "the language of the pages where the link names none", "`en`"),
+)
+"""Variables that are no settings of a host: the code that uses them reads them."""

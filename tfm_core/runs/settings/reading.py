@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
 
-from tfm_core.runs.settings.decided import Settings
-from tfm_core.runs.settings.variables import VARIABLES
+from pydantic import ValidationError
+from pydantic_settings import EnvSettingsSource
+
+from tfm_core.runs.settings.decided import VARIABLES, Settings
 from tfm_core.sentences import StudentError
 
 
@@ -16,15 +20,25 @@ def read(environment: Mapping[str, str] | None = None) -> Settings:
     A variable that is empty counts as not said. ``os.environ`` is read where none is given.
     """
     said = os.environ if environment is None else environment
-    values = {
-        variable.field: variable.read(variable.name, text)
-        for variable in VARIABLES
-        if (text := said.get(variable.name, "").strip())
-    }
-    if values.get("public"):
-        defaults = {v.field: v.public for v in VARIABLES if v.public is not None}
+    texts = {one.name: text for one in VARIABLES if (text := said.get(one.name, "").strip())}
+    if folder := texts.get("TFM_RUNS_DIR"):
+        texts["TFM_RUNS_DIR"] = str(Path(folder).absolute())
+    return _settings(tuple(texts.items()))
+
+
+@lru_cache(maxsize=64)
+def _settings(texts: tuple[tuple[str, str], ...]) -> Settings:
+    """Return what variables say, read once for each environment: pages ask all the time."""
+    source = EnvSettingsSource(Settings)
+    source.env_vars = {name.lower(): text for name, text in texts}
+    try:
+        settings = Settings(**(values := source()))
+    except ValidationError as error:
+        raise error.errors()[0]["ctx"]["error"] from None
+    if settings.public:
+        defaults = {one.field: one.public for one in VARIABLES if one.public is not None}
         values = defaults | values
-    if values.get("login_to_watch"):  # who has a published run's address watches without a login
+    if settings.login_to_watch:  # who has a published run's address watches without a login
         values = {"max_published": 0} | values
     settings = Settings(**values)
     if settings.trains_on == "ray" and settings.ray_address is None:

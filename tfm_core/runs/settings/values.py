@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
-from typing import get_args
+from collections.abc import Callable
+from typing import Annotated, Literal, get_args
+
+from pydantic import BeforeValidator, ValidationInfo
+from pydantic_settings import NoDecode
 
 from tfm_core.reading import is_device
-from tfm_core.runs.settings.decided import BackendName
 from tfm_core.sentences import StudentError
+
+PREFIX = "TFM_"
+BackendName = Literal["local", "ray", "slurm"]
+"""Who trains the runs: processes of this machine, or jobs of a cluster."""
 
 SHORTEST_KEY = 16
 """Characters that a host's key needs at least: it is guessed over the network."""
@@ -190,11 +196,6 @@ def device(name: str, text: str) -> str:
     return text
 
 
-def folder(_name: str, text: str) -> Path:
-    """Return the whole path of a folder, which need not be there."""
-    return Path(text).absolute()
-
-
 def _each(text: str, pattern: re.Pattern[str], wrong: StudentError) -> tuple[str, ...]:
     """Return the words of a text. Raises what is given for one that the pattern does not match."""
     words = tuple(text.split())
@@ -205,3 +206,31 @@ def _each(text: str, pattern: re.Pattern[str], wrong: StudentError) -> tuple[str
 
 def _short(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:40]}…"
+
+
+def _as(read: Callable[[str, str], object]) -> BeforeValidator:
+    """Return a validator that reads the text of a variable, and takes any other value as it is."""
+
+    def parse(value: object, info: ValidationInfo) -> object:
+        if not isinstance(value, str):
+            return value
+        return read(f"{PREFIX}{str(info.field_name).upper()}", value)
+
+    return BeforeValidator(parse)
+
+
+_Words = Annotated[tuple[str, ...], NoDecode]
+Whole = Annotated[int, _as(whole)]
+Size = Annotated[int, _as(size)]
+Switch = Annotated[bool, _as(switch)]
+Key = Annotated[str, _as(key)]
+People = Annotated[_Words, _as(people)]
+Addresses = Annotated[_Words, _as(addresses)]
+Sources = Annotated[str, _as(sources)]
+Hosts = Annotated[_Words, _as(hosts)]
+Backend = Annotated[BackendName, _as(backend)]
+Address = Annotated[str, _as(address)]
+Options = Annotated[_Words, _as(options)]
+Command = Annotated[_Words, _as(command)]
+StoreAddress = Annotated[str, _as(store_address)]
+Device = Annotated[str, _as(device)]

@@ -1,0 +1,71 @@
+"""Records from files: a value that fits is taken, any other is named, and nothing else breaks."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import pytest
+
+from tfm_core.reading import Unreadable
+from tfm_core.stored import Moment, Stored, WrongValue, line, number, unstored, whole
+
+pytestmark = pytest.mark.quick
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    name: Annotated[str, line(5)]
+    created: Moment
+    kind: Literal["a", "b"] = "a"
+    count: Annotated[int, whole(2, 7)] = 3
+    share: Annotated[float, number(0, 1)] | None = None
+    live: Annotated[bool, unstored(False)] = False
+
+
+SOUND = {"name": "run", "created": "2026-11-22T00:00:00+00:00"}
+STORED = Stored(Sample, "sample.json")
+WRONG = {
+    "name": ["", "a\nb", "longer", "\ud800", 3, None],
+    "created": ["", "2026-13-01", 5, None],
+    "kind": ["c", None, [], {}, True],
+    "count": [1, 8, 3.0, "3", True, None, 10**400, float("nan")],
+    "share": [-0.1, 1.1, "1", True, 10**400, float("nan"), float("inf"), [0.5]],
+}
+CASES = [(name, value) for name, values in WRONG.items() for value in values]
+
+
+def test_values_that_fit_make_the_record_and_unknown_ones_are_ignored():
+    made = STORED.read(SOUND | {"kind": "b", "share": 1, "live": True, "colour": "red"})
+    assert made == Sample("run", SOUND["created"], "b", 3, 1.0, live=False)
+    assert STORED.read(STORED.plain(made)) == made
+
+
+@pytest.mark.parametrize(("name", "value"), CASES)
+def test_a_value_that_does_not_fit_is_named(name, value):
+    with pytest.raises(WrongValue, match=f"sample.json has a value of “{name}”") as caught:
+        STORED.read(SOUND | {name: value})
+    assert (caught.value.name, caught.value.is_missing) == (name, False)
+
+
+@pytest.mark.parametrize(("name", "value"), CASES)
+def test_salvage_replaces_the_wrong_value_alone(name, value):
+    made_up = {"name": "new", "created": "2026-01-01T00:00:00+00:00"}
+    sound = SOUND | {"kind": "b", "count": 7, "share": 0.5}
+    found, clause = STORED.salvage(sound | {name: value}, lambda: made_up)
+    default = made_up | {"kind": "a", "count": 3, "share": None}
+    assert found == Sample(**sound | {name: default[name]})
+    assert clause == f"sample.json has a value of “{name}” that cannot be"
+
+
+def test_what_is_missing_is_made_up_in_silence_or_refused():
+    with pytest.raises(WrongValue) as caught:
+        STORED.read({"name": "run"})
+    assert (caught.value.name, caught.value.is_missing) == ("created", True)
+    assert STORED.salvage({"name": "run"}, lambda: SOUND) == (STORED.read(SOUND), None)
+    with pytest.raises(Unreadable):
+        STORED.salvage({"name": "run"})
+
+
+@pytest.mark.parametrize("values", [None, 3, "text", [1], [["name", "run"]]])
+def test_what_is_no_set_of_named_values_is_no_record(values):
+    with pytest.raises(Unreadable):
+        STORED.read(values)
