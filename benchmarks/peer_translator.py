@@ -93,7 +93,7 @@ def _fill(layer: nn.Module, block: Block) -> None:
         (layer.norm1, block.self_attention_norm),
     ]
     attentions = [(layer.self_attn, block.self_attention)]
-    if block.has_cross:
+    if block.cross_attention is not None:
         attentions.append((layer.multihead_attn, block.cross_attention))
         pairs += [
             (layer.norm2, block.cross_attention_norm),

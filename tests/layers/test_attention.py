@@ -69,17 +69,6 @@ def test_parameters_do_not_depend_on_heads(n_heads):
     assert sum(p.numel() for p in attention.parameters()) == 1_050_624
 
 
-@pytest.mark.parametrize("is_sliced", [False, True])
-def test_a_gain_draws_queries_and_keys_alone_larger(is_sliced):
-    drawn = {}
-    for gain in (1.0, 2.5):
-        torch.manual_seed(4)
-        attention = MultiHeadAttention(12, 3, is_sliced=is_sliced, query_key_gain=gain)
-        drawn[gain] = attention.in_projection.weight.chunk(3)
-    for part, times in enumerate((2.5, 2.5, 1.0)):  # query, key, value
-        torch.testing.assert_close(drawn[2.5][part], times * drawn[1.0][part])
-
-
 def test_rows_sum_to_one_and_masked_weights_are_exactly_zero():
     mask = torch.rand(B, 1, Q, K) > 0.4
     mask[..., 0] = True

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from tfm_core.layers.blocks import Block, Stack, tokens_at
+from tests.layers.blocks import make_block
+from tfm_core.layers.blocks import Stack, tokens_at
 from tfm_core.layers.masks import causal_mask, padding_mask
 from tfm_core.layers.relative import Alibi, BucketBias, Rotation
 
@@ -39,7 +40,7 @@ def test_a_stack_asked_at_a_few_positions_says_there_what_it_says(
     relative, mask, norm_first, query_positions
 ):
     torch.manual_seed(0)
-    blocks = [Block(D, HEADS, 11, norm_first=norm_first) for _ in range(2)]
+    blocks = [make_block(D, HEADS, 11, norm_first=norm_first) for _ in range(2)]
     stack = Stack(blocks, torch.nn.LayerNorm(D), relative=RELATIVE[relative])
     x = torch.randn(B, T, D)
     gradients = []

@@ -7,14 +7,16 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.layers.blocks import make_block
 from tests.models.variants import SMALL, text_batch, text_model
 from tests.training.test_loop import experiment
 from tfm_core.config import ConfigError, EncoderDecoderConfig, Experiment, from_json, to_json
 from tfm_core.config.codec import to_query
 from tfm_core.decoding.greedy import greedy
 from tfm_core.layers.attention import attention_scores, attention_weights, fused_attention
-from tfm_core.layers.blocks import Block
-from tfm_core.layers.masks import causal_mask, transposed_mask
+from tfm_core.layers.masks import causal_mask
+from tfm_core.mistakes import MISTAKES, make
+from tfm_core.mistakes.parts import transposed_mask
 from tfm_core.probe.capture import capture
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import build, train
@@ -83,11 +85,9 @@ JOINS = {  # residual and order: how an attention joins, and how the feed-forwar
 @pytest.mark.parametrize("norm", ["layernorm", "none"])
 @pytest.mark.parametrize(("residual", "norm_first"), JOINS)
 def test_a_block_joins_its_sublayers_as_its_residuals_say(residual, norm_first, norm):
-    chosen = RESIDUALS[residual]
-    block = Block(
-        D_MODEL, 3, 11, has_cross=True, norm=norm, norm_first=norm_first,
-        has_residual=chosen.has_sum, normed_residuals=chosen.normed,
-    )  # fmt: skip
+    block = make_block(D_MODEL, 3, 11, has_cross=True, norm=norm, norm_first=norm_first)
+    asked = {"model.residual": residual}
+    make([name for name, one in MISTAKES.items() if one.settings == asked], block)
     x, memory = torch.randn(2, 7, D_MODEL), torch.randn(2, 5, D_MODEL)
     attend, feed_forward = JOINS[residual, norm_first]
     expected = attend(x, block.self_attention_norm, block.self_attention)

@@ -19,6 +19,7 @@ from tfm_core.config import MODEL_CONFIGS
 from tfm_core.config.shape import TextShape
 from tfm_core.models.build import build_model
 from tfm_core.probe.capture import capture
+from tfm_core.variants.projections import PROJECTIONS
 
 pytestmark = pytest.mark.quick
 
@@ -162,3 +163,13 @@ def test_capture_leaves_nothing_behind():
     model(*text_batch())
     assert model.training
     assert not cache
+
+
+@pytest.mark.parametrize("projections", PROJECTIONS)
+def test_a_gain_draws_queries_and_keys_alone_larger(projections):
+    drawn = {}
+    for gain in (1.0, 2.5):
+        model = text_model("encoder-decoder", projections=projections, query_key_gain=gain)
+        drawn[gain] = model.decoder.layers[0].cross_attention.in_projection.weight.chunk(3)
+    for part, times in enumerate((2.5, 2.5, 1.0)):  # query, key, value
+        torch.testing.assert_close(drawn[2.5][part], times * drawn[1.0][part])

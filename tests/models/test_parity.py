@@ -8,9 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from tests.layers.blocks import make_block
 from tfm_core.config import ViTConfig
 from tfm_core.data.torchvision_import import torchvision
-from tfm_core.layers.blocks import Block, Stack
+from tfm_core.layers.blocks import Stack
 from tfm_core.layers.feed_forward import gelu_tanh
 from tfm_core.layers.masks import causal_mask
 from tfm_core.models.build import ImageShape, build_vit
@@ -36,7 +37,7 @@ def copy_block(ours, theirs):
         parameter.add_(0.1 * torch.randn_like(parameter))
     copy_attention(ours.self_attention, theirs.self_attn)
     norms = [ours.self_attention_norm, ours.feed_forward_norm]
-    if ours.has_cross:
+    if ours.cross_attention is not None:
         copy_attention(ours.cross_attention, theirs.multihead_attn)
         norms.insert(1, ours.cross_attention_norm)
     for index, norm in enumerate(norms, 1):
@@ -55,7 +56,7 @@ def test_equals_torch_encoder_layer(norm_first, activation, known, eps):
     theirs = nn.TransformerEncoderLayer(
         D_MODEL, H, D_FF, 0.0, known, eps, batch_first=True, norm_first=norm_first
     )
-    ours = Block(D_MODEL, H, D_FF, activation=activation, norm_first=norm_first, eps=eps)
+    ours = make_block(D_MODEL, H, D_FF, activation=activation, norm_first=norm_first, eps=eps)
     copy_block(ours, theirs)
     x, keep = torch.randn(B, S, D_MODEL), torch.rand(B, S) > 0.3
     keep[:, 0] = True
@@ -80,7 +81,7 @@ def test_equals_torch_decoder_layer(norm_first):
     theirs = nn.TransformerDecoderLayer(
         D_MODEL, H, D_FF, 0.0, batch_first=True, norm_first=norm_first
     )
-    ours = Block(D_MODEL, H, D_FF, has_cross=True, norm_first=norm_first)
+    ours = make_block(D_MODEL, H, D_FF, has_cross=True, norm_first=norm_first)
     copy_block(ours, theirs)
     x, memory = torch.randn(B, T, D_MODEL), torch.randn(B, S, D_MODEL)
     keep = torch.rand(B, S) > 0.3
@@ -108,7 +109,7 @@ def test_equals_torch_transformer(norm_first):
         (3, theirs.decoder.layers, theirs.decoder.norm),
     ):
         blocks = [
-            Block(D_MODEL, H, D_FF, has_cross=n == 3, norm_first=norm_first) for _ in range(n)
+            make_block(D_MODEL, H, D_FF, has_cross=n == 3, norm_first=norm_first) for _ in range(n)
         ]
         for ours, other in zip(blocks, layers, strict=True):
             copy_block(ours, other)

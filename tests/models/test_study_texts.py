@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.layers.blocks import make_block
 from tests.models.variants import SMALL, S, text_batch
 from tfm_core.config import EncoderOnlyConfig
 from tfm_core.config.shape import ImageShape, TextShape
@@ -14,8 +15,7 @@ from tfm_core.facts.own_names import own_name, own_names
 from tfm_core.facts.parameter_table import laid_out, parameter_table
 from tfm_core.facts.study_texts import FROM_TEXTS
 from tfm_core.inspect.source.file import source_code
-from tfm_core.layers.attention import MultiHeadAttention
-from tfm_core.layers.blocks import Block
+from tfm_core.mistakes import make
 from tfm_core.models.build import build_model
 from tfm_core.presets import PRESETS
 from tfm_core.variants.projections import PROJECTIONS
@@ -204,11 +204,9 @@ def test_the_trainable_preset_is_the_model_of_the_notebook():
     assert data_shape(experiment) == known.shape
 
 
-def attention(kind, **sizes):
-    record = PROJECTIONS[kind]
-    return MultiHeadAttention(
-        12, 3, bias=record.has_bias, has_output=record.has_output, is_sliced=record.is_sliced
-    )
+def attention(kind):
+    config = EncoderOnlyConfig.parse({**SMALL, "projections": kind})
+    return build_model(config, TextShape(17, 19)).encoder.layers[0].self_attention
 
 
 def test_heads_on_slices_are_full_matrices_that_are_zero_elsewhere():
@@ -234,8 +232,8 @@ def test_projections_differ_in_their_parameters(kind):
 
 
 def test_sublayers_share_one_norm_and_are_told_apart():
-    block = Block(12, 3, 11, has_cross=True, has_shared_norm=True)
-    apart = Block(12, 3, 11, has_cross=True)
+    block, apart = (make_block(12, 3, 11, has_cross=True) for _ in range(2))
+    make(["shared-norm"], block)
     assert count(apart) - count(block) == 2 * 2 * 12
     names = [name for name, module in block.named_modules() if name.endswith("_norm")]
     assert names == ["self_attention_norm", "cross_attention_norm", "feed_forward_norm"]

@@ -8,6 +8,7 @@ from typing import Annotated, Self
 from pydantic import model_validator
 
 from tfm_core.config.base import Config, CrossError, OneOf, knob
+from tfm_core.mistakes import MISTAKES, asked_for
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.causalities import CAUSALITIES
@@ -88,7 +89,7 @@ class BlockConfig(Config):
     shared_norm: bool = knob(
         False,
         N_("One norm for all sublayers"),
-        N_("All sublayers of a block share one norm’s scale and shift: a mistake worth seeing."),
+        MISTAKES["shared-norm"].help,
         advanced=True,
     )
     residual: Annotated[str, OneOf(RESIDUALS)] = knob(
@@ -145,6 +146,11 @@ class BlockConfig(Config):
         if width == "d_head":
             return None
         return 1.0 if width is None else math.sqrt(getattr(self, width))
+
+    @property
+    def mistakes(self) -> tuple[str, ...]:
+        """Names of the mistakes that the settings ask for, of ``tfm_core.mistakes``."""
+        return asked_for("model", self)
 
     @property
     def attention_bias(self) -> bool:

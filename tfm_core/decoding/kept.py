@@ -55,8 +55,8 @@ def can_keep(model: Decodes) -> bool:
 def _is_usual(block: nn.Module) -> bool:
     if type(block) is not Block:
         return False
-    attentions = [block.self_attention, *([block.cross_attention] if block.has_cross else [])]
-    return all(type(attention) is MultiHeadAttention for attention in attentions)
+    attentions = (block.self_attention, block.cross_attention)
+    return all(type(one) is MultiHeadAttention for one in attentions if one is not None)
 
 
 def _is_changed(module: nn.Module) -> bool:
@@ -132,7 +132,9 @@ class Kept:
         n, length = memory.shape[:2]
         is_seen = None if mask is None or bool(mask.all()) else mask[:, 0, 0, :, None]
         self.looks = [
-            Attention.to_memory(block.cross_attention, memory, is_seen) for block in self.blocks
+            Attention.to_memory(block.cross_attention, memory, is_seen)
+            for block in self.blocks
+            if block.cross_attention is not None
         ]
         if is_seen is not None or length < FEWEST:
             if mask is None:
@@ -293,10 +295,12 @@ class Kept:
         """Pass the new tokens, (N * R, d_model), through all blocks."""
         blocks = zip(self.blocks, self.layers, strict=True)
         for layer, (block, (*norms, feed_forward)) in enumerate(blocks):
-            x = block._join("attention", x, norms[0], partial(self._attend, layer, step))
+            attend = partial(self._attend, layer, step)
+            x = block.join(x, norms[0], attend, block.attention_skip)
             if self.looks:
-                x = block._join("attention", x, norms[1], partial(self._look, layer, step))
-            x = block._join("feed_forward", x, norms[-1], feed_forward)
+                look = partial(self._look, layer, step)
+                x = block.join(x, norms[1], look, block.attention_skip)
+            x = block.join(x, norms[-1], feed_forward, block.feed_forward_skip)
         return x if self.final_norm is None else self.final_norm(x)
 
     def _attend(self, layer: int, step: _Step, x: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ has a product of its own, on a matrix that lies ready for it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -94,7 +93,7 @@ def _by_part(of: MultiHeadAttention, n: int) -> tuple[Tensor, Tensor]:
     """
     weight, bias, d = of.in_projection.weight, of.in_projection.bias, of.d_model
     scale = weight.new_ones(n, 1, 1)
-    scale[0] /= math.sqrt(d // of.n_heads) if of.divisor is None else of.divisor
+    scale[0] /= of.divisor
     by_part = weight[: n * d].view(n, d, d).mT * scale
     return by_part, scale - scale if bias is None else bias[: n * d].view(n, 1, d) * scale
 
@@ -118,6 +117,6 @@ def bare(module: nn.Module) -> Layer:
 def bare_layers(block: Block) -> tuple[Layer, ...]:
     """Return the norm of each sublayer, and the feed-forward layer."""
     norms = [block.self_attention_norm, block.feed_forward_norm]
-    if block.has_cross:
+    if block.cross_attention is not None:
         norms.insert(1, block.cross_attention_norm)
     return tuple(bare(module) for module in (*norms, block.feed_forward))

@@ -102,31 +102,6 @@ def _floor(q: Tensor) -> float:
     return torch.finfo(kind).min / 2
 
 
-class SlicedProjection(nn.Module):
-    """Queries, keys and values of heads that each see their own slice of the vector only.
-
-    Equal to an ``nn.Linear`` whose matrix has the heads' d_head x d_head matrices on its diagonal.
-    """
-
-    def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
-        """``heads``: (3, H, D, D), a matrix for query, key and value of each head."""
-        super().__init__()
-        d_head = d_model // n_heads
-        self.heads = nn.Parameter(torch.empty(3, n_heads, d_head, d_head))
-        self.bias = nn.Parameter(torch.zeros(3 * d_model)) if bias else None
-        bound = math.sqrt(3 / d_head)  # Glorot & Bengio 2010, of each matrix
-        nn.init.uniform_(self.heads, -bound, bound)
-
-    @property
-    def weight(self) -> Tensor:
-        """The whole matrix (3 * d_model, d_model), zero outside the slices."""
-        return torch.cat([torch.block_diag(*part) for part in self.heads])  # type: ignore[no-untyped-call]
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map x: (B, T, d_model) to (B, T, 3 * d_model): query, key, value."""
-        return F.linear(x, self.weight, self.bias)
-
-
 class MultiHeadAttention(nn.Module):
     """H attentions side by side, each on its own d_head dimensions, then mixed by one matrix.
 
@@ -136,41 +111,16 @@ class MultiHeadAttention(nn.Module):
     """
 
     def __init__(
-        self,
-        d_model: int,
-        n_heads: int,
-        *,
-        dropout: float = 0.0,
-        bias: bool = True,
-        has_output: bool = True,
-        is_sliced: bool = False,
-        divisor: float | None = None,
-        query_key_gain: float = 1.0,
+        self, d_model: int, n_heads: int, *, dropout: float = 0.0, bias: bool = True
     ) -> None:
-        """has_output: whether a matrix mixes the heads. is_sliced: see ``SlicedProjection``.
-
-        divisor: what scores are divided by; None is sqrt(d_head), as it should be.
-        query_key_gain: how many times as large queries' and keys' matrices are drawn.
-        Raise ValueError when n_heads does not divide d_model.
-        """
+        """Raise ValueError when n_heads does not divide d_model."""
         super().__init__()
         if d_model % n_heads:
             raise ValueError(f"n_heads {n_heads} does not divide d_model {d_model}")
         self.d_model, self.n_heads, self.dropout = d_model, n_heads, dropout
-        self.divisor = divisor
-        self.in_projection: nn.Linear | SlicedProjection
-        if is_sliced:
-            self.in_projection = SlicedProjection(d_model, n_heads, bias=bias)
-            drawn: Tensor = self.in_projection.heads
-        else:
-            self.in_projection = _linear(d_model, 3 * d_model, bias)
-            drawn = self.in_projection.weight
-        if query_key_gain != 1.0:
-            with torch.no_grad():
-                drawn.view(3, -1)[:2] *= query_key_gain
-        self.out_projection: nn.Module = nn.Identity()
-        if has_output:
-            self.out_projection = _linear(d_model, d_model, bias)
+        self.divisor = math.sqrt(d_model // n_heads)  # of the scores: sqrt(d_head)
+        self.in_projection = _linear(d_model, 3 * d_model, bias)
+        self.out_projection: nn.Module = _linear(d_model, d_model, bias)
 
     def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Return query (B, H, Q, D), key and value (B, H, K, D); key and value from ``memory``."""
@@ -228,8 +178,7 @@ class MultiHeadAttention(nn.Module):
         if recorder.active():
             heads = self._explicit(q, k, v, mask, bias, dropout)
         elif bias is None and not dropout and is_short(q, k):
-            scale = 1 / (self.divisor or math.sqrt(q.size(-1)))
-            heads = short_attention(q, k, v, mask, scale)
+            heads = short_attention(q, k, v, mask, 1 / self.divisor)
         else:
             heads = fused_attention(q, k, v, mask, bias, dropout, divisor=self.divisor)
         merged = heads.transpose(1, 2).reshape(x.shape)
@@ -262,7 +211,12 @@ class MultiHeadAttention(nn.Module):
 
 def _linear(d_in: int, d_out: int, bias: bool) -> nn.Linear:
     made = nn.Linear(d_in, d_out, bias=bias)
-    nn.init.xavier_uniform_(made.weight)
-    if bias:
-        nn.init.zeros_(made.bias)
+    draw_glorot(made)
     return made
+
+
+def draw_glorot(layer: nn.Linear) -> None:
+    """Draw a matrix as in Glorot & Bengio 2010, in place; the bias becomes 0."""
+    nn.init.xavier_uniform_(layer.weight)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)

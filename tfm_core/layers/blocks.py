@@ -1,13 +1,12 @@
 """Encoder and decoder blocks: sublayers joined by residual connections and norms.
 
 Post-norm is the paper's ``norm(x + sublayer(x))`` (Vaswani et al. 2017, section 3.1); pre-norm is
-``x + sublayer(norm(x))`` (Xiong et al. 2020), which trains without a careful warm-up. Two mistakes
-are there to be seen: no sum at all, and a sum with ``norm(x)`` in the place of ``x``.
+``x + sublayer(norm(x))`` (Xiong et al. 2020), which trains without a careful warm-up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
@@ -18,27 +17,19 @@ from torch.utils.checkpoint import checkpoint
 from tfm_core.layers import recorder
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.feed_forward import FeedForward
-from tfm_core.layers.norms import make_norm
 from tfm_core.layers.relative import Relative
-from tfm_core.variants.norms import NORM_EPS
+
+Skip = Callable[[Tensor, Tensor], Tensor | None]
+"""From a sublayer's x and norm(x) to what is added to its output; None where nothing is."""
 
 
-class SharedNorm(nn.Module):
-    """Another sublayer's norm, used here too; a module of its own, so that captures differ."""
-
-    def __init__(self, norm: nn.Module) -> None:
-        """Use the same scale and shift as ``norm``."""
-        super().__init__()
-        self.norm = norm
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map x: (B, T, d_model) to the same shape."""
-        out: Tensor = self.norm(x)
-        return out
+def identity_skip(x: Tensor, normed: Tensor) -> Tensor | None:
+    """The residual connection of He et al. 2016: x itself, whatever the sublayer reads."""
+    return x
 
 
 class Block(nn.Module):
-    """Self-attention, cross-attention if ``has_cross``, and feed-forward.
+    """Self-attention, cross-attention if there is one, and feed-forward.
 
     Without cross-attention it is an encoder block, or the block of a decoder-only model (the mask
     makes the difference); with it, a decoder block.
@@ -46,47 +37,25 @@ class Block(nn.Module):
 
     def __init__(
         self,
-        d_model: int,
-        n_heads: int,
-        d_ff: int,
+        self_attention: MultiHeadAttention,
+        feed_forward: FeedForward,
+        norm: Callable[[], nn.Module],
         *,
-        has_cross: bool = False,
-        dropout: float = 0.0,
-        activation: str = "relu",
-        norm: str = "layernorm",
+        cross_attention: MultiHeadAttention | None = None,
         norm_first: bool = False,
-        bias: bool = True,
-        eps: float = NORM_EPS,
-        attend: Callable[[], MultiHeadAttention] | None = None,
-        has_shared_norm: bool = False,
-        has_residual: bool = True,
-        normed_residuals: Collection[str] = (),
+        dropout: float = 0.0,
     ) -> None:
-        """attend: makes each attention, where it is not the usual one of these sizes.
-
-        has_shared_norm: whether all sublayers use one norm. has_residual: whether a sublayer's
-        output is added to anything; normed_residuals: of "attention" and "feed_forward" those
-        whose output is added to norm(x), not to x, in a pre-norm block. Raise ValueError when
-        n_heads does not divide d_model.
-        """
+        """norm: makes the norm of each sublayer; dropout: of what a sublayer adds."""
         super().__init__()
         self.norm_first = norm_first
-        self.has_residual, self.normed_residuals = has_residual, frozenset(normed_residuals)
-        attend = attend or partial(MultiHeadAttention, d_model, n_heads, dropout=dropout, bias=bias)
-        self.self_attention = attend()
-        self.self_attention_norm = make_norm(norm, d_model, eps)
-        another: Callable[[], nn.Module] = partial(make_norm, norm, d_model, eps)
-        if has_shared_norm:
-            another = partial(SharedNorm, self.self_attention_norm)
-        if has_cross:
-            self.cross_attention = attend()
-            self.cross_attention_norm = another()
-        self.has_cross = has_cross
-        self.feed_forward = FeedForward(
-            d_model, d_ff, activation=activation, dropout=dropout, bias=bias
-        )
-        self.feed_forward_norm = another()
+        self.self_attention, self.self_attention_norm = self_attention, norm()
+        self.cross_attention = cross_attention
+        if cross_attention is not None:
+            self.cross_attention_norm = norm()
+        self.feed_forward, self.feed_forward_norm = feed_forward, norm()
         self.dropout = nn.Dropout(dropout)
+        self.attention_skip: Skip = identity_skip
+        self.feed_forward_skip: Skip = identity_skip
 
     def forward(
         self,
@@ -103,11 +72,11 @@ class Block(nn.Module):
         (B, H, T, S); relative: the positions that act in self-attention, if any.
         """
         attend = partial(self.self_attention, mask=mask, relative=relative)
-        x = self._join("attention", x, self.self_attention_norm, attend)
-        if self.has_cross:
+        x = self.join(x, self.self_attention_norm, attend, self.attention_skip)
+        if self.cross_attention is not None:
             look = partial(self.cross_attention, memory=memory, mask=memory_mask)
-            x = self._join("attention", x, self.cross_attention_norm, look)
-        x = self._join("feed_forward", x, self.feed_forward_norm, self.feed_forward)
+            x = self.join(x, self.cross_attention_norm, look, self.attention_skip)
+        x = self.join(x, self.feed_forward_norm, self.feed_forward, self.feed_forward_skip)
         recorder.record(self, residual=x)
         return x
 
@@ -128,41 +97,39 @@ class Block(nn.Module):
             relative = partial(relative, query_positions=query_positions)
         mask = _rows_at(mask, query_positions)
         change = self.self_attention(tokens_at(y, query_positions), y, mask=mask, relative=relative)
-        skipped = y if "attention" in self.normed_residuals else x
-        x = self._added(tokens_at(skipped, query_positions), change)
+        skipped = self.attention_skip(x, y)
+        x = self._sum(None if skipped is None else tokens_at(skipped, query_positions), change)
         x = x if self.norm_first else self.self_attention_norm(x)
-        return self._join("feed_forward", x, self.feed_forward_norm, self.feed_forward)
+        return self.join(x, self.feed_forward_norm, self.feed_forward, self.feed_forward_skip)
 
-    def _join(
+    def join(
         self,
-        kind: str,
         x: Tensor,
         norm: Callable[[Tensor], Tensor],
         sublayer: Callable[[Tensor], Tensor],
+        skip: Skip,
     ) -> Tensor:
-        """Join a sublayer; where somebody records, its norm is a module."""
-        if self.norm_first:
-            normed = norm(x)
-            change = sublayer(normed)
-            skipped = normed if kind in self.normed_residuals else x
-            total = self._added(skipped, change)
-            recorder.record(
-                cast("nn.Module", norm), skipped=skipped, normed=normed, change=change, joined=total
-            )
-            return total
-        change = sublayer(x)
-        total = self._added(x, change)
-        joined = norm(total)
-        recorder.record(
-            cast("nn.Module", norm), skipped=x, change=change, total=total, joined=joined
-        )
+        """Return x: (B, T, d_model) after a sublayer, its residual connection and its norm.
+
+        Inside a capture ``norm`` must be a module, under whose name the steps are recorded.
+        """
+        normed = norm(x) if self.norm_first else x
+        change = sublayer(normed)
+        skipped = skip(x, normed)
+        total = self._sum(skipped, change)
+        joined = total if self.norm_first else norm(total)
+        if recorder.active():
+            steps = {"normed": normed} if self.norm_first else {"total": total}
+            skipped = x if skipped is None else skipped
+            module = cast("nn.Module", norm)
+            recorder.record(module, skipped=skipped, change=change, joined=joined, **steps)
         return joined
 
-    def _added(self, skipped: Tensor, change: Tensor) -> Tensor:
-        """Return the residual's sum, or the change alone where there is no residual."""
+    def _sum(self, skipped: Tensor | None, change: Tensor) -> Tensor:
+        """Return the residual's sum, or the change alone where nothing is added to it."""
         if self.training:  # a call of what does nothing is not for nothing
             change = self.dropout(change)
-        return skipped + change if self.has_residual else change
+        return change if skipped is None else skipped + change
 
 
 def tokens_at(x: Tensor, positions: Tensor) -> Tensor:

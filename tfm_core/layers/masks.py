@@ -34,19 +34,6 @@ def causal_mask(length: int, device: torch.device | None = None) -> Tensor:
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
-def unmasked(length: int, device: torch.device | None = None) -> Tensor:
-    """Return ``(length, length)``: a query sees every key, in a decoder its own answer too."""
-    return torch.ones(length, length, dtype=torch.bool, device=device)
-
-
-def transposed_mask(length: int, device: torch.device | None = None) -> Tensor:
-    """Return ``(length, length)``: the causal mask with queries and keys swapped, by mistake.
-
-    A query sees itself and the keys behind it.
-    """
-    return causal_mask(length, device).mT
-
-
 def window_mask(length: int, window: int, device: torch.device | None = None) -> Tensor:
     """Return ``(length, length)``: a query sees keys at most ``window`` tokens away.
 

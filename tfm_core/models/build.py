@@ -16,6 +16,7 @@ from tfm_core.config import (
 )
 from tfm_core.config.shape import CLS_ID, CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.layers.norms import make_norm
+from tfm_core.mistakes import make
 from tfm_core.models.build_pictures import build_captioner, build_vit
 from tfm_core.models.build_recurrent import build_recurrent
 from tfm_core.models.build_stack import added_positions, stack
@@ -24,7 +25,6 @@ from tfm_core.models.embedding import Segments, TokenEmbedding
 from tfm_core.models.labels import LabelOutput, Pooler
 from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly, TextModel
 from tfm_core.models.vit import VisionTransformer
-from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.families import FAMILIES
 from tfm_core.variants.record import resolve
 
@@ -87,7 +87,6 @@ def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> T
             pad_id=shape.pad_id,
             window=config.window,
             dropout=config.dropout,
-            order_mask=resolve(CAUSALITIES[config.causality].mask),
         )
     else:
         assert isinstance(config, EncoderDecoderConfig)
@@ -103,10 +102,10 @@ def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> T
             pad_id=shape.pad_id,
             window=config.window,
             dropout=config.dropout,
-            order_mask=resolve(CAUSALITIES[config.causality].mask),
         )
     if config.is_tied(shape):
         output.weight = tied.table.weight
+    make(config.mistakes, model)
     return model
 
 

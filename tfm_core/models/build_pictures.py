@@ -6,11 +6,11 @@ from torch import nn
 
 from tfm_core.config import CaptionerConfig, ViTConfig
 from tfm_core.config.shape import CaptionShape, ImageShape, patches_per_side
+from tfm_core.mistakes import make
 from tfm_core.models.build_stack import added_positions, stack
 from tfm_core.models.captioner import Captioner
 from tfm_core.models.embedding import TokenEmbedding
 from tfm_core.models.vit import VisionTransformer
-from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.record import resolve
 from tfm_core.variants.stems import STEMS
@@ -26,7 +26,7 @@ def build_vit(config: ViTConfig, shape: ImageShape) -> VisionTransformer:
     side = patches_per_side(shape.image_size, config.patch_size)
     pooling = POOLINGS[config.pooling]
     length = side**2 + pooling.has_cls
-    return VisionTransformer(
+    model = VisionTransformer(
         stem=_stem(config, shape.channels),
         positions=added_positions(
             config.position, length=length, d_model=config.d_model, side=side
@@ -37,6 +37,8 @@ def build_vit(config: ViTConfig, shape: ImageShape) -> VisionTransformer:
         has_cls=pooling.has_cls,
         dropout=config.dropout,
     )
+    make(config.mistakes, model)
+    return model
 
 
 def build_captioner(config: CaptionerConfig, shape: CaptionShape) -> Captioner:
@@ -46,7 +48,7 @@ def build_captioner(config: CaptionerConfig, shape: CaptionShape) -> Captioner:
     """
     side = patches_per_side(shape.image_size, config.patch_size)
     d_model = config.d_model
-    return Captioner(
+    model = Captioner(
         stem=_stem(config, shape.channels),
         positions=added_positions(config.position, length=side**2, d_model=d_model, side=side),
         encoder=stack(config, config.n_encoder_layers),
@@ -56,8 +58,9 @@ def build_captioner(config: CaptionerConfig, shape: CaptionShape) -> Captioner:
         output=nn.Linear(d_model, shape.tgt_vocabulary, bias=config.bias),
         pad_id=shape.pad_id,
         dropout=config.dropout,
-        order_mask=resolve(CAUSALITIES[config.causality].mask),
     )
+    make(config.mistakes, model)
+    return model
 
 
 def _stem(config: PatchConfig, channels: int) -> nn.Module:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 
+import torch
 from torch import nn
 
 from tfm_core.config import BlockConfig, DecoderOnlyConfig, TransformerConfig
-from tfm_core.layers.attention import MultiHeadAttention
+from tfm_core.layers.attention import MultiHeadAttention, draw_glorot
 from tfm_core.layers.blocks import Block, Stack
+from tfm_core.layers.feed_forward import FeedForward
 from tfm_core.layers.norms import make_norm
+from tfm_core.mistakes import MISTAKES, make
 from tfm_core.variants.positions import POSITIONS, Position
 from tfm_core.variants.positions.none import NONE
-from tfm_core.variants.projections import PROJECTIONS
 from tfm_core.variants.record import resolve
-from tfm_core.variants.residuals import RESIDUALS
 
 
 def stack(
@@ -23,7 +24,7 @@ def stack(
     *,
     has_cross: bool = False,
 ) -> Stack:
-    """Return ``n_layers`` equal blocks and, where they are pre-norm, the last norm."""
+    """Return ``n_layers`` equal blocks and the last norm, if the model has one."""
     blocks = [_block(config, has_cross) for _ in range(n_layers)]
     final_norm = (
         make_norm(config.norm, config.d_model, config.norm_eps) if config.has_final_norm else None
@@ -33,32 +34,46 @@ def stack(
 
 
 def _block(config: BlockConfig, has_cross: bool) -> Block:
+    self_attention = _attention(config)
+    cross_attention = _attention(config) if has_cross else None
     return Block(
-        config.d_model,
-        config.n_heads,
-        config.d_ff,
-        has_cross=has_cross,
-        dropout=config.dropout,
-        activation=config.activation,
-        norm=config.norm,
-        norm_first=config.norm_first,
-        bias=config.bias,
-        eps=config.norm_eps,
-        attend=partial(
-            MultiHeadAttention,
+        self_attention,
+        FeedForward(
             config.d_model,
-            config.n_heads,
+            config.d_ff,
+            activation=config.activation,
             dropout=config.dropout,
-            bias=config.attention_bias,
-            has_output=PROJECTIONS[config.projections].has_output,
-            is_sliced=PROJECTIONS[config.projections].is_sliced,
-            divisor=config.score_divisor,
-            query_key_gain=config.query_key_gain,
+            bias=config.bias,
         ),
-        has_shared_norm=config.shared_norm,
-        has_residual=RESIDUALS[config.residual].has_sum,
-        normed_residuals=RESIDUALS[config.residual].normed,
+        partial(make_norm, config.norm, config.d_model, config.norm_eps),
+        cross_attention=cross_attention,
+        norm_first=config.norm_first,
+        dropout=config.dropout,
     )
+
+
+def _attention(config: BlockConfig) -> MultiHeadAttention:
+    """Return an attention with its first weights.
+
+    A mistake that changes which weights it has is made at once, and they are drawn again from the
+    same random numbers: a matrix that is not there takes none.
+    """
+    start = torch.get_rng_state()
+    attention = MultiHeadAttention(
+        config.d_model, config.n_heads, dropout=config.dropout, bias=config.attention_bias
+    )
+    changes = [name for name in config.mistakes if MISTAKES[name].changes_attention_weights]
+    if changes:
+        make(changes, attention)
+        torch.set_rng_state(start)
+        attention.in_projection.reset_parameters()
+        if isinstance(attention.in_projection, nn.Linear):
+            draw_glorot(attention.in_projection)
+    if config.query_key_gain != 1.0:
+        drawn, *_bias = attention.in_projection.parameters()
+        with torch.no_grad():
+            drawn.view(3, -1)[:2] *= config.query_key_gain
+    return attention
 
 
 def _relative(config: TransformerConfig, is_causal: bool) -> nn.Module | None:

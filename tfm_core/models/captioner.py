@@ -34,18 +34,15 @@ class Captioner(nn.Module):
         output: nn.Linear,
         pad_id: int | None,
         dropout: float = 0.0,
-        order_mask: OrderMask = causal_mask,
     ) -> None:
-        """``positions`` are the patches', ``tgt_positions`` the words'.
-
-        order_mask: causal, but for a mistake worth seeing.
-        """
+        """``positions`` are the patches', ``tgt_positions`` the words'."""
         super().__init__()
         self.stem, self.positions, self.encoder = stem, positions, encoder
         self.tgt_embedding, self.tgt_positions = tgt_embedding, tgt_positions
         self.decoder, self.output = decoder, output
         self.dropout = nn.Dropout(dropout)
-        self.pad_id, self.window, self.order_mask = pad_id, 0, order_mask
+        self.pad_id, self.window = pad_id, 0
+        self.order_mask: OrderMask = causal_mask
 
     def encode(self, images: Tensor) -> tuple[Tensor, None]:
         """Return memory (B, n_patches, d_model) and no mask: every word may see every patch."""

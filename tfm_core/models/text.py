@@ -77,18 +77,15 @@ class EncoderDecoder(nn.Module):
         pad_id: int | None,
         window: int = 0,
         dropout: float = 0.0,
-        order_mask: OrderMask = causal_mask,
     ) -> None:
-        """``window`` limits self-attention on both sides; 0 means no limit.
-
-        order_mask: causal, but for a mistake worth seeing.
-        """
+        """``window`` limits self-attention on both sides; 0 means no limit."""
         super().__init__()
         self.src_embedding, self.tgt_embedding = src_embedding, tgt_embedding
         self.src_positions, self.tgt_positions = src_positions, tgt_positions
         self.encoder, self.decoder, self.output = encoder, decoder, output
         self.dropout = nn.Dropout(dropout)
-        self.pad_id, self.window, self.order_mask = pad_id, window, order_mask
+        self.pad_id, self.window = pad_id, window
+        self.order_mask: OrderMask = causal_mask
 
     def encode(self, src: Tensor) -> tuple[Tensor, Tensor]:
         """Return memory (B, S, d_model) and the source padding mask (B, 1, 1, S).
@@ -191,17 +188,14 @@ class DecoderOnly(nn.Module):
         pad_id: int | None,
         window: int = 0,
         dropout: float = 0.0,
-        order_mask: OrderMask = causal_mask,
     ) -> None:
-        """``window`` limits how far back self-attention sees; 0 means no limit.
-
-        order_mask: causal, but for a mistake worth seeing.
-        """
+        """``window`` limits how far back self-attention sees; 0 means no limit."""
         super().__init__()
         self.src_embedding, self.tgt_embedding = src_embedding, tgt_embedding
         self.positions, self.decoder, self.output = positions, decoder, output
         self.dropout = nn.Dropout(dropout)
-        self.pad_id, self.window, self.order_mask = pad_id, window, order_mask
+        self.pad_id, self.window = pad_id, window
+        self.order_mask: OrderMask = causal_mask
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """Return logits (B, T, vocabulary)."""

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from tfm_core.config import TrainingConfig
-from tfm_core.layers.attention import SlicedProjection
+from tfm_core.mistakes.parts import SlicedProjection
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.record import resolve
 

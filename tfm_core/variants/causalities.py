@@ -52,7 +52,7 @@ NONE = Causality(
         "perfect, and what the model writes by itself is wrong. A mistake worth seeing."
     ),
     source="Vaswani et al. 2017, section 3.2.3, without the mask",
-    mask="tfm_core.layers.masks:unmasked",
+    mask="tfm_core.mistakes.parts:unmasked",
     sees_past=True,
     sees_future=True,
     note="no causal mask",
@@ -69,7 +69,7 @@ TRANSPOSED = Causality(
         "and nothing of what came before. A mistake worth seeing."
     ),
     source="Vaswani et al. 2017, section 3.2.3, with keys and queries swapped in the mask",
-    mask="tfm_core.layers.masks:transposed_mask",
+    mask="tfm_core.mistakes.parts:transposed_mask",
     sees_past=False,
     sees_future=True,
     note="causal mask transposed",

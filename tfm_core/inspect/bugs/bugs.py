@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from tfm_core.config import ConfigError, Experiment
+from tfm_core.mistakes import MISTAKES
 from tfm_core.presets import PRESETS
 from tfm_core.sentences import N_
 
@@ -17,7 +18,7 @@ FASTER = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bug:
-    """A mistake.
+    """A mistake in the code, of ``tfm_core.mistakes``, or in the settings.
 
     level: 1 is plain to see, 3 is subtle. changes: ``section.field`` -> its wrong value. probe: by
     name, the one that tells it from a healthy run at once. means: what was done, and what comes of
@@ -32,29 +33,22 @@ class Bug:
     means: str
 
 
+def _in_code(name: str, level: int) -> Bug:
+    """Return a mistake in the code, by its name in ``MISTAKES``."""
+    mistake = MISTAKES[name]
+    return Bug(
+        name=name,
+        label=mistake.label,
+        level=level,
+        changes=mistake.settings,
+        probe=mistake.probe,
+        means=mistake.means,
+    )
+
+
 _BUGS = (
-    Bug(
-        name="no-causal-mask",
-        label=N_("No causal mask in the decoder"),
-        level=1,
-        changes={"model.causality": "none"},
-        probe="sight",
-        means=N_(
-            "While it trained, a token saw those behind it, its own answer among them. It learned "
-            "to copy that, and is lost where nobody writes the answer first."
-        ),
-    ),
-    Bug(
-        name="mask-transposed",
-        label=N_("The causal mask on the wrong axis"),
-        level=1,
-        changes={"model.causality": "transposed"},
-        probe="sight",
-        means=N_(
-            "With keys and queries swapped, a token saw what follows it, and nothing of what came "
-            "before."
-        ),
-    ),
+    _in_code("no-causal-mask", 1),
+    _in_code("mask-transposed", 1),
     Bug(
         name="no-positions",
         label=N_("No positions"),
@@ -71,25 +65,8 @@ _BUGS = (
         probe="rate",
         means=N_("Each step went ten times as far as the gradient is good for."),
     ),
-    Bug(
-        name="softmax-before-loss",
-        label=N_("A softmax before the cross-entropy"),
-        level=1,
-        changes={"training.loss_input": "probabilities"},
-        probe="gradients",
-        means=N_(
-            "Cross-entropy has a softmax of its own. Given probabilities it takes them for logits: "
-            "gradients shrink, and the loss can't come near 0."
-        ),
-    ),
-    Bug(
-        name="no-residuals",
-        label=N_("No residual connections"),
-        level=2,
-        changes={"model.residual": "none"},
-        probe="growth",
-        means=N_("Each sublayer's output took the place of its input, and nothing runs past it."),
-    ),
+    _in_code("softmax-before-loss", 1),
+    _in_code("no-residuals", 2),
     Bug(
         name="no-norm",
         label=N_("No LayerNorm"),
@@ -98,17 +75,7 @@ _BUGS = (
         probe="numbers",
         means=N_("Nothing kept vectors in range, from layer to layer."),
     ),
-    Bug(
-        name="no-scale",
-        label=N_("Scores not divided by √d_head"),
-        level=2,
-        changes={"model.scale": "none"},
-        probe="attention",
-        means=N_(
-            "Scores were √d_head times too large: the softmax put nearly all on one key, and "
-            "hardly any gradient came through it."
-        ),
-    ),
+    _in_code("no-scale", 2),
     Bug(
         name="one-head",
         label=N_("One head in place of several"),
@@ -125,46 +92,11 @@ _BUGS = (
         probe="rate",
         means=N_("The first step was as long as any, while Adam knew one gradient of each weight."),
     ),
-    Bug(
-        name="scaled-by-d-model",
-        label=N_("Scores divided by √d_model"),
-        level=3,
-        changes={"model.scale": "sqrt-d-model"},
-        probe="attention",
-        means=N_("The width of all heads in the place of one's: attention began √n_heads flatter."),
-    ),
-    Bug(
-        name="shared-norm",
-        label=N_("One LayerNorm shared by all sublayers of a block"),
-        level=3,
-        changes={"model.shared_norm": True},
-        probe="numbers",
-        means=N_("One scale and shift had to serve all sublayers of a block."),
-    ),
-    Bug(
-        name="no-output-projection",
-        label=N_("No output projection after the heads"),
-        level=3,
-        changes={"model.projections": "no-output"},
-        probe="mixing",
-        means=N_("Each head wrote to its own slice of the vector, and no matrix mixed the heads."),
-    ),
-    Bug(
-        name="sliced-heads",
-        label=N_("Heads that read slices of the embedding"),
-        level=3,
-        changes={"model.projections": "sliced"},
-        probe="mixing",
-        means=N_("A head saw its own slice of each vector, not all of it."),
-    ),
-    Bug(
-        name="residual-from-normed",
-        label=N_("The residual taken from the normalised value"),
-        level=3,
-        changes={"model.residual": "from-normed"},
-        probe="growth",
-        means=N_("x = norm(x) came before the sum, so the sum began anew at each sublayer."),
-    ),
+    _in_code("scaled-by-d-model", 3),
+    _in_code("shared-norm", 3),
+    _in_code("no-output-projection", 3),
+    _in_code("sliced-heads", 3),
+    _in_code("residual-from-normed", 3),
 )
 BUGS: dict[str, Bug] = {bug.name: bug for bug in _BUGS}
 LEVELS = (1, 2, 3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tfm_core.inspect.attention.rnn_attention import HEADS, racers
 from tfm_core.inspect.experiments import findings
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, changed, small
+from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_
 
 _RACER = changed(  # so two of the three runs are those that come with the app
@@ -37,7 +38,7 @@ ATTENTION = (
         ),
         arms=(
             Arm("scaled", N_("divided by √d_head")),
-            Arm("unscaled", N_("not divided"), {"model.scale": "none"}),
+            Arm("unscaled", N_("not divided"), MISTAKES["no-scale"].settings),
         ),
         compare=findings.sharpened,
         step="scores",
@@ -61,7 +62,7 @@ ATTENTION = (
         ),
         arms=(
             Arm("d-head", N_("divided by √d_head")),
-            Arm("d-model", N_("divided by √d_model"), {"model.scale": "sqrt-d-model"}),
+            Arm("d-model", N_("divided by √d_model"), MISTAKES["scaled-by-d-model"].settings),
         ),
         compare=findings.sharpened,
         step="scores",
@@ -99,7 +100,7 @@ ATTENTION = (
         base=_DATES,
         arms=(
             Arm("full", N_("with an output matrix")),
-            Arm("no-output", N_("no output matrix"), {"model.projections": "no-output"}),
+            Arm("no-output", N_("no output matrix"), MISTAKES["no-output-projection"].settings),
         ),
         compare=findings.usual,
         step="merge",
@@ -117,7 +118,7 @@ ATTENTION = (
         base=_DATES,
         arms=(
             Arm("full", N_("each head sees all")),
-            Arm("sliced", N_("each head sees its slice"), {"model.projections": "sliced"}),
+            Arm("sliced", N_("each head sees its slice"), MISTAKES["sliced-heads"].settings),
         ),
         compare=findings.usual,
         step="queries-keys-values",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tfm_core.inspect.experiments import findings
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, small
+from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_
 
 WRITER = small(
@@ -14,7 +15,7 @@ WRITER = small(
 )
 """A translator with its causal mask; with one mistake in it, and without, it comes with the app."""
 _CAUSAL = Arm("causal", N_("with the causal mask"))
-NO_MASK = Arm("none", N_("no causal mask"), {"model.causality": "none"})
+NO_MASK = Arm("none", N_("no causal mask"), MISTAKES["no-causal-mask"].settings)
 
 ORDER = (
     Demonstration(
@@ -46,7 +47,7 @@ ORDER = (
         base=WRITER,
         arms=(
             _CAUSAL,
-            Arm("transposed", N_("mask on the wrong axis"), {"model.causality": "transposed"}),
+            Arm("transposed", N_("mask on the wrong axis"), MISTAKES["mask-transposed"].settings),
         ),
         compare=findings.fooled,
         step="masks",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tfm_core.inspect.experiments import findings
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, small
+from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_
 
 _DEEP = small(
@@ -33,7 +34,7 @@ RESIDUALS = (
         ),
         arms=(
             Arm("residuals", N_("with residuals")),
-            Arm("none", N_("no residuals"), {"model.residual": "none"}),
+            Arm("none", N_("no residuals"), MISTAKES["no-residuals"].settings),
         ),
         compare=findings.usual,
         step="add-norm",
@@ -51,7 +52,7 @@ RESIDUALS = (
         base=_DEEP,
         arms=(
             Arm("input", N_("residual from the input")),
-            Arm("normed", N_("residual from norm(x)"), {"model.residual": "from-normed"}),
+            Arm("normed", N_("residual from norm(x)"), MISTAKES["residual-from-normed"].settings),
         ),
         compare=findings.usual,
         step="add-norm",
@@ -106,7 +107,7 @@ RESIDUALS = (
         base=small("encoder-decoder", "english-korean", training={"steps": 300}),
         arms=(
             Arm("own", N_("a norm for each sublayer")),
-            Arm("shared", N_("one shared norm"), {"model.shared_norm": True}),
+            Arm("shared", N_("one shared norm"), MISTAKES["shared-norm"].settings),
         ),
         compare=findings.usual,
         step="add-norm",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tfm_core.inspect.experiments import findings
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, small
 from tfm_core.inspect.experiments.order import WRITER
+from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_
 
 _KOREAN = small("encoder-decoder", "english-korean", training={"steps": 300})
@@ -81,7 +82,7 @@ TRAINING = (
         base=WRITER,
         arms=(
             Arm("logits", N_("loss of logits")),
-            Arm("twice", N_("loss of probabilities"), {"training.loss_input": "probabilities"}),
+            Arm("twice", N_("loss of probabilities"), MISTAKES["softmax-before-loss"].settings),
         ),
         compare=findings.twice_squashed,
         step="logits",

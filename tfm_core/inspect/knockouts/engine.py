@@ -26,8 +26,9 @@ from torch.utils.hooks import RemovableHandle
 
 from tfm_core.inspect.knockouts.parts import SUBLAYERS, Part
 from tfm_core.layers.attention import MultiHeadAttention
-from tfm_core.layers.blocks import Block, Stack, tokens_at
+from tfm_core.layers.blocks import Block, Skip, Stack, tokens_at
 from tfm_core.layers.masks import is_token
+from tfm_core.mistakes.residuals import skip_nothing
 from tfm_core.models.captioner import Captioner
 from tfm_core.models.text import DecoderOnly, EncoderOnly, TextModel
 
@@ -188,15 +189,18 @@ def _residual(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[Non
     block = model.get_submodule(f"{part.stack}.layers.{part.layer}")
     assert isinstance(block, Block)
     name = f"{SUBLAYERS[part.sublayer][0]}_norm"
-    usual = block._join
+    usual = block.join
 
-    def join(kind: str, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        if norm is not block.get_submodule(name):
-            return usual(kind, x, norm, sublayer)
-        out: Tensor = sublayer(norm(x)) if block.norm_first else norm(sublayer(x))
-        return out
+    def join(
+        x: Tensor,
+        norm: Callable[[Tensor], Tensor],
+        sublayer: Callable[[Tensor], Tensor],
+        skip: Skip,
+    ) -> Tensor:
+        is_part = norm is block.get_submodule(name)
+        return usual(x, norm, sublayer, skip_nothing if is_part else skip)
 
-    with _replaced(block, "_join", join):
+    with _replaced(block, "join", join):
         yield
 
 

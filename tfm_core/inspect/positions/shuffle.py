@@ -168,7 +168,8 @@ def _hidden(model: TextModel, ids: Tensor, is_causal: bool) -> Tensor:
     """Return (1, T, d_model): what the stack that reads the source makes of each token."""
     from torch import nn
 
-    from tfm_core.layers.masks import causal_mask, unmasked
+    from tfm_core.layers.masks import causal_mask
+    from tfm_core.mistakes.parts import unmasked
     from tfm_core.models.recurrent import RecurrentTranslator
     from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly, within
 

@@ -88,7 +88,7 @@ class _Calls:
 
     def __init__(self) -> None:
         self.found: list[dict[str, Tensor]] = []
-        self.divisors: list[float | None] = []
+        self.divisors: list[float] = []
 
     def record(self, module: nn.Module, tensors: dict[str, Tensor]) -> None:
         """Keep query, key, value and what decides who may look where."""
@@ -119,7 +119,7 @@ def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     yield _whole(bench)
 
 
-def _alone(seen: dict[str, Tensor], divisor: float | None) -> BenchmarkCase:
+def _alone(seen: dict[str, Tensor], divisor: float) -> BenchmarkCase:
     q, k, v = (seen[name].clone().requires_grad_() for name in ("query", "key", "value"))
     mask, bias = seen.get("mask"), seen.get("bias")
 

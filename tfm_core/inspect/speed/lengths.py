@@ -49,7 +49,7 @@ def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     for length in lengths(block.self_attention.n_heads):
         generator = torch.Generator().manual_seed(length)
         x = torch.randn(1, length, width, generator=generator).to(bench.device).requires_grad_()
-        memory = x.detach().flip(1) if block.has_cross else None
+        memory = None if block.cross_attention is None else x.detach().flip(1)
         yield _case(block, x, memory)
 
 

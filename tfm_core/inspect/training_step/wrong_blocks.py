@@ -18,7 +18,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.inspect.training_step.step import forward, gradients
-from tfm_core.layers.blocks import Block, SharedNorm
+from tfm_core.layers.blocks import Block, identity_skip
+from tfm_core.mistakes import MISTAKES, make
+from tfm_core.mistakes.parts import SharedNorm, SlicedProjection
 from tfm_core.sentences import N_, StudentError
 from tfm_core.training.loop import Trainer
 
@@ -81,7 +83,7 @@ def shared_norm(trainer: Trainer) -> WrongBlock:
     if isinstance(held.block.feed_forward_norm, SharedNorm):
         raise StudentError("This model already has one norm for all sublayers.")
     twin = held.twin()
-    twin.feed_forward_norm = twin.self_attention_norm
+    make(["shared-norm"], twin)
     _loss, by_name = gradients(trainer)
     one, other = (
         by_name[f"{held.name}.{which}_norm.weight"] for which in ("self_attention", "feed_forward")
@@ -109,8 +111,8 @@ def no_output_projection(trainer: Trainer) -> WrongBlock:
     if isinstance(held.block.self_attention.out_projection, nn.Identity):
         raise StudentError("This model already has no output projection.")
     twin = held.twin()
+    make(["no-output-projection"], twin)
     n_heads, d_model = twin.self_attention.n_heads, twin.self_attention.d_model
-    twin.self_attention.out_projection = nn.Identity()
     fact = N_(
         "Without it each of the {n_heads} heads writes into its own {d_head} of "
         "{d_model} numbers, and nothing mixes what the heads found before it joins the "
@@ -126,13 +128,17 @@ def residual_from_norm(trainer: Trainer) -> WrongBlock:
     """Add the sublayer to what the norm made of x, not to x: in the pre-norm arrangement."""
     held = _first_block(trainer)
     _check_norms(held.block)
-    if not held.block.has_residual or held.block.normed_residuals:
+    block = held.block
+    if {block.attention_skip, block.feed_forward_skip} != {identity_skip}:
         raise StudentError(
             "This model’s residuals are not as they should be already, so there is nothing to "
             "compare: choose “Around each sublayer” for them."
         )
-    right, wrong = (_pre_norm(held, is_wrong=is_wrong) for is_wrong in (False, True))
-    x = held.x
+    x, twin = held.x, held.twin()
+    twin.norm_first = True
+    right = held.out(twin)
+    make(["residual-from-normed"], twin)
+    wrong = held.out(twin)
     arranged = N_("This model is pre-norm, as here.")
     if not held.block.norm_first:
         arranged = N_(
@@ -163,9 +169,8 @@ def heads_on_slices(trainer: Trainer) -> WrongBlock:
     if not isinstance(attention.in_projection, nn.Linear):
         raise StudentError("This model already has its heads on slices.")
     d_head = d_model // n_heads
-    own = torch.eye(n_heads).repeat_interleave(d_head, 0).repeat_interleave(d_head, 1).repeat(3, 1)
-    with torch.no_grad():
-        attention.in_projection.weight *= own
+    sliced = SlicedProjection(attention.in_projection, n_heads)
+    attention.in_projection = sliced  # type: ignore[assignment] # it has weight and bias
     fact = N_(
         "Each head reads {d_head} of {d_model} numbers of a token, in {n_heads} maps of "
         "{d_head} × {d_head}, for query, key and value each, instead of one of "
@@ -174,34 +179,30 @@ def heads_on_slices(trainer: Trainer) -> WrongBlock:
         d_model=d_model,
         n_heads=n_heads,
     )
-    made = _compared(held.block, twin, held.out(held.block), held.out(twin), fact)
-    gone = int((own == 0).sum())
-    return WrongBlock(
-        made.n_right, made.n_right - gone, made.right, made.wrong, made.apart, made.spread, fact
-    )
+    return _compared(held.block, twin, held.out(held.block), held.out(twin), fact)
 
 
 BLOCK_MISTAKES: dict[str, Mistake] = {
     "shared-norm": Mistake(
-        N_("One LayerNorm for all sublayers"),
+        MISTAKES["shared-norm"].label,
         "self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)",
         "self.norm = nn.LayerNorm(d_model)  # used after attention and after feed-forward",
         shared_norm,
     ),
     "no-output": Mistake(
-        N_("No output projection"),
+        MISTAKES["no-output-projection"].label,
         "return self.W_O(heads.transpose(1, 2).reshape(B, T, d_model))",
         "return heads.transpose(1, 2).reshape(B, T, d_model)",
         no_output_projection,
     ),
     "normed-residual": Mistake(
-        N_("The residual taken from the normalised value"),
+        MISTAKES["residual-from-normed"].label,
         "x = x + self.mlp(self.norm2(x))",
         "x = self.norm2(x)\nx = x + self.mlp(x)  # x is gone: the norm is added",
         residual_from_norm,
     ),
     "slices": Mistake(
-        N_("Heads on slices of the embedding"),
+        MISTAKES["sliced-heads"].label,
         "q = self.W_Q(x).view(B, T, n_heads, d_head)  # W_Q: d_model x d_model",
         "q = self.W_Q[h](x[:, :, h * d_head : (h + 1) * d_head])  # W_Q[h]: d_head x d_head",
         heads_on_slices,
@@ -263,18 +264,6 @@ def _check_norms(block: Block) -> None:
     """Raise StudentError where a mistake with norms cannot be made."""
     if isinstance(block.self_attention_norm, nn.Identity):
         raise StudentError("This model has no norms, so it cannot make a mistake with them.")
-
-
-def _pre_norm(held: _Held, *, is_wrong: bool) -> Tensor:
-    block = held.block
-    mask, relative = held.others.get("mask"), held.others.get("relative")
-    x = held.x
-    with torch.no_grad():
-        y = block.self_attention_norm(x)
-        x = (y if is_wrong else x) + block.self_attention(y, mask=mask, relative=relative)
-        y = block.feed_forward_norm(x)
-        made: Tensor = (y if is_wrong else x) + block.feed_forward(y)
-    return made
 
 
 def _compared(

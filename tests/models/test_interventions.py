@@ -1,0 +1,227 @@
+"""Each mistake is an intervention on a healthy model; its weights stay, and only it is to be seen.
+
+The references are written out here in plain torch, from the weights alone, in the order of
+operations of the layers: equal means equal, bit for bit.
+"""
+
+import copy
+import itertools
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tests.models.variants import (
+    captioner_model,
+    text_batch,
+    text_config,
+    text_model,
+    vit_model,
+)
+from tfm_core.config import TrainingConfig
+from tfm_core.decoding.kept import can_keep
+from tfm_core.mistakes import MISTAKES, asked_for, make
+from tfm_core.models.embedding import TokenEmbedding
+
+H, D_HEAD = 3, 4
+OF_MODELS = [name for name, mistake in MISTAKES.items() if mistake.apply is not None]
+FAMILIES = ["encoder-decoder", "decoder-only"]
+
+
+def settings_of(name):
+    return {path.split(".")[1]: value for path, value in MISTAKES[name].settings.items()}
+
+
+def causal(length):
+    return torch.ones(length, length, dtype=torch.bool).tril()
+
+
+def attended(w, name, x, memory, mask, mistake):
+    """Multi-head attention from the weights w of a block: (B, Q, d_model)."""
+    projection, bias = (w[f"{name}.in_projection.{part}"] for part in ("weight", "bias"))
+    if mistake == "sliced-heads":  # every head's own slice of the diagonal, and zeros elsewhere
+        of_head = torch.arange(H * D_HEAD) // D_HEAD
+        projection = projection * (of_head.repeat(3)[:, None] == of_head[None])
+    d = x.size(-1)
+    if memory is None:
+        q, k, v = F.linear(x, projection, bias).chunk(3, -1)
+    else:
+        q = F.linear(x, projection[:d], bias[:d])
+        k, v = F.linear(memory, projection[d:], bias[d:]).chunk(2, -1)
+    q, k, v = (part.view(*part.shape[:2], H, D_HEAD).transpose(1, 2) for part in (q, k, v))
+    scale = {"no-scale": 1.0, "scaled-by-d-model": 1 / math.sqrt(d)}.get(mistake)
+    heads = F.scaled_dot_product_attention(q, k, v, mask, scale=scale or 1 / math.sqrt(D_HEAD))
+    merged = heads.transpose(1, 2).reshape(x.shape)
+    if mistake in ("no-output-projection", "sliced-heads"):
+        return merged
+    return F.linear(merged, w[f"{name}.out_projection.weight"], w[f"{name}.out_projection.bias"])
+
+
+def stacked(stack, x, mask, mistake, memory=None, memory_mask=None):
+    """What a pre-norm stack of healthy weights makes of x with a mistake in its code."""
+    for layer in stack.layers:
+        w = layer.state_dict()
+
+        def normed(x, name, w=w):
+            name = "self_attention_norm" if mistake == "shared-norm" else f"{name}_norm"
+            return F.layer_norm(x, x.shape[-1:], w[f"{name}.weight"], w[f"{name}.bias"])
+
+        def through(x, name, w=w):
+            if name == "self_attention":
+                return attended(w, name, x, None, mask, mistake)
+            if name == "cross_attention":
+                return attended(w, name, x, memory, memory_mask, mistake)
+            up, down = (
+                (w[f"feed_forward.{which}.weight"], w[f"feed_forward.{which}.bias"])
+                for which in ("up", "down")
+            )
+            return F.linear(F.gelu(F.linear(x, *up)), *down)
+
+        cross = ["cross_attention"] if memory is not None else []
+        for name in ("self_attention", *cross, "feed_forward"):
+            y = normed(x, name)
+            is_normed = mistake == "residual-from-normed" or (
+                mistake == "feed-forward-residual-from-normed" and name == "feed_forward"
+            )
+            change = through(y, name)
+            x = change if mistake == "no-residuals" else (y if is_normed else x) + change
+    norm = stack.final_norm
+    return F.layer_norm(x, x.shape[-1:], norm.weight, norm.bias)
+
+
+def order(length, mistake):
+    if mistake == "no-causal-mask":
+        return torch.ones(length, length, dtype=torch.bool)
+    return causal(length).mT if mistake == "mask-transposed" else causal(length)
+
+
+def reference(family, model, src, tgt, mistake):
+    """Logits (B, T, vocabulary) of a healthy model's weights in code with a mistake."""
+    if family == "decoder-only":  # no source: the target is the whole sequence
+        keep, length = (tgt != 0)[:, None, None, :], tgt.size(1)
+        x = model.positions(model.tgt_embedding(tgt))
+        x = stacked(model.decoder, x, keep & order(length, mistake), mistake)
+        return F.linear(x, model.output.weight, model.output.bias)
+    keep = (src != 0)[:, None, None, :]
+    memory = stacked(model.encoder, model.src_positions(model.src_embedding(src)), keep, mistake)
+    mask = (tgt != 0)[:, None, None, :] & order(tgt.size(1), mistake)
+    x = model.tgt_positions(model.tgt_embedding(tgt))
+    x = stacked(model.decoder, x, mask, mistake, memory, keep)
+    return F.linear(x, model.output.weight, model.output.bias)
+
+
+def batch_of(family):
+    src, tgt = text_batch()
+    return (src[:, :0] if family == "decoder-only" else src), tgt
+
+
+def trained(family):
+    """A healthy model whose norms and biases are no longer those of the first step."""
+    model = text_model(family).eval()
+    generator = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 1:
+                parameter += torch.randn(parameter.shape, generator=generator)
+    return model
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", [None, *OF_MODELS])
+def test_a_mistake_in_a_healthy_model_gives_the_logits_of_its_code(name, family):
+    model, (src, tgt) = trained(family), batch_of(family)
+    wrong = copy.deepcopy(model)
+    make([] if name is None else [name], wrong)
+    with torch.no_grad():
+        expected, found = reference(family, model, src, tgt, name), wrong(src, tgt)
+        assert torch.equal(found, expected)
+        assert torch.equal(model(src, tgt), found) == (name is None)
+
+
+@pytest.mark.parametrize("name", OF_MODELS)
+def test_settings_ask_for_a_mistake_and_building_makes_it(name):
+    settings = settings_of(name)
+    for family in FAMILIES:
+        config = text_config(family, **settings)
+        assert config.mistakes == (name,)
+        built = text_model(family, **settings).eval()
+        healthy = text_model(family).eval()
+        make([name], healthy)
+        assert list(healthy.state_dict()) == list(built.state_dict())
+        healthy.load_state_dict(built.state_dict())
+        src, tgt = batch_of(family)
+        assert torch.equal(healthy(src, tgt), built(src, tgt))
+
+
+def test_healthy_settings_ask_for_none():
+    assert text_config("encoder-decoder").mistakes == ()
+    assert asked_for("training", TrainingConfig()) == ()
+    softmaxed = TrainingConfig.parse({"loss_input": "probabilities"})
+    assert asked_for("training", softmaxed) == ("softmax-before-loss",)
+    assert asked_for("model", softmaxed) == ()
+
+
+@pytest.mark.parametrize("name", OF_MODELS)
+def test_a_mistake_made_twice_is_made_once(name):
+    model, (src, tgt) = trained("encoder-decoder"), text_batch()
+    make([name], model)
+    once = model(src, tgt)
+    make([name], model)
+    assert torch.equal(model(src, tgt), once)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pair
+        for pair in itertools.permutations(OF_MODELS, 2)
+        if settings_of(pair[0]).keys() != settings_of(pair[1]).keys()
+    ],
+)
+def test_the_order_of_mistakes_does_not_matter(first, second):
+    models = [trained("encoder-decoder") for _ in range(2)]
+    make([first, second], models[0])
+    make([second, first], models[1])
+    batch = text_batch()
+    assert torch.equal(models[0](*batch), models[1](*batch))
+
+
+@pytest.mark.parametrize("name", OF_MODELS)
+def test_keys_and_values_are_kept_unless_the_mask_is_wrong(name):
+    is_of_mask = name in ("no-causal-mask", "mask-transposed")
+    for model in (trained("encoder-decoder"), trained("decoder-only"), captioner_model().eval()):
+        make([name], model)
+        assert can_keep(model) is not is_of_mask
+
+
+def test_a_model_that_writes_nothing_has_no_causal_mask_to_be_wrong():
+    for model in (text_model("encoder-only"), vit_model()):
+        with pytest.raises(ValueError, match="writes no text, so it has no causal mask"):
+            make(["no-causal-mask"], model)
+
+
+def test_a_mistake_of_training_is_not_made_in_a_model():
+    with pytest.raises(ValueError, match="is made in training, not in a model"):
+        make(["softmax-before-loss"], text_model("decoder-only"))
+
+
+@pytest.mark.parametrize("name", [None, "no-output-projection", "sliced-heads"])
+def test_a_matrix_that_is_not_there_draws_no_random_numbers(name):
+    model = text_model("encoder-only", **(settings_of(name) if name else {}), n_layers=1)
+    block = model.encoder.layers[0]
+    torch.manual_seed(0)
+    nn.Linear(12, 19)  # the output layer and the words come first
+    TokenEmbedding(17, 12)
+    if name == "sliced-heads":
+        heads = torch.empty(3, H, D_HEAD, D_HEAD)
+        expected = torch.nn.init.uniform_(heads, -math.sqrt(3 / D_HEAD), math.sqrt(3 / D_HEAD))
+        assert torch.equal(block.self_attention.in_projection.heads, expected)
+    else:
+        expected = nn.init.xavier_uniform_(nn.Linear(12, 36).weight)
+        assert torch.equal(block.self_attention.in_projection.weight, expected)
+    if name is None:
+        expected = nn.init.xavier_uniform_(nn.Linear(12, 12).weight)
+        assert torch.equal(block.self_attention.out_projection.weight, expected)
+    assert torch.equal(block.feed_forward.up.weight, nn.Linear(12, 11).weight)

@@ -1,0 +1,73 @@
+"""What a model is made of only where a mistake is made in it: two layers and two masks."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tfm_core.layers.masks import causal_mask
+
+
+class SharedNorm(nn.Module):
+    """Another sublayer's norm, used here too; a module of its own, so that captures differ."""
+
+    def __init__(self, norm: nn.Module) -> None:
+        """Use the same scale and shift as ``norm``."""
+        super().__init__()
+        self.norm = norm
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x: (B, T, d_model) to the same shape."""
+        out: Tensor = self.norm(x)
+        return out
+
+
+class SlicedProjection(nn.Module):
+    """Queries, keys and values of heads that each see their own slice of the vector only.
+
+    Equal to an ``nn.Linear`` whose matrix has the heads' d_head x d_head matrices on its diagonal.
+    """
+
+    def __init__(self, whole: nn.Linear, n_heads: int) -> None:
+        """Take the diagonal of a (3 * d_model, d_model) projection, and its bias.
+
+        ``heads``: (3, H, D, D), a matrix for query, key and value of each head.
+        """
+        super().__init__()
+        d_head = whole.in_features // n_heads
+        by_head = whole.weight.detach().view(3, n_heads, d_head, n_heads, d_head)
+        diagonal = by_head.diagonal(dim1=1, dim2=3).permute(0, 3, 1, 2)  # (3, H, D, D)
+        self.heads = nn.Parameter(diagonal.clone(memory_format=torch.contiguous_format))
+        self.bias = whole.bias
+
+    @property
+    def weight(self) -> Tensor:
+        """The whole matrix (3 * d_model, d_model), zero outside the slices."""
+        return torch.cat([torch.block_diag(*part) for part in self.heads])  # type: ignore[no-untyped-call]
+
+    def reset_parameters(self) -> None:
+        """Draw each matrix as in Glorot & Bengio 2010; the bias becomes 0."""
+        bound = math.sqrt(3 / self.heads.size(-1))
+        nn.init.uniform_(self.heads, -bound, bound)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x: (B, T, d_model) to (B, T, 3 * d_model): query, key, value."""
+        return F.linear(x, self.weight, self.bias)
+
+
+def unmasked(length: int, device: torch.device | None = None) -> Tensor:
+    """Return ``(length, length)``: a query sees every key, in a decoder its own answer too."""
+    return torch.ones(length, length, dtype=torch.bool, device=device)
+
+
+def transposed_mask(length: int, device: torch.device | None = None) -> Tensor:
+    """Return ``(length, length)``: the causal mask with queries and keys swapped.
+
+    A query sees itself and the keys behind it.
+    """
+    return causal_mask(length, device).mT
