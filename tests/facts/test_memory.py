@@ -8,8 +8,11 @@ import sys
 import pytest
 import torch
 import torch.nn.functional as F
+from hypothesis import assume, given
+from hypothesis import settings as hypothesis_settings
 from torch.profiler import ProfilerActivity, profile
 
+from tests.anatomy.configurations import models
 from tests.models.variants import TEXT_VARIANTS
 from tfm_core.config import MODEL_CONFIGS, TrainingConfig, to_json
 from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
@@ -134,6 +137,23 @@ def test_activations_are_what_autograd_keeps(family, shape, sizes, precision):
             logits = BYTES * BATCH * shape.n_labels  # the other words are never computed
         found = activations(config, shape, precision) - logits
         assert found == pytest.approx(held, rel=tolerance), settings
+
+
+@given(models(families=("encoder-decoder", "encoder-only", "decoder-only", "vit", "captioner")))
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_activations_of_random_transformers_are_what_autograd_keeps(chosen):
+    """Within 3 %; without both an output matrix and residuals a tensor is counted twice."""
+    config, shape = chosen
+    assume(config.residual == "normal" or config.projections in ("full", "unbiased"))
+    config = config.replace(d_model=48, n_heads=3, d_ff=80)
+    if isinstance(shape, TextShape):
+        config = config.replace(max_len=SRC + TGT)
+        assume(shape.head in ("tokens", "mean", "cls") and not shape.n_segments)
+    model = build_model(config, shape).train()
+    held, logits = kept_by_autograd(model, inputs_of(shape, BATCH, SRC, TGT))
+    if isinstance(shape, TextShape) and shape.is_label:
+        logits = BYTES * BATCH * shape.n_labels
+    assert activations(config, shape, "fp32") - logits == pytest.approx(held, rel=0.03)
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 0.1), ("bf16", 0.3)])

@@ -4,23 +4,27 @@ import tracemalloc
 
 import pytest
 import torch
+from hypothesis import given, settings
 
-from tests.models.variants import TEXT_VARIANTS, VIT_VARIANTS, text_model, vit_model
+from tests.anatomy.configurations import models
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.architectures import ARCHITECTURES
-from tfm_core.facts.parameter_table import parameter_table, table_of
+from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.source.file import source_code
+from tfm_core.models.build import build_model
+from tfm_core.models.unfilled import unfilled
 from tfm_core.presets import PRESETS
 
-MODELS = [(text_model, family, settings) for family, settings in TEXT_VARIANTS]
-MODELS += [(vit_model, None, settings) for settings in VIT_VARIANTS]
 
-
-@pytest.mark.parametrize(("make", "family", "settings"), MODELS)
-def test_rows_and_formulas_add_up_to_the_parameters_of_every_variant(make, family, settings):
-    model = make(family, **settings) if family else make(**settings)
-    table = table_of(model)
+@given(models())
+@settings(max_examples=60, deadline=None)
+def test_rows_and_formulas_add_up_to_the_parameters_of_every_variant(chosen):
+    table = parameter_table(*chosen)
+    with unfilled():
+        model = build_model(*chosen)
     assert table.total == sum(parameter.numel() for parameter in model.parameters())
+    kinds = {type(module).__name__ for module in model.modules()}
+    assert {row.kind for row in table.rows} <= kinds
     for rows in (table.rows, table.folded):
         assert sum(row.n_parameters for row in rows) == table.total
         assert sum(row.share for row in rows) == pytest.approx(1)

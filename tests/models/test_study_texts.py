@@ -12,13 +12,21 @@ from tfm_core.data.shape import data_shape
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.compute import macs
 from tfm_core.facts.own_names import own_name, own_names
-from tfm_core.facts.parameter_table import laid_out, parameter_table
+from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.facts.study_texts import FROM_TEXTS
 from tfm_core.inspect.source.file import source_code
 from tfm_core.mistakes import make
 from tfm_core.models.build import build_model
+from tfm_core.models.unfilled import unfilled
 from tfm_core.presets import PRESETS
 from tfm_core.variants.projections import PROJECTIONS
+
+
+def laid_out(config, shape):
+    """A model of names and shapes on the meta device."""
+    with unfilled():
+        return build_model(config, shape).to("meta")
+
 
 NAMES = [known.name for known in FROM_TEXTS]
 COUNTS = {

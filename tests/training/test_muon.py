@@ -10,9 +10,9 @@ from torch.optim import Muon as MuonOfTorch
 
 from tests.facts.test_memory import LABEL, model_of
 from tests.training.test_loop import experiment
+from tfm_core.anatomy import anatomy
 from tfm_core.config import MODEL_CONFIGS, TrainingConfig, tasks_for
 from tfm_core.data.shape import data_shape
-from tfm_core.facts.hidden import hidden_numbers
 from tfm_core.training import checkpoints
 from tfm_core.training.loop import build, train
 from tfm_core.training.models import new_model
@@ -179,7 +179,7 @@ def test_hidden_matrices_are_muons_and_all_else_is_adamws(family, model):
         assert (id(weight) in rest) is not is_hidden, name
     assert set(hidden.values()) == {made.training.weight_decay}
     n_hidden = sum(weight.numel() for weight in hidden_matrices(own))
-    assert n_hidden == hidden_numbers(made.model, data_shape(made))
+    assert n_hidden == anatomy(made.model, data_shape(made)).n_hidden
 
 
 def test_a_hidden_layer_before_labels_is_hidden_and_the_labels_are_not():
@@ -188,7 +188,7 @@ def test_a_hidden_layer_before_labels_is_hidden_and_the_labels_are_not():
     hidden = hidden_matrices(own)
     assert own.output.hidden.weight in hidden
     assert own.output.labels.weight not in hidden
-    assert sum(weight.numel() for weight in hidden) == hidden_numbers(config, shape)
+    assert sum(weight.numel() for weight in hidden) == anatomy(config, shape).n_hidden
 
 
 @pytest.mark.parametrize("family", MODEL_CONFIGS)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tfm_core.config import CaptionerConfig, DecoderOnlyConfig, EncoderOnlyConfig, ModelConfig
-from tfm_core.config.shape import Shape, TextShape
+from tfm_core.anatomy import anatomy
+from tfm_core.config import ModelConfig
+from tfm_core.config.shape import Shape
 
 Names = Mapping[str, str | None]
 
@@ -21,22 +22,7 @@ def own_names(config: ModelConfig, shape: Shape) -> Names:
 
     Paths that are not here, and what lies below a path, keep their names.
     """
-    if isinstance(config, CaptionerConfig):
-        return {"tgt_embedding": "word_embedding", "tgt_positions": "word_positions"}
-    if isinstance(config, EncoderOnlyConfig):
-        names: dict[str, str | None] = {
-            "src_embedding": "token_embedding",
-            "src_positions": "positions",
-        }
-        assert isinstance(shape, TextShape)
-        names |= {"output.labels": "output"} if shape.is_label else {}
-        return names | ({"output.hidden": "hidden"} if shape.n_hidden else {})
-    if isinstance(config, DecoderOnlyConfig):
-        assert isinstance(shape, TextShape)
-        if shape.one_vocabulary:
-            return {"src_embedding": "token_embedding", "tgt_embedding": None}
-        return {"src_embedding": "source_embedding", "tgt_embedding": "target_embedding"}
-    return {}
+    return anatomy(config, shape).own_names
 
 
 def own_name(path: str, names: Names) -> str | None:

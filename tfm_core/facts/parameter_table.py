@@ -1,7 +1,7 @@
 """The parameters of a model, layer by layer: shape, count, the formula with its numbers, share.
 
-Read from a model laid out on the ``meta`` device, so that the largest one costs no memory. A tied
-weight is counted once, where it stands first; the other place says whose it is.
+Read from the anatomy of the model: nothing is built. A tied weight is counted once, where it stands
+first; the other place says whose it is.
 """
 
 from __future__ import annotations
@@ -10,15 +10,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from tfm_core.anatomy import Parameter, Part, anatomy
 from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape
-from tfm_core.facts.own_names import own_name, own_names
+from tfm_core.facts.own_names import Names, own_name
 from tfm_core.sentences import N_
-
-if TYPE_CHECKING:
-    from torch import nn
 
 _LAYER = re.compile(r"^(.*\.layers)\.(\d+)(?:\.|$)")
 
@@ -80,68 +77,38 @@ def most_in(rows: Sequence[Row]) -> str:
     return N_("The largest part here, {share:.0%}, is in {part}.", part=most, share=sums[most])
 
 
-def laid_out(config: ModelConfig, shape: Shape) -> nn.Module:
-    """Return the model on the ``meta`` device: shapes and names, no numbers, no memory."""
-    # late: a page that shows tables is painted before torch is loaded
-    from tfm_core.models.build import build_model
-    from tfm_core.models.unfilled import unfilled
-
-    with unfilled():
-        return build_model(config, shape).to("meta")
-
-
 @lru_cache(maxsize=64)
 def parameter_table(config: ModelConfig, shape: Shape) -> ParameterTable:
-    """Return the table of a model, with its family's names.
+    """Return the table of a model, with its family's names, in the order of a state dict.
 
     Raises ValueError where config and shape do not fit.
     """
-    table, names = table_of(laid_out(config, shape)), own_names(config, shape)
+    found = anatomy(config, shape)
+    total = sum(parameter.size for parameter in found.parameters)
     rows = []
-    for row in table.rows:
-        module = own_name(row.module, names)
+    for part in found.modules:
+        module = own_name(part.path, found.own_names)
         if module is not None:  # a table that stands under two names is said once
-            tied_to = (own_name(row.tied_to, names) or "") if row.tied_to else ""
-            rows.append(replace(row, module=module, tied_to=tied_to))
-    return ParameterTable(tuple(rows), table.total)
-
-
-def table_of(model: nn.Module) -> ParameterTable:
-    """Return the table of any module."""
-    total = sum(parameter.numel() for parameter in model.parameters())
-    owners: dict[int, str] = {}
-    rows = []
-    for name, module in model.named_modules(remove_duplicate=False):
-        own = dict(module.named_parameters(recurse=False))
-        if own:
-            rows.append(_row(name, module, own, owners, total))
+            rows.append(_row(module, part, total, found.own_names))
     return ParameterTable(tuple(rows), total)
 
 
-def _row(
-    name: str, module: nn.Module, own: dict[str, nn.Parameter], owners: dict[int, str], total: int
-) -> Row:
-    tied, counted = "", []
-    for key, parameter in own.items():
-        full = f"{name}.{key}".removeprefix(".")
-        if id(parameter) in owners:
-            tied = owners[id(parameter)]
-        else:
-            owners[id(parameter)] = full
-            counted.append(parameter)
-    n = sum(parameter.numel() for parameter in counted)
-    formula = _formula(name, module, counted)
-    if tied:
+def _row(module: str, part: Part, total: int, names: Names) -> Row:
+    counted = [one for one in part.parameters if not one.tied_to]
+    tied_to = next((one.tied_to for one in reversed(part.parameters) if one.tied_to), "")
+    formula = _formula(part, counted)
+    if tied_to:
         formula = f"{formula} (tied)" if counted else "0 (tied)"
+    n = sum(one.size for one in counted)
+    named = ((one.name.rpartition(".")[2], one) for one in part.parameters)
     return Row(
-        module=name,
-        kind=type(module).__name__,
-        shape=", ".join(f"{key} {times(p.shape)}" for key, p in own.items()),
+        module=module,
+        kind=part.layer,
+        shape=", ".join(f"{name} {times(one.shape)}" for name, one in named),
         n_parameters=n,
         formula=formula,
         share=n / total if total else 0.0,
-        is_trainable=all(p.requires_grad for p in own.values()),
-        tied_to=tied,
+        tied_to=(own_name(tied_to, names) or "") if tied_to else "",
     )
 
 
@@ -150,16 +117,15 @@ def times(sizes: Iterable[int]) -> str:
     return " x ".join(str(size) for size in sizes)
 
 
-def _formula(name: str, module: nn.Module, counted: Sequence[nn.Parameter]) -> str:
+def _formula(part: Part, counted: Sequence[Parameter]) -> str:
     """Return the count as it comes about; the input projections are three matrices in one."""
-    if name.endswith("in_projection") and counted[0].ndim == 4:  # a matrix a head
-        _three, heads, d, _d = counted[0].shape
-        return f"3 x {heads} x ({d} x {d}" + (f" + {d})" if len(counted) == 2 else ")")
-    if name.endswith("in_projection"):
-        d = counted[0].shape[1]
-        return f"3 x ({d} x {d}" + (f" + {d})" if len(counted) == 2 else ")")
-    if type(module).__name__ == "LayerNorm" and len(counted) == 2:
-        return f"2 x {counted[0].numel()}"
+    if part.path.endswith("in_projection"):
+        shape = counted[0].shape
+        d = shape[-1]
+        once = f"3 x {shape[1]}" if len(shape) == 4 else "3"  # a matrix a head, or one for all
+        return f"{once} x ({d} x {d}" + (f" + {d})" if len(counted) == 2 else ")")
+    if part.layer == "LayerNorm" and len(counted) == 2:
+        return f"2 x {counted[0].size}"
     return " + ".join(times(parameter.shape[::-1]) for parameter in counted)
 
 

@@ -9,6 +9,7 @@ than many of which some heads are missing.
 
 from __future__ import annotations
 
+from tfm_core.anatomy import anatomy
 from tfm_core.config import (
     CaptionerConfig,
     EncoderDecoderConfig,
@@ -20,7 +21,6 @@ from tfm_core.config import (
 from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.compute import layers, lengths
-from tfm_core.facts.hidden import hidden_numbers
 from tfm_core.variants.optimisers import OPTIMISERS
 
 N_SENTENCES = 6
@@ -82,7 +82,7 @@ def run_bytes(experiment: Experiment, n_parameters: int, most: int, most_weights
     most: attention weights of a snapshot; most_weights: bytes of the weights over training.
     """
     training = experiment.training
-    n_hidden = hidden_numbers(experiment.model, of_experiment(experiment, "").shape)
+    n_hidden = anatomy(experiment.model, of_experiment(experiment, "").shape).n_hidden
     remembered = OPTIMISERS[training.optimizer].numbers(n_parameters, n_hidden)
     copies = 1 + training.keeps_best + (training.ema_decay > 0)
     saved = copies * n_parameters + remembered

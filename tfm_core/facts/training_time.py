@@ -3,17 +3,17 @@
 Torch-free algebra, so that any two configurations compare as their work does, whatever else the
 machine is doing. A step calls functions, which costs time however small the tensors are; computes
 products (``compute.macs``, three times for forward and backward); and moves what the backward pass
-keeps (``memory.kept``). The constants were fitted to steps of the presets, and of the presets with
-more layers, width and examples, on one thread; they are off by a quarter, seldom by more.
+keeps (``Anatomy.saved``). The constants were fitted to steps of the presets, and of the presets
+with more layers, width and examples, on one thread; they are off by a quarter, seldom by more.
 """
 
 from __future__ import annotations
 
+from tfm_core.anatomy import anatomy
 from tfm_core.config import Experiment, ModelConfig, RecurrentConfig
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.batches import Batches
 from tfm_core.facts.compute import layers, macs, unasked
-from tfm_core.facts.memory import kept
 from tfm_core.facts.nearest_preset import nearest_preset
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 
@@ -56,8 +56,9 @@ def _step(experiment: Experiment) -> tuple[float, float]:
     src, tgt = known.src_len, known.tgt_len
     products = sum(macs(known.model, known.shape, src_len=src, tgt_len=tgt).values())
     products -= unasked(known.model, known.shape)
-    numbers = kept(known.model, known.shape, src, tgt)
-    of_example = 3 * _MAC * products + _NUMBER * (numbers.full + numbers.products)
+    found = anatomy(known.model, known.shape)
+    numbers = (found.saved.full + found.saved.products).value(found.at(src, tgt, all_ask=False))
+    of_example = 3 * _MAC * products + _NUMBER * numbers
     return _CALL + _BLOCK * _blocks(known.model, tgt), of_example
 
 

@@ -216,7 +216,8 @@ def test_a_model_that_was_shown_is_not_laid_out_again(open_page, path):
     with calls_of(*SLOW) as calls:
         for name in ("vit-b", "vit-s"):
             app.selectbox(key="model-choice").set_value(name).run()
-    assert set(calls) == {"build_model"}
+    is_counted = path == "architecture/parameters.py"  # from the anatomy, without the model
+    assert set(calls) == (set() if is_counted else {"build_model"})
     with calls_of(*SLOW) as calls:
         for name in ("vit-b", "vit-s", "vit-b"):
             app.selectbox(key="model-choice").set_value(name).run()

@@ -1,0 +1,88 @@
+"""Random configurations of every family, with shapes that fit them."""
+
+from hypothesis import strategies as st
+
+from tfm_core.config import MODEL_CONFIGS
+from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.cells import CELLS
+from tfm_core.variants.final_norms import FINAL_NORMS
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.positions import (
+    ADDED_TO_PATCHES,
+    ADDED_TO_WORDS,
+    POSITIONS,
+    POSITIONS_OF_WORDS,
+)
+from tfm_core.variants.projections import PROJECTIONS
+from tfm_core.variants.residuals import RESIDUALS
+from tfm_core.variants.scales import SCALES
+from tfm_core.variants.stems import STEMS
+
+SRC, TGT = 7, 5
+FIELDS = {
+    "norm": NORMS, "activation": ACTIVATIONS, "projections": PROJECTIONS, "residual": RESIDUALS,
+    "scale": SCALES, "final_norm": FINAL_NORMS, "causality": CAUSALITIES, "stem": STEMS,
+    "pooling": POOLINGS, "cell": CELLS, "attention": ALIGNMENT_SCORES,
+    "text_position": ADDED_TO_WORDS,
+}  # fmt: skip
+FLAGS = ("norm_first", "bias", "shared_norm", "tie_embeddings", "is_bidirectional")
+
+
+def _positions(family):
+    if family == "vit":
+        return POSITIONS
+    return ADDED_TO_PATCHES if family == "captioner" else POSITIONS_OF_WORDS
+
+
+@st.composite
+def models(draw, families=tuple(MODEL_CONFIGS)):
+    """A configuration and a shape that fit."""
+    family = draw(st.sampled_from(families))
+    fields = MODEL_CONFIGS[family].model_fields
+    settings = {
+        name: draw(st.sampled_from(list(registry)))
+        for name, registry in FIELDS.items()
+        if name in fields
+    }
+    settings |= {name: draw(st.booleans()) for name in FLAGS if name in fields}
+    settings |= {
+        name: draw(st.integers(1, 3))
+        for name in ("n_layers", "n_encoder_layers", "n_decoder_layers")
+        if name in fields
+    }
+    if "position" in fields:
+        settings["position"] = draw(st.sampled_from(list(_positions(family))))
+    if "window" in fields:
+        settings["window"] = draw(st.sampled_from([0, 2]))
+    settings["dropout"] = draw(st.sampled_from([0.0, 0.1]))
+    settings["d_model"] = draw(st.sampled_from([12, 24]))
+    if "n_heads" in fields:
+        settings |= {"n_heads": draw(st.sampled_from([1, 2, 3])), "d_ff": 11}
+    if "patch_size" in fields:
+        settings["patch_size"] = draw(st.sampled_from([2, 4]))
+    if settings.get("norm") == "none":
+        settings |= {"shared_norm": False, "final_norm": "pre-norm"}
+    if settings.get("norm") == "none" or not settings.get("norm_first", True):
+        settings["residual"] = draw(st.sampled_from(["normal", "none"]))
+    return MODEL_CONFIGS[family].parse(settings), _shape(draw, family)
+
+
+def _shape(draw, family):
+    if family == "vit":
+        return ImageShape(8, draw(st.sampled_from([1, 3])), 5)
+    if family == "captioner":
+        return CaptionShape(8, 3, 19, TGT + 2)
+    one, bias = draw(st.booleans()), draw(st.booleans())
+    ends = {"output_bias": bias, "scale_embedding": draw(st.booleans())}
+    if family == "decoder-only":
+        ends["has_source"] = not one or draw(st.booleans())
+    if family == "encoder-only":
+        ends["head"] = draw(st.sampled_from(["tokens", "pooler", "states", *POOLINGS]))
+        ends["n_segments"] = draw(st.sampled_from([0, 2]))
+        if ends["head"] in POOLINGS:
+            ends |= {"n_labels": 3, "n_hidden": draw(st.sampled_from([0, 13]))}
+    return TextShape(19 if one else 17, 19, one_vocabulary=one, **ends)

@@ -1,0 +1,187 @@
+"""The anatomy of a random model against the model itself, built on the meta device."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import FlopCounterMode
+
+from tests.anatomy.configurations import SRC, TGT, models
+from tfm_core.anatomy import Attention, anatomy, attention_paths, stacks
+from tfm_core.anatomy.anatomy import FAMILIES
+from tfm_core.anatomy.layers import N_BUCKETS
+from tfm_core.config import MODEL_CONFIGS
+from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
+from tfm_core.facts.architectures import ARCHITECTURES
+from tfm_core.layers import relative
+from tfm_core.models.build import build_model
+from tfm_core.models.unfilled import unfilled
+from tfm_core.probe.capture import capture
+
+EXAMPLES = 40
+
+
+def built(config, shape):
+    with unfilled():
+        return build_model(config, shape).to("meta")
+
+
+def inputs_of(shape, batch=1, device="meta"):
+    """Ids of SRC and TGT tokens, or pictures, with the longest captions."""
+    if isinstance(shape, TextShape):
+        sizes = (SRC * shape.has_source, TGT)
+        return tuple(torch.ones(batch, n, dtype=torch.long, device=device) for n in sizes)
+    images = torch.zeros(batch, shape.channels, shape.image_size, shape.image_size, device=device)
+    if isinstance(shape, ImageShape):
+        return (images,)
+    return images, torch.ones(batch, shape.tgt_len, dtype=torch.long, device=device)
+
+
+def lengths(shape):
+    return (SRC, shape.tgt_len if isinstance(shape, CaptionShape) else TGT)
+
+
+class Touched(TorchFunctionMode):
+    """Notes the modules whose parameters an operation reads, each the first time."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.names = {id(p): name for name, p in model.named_parameters()}
+        self.modules = {}
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        for leaf in tree_leaves((args, kwargs)):
+            if id(leaf) in self.names and func.__name__ != "__get__":
+                self.modules[self.names[id(leaf)].rpartition(".")[0]] = None
+        return func(*args, **(kwargs or {}))
+
+
+@given(models())
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_paths_and_shapes_are_those_of_the_model(chosen):
+    config, shape = chosen
+    found, model = anatomy(config, shape), built(config, shape)
+    expected = {name: tuple(p.shape) for name, p in model.named_parameters()}
+    assert {p.name: p.shape for p in found.parameters} == expected
+    assert len(found.parameters) == len(expected)
+    modules = dict(model.named_modules(remove_duplicate=False))
+    for part in found.all:
+        assert not part.layer or type(modules[part.path]).__name__ == part.layer, part.path
+        for parameter in part.parameters:
+            module, _dot, name = parameter.name.rpartition(".")
+            assert module == part.path
+            tensor = getattr(modules[module], name)
+            assert tuple(tensor.shape) == parameter.shape
+            if parameter.tied_to:
+                owner, _dot, its_name = parameter.tied_to.rpartition(".")
+                assert getattr(modules[owner], its_name) is tensor
+
+
+@given(models())
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_modules_are_in_the_order_of_a_state_dict(chosen):
+    config, shape = chosen
+    named = built(config, shape).named_modules(remove_duplicate=False)
+    expected = [path for path, module in named if list(module.parameters(recurse=False))]
+    assert [part.path for part in anatomy(config, shape).modules] == expected
+
+
+@given(models())
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_parts_are_in_the_order_of_the_forward_pass(chosen):
+    config, shape = chosen
+    model = built(config, shape)
+    with Touched(model) as touched:
+        model(*inputs_of(shape))
+    found = dict.fromkeys(p.name.rpartition(".")[0] for p in anatomy(config, shape).parameters)
+    if isinstance(shape, TextShape) and not shape.has_source:
+        assert next(iter(found)) == next(iter(touched.modules)) == "src_embedding.table"
+    assert list(found) == list(touched.modules)
+
+
+@given(models())
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_macs_are_half_of_the_flops_that_the_counter_counts(chosen):
+    config, shape = chosen
+    found, model = anatomy(config, shape), built(config, shape)
+    batch = 2
+    with FlopCounterMode(display=False) as counter, capture(model, only=()):
+        model(*inputs_of(shape, batch))
+    sizes = found.at(*lengths(shape))
+    macs = sum(formula.value(sizes) for formula in found.macs.values())
+    assert 2 * batch * macs == counter.get_total_flops()
+
+
+@given(models())
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_what_goes_in_and_out_of_a_module_has_the_shape_that_its_part_says(chosen):
+    config, shape = chosen
+    found, model = anatomy(config, shape), built(config, shape)
+    sizes = {**found.at(*lengths(shape)), "B": 2}
+    parts = {part.path: part for part in found.all if part.layer and part.outputs}
+    checked = []
+
+    def shape_of(tensor):
+        factor = 1
+        for name in tensor.split():
+            factor *= int(name) if name.isdigit() else sizes[name]
+        return factor
+
+    def check(path):
+        def hook(module, args, result):
+            results = result if isinstance(result, tuple) else (result,)
+            for tensors, values in ((parts[path].outputs, results), (parts[path].inputs, args)):
+                first = next((v for v in values if isinstance(v, torch.Tensor)), None)
+                if first is not None and tensors:
+                    expected = tuple(shape_of(axis) for axis in tensors[0].shape)
+                    assert tuple(first.shape) == expected, (path, tensors[0])
+            checked.append(path)
+
+        return hook
+
+    for path, module in model.named_modules():
+        takes_steps = config.family == "recurrent" and path.startswith("decoder.")
+        is_shared = "embedding" in path and getattr(shape, "one_vocabulary", False)
+        if path and path in parts and not takes_steps and not is_shared:
+            module.register_forward_hook(check(path))
+    with capture(model, only=()):
+        model(*inputs_of(shape, 2))
+    assert checked
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_published_models_have_the_count_of_their_papers(name):
+    known = ARCHITECTURES[name]
+    found = anatomy(known.model, known.shape)
+    assert known.n_parameters in (None, sum(p.size for p in found.parameters))
+
+
+@given(models())
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_attentions_are_those_that_the_stacks_of_the_family_say(chosen):
+    config, shape = chosen
+    found = [part for part in anatomy(config, shape).all if isinstance(part, Attention)]
+    paths = [path for paths in attention_paths(config).values() for path in paths]
+    assert sorted(part.path for part in found) == sorted(paths)
+    assert all(part.n_heads == config.n_heads for part in found)
+    assert {part.path.partition(".")[0] for part in found} <= {"encoder", "decoder"}
+    assert {one.name for one in stacks(config)} <= {"encoder", "decoder"}
+
+
+def test_every_family_has_an_anatomy():
+    assert FAMILIES.keys() == MODEL_CONFIGS.keys()
+    assert N_BUCKETS == relative.N_BUCKETS
+
+
+def test_the_names_of_others_are_those_of_gpt2():
+    known = ARCHITECTURES["gpt2-small"]
+    names = {part.path: part.names for part in anatomy(known.model, known.shape).modules}
+    into = names["decoder.layers.3.self_attention.in_projection"]
+    assert into.notebook == ("W_Q", "W_K", "W_V")
+    assert into.hugging_face == ("transformer.h.3.attn.c_attn",)
+    assert into.transformer_lens == tuple(f"blocks.3.attn.W_{one}" for one in "QKV")
+    assert names["decoder.layers.3.feed_forward.up"].notebook == ("fc1", "linear_1")
+    for path, one in names.items():
+        assert one.hugging_face, path
+        assert one.transformer_lens, path

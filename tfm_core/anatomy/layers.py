@@ -1,0 +1,543 @@
+"""The layers that all families are made of, as parts: linear layers, norms, tables, attention.
+
+What autograd saves is counted tensor by tensor as PyTorch on a CPU keeps it. With dropout, or where
+what is added to the scores is trained, PyTorch's CPU has no fused attention: the weights are kept.
+Under autocast matrix products keep their inputs in the smaller format, and a copy of the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tfm_core.anatomy.formula import Formula, formula
+from tfm_core.anatomy.names import names_of
+from tfm_core.anatomy.part import (
+    NONE_SAVED,
+    Attention,
+    Kind,
+    Parameter,
+    Part,
+    Saved,
+    Tensor,
+    Work,
+)
+from tfm_core.config import ModelConfig, TransformerConfig, WriterConfig
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.positions import POSITIONS, Position
+from tfm_core.variants.positions.none import NONE
+from tfm_core.variants.projections import PROJECTIONS
+from tfm_core.variants.residuals import RESIDUALS
+
+ID = 2
+"""A token's id is 8 bytes: as many numbers in fp32."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFacts:
+    """What blocks are made of: the only place that reads their settings."""
+
+    norm: str
+    norm_first: bool
+    has_final_norm: bool
+    has_shared_norm: bool
+    has_residual: bool
+    normed_residuals: frozenset[str]
+    has_bias: bool
+    has_attention_bias: bool
+    has_output: bool
+    is_sliced: bool
+    activation: str
+    has_dropout: bool
+    position: str
+    window: int
+    causality: str
+
+    @classmethod
+    def of(cls, config: TransformerConfig) -> BlockFacts:
+        """Read the settings of any Transformer."""
+        projections, residual = PROJECTIONS[config.projections], RESIDUALS[config.residual]
+        return cls(
+            norm=config.norm if config.has_norms else "",
+            norm_first=config.norm_first,
+            has_final_norm=config.has_final_norm,
+            has_shared_norm=config.shared_norm,
+            has_residual=residual.has_sum,
+            normed_residuals=residual.normed,
+            has_bias=config.bias,
+            has_attention_bias=config.attention_bias,
+            has_output=projections.has_output,
+            is_sliced=projections.is_sliced,
+            activation=config.activation,
+            has_dropout=config.dropout > 0,
+            position=config.position,
+            window=getattr(config, "window", 0),
+            causality=config.causality if isinstance(config, WriterConfig) else "",
+        )
+
+
+def tensor(name: str, *shape: str) -> Tensor:
+    """Return a tensor of one example in a batch of B: its first axis is the batch."""
+    return Tensor(name, ("B", *shape))
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes parts of a model of known sizes. family: whose names it says."""
+
+    family: str
+    sizes: Mapping[str, int]
+
+    @classmethod
+    def of(cls, config: ModelConfig, **sizes: int) -> Maker:
+        """Return a maker with the widths of a model, and further sizes."""
+        widths = {name: getattr(config, name) for name in _WIDTHS if hasattr(config, name)}
+        return cls(config.family, {**widths, **sizes})
+
+    def parameter(
+        self, name: str, *symbols: str, tied_to: str = "", is_hidden: bool = False
+    ) -> Parameter:
+        """Return a parameter; each axis is a formula. A matrix of one row alone is a vector."""
+        shape = tuple(formula(symbol).value(self.sizes) for symbol in symbols)
+        is_hidden = is_hidden and min(shape[-2:]) > 1
+        return Parameter(name, symbols, shape, tied_to, is_hidden)
+
+    def linear(
+        self,
+        path: str,
+        out: str,
+        into: str,
+        length: str,
+        *,
+        bias: bool = True,
+        work: Work = "projections",
+        is_hidden: bool = True,
+        saved: Saved = NONE_SAVED,
+        macs: Formula | None = None,
+        inputs: tuple[Tensor, ...] = (),
+        tied_to: str = "",
+        kind: Kind = "projection",
+        has_cast: bool = True,
+        own_name: str = "",
+    ) -> Part:
+        """Return a linear layer that maps ``length`` vectors of ``into`` numbers to ``out``."""
+        weight = self.parameter(f"{path}.weight", out, into, tied_to=tied_to, is_hidden=is_hidden)
+        parameters = (weight, self.parameter(f"{path}.bias", out)) if bias else (weight,)
+        cast = formula(f"{out} {into}") if has_cast else Formula()
+        shape = (length,) if length else ()
+        return Part(
+            kind=kind,
+            path=path,
+            layer="Linear",
+            inputs=inputs or (tensor("x", *shape, into),),
+            outputs=(tensor("y", *shape, out),),
+            parameters=parameters,
+            macs=formula(f"{length} {out} {into}") if macs is None else macs,
+            work=work,
+            saved=replace(saved, cast=cast),
+            names=names_of(self.family, path),
+            own_name=own_name,
+        )  # fmt: skip
+
+    def embedding(
+        self, path: str, words: str, length: str, *, own_name: str = "", tied_to: str = "",
+        is_second_name: bool = False, saved: Saved = NONE_SAVED,
+    ) -> Part:  # fmt: skip
+        """Return a table of words with its scale; tied_to: the table whose weight it is."""
+        ids, rows = tensor("ids", length), tensor("rows", length, "d_model")
+        weight = self.parameter(f"{path}.table.weight", words, "d_model", tied_to=tied_to)
+        table = Part(
+            kind="embedding", path=f"{path}.table", layer="Embedding", inputs=(ids,),
+            outputs=(rows,), parameters=(weight,), saved=saved,
+            names=names_of(self.family, f"{path}.table"),
+        )  # fmt: skip
+        return Part(
+            kind="embedding", path=path, layer="TokenEmbedding", inputs=(ids,), outputs=(rows,),
+            own_name=own_name, is_second_name=is_second_name, children=(table,),
+        )  # fmt: skip
+
+    def positions(
+        self, path: str, name: str, length: str, rows: str, *, own_name: str = ""
+    ) -> Part:
+        """Return what adds positions to ``length`` vectors; ``rows`` of a table, if it has one.
+
+        A kind that acts elsewhere adds nothing here.
+        """
+        kind = POSITIONS[name] if POSITIONS[name].is_added else NONE
+        parameters: tuple[Parameter, ...] = ()
+        if kind.has_table:
+            parameters = (self.parameter(f"{path}.table", rows, "d_model"),)
+        x = tensor("x", length, "d_model")
+        return Part(
+            kind="positions", path=path, layer=_class_of(kind), inputs=(x,), outputs=(x,),
+            parameters=parameters, own_name=own_name, names=names_of(self.family, path),
+        )  # fmt: skip
+
+    def norm(
+        self, path: str, name: str, length: str, *, saved: Saved = NONE_SAVED,
+        tied_to: str = "",
+    ) -> Part:  # fmt: skip
+        """Return a norm over ``length`` vectors. tied_to: the norm whose numbers it shares."""
+        x = (tensor("x", *((length,) if length else ()), "d_model"),)
+        layer = NORMS[name].layer.partition(":")[2]
+        names = ("weight", "bias") if layer == "LayerNorm" else ("weight",)
+        inner = f"{path}.norm" if tied_to else path
+        parameters = tuple(
+            self.parameter(f"{inner}.{n}", "d_model", tied_to=f"{tied_to}.{n}" if tied_to else "")
+            for n in names
+        )
+        made = Part(
+            kind="norm", path=inner, layer=layer, inputs=x, outputs=x, parameters=parameters,
+            saved=saved, names=names_of(self.family, inner),
+        )  # fmt: skip
+        if not tied_to:
+            return made
+        return Part(
+            kind="norm", path=path, layer="SharedNorm", inputs=x, outputs=x, children=(made,),
+            names=names_of(self.family, path),
+        )  # fmt: skip
+
+
+_WIDTHS = ("d_model", "n_heads", "d_head", "d_ff")
+
+
+def _class_of(kind: Position) -> str:
+    """Return the class of a position layer; a function that makes one says which it returns."""
+    name = kind.layer.partition(":")[2]
+    return name if name[0].isupper() else "FixedPositions"
+
+
+@dataclass(frozen=True, slots=True)
+class StackMaker:
+    """Makes the blocks of one stack.
+
+    name: encoder or decoder. length: of its tokens, keys: those of the memory, "" without one.
+    read: how many of its outputs something reads. asking: the tokens that ask in the last block, of
+    which the others are only keys and values. padding: whether its tokens, and those of the memory,
+    have padding. has_order: whether a causality hides keys.
+    """
+
+    maker: Maker
+    facts: BlockFacts
+    name: str
+    n_layers: int
+    length: str
+    keys: str = ""
+    read: str = ""
+    asking: str = ""
+    has_padding: bool = True
+    has_memory_padding: bool = True
+    has_order: bool = False
+    relative: Position | None = None
+
+    @property
+    def _is_bias_trained(self) -> bool:
+        """Whether training changes what is added to the scores of self-attention."""
+        return (
+            self.relative is not None
+            and self.relative.acts_on == "scores"
+            and self.relative.is_learned
+        )
+
+    def stack(self) -> Part:
+        """Return the whole stack, equal blocks folded; it saves itself what follows reads of it."""
+        facts, length = self.facts, self.asking or self.length
+        n, n_last = self.n_layers, 1 if self.asking and self.n_layers > 1 else 0
+        blocks = [self._block(0)]
+        if n - 1 - n_last > 0:
+            blocks.append(replace(self._block(1), repeats=n - 1 - n_last))
+        blocks += [self._block(n - 1)] * n_last
+        final: tuple[Part, ...] = ()
+        if facts.has_final_norm:
+            saved = self._norm_saved(length)
+            final = (self.maker.norm(f"{self.name}.final_norm", facts.norm, length, saved=saved),)
+        noise = f"{self.length} d_model" if facts.has_dropout else ""
+        x = tensor("x", self.length, "d_model")
+        return Part(
+            kind="stack",
+            path=self.name,
+            layer="Stack",
+            inputs=(x, tensor("memory", self.keys, "d_model")) if self.keys else (x,),
+            outputs=(tensor("y", length, "d_model"),),
+            saved=Saved(
+                full=formula(noise),
+                products=formula(f"{self.read} d_model" if self.read else ""),
+                once=formula(f"{ID} {self.length} {self.length}" if self._is_bias_trained else ""),
+            ),
+            children=(*blocks, *final),
+        )
+
+    def _block(self, layer: int) -> Part:
+        path, facts = f"{self.name}.layers.{layer}", self.facts
+        asking = self.asking if layer == self.n_layers - 1 else ""
+        length = asking or self.length
+        first = self._attention(f"{path}.self_attention", layer, asking)
+        normed = self.length if facts.norm_first else length
+        joined = list(self._joined(path, "self_attention", first, normed, length))
+        if self.keys:
+            cross = self._cross(f"{path}.cross_attention", layer)
+            joined += self._joined(path, "cross_attention", cross, length, length)
+        feed_forward = self._feed_forward(f"{path}.feed_forward", length)
+        joined += self._joined(path, "feed_forward", feed_forward, length, length)
+        x = tensor("x", self.length, "d_model")
+        return Part(
+            kind="block",
+            path=path,
+            layer="Block",
+            inputs=(x, tensor("memory", self.keys, "d_model")) if self.keys else (x,),
+            outputs=(tensor("y", length, "d_model"),),
+            children=tuple(joined),
+        )
+
+    def _joined(
+        self, block: str, name: str, sublayer: Part, normed: str, length: str
+    ) -> tuple[Part, ...]:
+        """Return a sublayer with its norm and its residual connection, in their order."""
+        facts, path = self.facts, f"{block}.{name}_norm"
+        x = tensor("x", length, "d_model")
+        residual: tuple[Part, ...] = ()
+        if facts.has_residual:
+            kind = "feed_forward" if name == "feed_forward" else "attention"
+            skipped = "norm(x)" if kind in facts.normed_residuals else "x"
+            residual = (
+                Part(
+                    kind="residual", path=block, outputs=(x,),
+                    inputs=(tensor(skipped, length, "d_model"), tensor(name, length, "d_model")),
+                ),
+            )  # fmt: skip
+        norm: tuple[Part, ...] = ()
+        if facts.norm:
+            shared = f"{block}.self_attention_norm"
+            tied_to = shared if facts.has_shared_norm and path != shared else ""
+            saved = self._norm_saved(normed)
+            norm = (self.maker.norm(path, facts.norm, normed, saved=saved, tied_to=tied_to),)
+        if facts.norm_first:
+            return (*norm, sublayer, *residual)
+        return (sublayer, *residual, *norm)
+
+    def _norm_saved(self, length: str) -> Saved:
+        """Return what a norm keeps of what it reads; what comes out is its reader's."""
+        n = NORMS[self.facts.norm].n_kept(self.maker.sizes["d_model"])
+        if self.facts.norm == "layernorm" and not self.facts.has_residual:
+            # what a sublayer makes is no sum in fp32: the norm reads it, and keeps it, as it is
+            return Saved(
+                full=formula(f"{n} {length} + -1 {length} d_model"),
+                products=formula(f"{length} d_model"),
+            )
+        return Saved(full=formula(f"{n} {length}"))
+
+    def _attention(self, path: str, layer: int, asking: str) -> Attention:
+        """Return the self-attention of a block; with ``asking`` those tokens alone ask."""
+        facts, keys, queries = self.facts, self.length, asking or self.length
+        if asking:
+            projected = f"{queries} d_model d_model + 2 {keys} d_model d_model"
+            made = f"{queries} d_model + 2 {keys} d_model"
+        else:
+            projected, made = f"3 {keys} d_model d_model", f"3 {keys} d_model"
+        # all are read by keys and values, and once more in full where those that ask are taken out
+        full, products, copies = "", f"{queries} d_model", ""
+        if asking:
+            full, copies = f"{keys} d_model", f"{keys} d_model"
+            if not facts.has_residual:  # what comes from the block before is no sum in fp32
+                full, products = "", f"{keys} d_model + {queries} d_model"
+        is_explicit = facts.has_dropout or self._is_bias_trained
+        saved = Saved(
+            full=formula(full) + formula(made if is_explicit else ""),
+            products=formula(products) + formula("" if is_explicit else made),
+            copies=formula(copies),
+        )
+        return self._made(
+            path, queries, keys, formula(projected), saved, layer, is_cross=False,
+        )  # fmt: skip
+
+    def _cross(self, path: str, layer: int) -> Attention:
+        """Return the cross-attention of a block; all but the first make a copy of the memory."""
+        queries, keys = self.length, self.keys
+        made = f"{queries} d_model + 2 {keys} d_model"
+        saved = Saved(
+            full=formula(made if self.facts.has_dropout else ""),
+            products=formula(
+                f"{queries} d_model" + ("" if self.facts.has_dropout else f"+ {made}")
+            ),
+            copies=formula(f"{keys} d_model" if layer else ""),
+        )
+        projected = f"{queries} d_model d_model + 2 {keys} d_model d_model"
+        return self._made(path, queries, keys, formula(projected), saved, layer, is_cross=True)
+
+    def _made(
+        self, path: str, queries: str, keys: str, projected: Formula, saved: Saved, layer: int,
+        *, is_cross: bool,
+    ) -> Attention:  # fmt: skip
+        maker, facts = self.maker, self.facts
+        x, memory = tensor("x", queries, "d_model"), tensor("memory", keys, "d_model")
+        inputs = (x,) if queries == keys and not is_cross else (x, memory)
+        into = self._in_projection(f"{path}.in_projection", inputs, projected, saved, is_cross)
+        children: list[Part] = [into]
+        relative = None if is_cross else self.relative
+        if relative is not None:
+            children.append(self._relative(relative, layer))
+        hides = self._mask(is_cross)
+        if hides:
+            children.append(self._mask_part(path, hides, queries, keys, is_cross))
+        children.append(self._scores(path, queries, keys, hides, relative, is_cross))
+        heads = formula(f"{queries} d_model")
+        noise = formula(f"{queries} d_model" if facts.has_dropout else "")
+        if facts.has_output:
+            children.append(
+                maker.linear(
+                    f"{path}.out_projection", "d_model", "d_model", queries,
+                    bias=facts.has_attention_bias, saved=Saved(products=heads + noise),
+                    work="cross-attention" if is_cross else "projections",
+                )
+            )  # fmt: skip
+            heads, noise = Formula(), Formula()
+        elif facts.has_dropout or (relative is not None and relative.acts_on == "scores"):
+            heads = Formula()  # no product reads them, and what a fused kernel keeps is in scores
+        return Attention(
+            kind="attention", path=path, layer="MultiHeadAttention", inputs=inputs, outputs=(x,),
+            saved=Saved(products=heads + noise), names=names_of(maker.family, path),
+            children=tuple(children), n_heads=maker.sizes["n_heads"], queries=queries, keys=keys,
+            is_cross=is_cross, mask=hides, relative="" if relative is None else relative.name,
+        )  # fmt: skip
+
+    def _in_projection(
+        self, path: str, inputs: tuple[Tensor, ...], macs: Formula, saved: Saved, is_cross: bool
+    ) -> Part:
+        facts, maker = self.facts, self.maker
+        work: Work = "cross-attention" if is_cross else "projections"
+        if not facts.is_sliced:
+            return maker.linear(
+                path, "3 d_model", "d_model", inputs[0].shape[1], bias=facts.has_attention_bias,
+                macs=macs, saved=saved, work=work, inputs=inputs,
+            )  # fmt: skip
+        heads = maker.parameter(f"{path}.heads", "3", "n_heads", "d_head", "d_head", is_hidden=True)
+        whole = formula("3 d_model d_model")  # put together of the heads' for each batch
+        bias = (maker.parameter(f"{path}.bias", "3 d_model"),) if facts.has_attention_bias else ()
+        return Part(
+            kind="projection", path=path, layer="SlicedProjection", inputs=inputs,
+            outputs=(tensor("y", inputs[0].shape[1], "3 d_model"),), parameters=(heads, *bias),
+            macs=macs, work=work, names=names_of(maker.family, path),
+            saved=replace(saved, once=whole, cast=whole),
+        )  # fmt: skip
+
+    def _relative(self, kind: Position, layer: int) -> Part:
+        """Return what turns queries and keys or adds to scores: one module for all blocks."""
+        path = f"{self.name}.relative"
+        parameters: tuple[Parameter, ...] = ()
+        if kind.is_learned:
+            tied_to = f"{path}.table" if layer else ""
+            table = self.maker.parameter(f"{path}.table", "n_buckets", "n_heads", tied_to=tied_to)
+            parameters = (table,)
+        query = tensor("query", "n_heads", self.length, "d_head")
+        return Part(
+            kind="relative", path=path, layer=_class_of(kind), inputs=(query,),
+            outputs=(query,), parameters=parameters, names=names_of(self.maker.family, path),
+        )  # fmt: skip
+
+    def _mask(self, is_cross: bool) -> tuple[str, ...]:
+        if is_cross:
+            return ("padding",) if self.has_memory_padding else ()
+        hides = ["padding"] if self.has_padding else []
+        order = self.facts.causality if self.has_order else ""
+        if order and not (CAUSALITIES[order].sees_past and CAUSALITIES[order].sees_future):
+            hides.append(order)
+        return (*hides, "window") if self.facts.window and hides else tuple(hides)
+
+    def _mask_part(
+        self, path: str, hides: tuple[str, ...], queries: str, keys: str, is_cross: bool
+    ) -> Part:
+        """Return the mask: a row for all queries where it hides padding alone, else one for each.
+
+        A decoder's is made for each query, whatever it hides.
+        """
+        has_rows = not is_cross and (self.has_order or len(hides) > 1)
+        rows = queries if has_rows else "1"
+        name = "mask of the target" if self.has_order and not is_cross else "mask of the source"
+        return Part(
+            kind="mask", path=path, outputs=(tensor("mask", "1", rows, keys),),
+            names=names_of(self.maker.family, name),
+        )  # fmt: skip
+
+    def _scores(
+        self, path: str, queries: str, keys: str, hides: tuple[str, ...],
+        relative: Position | None, is_cross: bool,
+    ) -> Part:  # fmt: skip
+        """Return queries times keys, and weights times values, with what they keep."""
+        facts = self.facts
+        pairs = f"n_heads {queries} {keys}"
+        rows = queries if self.has_order or (facts.window and not is_cross) else "1"
+        mask = "" if not hides else f"{keys}" if is_cross else f"{rows} {keys}"
+        if not is_cross and self.has_order:  # there even where it hides nothing
+            mask = f"{queries} {keys}"
+        bias_trained = self._is_bias_trained and not is_cross
+        if facts.has_dropout:  # weights, their noise, and both together
+            saved = Saved(full=formula(f"3 {pairs}"), masks=formula(mask if bias_trained else ""))
+        elif bias_trained:
+            saved = Saved(full=formula(pairs), masks=formula(mask))
+        else:
+            acts_on = "nothing" if relative is None else relative.acts_on
+            products = mask
+            if acts_on == "queries and keys":  # as they came, and as they were made
+                products = f"{mask} + 2 {queries} d_model"
+            elif acts_on == "scores":  # what is added to them, with the mask in it
+                products = (
+                    f"{pairs} + {queries} d_model" if hides or not facts.has_output else pairs
+                )
+            saved = Saved(
+                full=formula(f"n_heads {queries}"),  # of each row the log of its sum
+                products=formula(products),
+                watched=formula(f"2 {pairs}"),
+            )
+        return Part(
+            kind="scores", path=path,
+            inputs=(tensor("query", "n_heads", queries, "d_head"),
+                    tensor("key", "n_heads", keys, "d_head"),
+                    tensor("value", "n_heads", keys, "d_head")),
+            outputs=(tensor("weights", "n_heads", queries, keys),
+                     tensor("heads", "n_heads", queries, "d_head")),
+            macs=formula(f"2 {queries} {keys} d_model"),
+            work="cross-attention" if is_cross else "scores",
+            saved=saved, names=names_of(self.maker.family, "scores"),
+        )  # fmt: skip
+
+    def _feed_forward(self, path: str, length: str) -> Part:
+        facts, maker = self.facts, self.maker
+        activation = ACTIVATIONS[facts.activation]
+        hidden = activation.n_kept + 1
+        if facts.has_dropout:  # the noise on the hidden layer, and what of it is left
+            hidden = max(1, activation.n_kept) + 2
+
+        def matrix(name: str, out: str, into: str, saved: Saved) -> Part:
+            return maker.linear(
+                f"{path}.{name}", out, into, length, bias=facts.has_bias, saved=saved,
+                work="feed-forward",
+            )  # fmt: skip
+
+        read = f"{length} d_model"
+        up = matrix("up", "d_ff", "d_model", Saved(products=formula(read)))
+        bent = Part(
+            kind="activation", path=path, inputs=(tensor("u", length, "d_ff"),),
+            outputs=(tensor("hidden", length, "d_ff"),),
+            saved=Saved(products=formula(f"{hidden} {length} d_ff")),
+        )  # fmt: skip
+        first: tuple[Part, ...] = (up,)
+        if activation.is_gated:  # of what it reads, a copy each
+            first = (matrix("gate", "d_ff", "d_model", Saved(copies=formula(read))), up)
+        noise = Saved(products=formula(read if facts.has_dropout else ""))
+        x = tensor("x", length, "d_model")
+        return Part(
+            kind="feed-forward", path=path, layer="FeedForward", inputs=(x,), outputs=(x,),
+            children=(*first, bent, matrix("down", "d_model", "d_ff", noise)),
+        )  # fmt: skip
+
+
+N_BUCKETS = 32
+"""The rows of T5's table of biases."""
+
+
+def relative_of(facts: BlockFacts) -> Position | None:
+    """Return the position kind that acts inside attention, if any."""
+    kind = POSITIONS[facts.position]
+    return kind if kind.is_inside else None

@@ -1,0 +1,157 @@
+"""The parts of a model: where each stands, what goes in and out, what it holds, costs and saves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from tfm_core.anatomy.formula import NOTHING, Formula, collected
+
+Kind = Literal[
+    "model", "embedding", "positions", "segments", "stem", "stack", "block", "attention",
+    "projection", "relative", "mask", "scores", "feed-forward", "activation", "norm", "residual",
+    "pooling", "head", "cell", "bridge", "readout",
+]  # fmt: skip
+
+Work = Literal[
+    "", "embedding", "recurrence", "projections", "scores", "cross-attention", "feed-forward",
+    "output",
+]  # fmt: skip
+"""The part of the arithmetic that multiply-accumulates belong to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor that goes into a part or comes out. shape: a size or a name for each axis."""
+
+    name: str
+    shape: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A trained tensor.
+
+    name: its path, as in ``named_parameters``. symbols, shape: each axis as a formula, and as a
+    number. tied_to: the path under which it was counted before, else "". is_hidden: whether it is
+    a matrix between what the model reads and its answer, which Muon moves.
+    """
+
+    name: str
+    symbols: tuple[str, ...]
+    shape: tuple[int, ...]
+    tied_to: str = ""
+    is_hidden: bool = False
+
+    @property
+    def size(self) -> int:
+        """Numbers in it."""
+        n = 1
+        for size in self.shape:
+            n *= size
+        return n
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Numbers that autograd saves of one example for the backward pass.
+
+    full: those in fp32. products: those of matrix products, which autocast makes smaller. copies:
+    those that are there only because autocast makes a small one of a full one that is saved too.
+    masks: those of one byte. watched: attention weights, saved only where they are recorded.
+    once: those saved once for a batch, in fp32. cast: weights of which autocast saves a small copy.
+    """
+
+    full: Formula = NOTHING
+    products: Formula = NOTHING
+    copies: Formula = NOTHING
+    masks: Formula = NOTHING
+    watched: Formula = NOTHING
+    once: Formula = NOTHING
+    cast: Formula = NOTHING
+
+    def __add__(self, other: Saved) -> Saved:
+        """Save both."""
+        return Saved.total([self, other])
+
+    def __mul__(self, n: int) -> Saved:
+        """Save it ``n`` times."""
+        return Saved(*(n * getattr(self, name) for name in _SAVED))
+
+    @staticmethod
+    def total(saved: Iterable[Saved]) -> Saved:
+        """Return what all of them save."""
+        all_of_them = list(saved)
+        return Saved(*(collected(*(getattr(one, n) for one in all_of_them)) for n in _SAVED))
+
+
+_SAVED = tuple(field.name for field in fields(Saved))
+NONE_SAVED = Saved()
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What others call a part, or its tensors: study notebooks, Transformers, TransformerLens.
+
+    Each is empty where there is nothing of the kind, and has several names where one tensor of ours
+    is several of theirs.
+    """
+
+    notebook: tuple[str, ...] = ()
+    hugging_face: tuple[str, ...] = ()
+    transformer_lens: tuple[str, ...] = ()
+
+
+NO_NAMES = Names()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of a model.
+
+    path: of its module in the tree; what is no module of its own, such as a residual connection,
+    has the path of the module it belongs to and no layer. layer: the module's class. macs:
+    multiply-accumulates of one example, of this part alone, and work: what they belong to. saved:
+    of this part alone. own_name: what its family calls it, where that is not its path.
+    is_second_name: it is a table that stands under another name already. children: its parts, in
+    the order of the forward pass. repeats: how many equal blocks it stands for where blocks are
+    folded, itself being the first.
+    """
+
+    kind: Kind
+    path: str
+    layer: str = ""
+    inputs: tuple[Tensor, ...] = ()
+    outputs: tuple[Tensor, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    macs: Formula = NOTHING
+    work: Work = ""
+    saved: Saved = NONE_SAVED
+    names: Names = NO_NAMES
+    own_name: str = ""
+    is_second_name: bool = False
+    children: tuple[Part, ...] = ()
+    repeats: int = 1
+
+    def __iter__(self) -> Iterator[Part]:
+        """Iterate over the part and all below it, in the order of the forward pass."""
+        yield self
+        for child in self.children:
+            yield from child
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attention(Part):
+    """An attention: the queries of some tokens look at the keys of some tokens.
+
+    queries, keys: how many there are, as names of lengths. mask: what hides keys: "padding", a name
+    of CAUSALITIES, "window". relative: the position kind that acts in it, else "".
+    """
+
+    n_heads: int
+    queries: str
+    keys: str
+    is_cross: bool = False
+    mask: tuple[str, ...] = ()
+    relative: str = ""

@@ -1,0 +1,182 @@
+"""The anatomy of the three text topologies, in the order of their forward pass."""
+
+from __future__ import annotations
+
+from tfm_core.anatomy.formula import formula
+from tfm_core.anatomy.layers import (
+    ID,
+    N_BUCKETS,
+    BlockFacts,
+    Maker,
+    StackMaker,
+    relative_of,
+    tensor,
+)
+from tfm_core.anatomy.names import names_of
+from tfm_core.anatomy.part import Part, Saved
+from tfm_core.config import (
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    TextModelConfig,
+)
+from tfm_core.config.shape import TextShape
+
+IDS = {length: Saved(full=formula(f"{ID} {length}")) for length in "ST"}
+
+
+def maker_of(config: TextModelConfig, shape: TextShape) -> Maker:
+    """Return a maker with the sizes of a text model."""
+    return Maker.of(
+        config,
+        src_words=shape.src_vocabulary,
+        tgt_words=shape.tgt_vocabulary,
+        max_len=config.max_len,
+        n_labels=shape.n_labels,
+        n_hidden=shape.n_hidden,
+        n_segments=shape.n_segments,
+        n_buckets=N_BUCKETS,
+    )
+
+
+def encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> tuple[Maker, list[Part]]:
+    """Return the parts of the Transformer of 2017."""
+    make, facts = maker_of(config, shape), BlockFacts.of(config)
+    tied_to = "src_embedding.table.weight" if shape.one_vocabulary else ""
+    encoder = StackMaker(
+        make, facts, "encoder", config.n_encoder_layers, "S", read="S", relative=relative_of(facts),
+    )  # fmt: skip
+    decoder = StackMaker(
+        make, facts, "decoder", config.n_decoder_layers, "T", keys="S", read="T", has_order=True,
+        relative=relative_of(facts),
+    )  # fmt: skip
+    return make, [
+        make.embedding("src_embedding", "src_words", "S", saved=IDS["S"]),
+        make.positions("src_positions", config.position, "S", "max_len"),
+        encoder.stack(),
+        make.embedding("tgt_embedding", "tgt_words", "T", tied_to=tied_to, saved=IDS["T"]),
+        make.positions("tgt_positions", config.position, "T", "max_len"),
+        decoder.stack(),
+        output(make, config, shape, tied_to or "tgt_embedding.table.weight"),
+    ]
+
+
+def decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> tuple[Maker, list[Part]]:
+    """Return the parts of a GPT, which reads source and target as one sequence."""
+    make, facts = maker_of(config, shape), BlockFacts.of(config)
+    src, one = "src_embedding.table.weight", shape.one_vocabulary
+    stack = StackMaker(
+        make, facts, "decoder", config.n_layers, "T", has_order=True, relative=relative_of(facts),
+    )  # fmt: skip
+    tables = [
+        make.embedding("src_embedding", "src_words", "T", saved=IDS["T"],
+                       own_name="token_embedding" if one else "source_embedding"),
+        make.embedding("tgt_embedding", "tgt_words", "T", tied_to=src if one else "",
+                       own_name="" if one else "target_embedding", is_second_name=one),
+    ]  # fmt: skip
+    # those of the sequence that answer are taken out of it
+    taken = Part(kind="pooling", path="", inputs=(tensor("x", "T", "d_model"),),
+                 outputs=(tensor("y", "A", "d_model"),), saved=Saved(full=formula("T d_model"),
+                 products=formula("A d_model")))  # fmt: skip
+    tied_to = src if one else "tgt_embedding.table.weight"
+    return make, [
+        *tables,
+        make.positions("positions", config.position, "T", "max_len"),
+        stack.stack(),
+        taken,
+        output(make, config, shape, tied_to),
+    ]
+
+
+def encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> tuple[Maker, list[Part]]:
+    """Return the parts of a BERT, with what it has at its ends."""
+    make, facts = maker_of(config, shape), BlockFacts.of(config)
+    read = "A" if shape.head == "tokens" else "S"
+    read = "" if shape.is_label and not shape.has_cls else read
+    stack = StackMaker(
+        make, facts, "encoder", config.n_layers, "S", read=read, relative=relative_of(facts),
+    )  # fmt: skip
+    parts = [
+        make.embedding("src_embedding", "src_words", "S", saved=IDS["S"],
+                       own_name="token_embedding"),
+        make.positions("src_positions", config.position, "S", "max_len", own_name="positions"),
+    ]  # fmt: skip
+    if shape.n_segments:
+        parts.append(_segments(make, facts))
+    return make, [*parts, stack.stack(), *_reader(make, config, shape)]
+
+
+def _segments(make: Maker, facts: BlockFacts) -> Part:
+    """Return BERT's segments: a vector that is added, then a norm."""
+    x = tensor("x", "S", "d_model")
+    table = Part(
+        kind="segments", path="segments.table", layer="Embedding",
+        parameters=(make.parameter("segments.table.weight", "n_segments", "d_model"),),
+        names=names_of(make.family, "segments.table"),
+    )  # fmt: skip
+    norm = (make.norm("segments.norm", facts.norm, "S"),) if facts.norm else ()
+    return Part(
+        kind="segments", path="segments", layer="Segments", inputs=(x,), outputs=(x,),
+        children=(table, *norm),
+    )  # fmt: skip
+
+
+def _reader(make: Maker, config: EncoderOnlyConfig, shape: TextShape) -> list[Part]:
+    """Return what answers at the end: a label, BERT's pooler, a word each, or nothing."""
+    states, answering = tensor("x", "S", "d_model"), tensor("x", "A", "d_model")
+    if shape.head == "tokens":
+        return [output(make, config, shape, "src_embedding.table.weight")]
+    if shape.head == "states":
+        return [Part(kind="head", path="output", layer="Identity", inputs=(answering,),
+                     outputs=(tensor("y", "A", "d_model"),),
+                     saved=Saved(full=formula(f"A d_model + {ID} A")))]  # fmt: skip
+    if shape.head == "pooler":
+        dense = make.linear(
+            "output.dense", "d_model", "d_model", "", bias=config.bias, work="output",
+            is_hidden=False,
+        )  # fmt: skip
+        return [Part(kind="head", path="output", layer="Pooler", inputs=(answering,),
+                     outputs=(tensor("y", "d_model"),), children=(dense,),
+                     saved=Saved(full=formula(f"d_model + {ID} A")))]  # fmt: skip
+    assert shape.pooling is not None
+    pooled = Part(
+        kind="pooling", path="", inputs=(states,), outputs=(tensor("y", "1", "d_model"),),
+        macs=formula("S d_model" if shape.pooling.reads_padding else ""), work="output",
+    )  # fmt: skip
+    has_bias, last = config.bias and shape.output_bias, "d_model"
+    layers = []
+    if shape.n_hidden:
+        last = "n_hidden"
+        layers.append(
+            make.linear("output.hidden", last, "d_model", "1", bias=has_bias, work="output",
+                        own_name="hidden")
+        )  # fmt: skip
+    labels = make.linear(
+        "output.labels", "n_labels", last, "1", bias=has_bias, work="output", is_hidden=False,
+        saved=Saved(full=formula(f"n_labels + {ID} A")), own_name="output",
+    )  # fmt: skip
+    answered = (tensor("logits", "1", "tgt_words"),)
+    return [
+        pooled,
+        Part(kind="head", path="output", layer="LabelOutput", inputs=pooled.outputs,
+             outputs=answered, children=(*layers, labels)),
+    ]  # fmt: skip
+
+
+def output(make: Maker, config: TextModelConfig, shape: TextShape, table: str) -> Part:
+    """Return the matrix that answers with words; ``table``: the one it is where both are tied."""
+    return head(
+        make, "output", "tgt_words", "A", bias=config.bias and shape.output_bias,
+        tied_to=table if config.is_tied(shape) else "",
+    )  # fmt: skip
+
+
+def head(
+    make: Maker, path: str, answers: str, length: str, *, bias: bool = True, tied_to: str = "",
+    cast: bool = True,
+) -> Part:  # fmt: skip
+    """Return a linear layer that answers; logits and answers are kept for the loss."""
+    return make.linear(
+        path, answers, "d_model", length, bias=bias, tied_to=tied_to, work="output", kind="head",
+        is_hidden=False, has_cast=cast, saved=Saved(full=formula(f"{length} {answers} + {ID} A")),
+    )  # fmt: skip
