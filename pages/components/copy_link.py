@@ -9,19 +9,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
-import streamlit as st
-
 from pages.components import reach
-from pages.components.files import bundled, joined
-from pages.components.packing import is_index, plain
+from pages.components.component import component, is_index, plain, sent
 from pages.i18n import _
 
-_component = st.components.v2.component(
-    "copy_link",
-    html='<div class="copy-link"></div>\n',
-    css=joined("copy_link.css"),
-    js=bundled("copy_link.js"),
-)
+_component = component("copy_link", css=["copy_link.css"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +31,10 @@ class Link:
 
 def copy_link(links: Sequence[Link], *, note: str = "", key: str) -> None:
     """Show the button, which copies the first of some links; note: a sentence below all of them."""
-    asked = st.session_state.get(key, {}).get("code")  # which link, and what it was then
+    asked = sent(key, "code")  # which link, and what it was then
     shown = links[asked[0]] if _is_one_of(asked, len(links)) else None
     _component(
-        data=plain(
+        plain(
             {
                 "links": [{**asdict(link), "local": reach.note(link.href)} for link in links],
                 "note": note,
@@ -61,7 +53,7 @@ def copy_link(links: Sequence[Link], *, note: str = "", key: str) -> None:
                 },
             }
         ),
-        on_code_change=_nothing,
+        on={"code": None},
         key=key,
         width="content",
     )
@@ -89,10 +81,6 @@ def qr_code(text: str) -> str:
 def _is_one_of(asked: object, n: int) -> bool:
     """Say whether the browser asks for the code of a link that there is."""
     return isinstance(asked, list) and len(asked) == 2 and is_index(asked[:1], n)
-
-
-def _nothing() -> None:
-    """Do nothing: a state needs a callback, and its value is enough."""
 
 
 _MOST_CELLS = 24  # of the 40 versions of a code: 113 cells to a side

@@ -9,15 +9,14 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.components.files import bundled, joined
+from pages.components.component import component, is_whole
 
 MOST = 50  # presses taken at once
 
-_component = st.components.v2.component(
+_component = component(
     "counted_button",
+    css=["counted_button.css"],
     html='<button type="button" class="counted"></button>\n',
-    css=joined("counted_button.css"),
-    js=bundled("counted_button.js"),
 )
 
 
@@ -29,17 +28,15 @@ def counted_button(
     path: its icon, the ``d`` of an SVG path in a square of 24.
     """
 
-    def pressed() -> None:
-        times = new_presses(
-            st.session_state.get(key, {}).get("pressed"), st.session_state.get(f"{key}-had")
-        )
+    def pressed(value: object) -> None:
+        times = new_presses(value, st.session_state.get(f"{key}-had"))
         if times:
-            st.session_state[f"{key}-had"] = st.session_state.get(key, {}).get("pressed")
+            st.session_state[f"{key}-had"] = value
             on_press(times)
 
     _component(
-        data={"label": label, "help": help, "path": path},
-        on_pressed_change=pressed,
+        {"label": label, "help": help, "path": path},
+        on={"pressed": pressed},
         width="content",
         key=key,
     )
@@ -50,7 +47,7 @@ def new_presses(sent: object, had: object) -> int:
     if not (isinstance(sent, list) and len(sent) == 2 and isinstance(sent[0], str)):
         return 0
     count = sent[1]
-    if not isinstance(count, int) or isinstance(count, bool):
+    if not is_whole(count):
         return 0
     is_same = isinstance(had, list) and had[:1] == sent[:1]
     before = had[1] if is_same and isinstance(had, list) else 0

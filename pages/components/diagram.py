@@ -8,18 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import streamlit as st
-
 from pages.components import served
-from pages.components.files import bundled, joined
+from pages.components.component import component, is_name
 from pages.i18n import _
 
-_component = st.components.v2.component(
-    "diagram",
-    html='<div class="diagram"></div>',
-    css=joined("diagram.css"),
-    js=bundled("diagram.js"),
-)
+_component = component("diagram", css=["diagram.css"])
 
 
 def diagram(
@@ -39,15 +32,12 @@ def diagram(
     colour.
     """
 
-    def picked() -> None:
-        name = st.session_state.get(key, {}).get("pick")
-        if isinstance(name, str) and name in nodes:
+    def picked(name: object) -> None:
+        if is_name(name, nodes):
             on_pick(name)
 
     _component(
-        key=key,
-        on_pick_change=picked,
-        data={
+        {
             "dot": dot,
             "nodes": dict(nodes),
             "across": [list(ends) for ends in across],
@@ -63,4 +53,6 @@ def diagram(
                 "sorry": _("The script that draws diagrams could not be loaded; reload the page."),
             },
         },
+        on={"pick": picked},
+        key=key,
     )

@@ -13,18 +13,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import streamlit as st
 
+from pages.components.component import component
 from pages.components.digit_reader import Drawn, Picture, Reading, board_data, reader_words
-from pages.components.files import bundled, joined
 from pages.i18n import _
 from tfm_core.plots.patches import INK
 
-_component = st.components.v2.component(
+_component = component(
     "digit_lab",
+    css=["drawing_board.css", "digit_reader.css", "digit_lab.css"],
     html='<div class="room"><div class="reader lab"></div></div>\n',
-    css=joined("drawing_board.css", "digit_reader.css", "digit_lab.css"),
-    js=bundled("digit_lab.js"),
 )
 
 
@@ -81,7 +79,7 @@ def digit_lab(
     """
     n_layers, n_heads, n_patches = shape
     _component(
-        data={
+        {
             **board_data(shown, samples),
             "labels": list(labels),
             "layers": n_layers,
@@ -104,11 +102,6 @@ def digit_lab(
             },
         },
         default={"drawn": [], "kept": 0},
-        on_drawn_change=_nothing,
-        on_kept_change=_nothing,
+        on={"drawn": None, "kept": None},
         key=key,
     )
-
-
-def _nothing() -> None:
-    """Do nothing: the state of a component needs a callback, and its value is enough."""

@@ -8,18 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-import streamlit as st
 
-from pages.components.files import bundled, joined
+from pages.components.component import component
 from pages.i18n import _
 
 SIDE = 112  # pixels to a side of what the browser sends, 4 for each of MNIST's
 
-_component = st.components.v2.component(
-    "digit_pad",
-    html='<div class="pad"></div>\n',
-    css=joined("drawing_board.css", "digit_pad.css"),
-    js=bundled("digit_pad.js"),
+_component = component(
+    "digit_pad", css=["drawing_board.css", "digit_pad.css"], html='<div class="pad"></div>\n'
 )
 
 
@@ -28,12 +24,9 @@ def digit_pad(
 ) -> npt.NDArray[np.uint8] | None:
     """Show the pad; return what is drawn as uint8 (SIDE, SIDE), 255 is ink, or None when empty."""
     result = _component(
-        data={
-            "side": SIDE,
-            "words": board_words(),
-        },
+        {"side": SIDE, "words": board_words()},
         default={"pixels": ""},
-        on_pixels_change=on_change or _nothing,
+        on={"pixels": None if on_change is None else lambda _pixels: on_change()},
         key=key,
         width="content",
     )
@@ -62,7 +55,3 @@ def decode(value: object, side: int = SIDE) -> npt.NDArray[np.uint8] | None:
         return None
     pixels = np.frombuffer(raw, np.uint8).reshape(side, side)
     return pixels if pixels.any() else None
-
-
-def _nothing() -> None:
-    """Do nothing: the state of a component needs a callback, and its value is enough."""

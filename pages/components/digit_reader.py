@@ -13,22 +13,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import streamlit as st
 
+from pages.components.component import component, is_whole, plain, sent
 from pages.components.digit_pad import SIDE, board_words, decode
-from pages.components.files import bundled, joined
-from pages.components.packing import plain
 from pages.i18n import _
 
 Picture = npt.NDArray[np.uint8]
 
 DIGITS = tuple("0123456789")
 
-_component = st.components.v2.component(
+_component = component(
     "digit_reader",
+    css=["drawing_board.css", "digit_reader.css"],
     html='<div class="reader"></div>\n',
-    css=joined("drawing_board.css", "digit_reader.css"),
-    js=bundled("digit_reader.js"),
 )
 
 
@@ -80,8 +77,7 @@ class Reading:
 
 def drawn(key: str, *, first: int) -> Drawn:
     """Return what stands on the board now; at the first visit it is the sample ``first``."""
-    sent = st.session_state.get(key)
-    return valid_drawn(sent.get("drawn") if sent else None) or Drawn(0, str(first))
+    return valid_drawn(sent(key, "drawn")) or Drawn(0, str(first))
 
 
 def valid_drawn(value: object) -> Drawn | None:
@@ -89,7 +85,7 @@ def valid_drawn(value: object) -> Drawn | None:
     if not (isinstance(value, list) and len(value) == 2):
         return None
     number, text = value
-    if not isinstance(number, int) or isinstance(number, bool) or not isinstance(text, str):
+    if not is_whole(number) or not isinstance(text, str):
         return None
     is_sample = len(text) == 1 and text in "0123456789"
     return Drawn(number, text if is_sample or decode(text) is not None else "")
@@ -103,7 +99,7 @@ def digit_reader(
     samples: (10, 28, 28), one of each digit. note: what is said while there is no reading.
     """
     _component(
-        data=plain(
+        plain(
             {
                 **board_data(shown, samples),
                 "reading": None if reading is None else reading.answer(shown.number),
@@ -112,7 +108,7 @@ def digit_reader(
             }
         ),
         default={"drawn": []},
-        on_drawn_change=_nothing,
+        on={"drawn": None},
         key=key,
     )
 
@@ -139,7 +135,3 @@ def reader_words(classes: Sequence[str], names: Sequence[str]) -> dict[str, Any]
         "slider": _("Steps of training"),
         "at": _("At step {step} it reads a {digit} ({share})"),
     }
-
-
-def _nothing() -> None:
-    """Do nothing: the state of a component needs a callback, and its value is enough."""

@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import streamlit as st
 
 from pages.components.animation import SnapshotAnimation, single_frame
-from pages.components.files import bundled, joined
-from pages.components.packing import is_index, packed, pooled, query_names
+from pages.components.component import component, is_index
+from pages.components.packing import packed, pooled, query_names
 from pages.i18n import _
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import ThemeName
@@ -26,11 +25,8 @@ from tfm_core.plots.patches import INK
 
 MAX_VALUES = 1_000_000  # weights of one moment sent at most; beyond, the largest of each block
 
-_component = st.components.v2.component(
-    "head_grid",
-    html='<div class="heads"></div>\n',
-    css=joined("packed.css", "head_grid.css"),
-    js=bundled("head_grid.js"),
+_component = component(
+    "head_grid", css=["packed.css", "head_grid.css"], html='<div class="heads"></div>\n'
 )
 
 
@@ -93,18 +89,16 @@ def head_grid(
     n_layers, n_heads = weights.shape[:2]
     steps = () if animation is None else animation.steps  # a session keeps what its callbacks hold
 
-    def picked() -> None:
-        head = valid_head(st.session_state.get(key, {}).get("pick"), n_layers, n_heads)
-        if head is not None:
+    def picked(head: object) -> None:
+        if is_index(head, n_layers, n_heads):
             on_pick(*head)
 
-    def moved() -> None:
-        to = st.session_state.get(key, {}).get("step")
+    def moved(to: Any) -> None:
         if on_step is not None and to in steps:
             on_step(int(to))
 
     _component(
-        data=pack(
+        pack(
             weights,
             query_tokens,
             key_tokens,
@@ -119,8 +113,7 @@ def head_grid(
             query_words=query_words,
             over=over,
         ),
-        on_pick_change=picked,
-        on_step_change=moved,
+        on={"pick": picked, "step": moved},
         key=key,
     )
 
@@ -175,14 +168,6 @@ def pack(
         **shown.header(step if animation is not None else shown.steps[0]),
     }
     return packed(header, values)
-
-
-def valid_head(value: object, n_layers: int, n_heads: int) -> tuple[int, int] | None:
-    """Return layer and head as the browser sent them, or None where they are no such thing."""
-    if not is_index(value, n_layers, n_heads):
-        return None
-    layer, head = value
-    return layer, head
 
 
 def _words() -> dict[str, str]:

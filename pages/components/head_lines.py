@@ -11,19 +11,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import streamlit as st
 
-from pages.components.files import bundled, joined
-from pages.components.packing import is_index, packed, query_names
+from pages.components.component import component, is_index
+from pages.components.packing import packed, query_names
 from pages.i18n import _
 
 Pin = tuple[str, int]  # "q" or "k", and a index from 0
 
-_component = st.components.v2.component(
-    "head_lines",
-    html='<div class="lines"></div>\n',
-    css=joined("packed.css", "head_lines.css"),
-    js=bundled("head_lines.js"),
+_component = component(
+    "head_lines", css=["packed.css", "head_lines.css"], html='<div class="lines"></div>\n'
 )
 
 
@@ -48,13 +44,13 @@ def head_lines(
     """
     n_query, n_key = weights.shape  # a session keeps what its callbacks hold
 
-    def pinned() -> None:
-        known, pin = valid_pin(st.session_state.get(key, {}).get("pin"), n_query, n_key)
+    def pinned(value: object) -> None:
+        known, pin = valid_pin(value, n_query, n_key)
         if known:
             on_pin(pin)
 
     _component(
-        data=pack_lines(
+        pack_lines(
             weights,
             query_tokens,
             key_tokens,
@@ -64,7 +60,7 @@ def head_lines(
             may_attend=may_attend,
             query_words=query_words,
         ),
-        on_pin_change=pinned,
+        on={"pin": pinned},
         key=key,
     )
 

@@ -6,11 +6,9 @@ its file: "check_circle icon". Nothing in Streamlit's own settings changes that.
 
 from __future__ import annotations
 
-import streamlit as st
+from pages.components.component import component
 
-from pages.components.files import bundled
-
-_mount = st.components.v2.component("icons", js=bundled("icons.js"), isolate_styles=False)
+_mount = component("icons", html="", isolate_styles=False)
 
 
 def quieten() -> None:

@@ -8,17 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-import streamlit as st
-
-from pages.components.files import bundled, joined
+from pages.components.component import component, is_name
 from pages.i18n import _
 
-_component = st.components.v2.component(
-    "knock_board",
-    html='<div class="board"></div>\n',
-    css=joined("knock_board.css"),
-    js=bundled("knock_board.js"),
-)
+_component = component("knock_board", css=["knock_board.css"], html='<div class="board"></div>\n')
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +51,16 @@ def knock_board(rows: Sequence[Row], *, on_pick: Callable[[str], None], key: str
     """Show the board; ``on_pick`` hears the code of the part that is pressed."""
     known = frozenset(cell.code for row in rows for cell in _cells(row))
 
-    def picked() -> None:
-        code = st.session_state.get(key, {}).get("pick")
-        if isinstance(code, str) and code in known:
+    def picked(code: object) -> None:
+        if is_name(code, known):
             on_pick(code)
 
     _component(
-        data={
+        {
             "rows": [asdict(row) for row in rows],
             "label": _("The parts of the model: a press switches one off, or on again"),
         },
-        on_pick_change=picked,
+        on={"pick": picked},
         key=key,
     )
 

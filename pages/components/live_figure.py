@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 import plotly.io as pio
-import streamlit as st
 
 from pages.components import served
-from pages.components.files import bundled, joined
-from pages.components.packing import is_index
+from pages.components.component import component, is_index
 from pages.i18n import _
 from tfm_core.plots.template import template
 from tfm_core.sentences import Sentence
@@ -31,15 +29,9 @@ CONFIG: dict[str, Any] = {
     "modeBarButtons": [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 }
 pio.templates.default = None  # it would be copied into each figure, and taken out again
-_CSS = """
-.live-figure { width: 100%; overflow-x: clip; }
-.live-figure:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: -2px; }
-"""
-_mount = st.components.v2.component(
+_mount = component(
     "live_figure",
-    html='<div class="live-figure"></div>\n',
-    css=_CSS + joined("vendor/uplot/uplot.css", "many_lines.css"),
-    js=bundled("live_figure.js"),
+    css=["live_figure.css", "vendor/uplot/uplot.css", "many_lines.css"],
     isolate_styles=False,
 )
 
@@ -65,16 +57,12 @@ def live_figure(
 
     cells = () if on_pick is None else np.shape(fig.data[0].z)  # the callback outlives the figure
 
-    def picked() -> None:
-        assert key is not None
-        cell = st.session_state.get(key, {}).get("cell")
+    def picked(cell: object) -> None:
         if on_pick is not None and is_index(cell, *cells):
             on_pick(*cell)
 
     _mount(
-        key=key,
-        on_cell_change=_nothing if on_pick is None else picked,
-        data={
+        {
             "figure": pio.json.to_json_plotly(_spoken(_untinted(fig))),
             "templates": _templates(),
             "config": CONFIG,
@@ -95,6 +83,8 @@ def live_figure(
                 "notDrawn": _("This figure could not be drawn; reload the page."),
             },
         },
+        on={"cell": None if on_pick is None else picked},
+        key=key,
     )
 
 
@@ -116,10 +106,6 @@ def _spoken(part: Any) -> Any:
     if isinstance(part, list | tuple):
         return [_spoken(value) for value in part]
     return part
-
-
-def _nothing() -> None:
-    """Do nothing: the trigger of a component needs a callback."""
 
 
 @cache

@@ -10,9 +10,8 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
-from pages.components.files import bundled, joined
+from pages.components.component import component, is_index
 from pages.i18n import _
 from tfm_core.inspect.masks.lab import Array, MaskedAttention
 from tfm_core.plots.attention import MASKED, SCALES
@@ -20,12 +19,7 @@ from tfm_core.plots.masks import DIVERGING
 
 SheetCell = tuple[int, int]
 
-_component = st.components.v2.component(
-    "mask_editor",
-    html='<div class="lab"></div>',
-    css=joined("mask_editor.css"),
-    js=bundled("mask_editor.js"),
-)
+_component = component("mask_editor", css=["mask_editor.css"], html='<div class="lab"></div>')
 
 
 def mask_editor(
@@ -43,15 +37,16 @@ def mask_editor(
     flow: with the clicks in it. edited: the cells (query, key) turned over so far. version: names
     what they were clicked on; clicks on something older are dropped.
     """
+    shape = flow.allowed.shape  # a session keeps what its callbacks hold
 
-    def changed() -> None:
-        cells = valid_edit(st.session_state.get(key, {}).get("edit"), version, flow.allowed.shape)
+    def changed(value: object) -> None:
+        cells = valid_edit(value, version, shape)
         if cells is not None:
             on_edit(cells)
 
     _component(
-        data=pack(flow, query_tokens, key_tokens, edited=edited, version=version),
-        on_edit_change=changed,
+        pack(flow, query_tokens, key_tokens, edited=edited, version=version),
+        on={"edit": changed},
         key=key,
     )
 
@@ -97,11 +92,7 @@ def valid_edit(value: object, version: str, shape: tuple[int, ...]) -> tuple[She
         return None
     edited: list[SheetCell] = []
     for cell in cells:
-        if not (isinstance(cell, list) and len(cell) == 2):
-            return None
-        if not all(isinstance(part, int) and not isinstance(part, bool) for part in cell):
-            return None
-        if not (0 <= cell[0] < shape[0] and 0 <= cell[1] < shape[1]):
+        if not is_index(cell, *shape):
             return None
         edited.append((cell[0], cell[1]))
     return tuple(dict.fromkeys(edited))

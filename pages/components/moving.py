@@ -8,25 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import streamlit as st
-
-from pages.components.files import bundled, joined
+from pages.components.component import component
 
 Tree = list["str | float | Tree"]
 """``[tag, class, *children]``; a child is text, a tree, or the share (0 to 1) that a bar shows."""
 
-_component = st.components.v2.component(
-    "moving",
-    html='<div class="moving"></div>\n',
-    css=joined("moving.css"),
-    js=bundled("moving.js"),
-)
+_component = component("moving", css=["moving.css"])
 
 
 def moving(trees: Mapping[int, Tree], step: int, *, animation: str, key: str) -> None:
     """Show the tree of ``step``, and of another step while the film of that name stands there."""
     _component(
-        data={
+        {
             "trees": {str(at): tree for at, tree in trees.items()},
             "step": step,
             "animation": animation,

@@ -9,19 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import streamlit as st
-
-from pages.components.files import bundled, joined
-from pages.components.packing import is_index
+from pages.components.component import component, is_index
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.sheet import SheetLine, described
 
-_component = st.components.v2.component(
-    "number_sheet",
-    html='<div class="sheet"></div>\n',
-    css=joined("number_sheet.css"),
-    js=bundled("number_sheet.js"),
-)
+_component = component("number_sheet", css=["number_sheet.css"], html='<div class="sheet"></div>\n')
 
 
 def number_sheet(
@@ -33,16 +25,12 @@ def number_sheet(
     """Show lines of boards; a click calls ``on_pick(board, row, column)`` before the next run."""
     sizes = {board.name: _size(board.panels) for line in lines for board in line.boards}
 
-    def picked() -> None:
-        pick = valid_pick(st.session_state.get(key, {}).get("pick"), sizes)
+    def picked(value: object) -> None:
+        pick = valid_pick(value, sizes)
         if pick is not None and on_pick is not None:
             on_pick(*pick)
 
-    _component(
-        data={"lines": described(lines, COLOURS)},
-        on_pick_change=picked,
-        key=key,
-    )
+    _component({"lines": described(lines, COLOURS)}, on={"pick": picked}, key=key)
 
 
 def valid_pick(value: object, sizes: Mapping[str, tuple[int, int]]) -> tuple[str, int, int] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,24 +22,6 @@ def packed(header: Mapping[str, Any], values: npt.NDArray[Any]) -> bytes:
     text += b" " * (-len(text) % 4)
     little = "<f2" if kind == "float16" else "<f4"
     return len(text).to_bytes(4, "little") + text + values.astype(little).tobytes()
-
-
-def plain(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return what the browser is told, for a component of the first screens: in a list.
-
-    In a mapping Streamlit looks for tables, and imports pandas to know one; in a list it does not.
-    """
-    return [data]
-
-
-def is_index(value: object, *ends: int) -> TypeGuard[list[int]]:
-    """Say whether the browser sent a list of whole numbers, each from 0 to below its end."""
-    if not (isinstance(value, list) and len(value) == len(ends)):
-        return False
-    return all(
-        isinstance(part, int) and not isinstance(part, bool) and 0 <= part < end
-        for part, end in zip(value, ends, strict=True)
-    )
 
 
 def query_names(tokens: Sequence[str], words: Sequence[str]) -> list[str]:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import streamlit as st
+from pages.components.component import component
 
-from pages.components.files import bundled
-
-_component = st.components.v2.component(
-    "reveal", html='<div class="reveal"></div>\n', js=bundled("reveal.js")
-)
+_component = component("reveal")
 
 
 def reveal(marks: Mapping[str, str], *, key: str) -> None:
@@ -19,4 +15,4 @@ def reveal(marks: Mapping[str, str], *, key: str) -> None:
     marks: the key of the container -> what it shows now, empty while it shows nothing. Called
     behind all of them.
     """
-    _component(data=dict(marks), key=key)
+    _component(dict(marks), key=key)

@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import streamlit as st
-
-from pages.components.files import bundled, joined
-from pages.components.packing import plain
+from pages.components.component import component, plain
 from pages.i18n import _
 
-_component = st.components.v2.component(
-    "search",
-    html='<div class="search"></div>\n',
-    css=joined("search.css"),
-    js=bundled("search.js"),
-)
+_component = component("search", css=["search.css"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +24,7 @@ class Entry:
 def search(entries: Sequence[Entry], *, key: str) -> int | None:
     """Show the field; return the index of the entry that was chosen just now, or None."""
     result = _component(
-        data=plain(
+        plain(
             {
                 "entries": [
                     {
@@ -51,14 +43,10 @@ def search(entries: Sequence[Entry], *, key: str) -> int | None:
                 },
             }
         ),
-        on_chosen_change=_nothing,
+        on={"chosen": None},
         key=key,
         width=260,
     )
     chosen = result.chosen
     is_entry = isinstance(chosen, int | float) and chosen in range(len(entries))
     return int(chosen) if is_entry else None
-
-
-def _nothing() -> None:
-    """Do nothing: a trigger needs a callback, and its value is enough."""

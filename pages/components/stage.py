@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from pages.components.files import bundled, joined
-from pages.components.packing import is_index, packed, plain, pooled
+from pages.components.component import component, is_index, plain
+from pages.components.packing import packed, pooled
 from pages.i18n import _
 from tfm_core.inspect.stage import Answer, Frame, Stage
 from tfm_core.plots.attention import MASKED, SCALES
@@ -29,13 +29,8 @@ MOST_VALUES = 500_000
 LEAST_SIDE = 16
 """Cells to a side that a map keeps when it is pooled; then snapshots are left out."""
 
-_maps = st.components.v2.component("stage_maps", html="", js=bundled("stage_maps.js"))
-_stage = st.components.v2.component(
-    "stage",
-    html='<div class="stage"></div>\n',
-    css=joined("packed.css", "stage.css"),
-    js=bundled("stage.js"),
-)
+_maps = component("stage_maps", html="")
+_stage = component("stage", css=["packed.css", "stage.css"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +78,15 @@ def stage(
     as numbers from 0 on; both are still to be checked against the run.
     """
 
-    def chosen() -> None:
-        value = st.session_state.get(key, {}).get("choose")
+    def chosen(value: object) -> None:
         if is_index(value, 16, 10_000):
-            on_choose(value[0], value[1])
+            on_choose(*value)
 
     with st.container(gap=None, key=f"stage-box-{key}"):
         if shown is not None:
-            _maps(data=shown, key=f"{key}-maps")
+            _maps(shown, key=f"{key}-maps")
         _stage(
-            data=plain(
+            plain(
                 {
                     **told(moving, name=name),
                     "has_maps": shown is not None,
@@ -101,7 +95,7 @@ def stage(
                     "compact": compact,
                 }
             ),
-            on_choose_change=chosen,
+            on={"choose": chosen},
             key=key,
         )
 

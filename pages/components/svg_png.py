@@ -5,18 +5,11 @@ The browser makes the PNG, because it has the fonts for every token; a server ma
 
 from __future__ import annotations
 
-import streamlit as st
+from pages.components.component import component
 
-from pages.components.files import bundled, joined
-
-_component = st.components.v2.component(
-    "svg_png",
-    html='<div class="svg-png"></div>\n',
-    css=joined("svg_png.css"),
-    js=bundled("svg_png.js"),
-)
+_component = component("svg_png", css=["svg_png.css"])
 
 
 def svg_as_png(svg: str, *, name: str, label: str, help_text: str, key: str) -> None:
     """Show a button that saves an SVG picture as ``name``.png, at twice its size."""
-    _component(data={"svg": svg, "name": name, "label": label, "help": help_text}, key=key)
+    _component({"svg": svg, "name": name, "label": label, "help": help_text}, key=key)

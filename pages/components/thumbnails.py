@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import streamlit as st
 
-from pages.components.files import bundled, joined
-from pages.components.packing import is_index
+from pages.components.component import component, is_index
 from tfm_core.plots.png import picture_url
 
-_component = st.components.v2.component(
-    "thumbnails",
-    html='<div class="thumbnails"></div>\n',
-    css=joined("thumbnails.css"),
-    js=bundled("thumbnails.js"),
-)
+_component = component("thumbnails", css=["thumbnails.css"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,13 +36,12 @@ def thumbnails(
     """Show the pictures in one row; ``on_pick`` hears the place of the one that is pressed."""
     count = len(pictures)  # a session keeps what its callbacks hold
 
-    def picked() -> None:
-        value = st.session_state.get(key, {}).get("pick")
+    def picked(value: Any) -> None:
         if is_index([value], count):
             on_pick(value)
 
     _component(
-        data={
+        {
             "pictures": [
                 {
                     "url": picture_url(each.picture),
@@ -61,6 +54,6 @@ def thumbnails(
             "chosen": chosen,
             "label": label,
         },
-        on_pick_change=picked,
+        on={"pick": picked},
         key=key,
     )

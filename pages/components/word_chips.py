@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import streamlit as st
-
-from pages.components.files import bundled, joined
+from pages.components.component import component, is_name
 from pages.i18n import _
 
-_component = st.components.v2.component(
-    "word_chips",
-    html='<div class="chips"></div>\n',
-    css=joined("word_chips.css"),
-    js=bundled("word_chips.js"),
-)
+_component = component("word_chips", css=["word_chips.css"], html='<div class="chips"></div>\n')
 
 
 def word_chips(
@@ -31,18 +24,17 @@ def word_chips(
     """
     known = frozenset(word for words in groups.values() for word in words)
 
-    def picked() -> None:
-        word = st.session_state.get(key, {}).get("pick")
-        if isinstance(word, str) and word in known:
+    def picked(word: object) -> None:
+        if is_name(word, known):
             on_pick(word)
 
     _component(
-        data={
+        {
             "groups": [[name, list(words)] for name, words in groups.items()],
             "field": field,
             "glue": glue,
             "label": _("Words that the model knows: a press adds one"),
         },
-        on_pick_change=picked,
+        on={"pick": picked},
         key=key,
     )

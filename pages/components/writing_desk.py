@@ -13,20 +13,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import streamlit as st
 
-from pages.components.files import bundled, joined
-from pages.components.packing import is_index, packed
+from pages.components.component import component, is_index
+from pages.components.packing import packed
 from pages.i18n import _
 from tfm_core.inspect.writing.steps import Writing, in_nats
 from tfm_core.plots.palette import BLUE, COLOURS, GREY, ORANGE
 
-_component = st.components.v2.component(
-    "writing_desk",
-    html='<div class="desk"></div>\n',
-    css=joined("writing_desk.css"),
-    js=bundled("writing_desk.js"),
-)
+_component = component("writing_desk", css=["writing_desk.css"], html='<div class="desk"></div>\n')
 _COLOURS = {"ink": COLOURS["cross"], "model": GREY, "drawn": COLOURS["decoder"], "forced": BLUE}
 
 
@@ -63,24 +57,22 @@ def writing_desk(
     """
     n_steps, n_tokens = len(writing.tokens), len(writing.source.vocabulary)
 
-    def forces() -> None:
-        value = st.session_state.get(key, {}).get("force")
+    def forces(value: object) -> None:
         if is_index(value, n_steps, n_tokens):
             events.force(*value)
 
-    def moves() -> None:
-        value = st.session_state.get(key, {}).get("at")
+    def moves(value: Any) -> None:
         if is_index([value], n_steps + 1):
             events.at(value)
 
     _component(
-        data=pack_desk(
-            writing, looked, at=at, mark=mark, forced=forced, own=own, is_drawn=is_drawn
-        ),
-        on_force_change=forces,
-        on_undo_change=lambda: events.undo() if st.session_state.get(key, {}).get("undo") else None,
-        on_free_change=lambda: events.free() if st.session_state.get(key, {}).get("free") else None,
-        on_at_change=moves,
+        pack_desk(writing, looked, at=at, mark=mark, forced=forced, own=own, is_drawn=is_drawn),
+        on={
+            "force": forces,
+            "undo": lambda is_pressed: events.undo() if is_pressed else None,
+            "free": lambda is_pressed: events.free() if is_pressed else None,
+            "at": moves,
+        },
         key=key,
     )
 

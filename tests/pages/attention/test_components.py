@@ -8,8 +8,9 @@ import pytest
 
 from pages.components import head_grid, head_lines
 from pages.components.animation import SnapshotAnimation, single_frame
+from pages.components.component import Component, is_index
 from pages.components.digit_pad import SIDE, decode
-from pages.components.head_grid import MAX_VALUES, pack, valid_head
+from pages.components.head_grid import MAX_VALUES, pack
 from pages.components.head_lines import pack_lines, valid_pin
 from tests.pages.looking import unpacked
 
@@ -33,8 +34,8 @@ def test_too_many_weights_are_sent_as_the_largest_of_each_block():
 
 @pytest.mark.parametrize("value", [None, [0], [0, 3], [-1, 0], [True, 0], ["0", 0], [2, 0], {}])
 def test_what_is_no_head_is_not_picked(value):
-    assert valid_head(value, 2, 3) is None
-    assert valid_head([1, 2], 2, 3) == (1, 2)
+    assert not is_index(value, 2, 3)
+    assert is_index([1, 2], 2, 3)
 
 
 @pytest.mark.parametrize("value", [None, 7, "", "AAAA", "é" * 16728, "*" * 16728, "A" * 16728])
@@ -79,7 +80,7 @@ def test_what_a_session_keeps_of_a_drawing_holds_no_weights(monkeypatch, draw):
     """Callbacks live as long as the session: an array in one would be kept for every visitor."""
     kept = {}
     module = {"grid": head_grid, "lines": head_lines}[draw]
-    monkeypatch.setattr(module, "_component", lambda **given: kept.update(given))
+    monkeypatch.setattr(module, "_component", Component(lambda **given: kept.update(given)))
     weights = np.zeros((2, 3, 5, 5), np.float16)
     if draw == "grid":
         module.head_grid(
@@ -93,5 +94,16 @@ def test_what_a_session_keeps_of_a_drawing_holds_no_weights(monkeypatch, draw):
         )  # fmt: skip
     callbacks = [value for name, value in kept.items() if name.startswith("on_")]
     assert callbacks
-    held = [cell.cell_contents for one in callbacks for cell in one.__closure__ or ()]
+    held = [value for one in callbacks for value in _references(one)]
+    assert print in held
     assert not [one for one in held if isinstance(one, np.ndarray | SnapshotAnimation)]
+
+
+def _references(function):
+    """Yield all that a function keeps alive: its arguments given beforehand and its closure."""
+    parts = [*getattr(function, "args", ()), getattr(function, "func", None)]
+    parts += [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    for part in parts:
+        yield part
+        if callable(part):
+            yield from _references(part)

@@ -61,9 +61,11 @@ def test_every_component_takes_the_text_of_an_entry() -> None:
     taken = {
         name
         for path in FOLDER.glob("*.py")
-        for name in re.findall(r'bundled\("([\w.]+)"\)', path.read_text(encoding="utf-8"))
+        for name in re.findall(
+            r'(?:bundled|component)\(\s*"(\w+)', path.read_text(encoding="utf-8")
+        )
     }
-    assert taken | {f"{kind}.js" for kind in STYLES} == set(ENTRIES)
+    assert {f"{name}.js" for name in taken | set(STYLES)} == set(ENTRIES)
 
 
 def test_scripts_never_write_html() -> None:
