@@ -65,7 +65,7 @@ def _above_floor(trainer: Trainer, test: Measured) -> float:
     """Return by how many nats the loss on the test words is above the lowest for these words."""
     data, task = trainer.data, trainer.experiment.task
     training = trainer.experiment.training
-    of_test = TASK_KINDS[task.kind].part("objective")(
+    of_test = TASK_KINDS[task.kind].objective()(
         replace(data, validation=data.test),  # an objective knows the floor of its validation words
         task,
         label_smoothing=training.label_smoothing,

@@ -50,7 +50,7 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         if selection.source == MISTAKES:
             example = mistakes.pick(run, selection)
         else:
-            example = panels(run.experiment).part("own")(run, probe, selection)
+            example = panels(run.experiment).own()(run, probe, selection)
     except ValueError as error:
         show.problem(error)
         return None

@@ -24,8 +24,7 @@ _SEED = 6  # short lines that show what each task is about
 
 def sample(experiment: Experiment) -> str:
     """Return an example of a task in one line of Markdown; empty where words cannot show one."""
-    shown: str = panels(experiment).part("sample")(experiment)
-    return shown
+    return panels(experiment).sample()(experiment)
 
 
 def text(experiment: Experiment) -> str:

@@ -26,10 +26,8 @@ class PageFacts:
 
     section: a key of ``SECTIONS``. file: its script, below ``pages/``. title: translated where it
     is drawn. icon: Streamlit's name of it. shows_run: it shows the current run, so its address
-    names the run. view: the dataclass that its address is made of (``view_link``), by name, as
-    pages are drawn before they are imported; empty where its address says nothing more.
-    follows_run: how the strip calls it beside the current run; empty where it does not stand
-    there.
+    names the run. follows_run: how the strip calls it beside the current run; empty where it does
+    not stand there. What else an address says is in the page's ``link.py`` (``view_link``).
     """
 
     name: str
@@ -38,7 +36,6 @@ class PageFacts:
     title: str
     icon: str
     shows_run: bool = False
-    view: str = ""
     follows_run: str = ""
 
     def __post_init__(self) -> None:
@@ -51,11 +48,6 @@ class PageFacts:
     def url_path(self) -> str:
         """Its path in the address; Home has none."""
         return "" if self.name == HOME else self.name
-
-    @property
-    def has_view(self) -> bool:
-        """Whether its address says what it shows, so that a link to it does too."""
-        return bool(self.view)
 
     @property
     def path(self) -> str:
@@ -73,89 +65,78 @@ _ROWS = (
     PageFacts("runs", "watch", "runs/page.py", N_("Runs"), ":material/stacked_line_chart:"),
     PageFacts(
         "attention", "watch", "attention/page.py", N_("Attention"), ":material/visibility:",
-        shows_run=True, view="pages.attention.selection_link:Selection",
+        shows_run=True,
         follows_run=N_("Look inside"),
     ),
     PageFacts(
         "translate", "try", "translate/page.py", N_("Translate"), ":material/translate:",
-        shows_run=True, view="pages.translate.link:TranslateView",
+        shows_run=True,
     ),
     PageFacts(
         "draw", "try", "draw/page.py", N_("Draw a digit"), ":material/gesture:",
-        shows_run=True, view="pages.draw.link:DrawView",
+        shows_run=True,
     ),
     PageFacts(
         "mistakes", "try", "mistakes/page.py", N_("Where it fails"), ":material/troubleshoot:",
-        shows_run=True, view="pages.mistakes.link:MistakesView",
+        shows_run=True,
     ),
     PageFacts(
         "knockouts", "break", "knockouts/page.py", N_("Knock-outs"),
         ":material/power_settings_new:", shows_run=True,
-        view="pages.knockouts.link:KnockoutsView",
     ),
     PageFacts(
         "experiments", "break", "experiments/page.py", N_("Experiments"), ":material/science:",
-        view="pages.experiments.link:ExperimentsView",
     ),
     PageFacts(
         "find-the-bug", "break", "find_the_bug/page.py", N_("Find the bug"),
-        ":material/bug_report:", view="pages.find_the_bug.link:FindTheBugView",
+        ":material/bug_report:",
     ),
     PageFacts(
         "compare", "play", "compare/page.py", N_("Compare"), ":material/compare_arrows:",
-        view="pages.compare.link:CompareView",
     ),
     PageFacts(
         "sweeps", "play", "sweeps/page.py", N_("Sweeps"), ":material/travel_explore:",
-        view="pages.sweeps.link:SweepsView",
     ),
     PageFacts(
         "own-data", "play", "own_data/page.py", N_("Own data"), ":material/upload_file:",
-        view="pages.own_data.link:OwnDataView",
     ),
     PageFacts(
         "build", "understand", "architecture/build.py", N_("Build"), ":material/account_tree:",
-        view="pages.architecture.link:BuildView",
     ),
     PageFacts(
         "parameters", "understand", "architecture/parameters.py", N_("Parameters"),
-        ":material/table_chart:", view="pages.architecture.link:ParametersView",
+        ":material/table_chart:",
     ),
     PageFacts(
         "masks", "understand", "masks/page.py", N_("Masks"), ":material/grid_off:",
-        view="pages.masks.link:MasksView",
     ),
     PageFacts(
         "positions", "understand", "positions/page.py", N_("Positions"), ":material/waves:",
-        view="pages.positions.link:PositionsView",
     ),
     PageFacts(
         "walk", "understand", "walk/page.py", N_("Walk through"), ":material/footprint:",
-        shows_run=True, view="pages.walk.link:WalkView", follows_run=N_("Walk through"),
+        shows_run=True, follows_run=N_("Walk through"),
     ),
     PageFacts(
         "words", "lessons", "words/page.py", N_("Words into tensors"), ":material/text_fields:",
-        shows_run=True, view="pages.words.link:WordsView",
+        shows_run=True,
     ),
     PageFacts(
         "tensors", "lessons", "tensors/page.py", N_("Tensors by sight"), ":material/view_in_ar:",
-        view="pages.tensors.link:TensorsView",
     ),
     PageFacts(
         "by-hand", "lessons", "by_hand/page.py", N_("Attention by hand"), ":material/calculate:",
-        view="pages.by_hand.link:ByHandView",
     ),
     PageFacts(
         "before", "lessons", "before/page.py", N_("Before the Transformer"), ":material/history:",
-        view="pages.before.link:BeforeView",
     ),
     PageFacts(
         "encoders", "lessons", "encoders/page.py", N_("Reading: encoders"),
-        ":material/auto_stories:", shows_run=True, view="pages.encoders.link:EncodersView",
+        ":material/auto_stories:", shows_run=True,
     ),
     PageFacts(
         "gpt", "lessons", "gpt/page.py", N_("Writing: GPT"), ":material/edit_note:",
-        shows_run=True, view="pages.gpt.link:GptView",
+        shows_run=True,
     ),
     PageFacts(
         "captions", "lessons", "captions/page.py", N_("Pictures to words"),
@@ -163,15 +144,14 @@ _ROWS = (
     ),
     PageFacts(
         "training-step", "lessons", "training_step/page.py", N_("One training step"),
-        ":material/sync:", shows_run=True, view="pages.training_step.link:TrainingStepView",
+        ":material/sync:", shows_run=True,
     ),
     PageFacts(
         "speed", "lessons", "speed/page.py", N_("Making it fast"), ":material/speed:",
-        view="pages.speed.link:SpeedView",
     ),
     PageFacts(
         "practice", "lessons", "practice/page.py", N_("Good practice"), ":material/verified:",
-        shows_run=True, view="pages.practice.link:PracticeView",
+        shows_run=True,
     ),
 )  # fmt: skip
 PAGES: dict[str, PageFacts] = {page.name: page for page in _ROWS}

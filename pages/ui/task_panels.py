@@ -1,57 +1,69 @@
 """What pages show of each kind of task: one record a kind, beside its record in the core.
 
-The parts belong to different pages, so they are named and resolved where they are drawn.
+The parts belong to different pages and are imported where they are drawn.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfm_core.config import Experiment
-from tfm_core.variants.record import resolve
+from tfm_core.variants.record import LazyModule
 from tfm_core.variants.tasks import TASK_KINDS
+
+if TYPE_CHECKING:
+    from pages.attention import own as attention_own
+    from pages.attention import sentence as attention_sentence
+    from pages.attention.selection_link import Selection
+    from pages.home import samples
+    from pages.ui import example_names
+    from tfm_core.inspect.attention.example import Example
+    from tfm_core.probe.types import Probe
+    from tfm_core.runs.run import Run
+else:  # imported where something of it is used first
+    attention_own = LazyModule("pages.attention.own")
+    attention_sentence = LazyModule("pages.attention.sentence")
+    samples = LazyModule("pages.home.samples")
+    example_names = LazyModule("pages.ui.example_names")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPanels:
-    """The panels of a kind of task, each as ``"module:name"``.
+    """The panels of a kind of task, each imported where it is drawn.
 
-    sample(experiment): an example of the task in one line, before anything is trained, or nothing.
-    example_name(experiment, item, number, *, is_short): an example in one line; a short one leaves
-    the truth out where that is long. own(run, probe, selection): ask for an example of the user's
-    own and read it; own_words: the page content that says how.
+    sample()(experiment): an example of the task in one line, before anything is trained, or
+    nothing. example_name()(experiment, item, number, *, is_short): an example in one line; a short
+    one leaves the truth out where that is long. own()(run, probe, selection): ask for an example of
+    the user's own and read it; own_words: the page content that says how.
     """
 
-    sample: str
-    example_name: str
-    own: str
+    sample: Callable[[], Callable[[Experiment], str]]
+    example_name: Callable[[], Callable[..., str]]
+    own: Callable[[], Callable[[Run, Probe, Selection], Example | None]]
     own_words: str
-
-    def part(self, name: str) -> Any:
-        """Return what a part names."""
-        return resolve(getattr(self, name))
 
 
 _TEXT = TaskPanels(
-    sample="pages.home.samples:text",
-    example_name="pages.ui.example_names:of_text",
-    own="pages.attention.sentence:sentence",
+    sample=lambda: samples.text,
+    example_name=lambda: example_names.of_text,
+    own=lambda: attention_sentence.sentence,
     own_words="attention_own_text",
 )
 _IMAGE = TaskPanels(
-    sample="pages.home.samples:pictures",
-    example_name="pages.ui.example_names:of_picture",
-    own="pages.attention.own:picture",
+    sample=lambda: samples.pictures,
+    example_name=lambda: example_names.of_picture,
+    own=lambda: attention_own.picture,
     own_words="attention_own_image",
 )
 TASK_PANELS: dict[str, TaskPanels] = {
     "text": _TEXT,
     "image": _IMAGE,
     "caption": TaskPanels(
-        sample="pages.home.samples:scene",
-        example_name="pages.ui.example_names:of_caption",
-        own="pages.attention.own:described",
+        sample=lambda: samples.scene,
+        example_name=lambda: example_names.of_caption,
+        own=lambda: attention_own.described,
         own_words="attention_own_caption",
     ),
     "corpus": _TEXT,
@@ -69,5 +81,4 @@ def panels(experiment: Experiment) -> TaskPanels:
 
 def example_name(experiment: Experiment, item: Any, number: int, *, is_short: bool = False) -> str:
     """Return an example of a probe in one line, numbered from 1."""
-    named = panels(experiment).part("example_name")
-    return str(named(experiment, item, number, is_short=is_short))
+    return panels(experiment).example_name()(experiment, item, number, is_short=is_short)

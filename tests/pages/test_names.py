@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from collections.abc import Iterator
-from pkgutil import resolve_name
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from streamlit.testing.v1.element_tree import Element, Node
 from pages.ui import view_link
 from pages.ui.page_table import PAGES, PageFacts
 from pages.ui.parameters import Text
+from tests.pages import linked_views
 from tests.pages.opening import opened_at
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
@@ -127,11 +127,11 @@ def test_no_offer_of_a_run_reads_its_name(file: str, badly_named: dict[str, Run]
 TYPED = {
     page.name: [
         parameter.query
-        for parameter in view_link.parameters(resolve_name(page.view)).values()
+        for parameter in view_link.parameters(linked_views.VIEWS[page.name]).values()
         if isinstance(parameter, Text)
     ]
     for page in PAGES.values()
-    if page.has_view
+    if page.name in linked_views.VIEWS
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import replace
-from pkgutil import resolve_name
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -24,6 +23,7 @@ from pages.encoders.link import EncodersView
 from pages.experiments.link import ExperimentsView
 from pages.find_the_bug.link import FindTheBugView
 from pages.gpt.link import GptView
+from pages.i18n import PAGES_DIR
 from pages.knockouts.link import KnockoutsView
 from pages.masks.link import MasksView
 from pages.own_data.link import OwnDataView
@@ -38,12 +38,13 @@ from pages.ui.page_table import PAGES, PageFacts
 from pages.ui.parameters import Choice, Choices, Flag, Number, Option, Parameter, Text
 from pages.walk.link import WalkView
 from pages.words.link import WordsView
+from tests.pages.linked_views import VIEWS
 from tests.pages.opening import links, opened_at
 from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.runs.store import RECORDED, RunStore
 
 Query = dict[str, str]
-WITH_VIEW = [page for page in PAGES.values() if page.has_view]
+WITH_VIEW = [page for page in PAGES.values() if page.name in VIEWS]
 LETTERS = "ab7 .,;:-_+%&=?#/“가é\n\\"  # what a link writes in another way, and what it does not
 KOREAN, DIGITS = {"run": "recorded-korean"}, {"run": "recorded-digits"}
 FITTING = {  # a run says which there are
@@ -100,7 +101,7 @@ def values_of(parameter: Parameter[Any]) -> st.SearchStrategy[Any]:
 @settings(deadline=None)
 @given(data=st.data())
 def test_every_view_comes_back_from_its_link(page: PageFacts, data: st.DataObject) -> None:
-    kind = resolve_name(page.view)
+    kind = VIEWS[page.name]
     fitting: dict[str, Parameter[Any]] = FITTING.get(kind, {})
     parameters = view_link.parameters(kind) | fitting
     changed = data.draw(st.lists(st.sampled_from(sorted(parameters)), unique=True, max_size=13))
@@ -119,7 +120,7 @@ def test_every_view_comes_back_from_its_link(page: PageFacts, data: st.DataObjec
 @settings(deadline=None)
 @given(text=st.text(LETTERS, max_size=50), data=st.data())
 def test_any_link_at_all_opens_a_view(page: PageFacts, text: str, data: st.DataObject) -> None:
-    kind = resolve_name(page.view)
+    kind = VIEWS[page.name]
     fitting: dict[str, Parameter[Any]] = FITTING.get(kind, {})
     parameters = view_link.parameters(kind) | fitting
     name = data.draw(st.sampled_from(sorted(parameters)))
@@ -132,9 +133,14 @@ def test_any_link_at_all_opens_a_view(page: PageFacts, text: str, data: st.DataO
     assert view_link.read(kind, view_link.write(view), **fitting) == (view, ())
 
 
+def test_every_page_with_a_link_has_its_view_in_the_table_of_these_tests() -> None:
+    linked = {path.parent.name for path in PAGES_DIR.glob("*/*link.py")} - {"ui", "components"}
+    assert linked == {view.__module__.split(".")[1] for view in VIEWS.values()}
+
+
 @pytest.mark.parametrize("page", WITH_VIEW, ids=lambda page: page.name)
 def test_a_view_is_frozen_and_all_of_it_stands_in_the_address(page: PageFacts) -> None:
-    kind = resolve_name(page.view)
+    kind = VIEWS[page.name]
     assert kind.__dataclass_params__.frozen
     parameters = view_link.parameters(kind)
     assert set(parameters) == {field.name for field in dataclasses.fields(kind)}
@@ -301,7 +307,7 @@ def test_every_value_of_every_view_is_opened_once() -> None:
 
 def fields_of(page: PageFacts) -> list[str]:
     """Return the fields of a page's view; one of the tensors' operations stands for all of them."""
-    kind = resolve_name(page.view)
+    kind = VIEWS[page.name]
     if kind is not TensorsView:
         return list(view_link.parameters(kind))
     opened = {OPERATION.query, *(one.query for one in TOLD["transpose"].values())}

@@ -45,8 +45,7 @@ def load(task: TaskConfig, *, seed: int, progress: Progress | None = None) -> Da
     data that cannot be had.
     """
     with _uncollected():
-        data: Data = TASK_KINDS[task.kind].part("load")(task, seed=seed, progress=progress)
-    return data
+        return TASK_KINDS[task.kind].load()(task, seed=seed, progress=progress)
 
 
 @contextmanager

@@ -20,8 +20,7 @@ from tfm_core.variants.tasks import TASK_KINDS
 
 def data_shape(experiment: Experiment) -> Shape:
     """Return the sizes of the vocabularies, or of the pictures and their classes."""
-    shape: Shape = TASK_KINDS[experiment.task.kind].part("shape")(experiment)
-    return shape
+    return TASK_KINDS[experiment.task.kind].shape()(experiment)
 
 
 def text_shape(experiment: Experiment) -> TextShape:

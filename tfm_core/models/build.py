@@ -44,8 +44,7 @@ Model = TextModel | VisionTransformer | Captioner
 
 def build_model(config: ModelConfig, shape: Shape) -> Model:
     """Build any model; inside ``unfilled()`` it takes no memory and almost no time."""
-    model: Model = FAMILIES[config.family].part("build")(config, shape)
-    return model
+    return FAMILIES[config.family].build()(config, shape)
 
 
 def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> TextModel:

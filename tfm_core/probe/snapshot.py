@@ -38,8 +38,7 @@ def probe_of(trainer: Trainer) -> dict[str, Any]:
     Texts: the first sentences. Pictures: the first of each class, then the first others.
     Captions: the first pictures, with ``images`` too.
     """
-    probe: dict[str, Any] = _kind(trainer).part("probe")(trainer)
-    return probe
+    return _kind(trainer).probe()(trainer)
 
 
 def take(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
@@ -48,8 +47,7 @@ def take(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
     n_attended: of so many examples, the first ones, the attention is taken; None for all.
     """
     with torch.inference_mode(), trainer.autocast():
-        snapshot: Snapshot = _kind(trainer).part("snapshot")(trainer, n_attended)
-    return snapshot
+        return _kind(trainer).snapshot()(trainer, n_attended)
 
 
 def _kind(trainer: Trainer) -> TaskKind:

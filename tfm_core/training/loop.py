@@ -197,7 +197,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
     task, kind = experiment.task, TASK_KINDS[experiment.task.kind]
     loaded = load(task, seed=experiment.seed, progress=progress)
     data, remark = placed(loaded, experiment, torch_device)
-    objective: Objective = kind.part("objective")(
+    objective: Objective = kind.objective()(
         data,
         task,
         label_smoothing=experiment.training.label_smoothing,

@@ -5,28 +5,45 @@ The settings of a family are a class of ``config.model.ModelConfig``, tagged wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tfm_core.sentences import N_
-from tfm_core.variants.record import Registry, Variant, resolve
+from tfm_core.variants.record import LazyModule, Registry, Variant
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.diagram import graph
+    from tfm_core.inspect.walk import captioner as walk_captioner
+    from tfm_core.inspect.walk import recurrent as walk_recurrent
+    from tfm_core.inspect.walk import text as walk_text
+    from tfm_core.inspect.walk import vit as walk_vit
+    from tfm_core.inspect.walk.steps import WalkStep
+    from tfm_core.models import build, build_pictures, build_recurrent
+    from tfm_core.models.build import Model
+else:  # imported where something of it is used first
+    graph = LazyModule("tfm_core.inspect.diagram.graph")
+    walk_captioner = LazyModule("tfm_core.inspect.walk.captioner")
+    walk_recurrent = LazyModule("tfm_core.inspect.walk.recurrent")
+    walk_text = LazyModule("tfm_core.inspect.walk.text")
+    walk_vit = LazyModule("tfm_core.inspect.walk.vit")
+    build = LazyModule("tfm_core.models.build")
+    build_pictures = LazyModule("tfm_core.models.build_pictures")
+    build_recurrent = LazyModule("tfm_core.models.build_recurrent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family(Variant):
-    """A family of models, and its parts, each as ``"module:name"``.
+    """A family of models, and its parts, each imported where it is used.
 
-    build(config, shape): the model. diagram(drawing, lengths, src_len, tgt_len): draw all but the
-    answer; the last node and the shape of what leaves it. walk(subject, layer, example): the steps.
+    build()(config, shape): the model. diagram()(drawing, lengths, src_len, tgt_len): draw all but
+    the answer; the last node and the shape of what leaves it. walk()(subject, layer, example): the
+    steps.
     """
 
-    build: str
-    diagram: str
-    walk: str
-
-    def part(self, name: str) -> Any:
-        """Return what a part names."""
-        return resolve(getattr(self, name))
+    build: Callable[[], Callable[..., Model]]
+    diagram: Callable[[], Callable[..., tuple[str, str]]]
+    walk: Callable[[], Callable[..., tuple[WalkStep, ...]]]
 
 
 FAMILIES = Registry(
@@ -36,53 +53,53 @@ FAMILIES = Registry(
         label=N_("Encoder-decoder"),
         help=N_("Reads the source, then writes the target (the 2017 Transformer, T5)."),
         source="Vaswani et al. 2017",
-        build="tfm_core.models.build:build_text",
-        diagram="tfm_core.inspect.diagram.graph:encoder_decoder",
-        walk="tfm_core.inspect.walk.text:steps",
+        build=lambda: build.build_text,
+        diagram=lambda: graph.encoder_decoder,
+        walk=lambda: walk_text.steps,
     ),
     Family(
         name="encoder-only",
         label=N_("Encoder-only"),
         help=N_("Sees everything at once and answers all positions in one pass (BERT)."),
         source="Devlin et al. 2019",
-        build="tfm_core.models.build:build_text",
-        diagram="tfm_core.inspect.diagram.graph:encoder_only",
-        walk="tfm_core.inspect.walk.text:steps",
+        build=lambda: build.build_text,
+        diagram=lambda: graph.encoder_only,
+        walk=lambda: walk_text.steps,
     ),
     Family(
         name="decoder-only",
         label=N_("Decoder-only"),
         help=N_("Continues one sequence from left to right (GPT)."),
         source="Radford et al. 2018",
-        build="tfm_core.models.build:build_text",
-        diagram="tfm_core.inspect.diagram.graph:decoder_only",
-        walk="tfm_core.inspect.walk.text:steps",
+        build=lambda: build.build_text,
+        diagram=lambda: graph.decoder_only,
+        walk=lambda: walk_text.steps,
     ),
     Family(
         name="vit",
         label=N_("Vision Transformer"),
         help=N_("Cuts a picture into patches and attends over them (ViT)."),
         source="Dosovitskiy et al. 2021",
-        build="tfm_core.models.build_pictures:build_vit",
-        diagram="tfm_core.inspect.diagram.graph:vit",
-        walk="tfm_core.inspect.walk.vit:steps",
+        build=lambda: build_pictures.build_vit,
+        diagram=lambda: graph.vit,
+        walk=lambda: walk_vit.steps,
     ),
     Family(
         name="captioner",
         label=N_("Captioner"),
         help=N_("A ViT's encoder reads a picture, a decoder describes it (captioning)."),
         source="Xu et al. 2015",
-        build="tfm_core.models.build_pictures:build_captioner",
-        diagram="tfm_core.inspect.diagram.graph:captioner",
-        walk="tfm_core.inspect.walk.captioner:steps",
+        build=lambda: build_pictures.build_captioner,
+        diagram=lambda: graph.captioner,
+        walk=lambda: walk_captioner.steps,
     ),
     Family(
         name="recurrent",
         label=N_("RNN with attention"),
         help=N_("Reads and writes one token after the other, and looks back at the source (2015)."),
         source="Bahdanau et al. 2015",
-        build="tfm_core.models.build_recurrent:build_recurrent",
-        diagram="tfm_core.inspect.diagram.graph:recurrent_pair",
-        walk="tfm_core.inspect.walk.recurrent:steps",
+        build=lambda: build_recurrent.build_recurrent,
+        diagram=lambda: graph.recurrent_pair,
+        walk=lambda: walk_recurrent.steps,
     ),
 )

@@ -95,6 +95,27 @@ class UnknownVariant(KeyError):
         return str(self.args[0])
 
 
+class LazyModule:
+    """Stands for a module and imports it when one of its names is first used.
+
+    A record names its parts through it where importing them at once would load torch or a page, or
+    go in a circle. Type checkers and editors see the plain import beside it::
+
+        if TYPE_CHECKING:
+            from tfm_core.models import build
+        else:
+            build = LazyModule("tfm_core.models.build")
+    """
+
+    def __init__(self, name: str) -> None:
+        """name: absolute."""
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the module calls ``name``. Raises ImportError or AttributeError."""
+        return getattr(importlib.import_module(self._name), name)
+
+
 def resolve(path: str) -> Any:
     """Return what ``"module:name"`` points at. Raises ImportError or AttributeError."""
     module, _colon, name = path.partition(":")

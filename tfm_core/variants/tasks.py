@@ -1,62 +1,114 @@
 """The kinds of task: what belongs to each, from its data to the walk through its model.
 
-A kind is one record. Its parts lie on different floors of the house, so they are named
-(``"module:name"``) and resolved where they are used: ``TASK_KINDS[task.kind].part("load")``. A new
-kind is its settings (one more class in ``config.task.TaskConfig``), its own modules, and its record
-here; what pages show of it stands in ``pages.ui.task_panels``.
+A kind is one record. A new kind is its settings (one more class in ``config.task.TaskConfig``), its
+own modules, and its record here; what pages show of it is in ``pages.ui.task_panels``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from tfm_core.sentences import N_, StudentError
-from tfm_core.variants.record import Registry, Variant, resolve
+from tfm_core.sentences import N_
+from tfm_core.variants.record import LazyModule, Registry, Variant
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tfm_core.config import (
+        Experiment,
+        caption_task,
+        corpus_tasks,
+        image_tasks,
+        own_pictures,
+        own_tasks,
+    )
+    from tfm_core.config import task as task_config
+    from tfm_core.config.reads import NamedTaskConfig
+    from tfm_core.config.shape import Shape
+    from tfm_core.data import captions, image_data, text_data
+    from tfm_core.data import shape as shapes
+    from tfm_core.data.corpus import load as corpus
+    from tfm_core.data.load import Data
+    from tfm_core.data.own import load as own_data
+    from tfm_core.data.own import pictures_task
+    from tfm_core.inspect.attention import inputs as model_inputs
+    from tfm_core.inspect.attention import mistakes as errors
+    from tfm_core.inspect.attention import own_example
+    from tfm_core.inspect.attention.example import Example
+    from tfm_core.inspect.training_step import batch as step_batch
+    from tfm_core.inspect.walk import captions as walk_captions
+    from tfm_core.inspect.walk import pictures as walk_pictures
+    from tfm_core.inspect.walk import texts as walk_texts
+    from tfm_core.inspect.walk.forward import Subject
+    from tfm_core.probe import snapshot as snapshots
+    from tfm_core.probe.types import Snapshot
+    from tfm_core.runs.run import Run
+    from tfm_core.training import caption_objective, language, masked, objectives
+    from tfm_core.training.loop import Trainer
+else:  # imported where something of it is used first
+    caption_task = LazyModule("tfm_core.config.caption_task")
+    corpus_tasks = LazyModule("tfm_core.config.corpus_tasks")
+    image_tasks = LazyModule("tfm_core.config.image_tasks")
+    own_pictures = LazyModule("tfm_core.config.own_pictures")
+    own_tasks = LazyModule("tfm_core.config.own_tasks")
+    task_config = LazyModule("tfm_core.config.task")
+    captions = LazyModule("tfm_core.data.captions")
+    corpus = LazyModule("tfm_core.data.corpus.load")
+    image_data = LazyModule("tfm_core.data.image_data")
+    own_data = LazyModule("tfm_core.data.own.load")
+    pictures_task = LazyModule("tfm_core.data.own.pictures_task")
+    shapes = LazyModule("tfm_core.data.shape")
+    text_data = LazyModule("tfm_core.data.text_data")
+    model_inputs = LazyModule("tfm_core.inspect.attention.inputs")
+    errors = LazyModule("tfm_core.inspect.attention.mistakes")
+    own_example = LazyModule("tfm_core.inspect.attention.own_example")
+    step_batch = LazyModule("tfm_core.inspect.training_step.batch")
+    walk_captions = LazyModule("tfm_core.inspect.walk.captions")
+    walk_pictures = LazyModule("tfm_core.inspect.walk.pictures")
+    walk_texts = LazyModule("tfm_core.inspect.walk.texts")
+    snapshots = LazyModule("tfm_core.probe.snapshot")
+    caption_objective = LazyModule("tfm_core.training.caption_objective")
+    language = LazyModule("tfm_core.training.language")
+    masked = LazyModule("tfm_core.training.masked")
+    objectives = LazyModule("tfm_core.training.objectives")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskKind(Variant):
-    """A kind of task: what a model reads, and the named parts that learning and looking need.
+    """A kind of task: what a model reads, and the parts that learning and looking need.
 
-    config: the settings, a class of ``config.task.TaskConfig``.
-    load(task, *, seed, progress): the data, see ``data.load.Data``.
-    shape(experiment): what a model must know of the data, see ``config.shape``.
-    objective(data, task, *, label_smoothing, loss_input): see ``training.objectives.Objective``.
-    probe(trainer): fixed examples, and snapshot(trainer): a look inside; see ``probe.types``.
-    inputs(experiment, item, picture): what the model is called with for one example.
-    batches(experiment, data, rows): the same for many, and their items, see ``attention.inputs``.
-    mistakes(experiment, model, data, rows): what it makes of unseen examples, None where no answer
-    is simply wrong; see ``attention.mistakes``.
-    own_text(run, text): read a reader's own text, None where pictures are read.
-    batch_rows(trainer, indices): a batch in words, and class_name(trainer, number): an output's
-    class in words; see ``training_step.batch``.
-    walk(experiment, model, items, images): a walk's subject, see ``walk.subject``.
+    Each part is a function of no arguments that returns the part itself, so that its module is
+    imported only where it is used: ``TASK_KINDS[task.kind].load()(task, seed=0)``.
+
+    config: the settings. load(task, *, seed, progress): the data. shape(experiment): what a model
+    must know of the data. objective(data, task, *, label_smoothing, loss_input): what is learned.
+    probe(trainer): fixed examples, and snapshot(trainer, n_attended): the attention on them; see
+    ``probe.types``. inputs(experiment, item, picture): what the model is called with for one
+    example. batches(experiment, data, rows): the same for many, and their items, see
+    ``attention.inputs``. mistakes(experiment, model, data, rows): wrong answers to unseen examples,
+    see ``attention.mistakes``; None where no answer is simply wrong. own_text(run, text): read a
+    text that the user typed, None where pictures are read. batch_rows(trainer, indices): a batch in
+    words, and class_name(trainer, number): the class of an output in words, see
+    ``training_step.batch``. walk(experiment, model, items, images): what a walk shows, see
+    ``walk.subject``.
     """
 
     reads: Literal["tokens", "pixels"]
-    config: str
-    load: str
-    shape: str
-    objective: str
-    probe: str
-    snapshot: str
-    inputs: str
-    batches: str
-    mistakes: str | None
-    own_text: str | None
-    batch_rows: str
-    class_name: str
-    walk: str
-
-    def part(self, name: str) -> Any:
-        """Return what a part names. Raises ValueError, in a sentence, where the kind has none."""
-        where = getattr(self, name)
-        if where is None:
-            raise StudentError(
-                "There is no {name} for tasks of the kind {kind}.", name=name, kind=self.label
-            )
-        return resolve(where)
+    config: Callable[[], type[NamedTaskConfig]]
+    load: Callable[[], Callable[..., Data]]
+    shape: Callable[[], Callable[[Experiment], Shape]]
+    objective: Callable[[], Callable[..., objectives.Objective]]
+    probe: Callable[[], Callable[[Trainer], dict[str, Any]]]
+    snapshot: Callable[[], Callable[[Trainer, int | None], Snapshot]]
+    inputs: Callable[[], Callable[..., tuple[Tensor, ...]]]
+    batches: Callable[[], Callable[..., model_inputs.Batch]]
+    mistakes: Callable[[], Callable[..., list[errors.Reading]]] | None
+    own_text: Callable[[], Callable[[Run, str], Example]] | None
+    batch_rows: Callable[[], Callable[[Trainer, Tensor], step_batch.Rows]]
+    class_name: Callable[[], Callable[[Trainer, int], str]]
+    walk: Callable[[], Callable[..., Subject]]
 
 
 TEXT = TaskKind(
@@ -65,19 +117,19 @@ TEXT = TaskKind(
     help=N_("Answer a text: with another, with a label, or by filling its blanks."),
     source="Sutskever et al. 2014",
     reads="tokens",
-    config="tfm_core.config.task:TextTaskConfig",
-    load="tfm_core.data.text_data:load_text",
-    shape="tfm_core.data.shape:text_shape",
-    objective="tfm_core.training.masked:text_objective",
-    probe="tfm_core.probe.snapshot:text_probe",
-    snapshot="tfm_core.probe.snapshot:text_snapshot",
-    inputs="tfm_core.inspect.attention.inputs:of_text",
-    batches="tfm_core.inspect.attention.inputs:text_batch",
-    mistakes="tfm_core.inspect.attention.mistakes:of_texts",
-    own_text="tfm_core.inspect.attention.own_example:answered",
-    batch_rows="tfm_core.inspect.training_step.batch:text_rows",
-    class_name="tfm_core.inspect.training_step.batch:token_name",
-    walk="tfm_core.inspect.walk.texts:of_texts",
+    config=lambda: task_config.TextTaskConfig,
+    load=lambda: text_data.load_text,
+    shape=lambda: shapes.text_shape,
+    objective=lambda: masked.text_objective,
+    probe=lambda: snapshots.text_probe,
+    snapshot=lambda: snapshots.text_snapshot,
+    inputs=lambda: model_inputs.of_text,
+    batches=lambda: model_inputs.text_batch,
+    mistakes=lambda: errors.of_texts,
+    own_text=lambda: own_example.answered,
+    batch_rows=lambda: step_batch.text_rows,
+    class_name=lambda: step_batch.token_name,
+    walk=lambda: walk_texts.of_texts,
 )
 IMAGE = TaskKind(
     name="image",
@@ -85,19 +137,19 @@ IMAGE = TaskKind(
     help=N_("Say what a picture shows, as one of a few classes."),
     source="LeCun et al. 1998",
     reads="pixels",
-    config="tfm_core.config.image_tasks:ImageTaskConfig",
-    load="tfm_core.data.image_data:load_images",
-    shape="tfm_core.data.shape:image_shape",
-    objective="tfm_core.training.objectives:ImageObjective",
-    probe="tfm_core.probe.snapshot:image_probe",
-    snapshot="tfm_core.probe.snapshot:image_snapshot",
-    inputs="tfm_core.inspect.attention.inputs:of_picture",
-    batches="tfm_core.inspect.attention.inputs:picture_batch",
-    mistakes="tfm_core.inspect.attention.mistakes:of_pictures",
+    config=lambda: image_tasks.ImageTaskConfig,
+    load=lambda: image_data.load_images,
+    shape=lambda: shapes.image_shape,
+    objective=lambda: objectives.ImageObjective,
+    probe=lambda: snapshots.image_probe,
+    snapshot=lambda: snapshots.image_snapshot,
+    inputs=lambda: model_inputs.of_picture,
+    batches=lambda: model_inputs.picture_batch,
+    mistakes=lambda: errors.of_pictures,
     own_text=None,
-    batch_rows="tfm_core.inspect.training_step.batch:image_rows",
-    class_name="tfm_core.inspect.training_step.batch:image_class",
-    walk="tfm_core.inspect.walk.pictures:of_pictures",
+    batch_rows=lambda: step_batch.image_rows,
+    class_name=lambda: step_batch.image_class,
+    walk=lambda: walk_pictures.of_pictures,
 )
 CAPTION = TaskKind(
     name="caption",
@@ -105,19 +157,19 @@ CAPTION = TaskKind(
     help=N_("Describe a picture in words."),
     source="Vinyals et al. 2015",
     reads="pixels",
-    config="tfm_core.config.caption_task:CaptionTaskConfig",
-    load="tfm_core.data.captions:load_captions",
-    shape="tfm_core.data.shape:caption_shape",
-    objective="tfm_core.training.caption_objective:CaptionObjective",
-    probe="tfm_core.probe.snapshot:caption_probe",
-    snapshot="tfm_core.probe.snapshot:caption_snapshot",
-    inputs="tfm_core.inspect.attention.inputs:of_caption",
-    batches="tfm_core.inspect.attention.inputs:caption_batch",
-    mistakes="tfm_core.inspect.attention.mistakes:of_captions",
+    config=lambda: caption_task.CaptionTaskConfig,
+    load=lambda: captions.load_captions,
+    shape=lambda: shapes.caption_shape,
+    objective=lambda: caption_objective.CaptionObjective,
+    probe=lambda: snapshots.caption_probe,
+    snapshot=lambda: snapshots.caption_snapshot,
+    inputs=lambda: model_inputs.of_caption,
+    batches=lambda: model_inputs.caption_batch,
+    mistakes=lambda: errors.of_captions,
     own_text=None,
-    batch_rows="tfm_core.inspect.training_step.batch:caption_rows",
-    class_name="tfm_core.inspect.training_step.batch:caption_word",
-    walk="tfm_core.inspect.walk.captions:of_captions",
+    batch_rows=lambda: step_batch.caption_rows,
+    class_name=lambda: step_batch.caption_word,
+    walk=lambda: walk_captions.of_captions,
 )
 CORPUS = TaskKind(
     name="corpus",
@@ -125,36 +177,36 @@ CORPUS = TaskKind(
     help=N_("Continue a text, one token after the other."),
     source="Radford et al. 2018",
     reads="tokens",
-    config="tfm_core.config.corpus_tasks:CorpusTaskConfig",
-    load="tfm_core.data.corpus.load:load_corpus",
-    shape="tfm_core.data.shape:corpus_shape",
-    objective="tfm_core.training.language:LanguageObjective",
-    probe="tfm_core.probe.snapshot:corpus_probe",
-    snapshot="tfm_core.probe.snapshot:corpus_snapshot",
-    inputs="tfm_core.inspect.attention.inputs:of_text",
-    batches="tfm_core.inspect.attention.inputs:text_batch",
+    config=lambda: corpus_tasks.CorpusTaskConfig,
+    load=lambda: corpus.load_corpus,
+    shape=lambda: shapes.corpus_shape,
+    objective=lambda: language.LanguageObjective,
+    probe=lambda: snapshots.corpus_probe,
+    snapshot=lambda: snapshots.corpus_snapshot,
+    inputs=lambda: model_inputs.of_text,
+    batches=lambda: model_inputs.text_batch,
     mistakes=None,
-    own_text="tfm_core.inspect.attention.own_example:continued_text",
-    batch_rows="tfm_core.inspect.training_step.batch:text_rows",
-    class_name="tfm_core.inspect.training_step.batch:token_name",
-    walk="tfm_core.inspect.walk.texts:of_texts",
+    own_text=lambda: own_example.continued_text,
+    batch_rows=lambda: step_batch.text_rows,
+    class_name=lambda: step_batch.token_name,
+    walk=lambda: walk_texts.of_texts,
 )
 OWN_PICTURES = replace(
     IMAGE,
     name="own-pictures",
     label=N_("Pictures of your own"),
     help=N_("Say what a picture shows, as one of your own classes."),
-    config="tfm_core.config.own_pictures:OwnPicturesTaskConfig",
-    load="tfm_core.data.own.pictures_task:load_own_pictures",
+    config=lambda: own_pictures.OwnPicturesTaskConfig,
+    load=lambda: pictures_task.load_own_pictures,
 )
 OWN_TEXT = replace(
     TEXT,
     name="own",
     label=N_("Sentences of your own"),
     help=N_("Answer a sentence of your own data: with another, or with a label."),
-    config="tfm_core.config.own_tasks:OwnTextTaskConfig",
-    load="tfm_core.data.own.load:load_own",
-    shape="tfm_core.data.shape:own_shape",
-    objective="tfm_core.training.objectives:OwnObjective",
+    config=lambda: own_tasks.OwnTextTaskConfig,
+    load=lambda: own_data.load_own,
+    shape=lambda: shapes.own_shape,
+    objective=lambda: objectives.OwnObjective,
 )
 TASK_KINDS = Registry("kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES, OWN_TEXT)

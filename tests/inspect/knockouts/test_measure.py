@@ -37,7 +37,7 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_with_everything_on_it_is_what_the_training_measures() -> None:
     run = recorded("one-head")
     kind = TASK_KINDS[run.experiment.task.kind]
-    objective = kind.part("objective")(data_of(run.experiment), run.experiment.task)
+    objective = kind.objective()(data_of(run.experiment), run.experiment.task)
     loss, accuracy, exact = objective.measure(model_of(run)[0], "validation")
     found = measured(run, (), "zero", 10**9)
     assert found.n == measure.n_validation(run)

@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
-from pkgutil import resolve_name
 
 import pytest
 
@@ -14,6 +13,7 @@ from pages.components.files import FOLDER
 from pages.ui import view_link
 from pages.ui.page_table import PAGES
 from pages.ui.terms import BY_SETTING, TERMS, Term
+from tests.pages.linked_views import VIEWS
 from tfm_core.presets import PRESETS
 
 
@@ -32,7 +32,7 @@ def test_a_term_has_one_line_and_its_page_follows_its_link(term: Term) -> None:
     if facts.name == "attention":  # which deeper parts there are is said by the run
         assert set(term.view) == {"deeper"}
         return
-    view, sentences = view_link.read(resolve_name(facts.view), dict(term.view))
+    view, sentences = view_link.read(VIEWS[facts.name], dict(term.view))
     assert not sentences
     assert view_link.write(view).items() <= dict(term.view).items()
 

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tfm_core.config.task import TaskConfig
 from tfm_core.data.own.proposal import Proposal
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.sentences import N_
-from tfm_core.variants.record import Registry, Variant, resolve
+from tfm_core.variants.record import LazyModule, Registry, Variant
+
+if TYPE_CHECKING:
+    from tfm_core.data.own import pictures_task, text_proposals
+else:  # imported where something of it is used first
+    pictures_task = LazyModule("tfm_core.data.own.pictures_task")
+    text_proposals = LazyModule("tfm_core.data.own.text_proposals")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetKind(Variant):
-    """A kind of set, and its parts, each as ``"module:name"``.
+    """A kind of set, and its parts, each imported where it is used.
 
-    task: the task that learns it. task_of(own): its settings. proposals(own): experiments of
+    task: the task that learns it. task_of()(own): its settings. proposals()(own): experiments of
     sensible size, the usual one and others.
     """
 
     task: str
-    task_of: str
-    proposals: str
-
-    def part(self, name: str) -> Any:
-        """Return what a part names."""
-        return resolve(getattr(self, name))
+    task_of: Callable[[], Callable[[OwnSet], TaskConfig]]
+    proposals: Callable[[], Callable[[OwnSet], list[Proposal]]]
 
 
-_TEXTS = "tfm_core.data.own.text_proposals"
-_PICTURES = "tfm_core.data.own.pictures_task"
 SET_KINDS = Registry(
     "kind of set",
     SetKind(
@@ -39,8 +40,8 @@ SET_KINDS = Registry(
         help=N_("A sentence and its answer a line: a translation, a reply, another spelling."),
         source="Sutskever et al. 2014",
         task="own-pairs",
-        task_of=f"{_TEXTS}:text_task_of",
-        proposals=f"{_TEXTS}:proposals",
+        task_of=lambda: text_proposals.text_task_of,
+        proposals=lambda: text_proposals.proposals,
     ),
     SetKind(
         name="labels",
@@ -48,8 +49,8 @@ SET_KINDS = Registry(
         help=N_("A sentence and its label a line, of two labels or more."),
         source="Devlin et al. 2019",
         task="own-labels",
-        task_of=f"{_TEXTS}:text_task_of",
-        proposals=f"{_TEXTS}:proposals",
+        task_of=lambda: text_proposals.text_task_of,
+        proposals=lambda: text_proposals.proposals,
     ),
     SetKind(
         name="text",
@@ -57,8 +58,8 @@ SET_KINDS = Registry(
         help=N_("A running text, which a GPT learns to continue."),
         source="Radford et al. 2018",
         task="own-text",
-        task_of=f"{_TEXTS}:text_task_of",
-        proposals=f"{_TEXTS}:proposals",
+        task_of=lambda: text_proposals.text_task_of,
+        proposals=lambda: text_proposals.proposals,
     ),
     SetKind(
         name="pictures",
@@ -66,22 +67,20 @@ SET_KINDS = Registry(
         help=N_("Pictures in folders by class, as a zip, or as IDX files."),
         source="LeCun et al. 1998",
         task="own-pictures",
-        task_of=f"{_PICTURES}:task_of",
-        proposals=f"{_PICTURES}:proposals",
+        task_of=lambda: pictures_task.task_of,
+        proposals=lambda: pictures_task.proposals,
     ),
 )
 
 
 def task_of(own: OwnSet) -> TaskConfig:
     """Return the settings of the task that learns a set. Raises ValueError, in a sentence."""
-    task: TaskConfig = SET_KINDS[own.kind].part("task_of")(own)
-    return task
+    return SET_KINDS[own.kind].task_of()(own)
 
 
 def proposals(own: OwnSet) -> list[Proposal]:
     """Return what to train on a set, of sensible sizes. Raises ValueError, in a sentence."""
-    found: list[Proposal] = SET_KINDS[own.kind].part("proposals")(own)
-    return found
+    return SET_KINDS[own.kind].proposals()(own)
 
 
 def proposal(own: OwnSet) -> Proposal:

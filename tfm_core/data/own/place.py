@@ -6,8 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tfm_core.variants.record import resolve
+from tfm_core.variants.record import LazyModule
+
+if TYPE_CHECKING:
+    from tfm_core.runs import settings
+else:  # the one reader of the environment lies above
+    settings = LazyModule("tfm_core.runs.settings")
 
 FOLDER = "own-data"
 """The folder among the runs; no run is called that (see ``runs.run.ID``)."""
@@ -15,13 +21,12 @@ FOLDER = "own-data"
 EXAMPLES = Path(__file__).resolve().parent / "examples"
 """Sets that come with the app: read-only."""
 
-_SETTINGS = "tfm_core.runs.settings:read"  # the one reader of the environment; it lies above
 _RUNS: ContextVar[Path | None] = ContextVar("runs", default=None)
 
 
 def root() -> Path:
     """Return the folder of sets, which need not be there yet."""
-    runs: Path = _RUNS.get() or resolve(_SETTINGS)().runs_dir
+    runs = _RUNS.get() or settings.read().runs_dir
     return runs.absolute() / FOLDER
 
 

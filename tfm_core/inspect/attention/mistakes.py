@@ -104,8 +104,7 @@ def _reader(run: Run) -> _Reader:
             "A language model has no one right answer to be wrong about; the page “Writing: GPT” "
             "shows which tokens of a text surprise it most."
         )
-    found: _Reader = kind.part("mistakes")
-    return found
+    return kind.mistakes()
 
 
 def of_texts(experiment: Experiment, model: Model, data: Data, rows: range) -> list[Reading]:

@@ -31,8 +31,7 @@ def look_at_text(run: Run, text: str) -> Example:
     kind = TASK_KINDS[run.experiment.task.kind]
     if kind.own_text is None:
         raise StudentError("This run learned pictures; draw one instead of typing a sentence.")
-    example: Example = kind.part("own_text")(run, text)
-    return example
+    return kind.own_text()(run, text)
 
 
 def answered(run: Run, text: str) -> Example:

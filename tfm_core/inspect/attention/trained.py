@@ -78,10 +78,7 @@ def inputs_of(
     Raises ValueError, in a sentence, for a picture of another shape or none.
     """
     experiment = run.experiment
-    inputs: tuple[Tensor, ...] = TASK_KINDS[experiment.task.kind].part("inputs")(
-        experiment, item, picture
-    )
-    return inputs
+    return TASK_KINDS[experiment.task.kind].inputs()(experiment, item, picture)
 
 
 @byte_cache.kept

@@ -113,7 +113,7 @@ class _Tallies:
 def _batches(
     experiment: Experiment, data: Data, n: int
 ) -> Iterator[tuple[tuple[Tensor, ...], list[Mapping[str, Any]]]]:
-    batch = TASK_KINDS[experiment.task.kind].part("batches")
+    batch = TASK_KINDS[experiment.task.kind].batches()
     size = at_once(experiment, _BATCH)
     for first in range(0, n, size):
         yield batch(experiment, data, slice(first, min(n, first + size)))

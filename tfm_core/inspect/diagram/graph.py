@@ -55,7 +55,7 @@ def diagram(
     """
     drawing = Drawing(config, shape, look, opened)
     seen = lengths(config, shape, src_len, tgt_len)
-    last, words = FAMILIES[config.family].part("diagram")(drawing, seen, src_len, tgt_len)
+    last, words = FAMILIES[config.family].diagram()(drawing, seen, src_len, tgt_len)
     answer(drawing, last, words, seen.answers)
     return Diagram(drawing.document(), drawing.nodes, tuple(drawing.across))
 

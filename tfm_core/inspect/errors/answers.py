@@ -125,7 +125,7 @@ def answers(run: Run, step: int, report: Report | None = None, limit: int = LIMI
     experiment, data = run.experiment, data_of(run.experiment)
     n = min(limit, len(data.validation))
     kind = TASK_KINDS[experiment.task.kind]
-    writes = _unit(experiment) == "token" and kind.mistakes is not None
+    readings = kind.mistakes() if kind.mistakes and _unit(experiment) == "token" else None
     parts: list[_Part] = []
     items: list[Mapping[str, Any]] = []
     written: list[Reading] = []
@@ -133,8 +133,8 @@ def answers(run: Run, step: int, report: Report | None = None, limit: int = LIMI
     for rows in _batches(data, len(names), n):
         with torch.inference_mode():
             parts.append(_asked(experiment, model, data, rows, items))
-        if writes:
-            written += kind.part("mistakes")(experiment, model, data, rows)
+        if readings is not None:
+            written += readings(experiment, model, data, rows)
         if report is not None:
             report(rows.stop / n)
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
@@ -153,7 +153,7 @@ def answers(run: Run, step: int, report: Report | None = None, limit: int = LIMI
         position=position.astype(np.int64),
         items=tuple(items),
         often=_often(data, len(names)),
-        written=tuple(written) if writes else None,
+        written=None if readings is None else tuple(written),
     )
 
 
@@ -224,7 +224,7 @@ def _asked(
     """Return the columns of some examples: truth, said, confidence, loss, example, position."""
     import torch
 
-    inputs, found = TASK_KINDS[experiment.task.kind].part("batches")(
+    inputs, found = TASK_KINDS[experiment.task.kind].batches()(
         experiment, data, slice(rows.start, rows.stop)
     )
     items += found

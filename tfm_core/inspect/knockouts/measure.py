@@ -254,7 +254,7 @@ def _means(folder: str, mark: int, n: int) -> Means:
     from tfm_core.inspect.knockouts.engine import means_of, twin
 
     run = Run(Path(folder))
-    batch = TASK_KINDS[run.experiment.task.kind].part("batches")
+    batch = TASK_KINDS[run.experiment.task.kind].batches()
     data = data_of(run.experiment)
     size = at_once(run.experiment, _BATCH)
     rows = (slice(first, min(n, first + size)) for first in range(0, n, size))
@@ -325,8 +325,7 @@ def _prepared(folder: str, mark: int, n: int) -> Objective:
     few: Data = replace(data, train=cut, validation=cut, **_without_windows(data))
     still = {name: 0.0 for name in _CHANGES if hasattr(experiment.task, name)}
     task = experiment.task.model_copy(update=still)
-    objective: Objective = TASK_KINDS[task.kind].part("objective")(few, task)
-    return objective
+    return TASK_KINDS[task.kind].objective()(few, task)
 
 
 _CHANGES = ("shift", "rotation", "scale", "slant")  # of pictures, while a model is trained

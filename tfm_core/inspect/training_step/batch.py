@@ -58,10 +58,7 @@ class Answer:
 
 def batch_rows(trainer: Trainer) -> Rows:
     """Return the examples of the next step."""
-    found: Rows = TASK_KINDS[trainer.experiment.task.kind].part("batch_rows")(
-        trainer, rows(trainer)
-    )
-    return found
+    return TASK_KINDS[trainer.experiment.task.kind].batch_rows()(trainer, rows(trainer))
 
 
 def text_rows(trainer: Trainer, indices: Tensor) -> Rows:
@@ -100,7 +97,7 @@ def caption_rows(trainer: Trainer, indices: Tensor) -> Rows:
 
 def class_name(trainer: Trainer, number: int) -> str:
     """Return what a class of the output is called."""
-    return str(TASK_KINDS[trainer.experiment.task.kind].part("class_name")(trainer, number))
+    return TASK_KINDS[trainer.experiment.task.kind].class_name()(trainer, number)
 
 
 def token_name(trainer: Trainer, number: int) -> str:

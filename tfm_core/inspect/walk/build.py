@@ -16,11 +16,11 @@ def walk(subject: Subject, *, layer: int = 0, example: int = 0) -> tuple[WalkSte
     layer: the block that is opened, from 0; a stack with fewer opens its last one. example: the
     one that the questions are about.
     """
-    made = FAMILIES[subject.config.family].part("walk")
-    steps: tuple[WalkStep, ...] = made(subject, layer, example)
+    made = FAMILIES[subject.config.family].walk()
+    steps = made(subject, layer, example)
     if subject.numbers is None:
         return steps
-    twins: tuple[WalkStep, ...] = made(subject.numbers, layer, 0)
+    twins = made(subject.numbers, layer, 0)
     return tuple(_with_numbers(step, twin) for step, twin in zip(steps, twins, strict=True))
 
 

@@ -89,10 +89,7 @@ def subject(
         is_small = attention_numbers(experiment) <= AT_ONCE
         if is_small and sum(p.numel() for p in model.parameters()) <= MOST_REAL:
             model = new_model(experiment).eval()
-    walked: Subject = TASK_KINDS[experiment.task.kind].part("walk")(
-        experiment, model, items, images
-    )
-    return walked
+    return TASK_KINDS[experiment.task.kind].walk()(experiment, model, items, images)
 
 
 def book_example(position: str = "sinusoidal", *, with_numbers: bool = False) -> Subject:
