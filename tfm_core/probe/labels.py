@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tfm_core.anatomy import attention_paths
 from tfm_core.config import (
     CaptionerConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     Experiment,
     PictureTaskConfig,
-    RecurrentConfig,
     ViTConfig,
     WriterConfig,
     shape,
@@ -118,20 +118,8 @@ def layer_of(module_name: str) -> int:
 
 def modules_by_kind(experiment: Experiment) -> dict[str, list[str]]:
     """Return the names of a model's attention modules: kind name -> one module a layer."""
-    model = experiment.model
-    if isinstance(model, EncoderDecoderConfig | CaptionerConfig):
-        decoder = range(model.n_decoder_layers)
-        stacks = (
-            [_name("encoder", i) for i in range(model.n_encoder_layers)],
-            [_name("decoder", i) for i in decoder],
-            [_name("decoder", i, "cross_attention") for i in decoder],
-        )
-        return {kind_of(experiment, names[0]).name: names for names in stacks}
-    if isinstance(model, RecurrentConfig):
-        return {"cross": ["decoder.cross_attention"]}
-    stack = "decoder" if model.family == "decoder-only" else "encoder"
-    names = [_name(stack, i) for i in range(model.n_layers)]
-    return {kind_of(experiment, names[0]).name: names}
+    paths = attention_paths(experiment.model).values()
+    return {kind_of(experiment, names[0]).name: names for names in paths}
 
 
 def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> Axes:
@@ -252,7 +240,3 @@ def _parts(module_name: str) -> tuple[str, int, str]:
             module_name=module_name,
         )
     return match[1], int(match[2] or 0), match[3]
-
-
-def _name(stack: str, layer: int, attention: str = "self_attention") -> str:
-    return f"{stack}.layers.{layer}.{attention}"

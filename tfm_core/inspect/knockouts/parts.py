@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from tfm_core.anatomy import StackName, stacks
 from tfm_core.config import (
     CaptionerConfig,
     DecoderOnlyConfig,
@@ -17,7 +18,6 @@ from tfm_core.config import (
     EncoderOnlyConfig,
     Experiment,
     RecurrentConfig,
-    ViTConfig,
 )
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.sentences import N_, Sentence
@@ -25,7 +25,6 @@ from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.residuals import RESIDUALS
 
-StackName = Literal["encoder", "decoder"]
 Kind = Literal[
     "head", "sublayer", "layer", "residual", "norm", "positions", "mask", "start", "backward"
 ]
@@ -91,25 +90,12 @@ def parts_of(experiment: Experiment) -> tuple[Part, ...]:
     if isinstance(model, RecurrentConfig):
         return tuple(_recurrent(model))
     parts: list[Part] = []
-    for stack, n_layers in stacks_of(experiment).items():
-        has_cross = stack == "decoder" and not isinstance(model, DecoderOnlyConfig)
-        for layer in range(n_layers):
-            parts += _of_layer(experiment, stack, layer, has_cross=has_cross)
-    for stack in stacks_of(experiment):
-        parts += _of_stack(experiment, stack)
+    for stack in stacks(model):
+        for layer in range(stack.n_layers):
+            parts += _of_layer(experiment, stack.name, layer, has_cross=stack.has_cross)
+    for stack in stacks(model):
+        parts += _of_stack(experiment, stack.name)
     return tuple(parts)
-
-
-def stacks_of(experiment: Experiment) -> dict[StackName, int]:
-    """Return the stacks of a Transformer and their layers; a recurrent model has none."""
-    model = experiment.model
-    if isinstance(model, EncoderDecoderConfig | CaptionerConfig):
-        return {"encoder": model.n_encoder_layers, "decoder": model.n_decoder_layers}
-    if isinstance(model, DecoderOnlyConfig):
-        return {"decoder": model.n_layers}
-    if isinstance(model, EncoderOnlyConfig | ViTConfig):
-        return {"encoder": model.n_layers}
-    return {}
 
 
 def heads_of(experiment: Experiment) -> tuple[Part, ...]:
