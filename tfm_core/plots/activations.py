@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from tfm_core.plots.kinds import lay_out, reference_line
 from tfm_core.plots.palette import BLUE, GREEN, GREY, ORANGE, PURPLE
 from tfm_core.sentences import N_
 
@@ -19,6 +20,8 @@ LOOKS: dict[str, tuple[str, str]] = {
     "gelu_tanh": (GREEN, "dot"),
     "swiglu": (PURPLE, "dashdot"),
 }
+
+_X_TITLE = N_("u, one number of the hidden layer before it")
 
 
 def lines(curves: Mapping[str, tuple[str, Floats, Floats]], chosen: str, y_title: str) -> go.Figure:
@@ -36,10 +39,8 @@ def lines(curves: Mapping[str, tuple[str, Floats, Floats]], chosen: str, y_title
             else {"color": colour, "dash": dash, "width": 1.5},
             hovertemplate="u = %{x:.2f}: %{y:.3f}<extra>" + label + "</extra>",
         )
-    figure.add_vline(x=0, line={"color": GREY, "width": 1, "dash": "dot"})
-    figure.update_xaxes(title={"text": N_("u, one number of the hidden layer before it")})
-    figure.update_yaxes(title={"text": y_title})
-    return figure.update_layout(height=320, margin={"l": 8, "r": 8, "t": 8, "b": 8})
+    reference_line(figure, x=0)
+    return lay_out(figure, height=320, x={"title": _X_TITLE}, y={"title": y_title})
 
 
 def histogram(layers: Mapping[str, Floats], edges: Floats) -> go.Figure:
@@ -60,11 +61,11 @@ def histogram(layers: Mapping[str, Floats], edges: Floats) -> go.Figure:
             },
             hovertemplate="u = %{x:.2f}: %{y:.2%}<extra>" + name + "</extra>",
         )
-    figure.add_vline(x=0, line={"color": GREY, "width": 1, "dash": "dot"})
-    figure.update_xaxes(title={"text": N_("u, one number of the hidden layer before it")})
-    figure.update_yaxes(
-        title={"text": N_("share of the numbers")}, tickformat=".1%", rangemode="tozero"
-    )
-    return figure.update_layout(
-        height=300, margin={"l": 8, "r": 8, "t": 8, "b": 8}, showlegend=True
+    reference_line(figure, x=0)
+    return lay_out(
+        figure,
+        height=300,
+        x={"title": _X_TITLE},
+        y={"title": N_("share of the numbers"), "tickformat": ".1%", "rangemode": "tozero"},
+        showlegend=True,
     )

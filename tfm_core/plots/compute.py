@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import COLOURS, GREY, OCHRE
 
 PART_COLOURS = {
@@ -40,10 +41,7 @@ def bars(values: Mapping[str, float], x_title: str) -> go.Figure:
             hovertemplate="%{y}: %{x:,.4g}<extra></extra>",
         )
     )
-    figure.update_xaxes(title={"text": x_title})
-    return figure.update_layout(
-        height=60 + 38 * max(3, len(names)), margin={"l": 8, "r": 8, "t": 8, "b": 8}
-    )
+    return lay_out(figure, height=60 + 38 * max(3, len(names)), x={"title": x_title}, y={})
 
 
 def _told_apart(
@@ -80,6 +78,9 @@ def growth(
             },
             hovertemplate="%{x:,}: %{y:,.4g}<extra>" + name + "</extra>",
         )
-    figure.update_xaxes(title={"text": x_title}, rangemode="tozero")
-    figure.update_yaxes(title={"text": y_title}, rangemode="tozero")
-    return figure.update_layout(height=340, margin={"l": 8, "r": 8, "t": 8, "b": 8})
+    return lay_out(
+        figure,
+        height=340,
+        x={"title": x_title, "rangemode": "tozero"},
+        y={"title": y_title, "rangemode": "tozero"},
+    )

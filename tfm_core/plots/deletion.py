@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.attention.deletion import Deletion
 from tfm_core.inspect.attention.explanations import EXPLANATIONS
+from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import BLUE, GREEN, GREY, VERMILION
 from tfm_core.sentences import N_
 
@@ -54,19 +55,18 @@ def deletion_curves(
                 ),
             )
         )
-    figure.update_layout(
+    what = f"probability of “{class_name}”" if class_name else "probability of the class"
+    return lay_out(
+        figure,
         height=380,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        x={
+            "title": N_("patches removed, most important first"),
+            "range": [-0.01, 1.01],
+            "tickformat": ".0%",
+        },
+        y={"title": what, "range": [-0.02, 1.04], "tickformat": ".0%"},
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
     )
-    figure.update_xaxes(
-        title={"text": N_("patches removed, most important first")},
-        range=[-0.01, 1.01],
-        tickformat=".0%",
-    )
-    what = f"probability of “{class_name}”" if class_name else "probability of the class"
-    figure.update_yaxes(title={"text": what}, range=[-0.02, 1.04], tickformat=".0%")
-    return figure
 
 
 def _range(deletion: Deletion) -> list[go.Scatter]:

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.text.embeddings import Lookup
 from tfm_core.plots.attention import Floats, Theme, short
+from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.masks import DIVERGING
 from tfm_core.plots.positions import matrix
 from tfm_core.sentences import N_
@@ -71,25 +72,26 @@ def lookup(table: Floats, looked_up: Lookup, tokens: Sequence[str], theme: Theme
         )
     )
     names = ["one-hot", "", *(str(n + 1) for n in range(shown.shape[1]))]
-    figure.update_xaxes(
-        tickvals=list(range(len(names))),
-        ticktext=names,
-        title={
-            "text": N_(
+    return lay_out(
+        figure,
+        height=300,
+        x={
+            "title": N_(
                 "one-hot, and dimensions 1 to {shape} of {shape_2}",
                 shape=shown.shape[1],
                 shape_2=table.shape[1],
-            )
+            ),
+            "tickvals": list(range(len(names))),
+            "ticktext": names,
+            "showgrid": False,
+            "zeroline": False,
         },
-        showgrid=False,
-        zeroline=False,
+        y={
+            "title": N_("row of the table: its word"),
+            "tickvals": list(range(len(rows))),
+            "ticktext": [f"{row}: {short(tokens[row])}" for row in rows],
+            "autorange": "reversed",
+            "showgrid": False,
+            "zeroline": False,
+        },
     )
-    figure.update_yaxes(
-        tickvals=list(range(len(rows))),
-        ticktext=[f"{row}: {short(tokens[row])}" for row in rows],
-        autorange="reversed",
-        title={"text": N_("row of the table: its word")},
-        showgrid=False,
-        zeroline=False,
-    )
-    return figure.update_layout(height=300, margin={"l": 8, "r": 8, "t": 8, "b": 8})

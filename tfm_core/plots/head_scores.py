@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.sentences import N_
 
@@ -102,13 +103,11 @@ def _mark_chance(figure: go.Figure, chance: float) -> None:
 
 
 def _lay_out(figure: go.Figure, measure: str, is_log: bool) -> None:
-    figure.update_layout(
+    lay_out(
+        figure,
         height=340,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        x={"title": "step (log)", "type": "log"} if is_log else {"title": "step"},
+        y={"title": MEASURES[measure][0], "range": [0, 1.04], "tickformat": ".0%"},
         hovermode="closest",
         showlegend=0 < len(figure.data) <= 12,
     )
-    figure.update_xaxes(
-        title={"text": "step (log)" if is_log else "step"}, **({"type": "log"} if is_log else {})
-    )
-    figure.update_yaxes(title={"text": MEASURES[measure][0]}, range=[0, 1.04], tickformat=".0%")

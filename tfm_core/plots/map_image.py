@@ -13,6 +13,7 @@ from tfm_core.plots.attention import MASKED, SCALES, Floats, Theme, top_of
 from tfm_core.plots.language import marked
 from tfm_core.plots.palette import BACKGROUNDS, INKS
 from tfm_core.plots.png import png_url
+from tfm_core.plots.sheet import colours_at
 from tfm_core.plots.template import FONT
 from tfm_core.sentences import N_
 
@@ -75,14 +76,10 @@ def cell_colours(
     theme: Theme,
 ) -> npt.NDArray[np.uint8]:
     """Return (Q, K, 3): the colour of every cell; what the mask forbids is grey."""
-    from PIL import ImageColor  # Pillow is loaded where a map is made a picture
-
-    stops = np.asarray([ImageColor.getrgb(colour)[:3] for colour in scale], np.float64)
-    share = np.clip((np.asarray(weights, np.float64) - lowest) / (highest - lowest), 0, 1)
-    knots = np.linspace(0, 1, len(stops))
-    colours = np.stack([np.interp(share, knots, stops[:, i]) for i in range(3)], -1)
-    colours[~may_attend] = ImageColor.getrgb(MASKED[theme])[:3]
-    return np.asarray(np.rint(colours), np.uint8)
+    shares = np.clip((np.asarray(weights, np.float64) - lowest) / (highest - lowest), 0, 1)
+    colours = colours_at(scale, np.nan_to_num(shares))
+    colours[~may_attend] = list(bytes.fromhex(MASKED[theme][1:]))
+    return colours
 
 
 Frame = tuple[float, float, float]  # left and upper edge of the cells, size of one, in pixels

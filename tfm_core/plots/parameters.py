@@ -10,6 +10,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.facts.parameter_table import Row
+from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import COLOURS, GREY, INKS, OCHRE, ThemeName
 from tfm_core.sentences import N_
 
@@ -89,8 +90,9 @@ def histograms(
             fill="tozeroy",
             hovertemplate="%{x:.4f}: %{y:.2%}<extra>" + name + "</extra>",
         )
-    figure.update_xaxes(title={"text": N_("weight of {title}", title=title)})
-    figure.update_yaxes(
-        title={"text": N_("share of weights")}, tickformat=".1%", rangemode="tozero"
+    return lay_out(
+        figure,
+        height=320,
+        x={"title": N_("weight of {title}", title=title)},
+        y={"title": N_("share of weights"), "tickformat": ".1%", "rangemode": "tozero"},
     )
-    return figure.update_layout(height=320, margin={"l": 8, "r": 8, "t": 8, "b": 8})

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tfm_core.plots.palette import ThemeName, contrast
 
 Numbers = npt.NDArray[Any]
+Colours = npt.NDArray[np.uint8]
 Scale = dict[ThemeName, tuple[str, ...]]
 MINUS = "−"
 _INKS = ("#000000", "#ffffff")  # one of them has a contrast of 4.5 to any colour
@@ -110,11 +111,15 @@ def shades(
 @lru_cache(maxsize=4096)
 def mixed(stops: tuple[str, ...], share: float) -> str:
     """Return the colour at a share, 0 to 1, of the way along ``#rrggbb`` stops."""
-    at = share * (len(stops) - 1)
-    left = min(int(at), len(stops) - 2)
-    pair = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops[left : left + 2]]
-    parts = [round(a + (b - a) * (at - left)) for a, b in zip(*pair, strict=True)]
-    return "#" + "".join(f"{part:02x}" for part in parts)
+    return "#" + colours_at(stops, np.float64(share)).tobytes().hex()
+
+
+def colours_at(stops: Sequence[str], shares: npt.NDArray[np.float64] | np.float64) -> Colours:
+    """Return (..., 3): the colours at shares (...), 0 to 1, of the way along ``#rrggbb`` stops."""
+    knots = np.linspace(0, 1, len(stops))
+    channels = np.array([list(bytes.fromhex(stop[1:])) for stop in stops], np.float64).T
+    mixtures = np.stack([np.interp(shares, knots, channel) for channel in channels], -1)
+    return np.asarray(np.rint(mixtures), np.uint8)
 
 
 @lru_cache(maxsize=4096)

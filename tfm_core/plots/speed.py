@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.inspect.speed.paired import Spread
+from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from tfm_core.sentences import N_
 
@@ -143,10 +144,8 @@ def curves(
 
 
 def _bars(figure: go.Figure, count: int) -> go.Figure:
-    figure.update_yaxes(autorange="reversed", title={"text": ""})
-    return figure.update_layout(
-        height=84 + 46 * count, margin={"l": 8, "r": 8, "t": 8, "b": 8}, showlegend=False
-    )
+    y = {"title": "", "autorange": "reversed"}
+    return lay_out(figure, height=84 + 46 * count, x={}, y=y, showlegend=False)
 
 
 def _gain(gain: Spread | None) -> str:

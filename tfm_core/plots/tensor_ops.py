@@ -17,6 +17,7 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.tensors.sight import NEW, TensorView
 from tfm_core.plots.attention import MASKED, SCALES
+from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.masks import DIVERGING
 from tfm_core.plots.palette import BLUE, GREY
 from tfm_core.plots.sheet import Board, Panel, Scale, SheetCell, mixed, shades, written
@@ -222,13 +223,11 @@ def reading(looks: Sequence[TensorView]) -> go.Figure:
         )
     last = max(len(one.visits) for one in looks)
     top = max(float(one.visits.max(initial=0)) for one in looks)
-    figure.update_xaxes(
-        title={"text": N_("element, in the order of reading")}, range=(0.4, last + 0.6)
+    return lay_out(
+        figure,
+        height=300,
+        top=36,
+        x={"title": N_("element, in the order of reading"), "range": (0.4, last + 0.6)},
+        y={"title": N_("place in memory"), "range": (-0.06 * top - 0.4, 1.06 * top + 0.4)},
+        showlegend=len(looks) > 1,
     )
-    figure.update_yaxes(
-        title={"text": N_("place in memory")}, range=(-0.06 * top - 0.4, 1.06 * top + 0.4)
-    )
-    figure.update_layout(
-        height=300, margin={"l": 8, "r": 8, "t": 36, "b": 8}, showlegend=len(looks) > 1
-    )
-    return figure

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.text.padding import Batch
 from tfm_core.plots.attention import SCALES, Theme
+from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import CARDS, INKS
 from tfm_core.sentences import N_
 
@@ -91,21 +92,21 @@ def _cells(
         )
     )
     every = -(-length // 16)
-    figure.update_xaxes(
-        title={"text": N_("place T = {length}", length=length)},
-        tickmode="array",
-        tickvals=list(range(0, length, every)),
-        ticktext=[str(i + 1) for i in range(0, length, every)],
-        showgrid=False,
-        zeroline=False,
+    bare: dict[str, Any] = {"tickmode": "array", "showgrid": False, "zeroline": False}
+    return lay_out(
+        figure,
+        height=90 + 44 * n,
+        x={
+            "title": N_("place T = {length}", length=length),
+            "tickvals": list(range(0, length, every)),
+            "ticktext": [str(i + 1) for i in range(0, length, every)],
+            **bare,
+        },
+        y={
+            "title": N_("sentence B = {n}", n=n),
+            "tickvals": list(range(n)),
+            "ticktext": [str(i + 1) for i in range(n)],
+            "autorange": "reversed",
+            **bare,
+        },
     )
-    figure.update_yaxes(
-        title={"text": N_("sentence B = {n}", n=n)},
-        tickmode="array",
-        tickvals=list(range(n)),
-        ticktext=[str(i + 1) for i in range(n)],
-        autorange="reversed",
-        showgrid=False,
-        zeroline=False,
-    )
-    return figure.update_layout(height=90 + 44 * n, margin={"l": 8, "r": 8, "t": 8, "b": 8})

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from tfm_core.config.shape import patches_per_side
 from tfm_core.plots.attention import LEGEND, MASKED, SCALES, Theme, short
+from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import BLUE, GREY, VERMILION
 from tfm_core.sentences import N_
 from tfm_core.variants import scales
@@ -143,10 +144,12 @@ def cut_picture(
                 font={"size": 10, "color": "#ffffff"},
             )
     hidden: dict[str, Any] = {"visible": False, "constrain": "domain"}
-    figure.update_xaxes(range=(-0.5, size - 0.5), **hidden)
-    figure.update_yaxes(range=(size - 0.5, -0.5), scaleanchor="x", **hidden)
-    figure.update_layout(height=340, margin={"l": 8, "r": 8, "t": 8, "b": 8})
-    return figure
+    return lay_out(
+        figure,
+        height=340,
+        x={"range": (-0.5, size - 0.5), **hidden},
+        y={"range": (size - 0.5, -0.5), "scaleanchor": "x", **hidden},
+    )
 
 
 def entropies(
@@ -178,15 +181,17 @@ def entropies(
             mode="lines+markers",
             hovertemplate=N_("%{y:.4f} bits"),
         )
-    figure.update_xaxes(
-        title={"text": N_("query token")},
-        tickmode="array",
-        tickvals=positions,
-        ticktext=[short(name) for name in queries],
-        tickangle=-45,
+    return lay_out(
+        figure,
+        height=320,
+        top=70,
+        x={
+            "title": N_("query token"),
+            "tickmode": "array",
+            "tickvals": positions,
+            "ticktext": [short(name) for name in queries],
+            "tickangle": -45,
+        },
+        y={"title": N_("entropy (bits)"), "rangemode": "tozero"},
+        hovermode="x unified",
     )
-    figure.update_yaxes(title={"text": N_("entropy (bits)")}, rangemode="tozero")
-    figure.update_layout(
-        height=320, hovermode="x unified", margin={"l": 8, "r": 8, "t": 70, "b": 8}
-    )
-    return figure
