@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from textwrap import dedent
@@ -54,20 +53,13 @@ def can_halve(side: int, patch_size: int) -> bool:
 class Stem(Variant):
     """layer: called with channels, patch_size and d_model.
 
-    What follows is told of pictures and a stem (``Cut``). macs: multiply-accumulates for a picture.
-    n_kept: numbers that PyTorch keeps of a picture for the backward pass. n_kept_once: those kept
-    once for a batch. projected: numbers of a patch that the linear layer maps to d_model. halves:
-    whether it halves the picture until a patch is one place; all others cut it as
+    halves: whether it halves the picture until a patch is one place; all others cut it as
     ``PatchEmbedding`` does. latex: what is projected. rows: what that is made of. classes: the
     source of its own classes in a generated file; None where there are none. code: what makes it
     there. drawn: how the diagram calls it. walk_topics: its paragraphs in the walk.
     """
 
     layer: str
-    macs: Callable[[Cut], int]
-    n_kept: Callable[[Cut], int]
-    n_kept_once: Callable[[Cut], int]
-    projected: Callable[[Cut], int]
     halves: bool = False
     latex: str
     rows: tuple[str, ...] = ()
@@ -83,10 +75,6 @@ PLAIN = Stem(
     help=N_("Cut and project each patch linearly (the ViT paper)."),
     source="Dosovitskiy et al. 2021, Eq. 1",
     layer="tfm_core.layers.patches:PatchEmbedding",
-    macs=lambda cut: cut.pixels * cut.channels * cut.d_model,
-    n_kept=lambda cut: cut.pixels * cut.channels,
-    n_kept_once=lambda cut: 0,
-    projected=lambda cut: cut.channels * cut.patch_size**2,
     latex=r"\mathrm{patch}_t",
     classes=None,
     code="PatchEmbedding(CHANNELS)",
@@ -106,11 +94,6 @@ CONVOLUTIONAL = Stem(
     ),
     source="Dosovitskiy et al. 2021, Eq. 1; Xiao et al. 2021",
     layer="tfm_core.layers.patches:ConvStem",
-    macs=lambda cut: cut.pixels * WIDTH * (9 * cut.channels + cut.d_model),
-    # what a kernel sees of each pixel, what the convolution says of it, and that bent
-    n_kept=lambda cut: cut.pixels * (9 * cut.channels + 2 * WIDTH),
-    n_kept_once=lambda cut: WIDTH * cut.patch_size**2 * cut.d_model,
-    projected=lambda cut: WIDTH * cut.patch_size**2,
     latex=r"\mathrm{patch}_t(\mathrm{GELU}(K * \mathrm{image} + b_K))",
     classes=dedent(
         f'''\
@@ -140,16 +123,6 @@ HALVING = Stem(
     ),
     source="Xiao et al. 2021, section 4; without its batch norms",
     layer="tfm_core.layers.patches:ConvStack",
-    macs=lambda cut: (
-        sum(9 * side**2 * width * before for side, width, before in cut.halvings)
-        + cut.halvings[-1][0] ** 2 * cut.d_model**2
-    ),
-    # the picture, and what each convolution says, as it is and bent
-    n_kept=lambda cut: (
-        cut.pixels * cut.channels + sum(2 * side**2 * width for side, width, _ in cut.halvings)
-    ),
-    n_kept_once=lambda cut: 0,
-    projected=lambda cut: cut.d_model,
     halves=True,
     latex=r"h^L_t",
     rows=(r"h^0 &= \mathrm{image}", r"h^l &= \mathrm{GELU}(K_l *_2 h^{l-1} + b_l)"),
