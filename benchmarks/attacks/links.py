@@ -10,12 +10,12 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from pkgutil import resolve_name
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.attacks._pages import TRIED, Tally, app_on
+from benchmarks.linked_views import VIEWS
 from benchmarks.report import Table
 from pages.ui import view_link
 from pages.ui.fields import settings_of
@@ -89,8 +89,8 @@ def links(draw: st.DrawFn) -> tuple[str, dict[str, str]]:
 def _values(page: PageFacts) -> dict[str, tuple[str, ...]]:
     """Return the parameters of a page's address, and values of each that fit."""
     found: dict[str, tuple[str, ...]] = {"lang": ("en", "ko", "xx")}
-    if page.view:
-        for one in view_link.parameters(resolve_name(page.view)).values():
+    if page.name in VIEWS:
+        for one in view_link.parameters(VIEWS[page.name]).values():
             names = tuple(str(name) for name in getattr(one, "names", ()))
             found |= {query: names for query in (one.query, *one.old)}
     families = tuple({family for facts in TASK_FACTS.values() for family in facts.families})

@@ -15,10 +15,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element, Node
 
+from benchmarks import linked_views
 from pages.ui import view_link
 from pages.ui.page_table import PAGES, PageFacts
 from pages.ui.parameters import Text
-from tests.pages import linked_views
 from tests.pages.opening import opened_at
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
+from benchmarks.linked_views import VIEWS
 from pages.architecture.link import BuildView, ParametersView
 from pages.attention import selection_link
 from pages.attention.selection_link import Example, Selection, SnapshotStep
@@ -38,7 +39,6 @@ from pages.ui.page_table import PAGES, PageFacts
 from pages.ui.parameters import Choice, Choices, Flag, Number, Option, Parameter, Text
 from pages.walk.link import WalkView
 from pages.words.link import WordsView
-from tests.pages.linked_views import VIEWS
 from tests.pages.opening import links, opened_at
 from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.runs.store import RECORDED, RunStore

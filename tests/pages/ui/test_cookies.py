@@ -8,9 +8,9 @@ import anyio
 import pytest
 from starlette.responses import Response
 
+from benchmarks.linked_views import VIEWS
 from pages.ui import cookies, view_link
 from pages.ui.cookies import HOST, VISITOR, Cookies
-from tests.pages.linked_views import VIEWS
 from tfm_core.runs.owners import is_token, new_token
 
 KEY = "only the host knows this"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.linked_views import VIEWS
 from pages.components.files import FOLDER
 from pages.ui import view_link
 from pages.ui.page_table import PAGES
 from pages.ui.terms import BY_SETTING, TERMS, Term
-from tests.pages.linked_views import VIEWS
 from tfm_core.presets import PRESETS
 
 
