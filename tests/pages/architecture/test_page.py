@@ -217,7 +217,7 @@ def test_a_model_that_was_shown_is_not_laid_out_again(open_page, path):
         for name in ("vit-b", "vit-s"):
             app.selectbox(key="model-choice").set_value(name).run()
     is_counted = path == "architecture/parameters.py"  # from the anatomy, without the model
-    assert set(calls) == (set() if is_counted else {"build_model"})
+    assert set(calls) <= (set() if is_counted else {"build_model"})  # it may have been shown before
     with calls_of(*SLOW) as calls:
         for name in ("vit-b", "vit-s", "vit-b"):
             app.selectbox(key="model-choice").set_value(name).run()
