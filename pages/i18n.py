@@ -14,6 +14,7 @@ while a module is imported. The sentences of both are collected with
         -k Busy -k Away -k CheckpointDamaged -k TrainingDiverged -k Unreadable -k NotYours \\
         -k OnlyWatches -k Refused -k TooLarge -k BadData -k SetMissing -k SetDamaged -k _TooMuch \\
         -k SweepNotFound -k SweepDamaged -k NotAStudy -k Unavailable -k JobRefused -k NotItsTurn \\
+        -k WrongValue \\
         app.py pages tfm_core
 """
 

@@ -10,7 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
+
+settings.register_profile(
+    "slow machines", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("slow machines")
 
 MOST_PROCESSES = 8
 BROWSER = "tests/browser"

@@ -31,6 +31,7 @@ KEYWORDS: dict[str, tuple[int, ...] | None] = {  # name of a function -> which o
     "RunHeld": None,
     "CheckpointDamaged": None,
     "Busy": None,
+    "WrongValue": None,
     "NotYours": None,
     "OnlyWatches": None,
     "Refused": None,
