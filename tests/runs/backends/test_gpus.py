@@ -48,15 +48,16 @@ def test_what_is_no_gpu_of_this_machine_is_left_to_its_worker(store):
 def test_the_queue_hands_out_gpus_and_says_which_and_who_waits_for_one(store):
     """The workers find no GPU here, and say so of the one that they were given."""
     training(store, "cuda:0")
-    first, second = (store.create(tiny(), device="cuda:0") for _ in range(2))
     queue = RunQueue(store, max_running=3, warm=0)
     queue.start()
     try:
+        first = store.create(tiny(), device="cuda:0")
         queue.submit(first)
         wait_until(lambda: first.status.state == "failed", "the first run is told")
         assert first.status.reason.startswith("cuda:1 is not there: ")
         assert Run(first.folder).meta.device == first.status.device == "cuda:1"
         other = training(store, "cuda:1")
+        second = store.create(tiny(), device="cuda:0")
         queue.submit(second)
         wait_until(lambda: troubles.why(second.folder), "it says what it waits for")
         assert troubles.why(second.folder).startswith("It waits for a GPU")
