@@ -167,16 +167,14 @@ def of_values(values: Mapping[str, Any]) -> Plan:
     """Return the plan that plain values say. Raises SweepDamaged and ConfigError."""
     if values.get("version") != _VERSION:
         raise SweepDamaged("it is of another version of the app")
-    parts = {
-        "base": Experiment.parse(values.get("base")),
-        "space": space_of(values.get("space")),
-    }
     try:
-        return _STORED.read({**values, **parts})
+        plan = _STORED.read({**values, "base": Experiment(), "space": ()})
     except WrongValue as error:
         if error.is_missing:
             raise SweepDamaged("it says no “{name}”", name=error.name) from None
         raise SweepDamaged("it has a value of “{name}” that cannot be", name=error.name) from None
+    base, space = Experiment.parse(values.get("base")), space_of(values.get("space"))
+    return dataclasses.replace(plan, base=base, space=space)
 
 
 _STORED = Stored(Plan, FILE)
