@@ -1,3 +1,3 @@
 """The engine: configs, layers, models, tasks, training, runs. It never imports streamlit."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

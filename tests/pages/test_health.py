@@ -31,7 +31,7 @@ def test_on_ones_own_machine_all_is_told():
         "backend": "local",
         "workers": {"warm": 1, "alive": 2},
         "disk": {"free": 7, "used": 11, "writable": False},
-        "version": "0.1.0",
+        "version": "0.2.0",
     }
 
 
