@@ -11,8 +11,6 @@ from pages.i18n import PAGES_DIR, content
 from pages.ui import page_table
 from pages.ui.page_table import PAGES, PageFacts
 
-README = PAGES_DIR.parent / "README.md"
-
 
 def test_every_script_of_a_page_stands_in_the_table() -> None:
     packages = [path.parent for path in PAGES_DIR.glob("*/__init__.py")]
@@ -30,13 +28,6 @@ def test_no_two_pages_share_a_script_a_title_or_an_icon() -> None:
 @pytest.mark.parametrize("page", PAGES.values(), ids=lambda page: page.name)
 def test_every_page_has_its_words(page: PageFacts) -> None:
     assert content(page.name.replace("-", "_")).startswith("# ")
-
-
-def test_the_readme_lists_the_pages_in_the_order_of_the_navigation() -> None:
-    table = README.read_text(encoding="utf-8").partition("| page | what it does |\n|---|---|\n")[2]
-    rows = table.partition("\n\n")[0].splitlines()
-    titles = [re.split(r"\s*\|\s*", row)[1] for row in rows]
-    assert titles == [page.title for page in PAGES.values()]
 
 
 def test_home_is_the_page_without_a_path_and_every_other_page_has_its_name() -> None:
