@@ -7,12 +7,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 NAMED = (
-    "README.md",
     "Dockerfile",
     "compose.yaml",
     "docs/deploy.md",
     "docs/cluster.md",
     "docs/storage.md",
+    "docs/cli.md",
 )
 
 
