@@ -109,7 +109,7 @@ def test_a_preset_that_has_changed_since_is_said() -> None:
         ({"v": "0"}, "is “0”, but must be a whole number"),
         ({"preset": "chess"}, "There is no preset “chess” here"),
         ({"preset": ""}, "There is no preset “” here"),
-        ({"made": "by hand"}, "does not say in its usual words"),
+        ({"made": "by hand"}, "cannot be read"),
     ],
 )
 def test_a_link_that_is_newer_or_wrong_is_answered_in_a_sentence(query, sentence) -> None:

@@ -43,7 +43,7 @@ class Tally:
     def look(self, what: str, app: AppTest) -> None:
         """Count a page that was drawn; note where it broke, or a row of its list did."""
         self.views += 1
-        lost = [one.value for one in app.caption if "the server's log says why" in one.value]
+        lost = [one.value for one in app.caption if "see the server's log" in one.value]
         if app.exception or lost:
             said = [*(one.message or one.value for one in app.exception), *lost]
             self.broken.append(f"{what}: {'; '.join(map(str, said))}"[:1000])

@@ -270,7 +270,7 @@ def _words() -> dict[str, str]:
         "average_whole": _("averaged, whole"),
         "test": _("test"),
         "log_steps": _("Log steps"),
-        "log_steps_help": _("Stretches the beginning, where most is learned."),
+        "log_steps_help": _("Stretches the start, where most is learned."),
         "log_loss": _("Log loss"),
         "log_loss_help": _("Shows how a small loss goes on falling."),
         "curves": _("Loss and accuracy. Click to go to a step."),

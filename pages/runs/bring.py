@@ -1,4 +1,4 @@
-"""Bring a run: a zip that was taken along becomes an ordinary run here."""
+"""Import a run: an exported zip becomes an ordinary run."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def part() -> None:
     if visitors.why_not():
         return  # the page says why, once
     dropped.place(
-        _("Bring a run"),
-        _("A zip from “Take along”: drop it here, or choose it"),
+        _("Import a run"),
+        _("Drop or choose a zip from Export"),
         key="bring",
         kind="zip",
         megabytes=MOST_MEGABYTES,

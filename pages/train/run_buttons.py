@@ -131,11 +131,11 @@ def _beside(run: Run) -> None:
     menu = state.menu_key("run-beside")
     with st.popover(_("Compare"), icon=":material/compare_arrows:", key=menu):
         if st.button(
-            _("Same again, but …"),
+            _("Repeat with a change"),
             icon=":material/alt_route:",
             key="run-twin",
             help=escape(visitors.why_not())
-            or _("Change one thing or a few, and see both learn beside each other."),
+            or _("Change one or more settings and compare both runs."),
             width="stretch",
             disabled=bool(visitors.why_not()),
         ):

@@ -38,7 +38,7 @@ def line(experiment: Experiment, example: Example) -> Tree:
         return ["div", "line", *_picture_verdict(experiment, example), when]
     if example.answer is not None:
         return ["div", "line", *_sentence_verdict(example), when]
-    return ["p", "who", _("No prediction was kept at this step.")]
+    return ["p", "who", _("This step has no saved prediction.")]
 
 
 def _details(experiment: Experiment, example: Example) -> Tree:
@@ -62,7 +62,7 @@ def _sentence_verdict(example: Example) -> list[Tree]:
     written = example.answer or ()
     if tuple(written) == tuple(truth):
         if item.get("goes_on"):
-            words = _("wrong: it writes the truth and then goes on instead of ending with <eos>")
+            words = _("wrong: after the right text it continues instead of ending with <eos>")
             return [*parts, _mark(words, is_right=False)]
         return [*parts, _mark(_("right"), is_right=True)]
     right = sum(a == b for a, b in zip(written, truth, strict=False))

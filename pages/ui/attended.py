@@ -19,8 +19,9 @@ def say(run: Run, probe: Probe) -> None:
     numbers = attention_numbers(run.experiment)
     st.caption(
         _(
-            "Attention is kept of {n} of the {all} examples: all heads of all layers have "
-            "{numbers} weights an example, {size} of every snapshot. Predictions are kept of all."
+            "Snapshots save the attention of {n} of the {all} examples: all heads of all layers "
+            "have {numbers} weights per example, {size} per snapshot. Predictions are saved for "
+            "all."
         ).format(
             n=n, all=len(probe.items), numbers=show.count(numbers), size=show.size(HALF * numbers)
         )

@@ -28,9 +28,9 @@ def tree(found: BeamComparison, *, key: str, most: int = 16) -> None:
     show.figure(
         beam_tree(found.tree, most=most),
         _(
-            "From left to right a token a step; the best text so far stands at the top, with its "
-            "ln p below each token. Coloured branches lead to a text that is kept at the end; grey "
-            "ones were dropped. A square is the end of a text."
+            "Each column is one token; the best text so far is at the top, with its ln p below "
+            "each token. Coloured branches survive to the end, grey ones were dropped. A square "
+            "ends a text."
         ),
         key=key,
     )
@@ -43,8 +43,8 @@ def ranking(beams: Sequence[Hypothesis], found: BeamComparison, join: Join, *, k
         _table(named, found, join, is_named=False), hide_index=True, width="stretch", key=key
     )
     words = _(
-        "Best first. The score is the sum of ln p over the tokens written; a text that has ended "
-        "keeps its score."
+        "Best first. The score is the sum of ln p over the written tokens; it stays fixed once "
+        "a text has ended."
     )
     if found.settings.alpha:
         words += " " + _(
@@ -62,9 +62,8 @@ def others(found: BeamComparison, join: Join, *, key: str) -> None:
     st.dataframe(_table(named, found, join), hide_index=True, width="stretch", key=key)
     st.caption(
         _(
-            "Samples are drawn from the model's probabilities, at temperature 1. Likely "
-            "texts are often dull or repeat themselves, which is why language models are "
-            "sampled (Holtzman et al. 2020)."
+            "Samples are drawn at temperature 1. Likely texts are often dull or repetitive, "
+            "which is why language models are sampled (Holtzman et al. 2020)."
         )
     )
 
@@ -74,29 +73,29 @@ def conclusion(found: BeamComparison, join: Join) -> str:
     settings = found.settings
     if not found.is_missed:
         words = _(
-            "**No likelier text was found** than the best of width {width}: not by a "
-            "beam of width {wider}, by greedy writing, or among {n} samples. Only trying "
-            "every text would prove that there is none."
+            "**No likelier text was found** than the best of width {width}: not by a beam of "
+            "width {wider}, greedy writing or {n} samples. Only trying every text would prove "
+            "it."
         )
         if settings.alpha:
             words = _(
                 "**No text was found that ranks higher** than the best of width {width} under "
-                "this length penalty: not by a beam of width {wider}, by greedy writing, or among "
-                "{n} samples. Only trying every text would prove that there is none."
+                "this length penalty: not by a beam of width {wider}, greedy writing or {n} "
+                "samples. Only trying every text would prove it."
             )
         return words.format(width=settings.width, wider=found.wider, n=len(found.samples))
     found_by, text = found.others[0]
     if settings.alpha:
         words = _(
-            "**Width {width} missed a text that ranks higher**, which {found_by} found: “{text}”, "
-            "{score} instead of {best} under this length penalty. A beam drops beginnings that are "
-            "unlikely so far, whatever might follow."
+            "**Width {width} missed a text that ranks higher**, found by {found_by}: “{text}”, "
+            "{score} instead of {best} under this length penalty. A beam drops unlikely "
+            "beginnings, whatever might follow."
         )
     else:
         words = _(
-            "**Width {width} missed a text {times} times as likely**, which {found_by} found: "
-            "“{text}”, ln p {score} instead of {best}. A beam drops beginnings that are unlikely "
-            "so far, whatever might follow."
+            "**Width {width} missed a text {times} times as likely**, found by {found_by}: "
+            "“{text}”, ln p {score} instead of {best}. A beam drops unlikely beginnings, "
+            "whatever might follow."
         )
     said = words.format(
         width=settings.width,
@@ -108,10 +107,10 @@ def conclusion(found: BeamComparison, join: Join) -> str:
     )
     at = found.fell_out_at
     if at is not None:
-        said += " " + _("Its beginning fell out of the beam at token {n}.").format(n=at + 1)
+        said += " " + _("The beam dropped its beginning at token {n}.").format(n=at + 1)
     is_greedy = found_by == "greedy"
     if not is_greedy and settings.width > 1 and found.greedy.ranking > found.best.ranking + 1e-6:
-        said += " " + _("Even greedy writing found a likelier one than this beam: {score}.").format(
+        said += " " + _("Even greedy writing found a likelier text: {score}.").format(
             score=f"{found.greedy.ranking:.2f}"
         )
     return said

@@ -62,13 +62,13 @@ def progress(runs: Iterable[Run]) -> None:
     with st.container():
         if n_waiting:
             words = ngettext(
-                "{n} run waits for its turn; its curve appears here as it learns.",
+                "{n} run is waiting; its curve appears here when it starts.",
                 "{n} runs wait for their turn; their curves appear here as they learn.",
                 n_waiting,
             )
             st.caption(":material/hourglass_empty: " + words.format(n=n_waiting))
         elif n_left:
-            words = ngettext("{n} run still learns.", "{n} runs still learn.", n_left)
+            words = ngettext("{n} run is still training.", "{n} runs still learn.", n_left)
             st.caption(":material/hourglass_empty: " + words.format(n=n_left))
         else:
-            st.caption(":material/flag: " + _("All {n} runs have ended.").format(n=len(states)))
+            st.caption(":material/flag: " + _("All {n} runs have finished.").format(n=len(states)))

@@ -191,7 +191,7 @@ def family(draft: Draft) -> None:
         required=True,
         wrap=True,
         key=key,
-        help=variants(_("Which way the tokens go."), FAMILIES),
+        help=variants(_("How tokens flow through the model."), FAMILIES),
         on_change=_take_family,
         args=(key,),
     )
@@ -210,7 +210,7 @@ def task(draft: Draft) -> None:
         index=tasks.index(chosen) if chosen in tasks else 0,
         format_func=lambda name: _(TASK_FACTS[name].label),
         key=key,
-        help=_("What the model learns; the list holds what the chosen family can."),
+        help=_("What the model learns. The list shows what this family can learn."),
         on_change=_take_task,
         args=(key,),
     )

@@ -45,7 +45,7 @@ def place(
         try:
             take(file)
         except (ValueError, OSError) as error:
-            why = _("{name} was not brought: {why}")
+            why = _("{name} was not imported: {why}")
             st.session_state[said] = why.format(name=file.name, why=_(error))
         uploaded.let_go([file])
         st.session_state[round_key] = number + 1  # an empty place for the next one

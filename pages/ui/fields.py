@@ -37,7 +37,7 @@ ADVANCED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (N_("Loss"), ("label_smoothing", "loss_input")),
     (N_("Arithmetic"), ("precision", "checkpointing", "compile")),
-    (N_("Looking and stopping"), ("validate_every", "snapshots", "patience", "final_test")),
+    (N_("Snapshots and stopping"), ("validate_every", "snapshots", "patience", "final_test")),
 )
 """The advanced settings by what they belong to, in the order to show."""
 _FIRST = ("n_encoder_layers", "n_decoder_layers", "n_layers", "d_model", "n_heads", "d_ff")

@@ -45,7 +45,7 @@ def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words
     """
     asked = None
     if with_model:
-        progress(0.05, N_("Writing the model as ONNX, and checking it"))
+        progress(0.05, N_("Exporting the model to ONNX and checking it"))
         asked = _asked(run)
     progress(0.6, N_("Reading every snapshot"))
     steps = tuple(run.snapshot_steps())

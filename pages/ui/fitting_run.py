@@ -82,11 +82,11 @@ def say(run: Run) -> None:
     """Say in a line which run this is where the page shows it because none is chosen."""
     if not state.is_unasked(run.id):
         return
-    words = _("**{name}**: no run was chosen, so this is the newest one that this page can show.")
+    words = _("**{name}**, the newest run that this page can show.")
     if run.meta.recorded:
-        words = _("**{name}**: you have trained nothing yet, so this is a recorded run.")
+        words = _("**{name}**, a recorded run: you have not trained one yet.")
         if any(not one.meta.recorded for one in visitors.listed()):
-            words = _("**{name}**: nothing trained here fits this page, so this is a recorded run.")
+            words = _("**{name}**, a recorded run: none of yours fits this page.")
     st.caption(f"{recorded.badge(run)} {words.format(name=escape(run.meta.name))}".strip())
 
 

@@ -104,9 +104,9 @@ def lead_to_game() -> None:
         return
     state.set_current_run(None)
     state.notify(
-        _(
-            "“{name}” is a suspect: its settings are hidden until you name its bug or give up."
-        ).format(name=run.meta.name)
+        _("“{name}” hides a bug: you see its settings when you name the bug or give up.").format(
+            name=run.meta.name
+        )
     )
     healthy = next((one for one in visitors.listed() if suspects.is_pair(one, run)), None)
     query = {} if healthy is None else {"pair": f"{healthy.id}.{run.id}"}
@@ -124,7 +124,7 @@ def notices() -> None:
         unknown = state.unknown_run_in_link()
         if unknown is not None:
             st.warning(
-                _("The link asks for a run that is not here; it may have been deleted."),
+                _("The run in this link is not here; it may have been deleted."),
                 icon=":material/link_off:",
             )
         for sentence in typed.let_go():
@@ -141,8 +141,8 @@ def share(place: DeltaGenerator) -> None:
 
 def _share() -> None:
     note = _(
-        "The text you pasted is not in this link: whoever follows it gets the text "
-        "that comes with the app. A link to the run, or its file, holds it."
+        "This link does not contain the text you pasted: it opens with the app's own text. A "
+        "link to the run, or its export, contains it."
     )
     run = _run_in_sight()
     has_text = state.has_pasted_text() if run is None else _has_text(run)
@@ -169,25 +169,25 @@ def _links(in_sight: Run | None) -> list[Link]:
     if in_sight is not None:
         configuration = Link(
             _("this run’s configuration"),
-            _("Opens the Train page with the configuration of this run."),
+            _("Opens Train with the configuration of this run."),
             state.run_configuration_link(in_sight),
         )
     else:
         configuration = Link(
             _("the configuration"),
-            _("Opens the Train page with the configuration as it is set there."),
+            _("Opens Train with the current configuration."),
             state.configuration_link(),
         )
     if run_id is None:
         links = [] if page.name == "train" else [_page_link()]
         return [*links, configuration]
-    opens = _("Opens this run, for anyone who can reach this app.")
+    opens = _("Opens this run for anyone who can reach this app.")
     run = Link(_("this run"), opens, state.run_link(run_id), is_here=page.shows_run)
     return [*([] if page.shows_run else [_page_link()]), run, configuration]
 
 
 def _page_link() -> Link:
-    return Link(_("this page"), _("Opens this page as it is."), state.page_link(), is_here=True)
+    return Link(_("this page"), _("Opens this page as it is now."), state.page_link(), is_here=True)
 
 
 def _no_run() -> None:

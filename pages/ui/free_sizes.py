@@ -76,8 +76,8 @@ def editor(known: Architecture, problem: str) -> None:
         st.header(
             _("Vocabulary and lengths"),
             anchor=False,
-            help=_("Of the task, or yours: to look at a model of any size. Training takes the "
-                   "task’s."),
+            help=_("The task’s sizes, or yours to inspect a model of any size. Training uses the "
+                "task’s."),
         )  # fmt: skip
         for column, name in zip(st.columns(len(names)), names, strict=True):
             parameter = _SIZES[name]

@@ -31,8 +31,8 @@ def part(run: Run) -> None:
         show.live_figure(
             loss,
             _(
-                "Loss: starts near guessing and should fall. If validation stays above training, "
-                "the model is memorising."
+                "Loss starts near guessing and should fall. Validation far above training means "
+                "memorising."
             ),
             key=f"loss-{run.id}",
         )
@@ -40,22 +40,21 @@ def part(run: Run) -> None:
         show.live_figure(
             accuracy,
             _(
-                "Accuracy: how much is right, between the lines of guessing and of a perfect "
-                "reader: where several words fit what is hidden, nobody can always tell which one "
-                "stood there."
+                "Accuracy: the share of right answers, between guessing and a perfect reader. "
+                "Several words may fit a gap, so even a perfect reader errs."
             )
             if getattr(run.experiment.task.facts, "hides", False)
             else _(
-                "Accuracy: how much is right, against the line of guessing. Whole sequences are "
-                "right only when every token is."
+                "Accuracy: the share of right answers; the line marks guessing. A whole "
+                "sequence counts only if every token is right."
             )
             if run.experiment.task.facts.answer in ("sequence", "blanks")
             else _(
-                "Accuracy: how often the token it finds likeliest is the next one. It stays below "
-                "1, because a text may go on in many ways."
+                "Accuracy: how often the likeliest token is the next one. It stays below 1, "
+                "because texts can continue in many ways."
             )
             if run.experiment.task.facts.answer == "text"
-            else _("Accuracy: how many examples are right, against the line of guessing."),
+            else _("Accuracy: the share of right examples; the line marks guessing."),
             key=f"accuracy-{run.id}",
         )
     _controls()
@@ -71,13 +70,13 @@ def _controls() -> None:
             key=_WINDOW,
             width=320,
             format_func=lambda n: _("off") if n == 1 else _("mean of {n} batches").format(n=n),
-            help=_("The thick line averages that many batches, looking back only."),
+            help=_("The thick line averages this many past batches."),
             persist_state="session",
         )
         st.toggle(
             _("Logarithmic steps"),
             key=_LOG,
-            help=_("Stretches the beginning, where most is learned."),
+            help=_("Stretches the start, where most is learned."),
             persist_state="session",
         )
 

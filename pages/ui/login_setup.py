@@ -55,8 +55,8 @@ def read() -> Setup | None:
         _check_text(section, key, "[auth]")
     if len(section["cookie_secret"]) < SHORTEST_SECRET:
         raise StudentError(
-            "cookie_secret in [auth] of secrets.toml has {n} characters, but must have at least "
-            "{least}: it signs who somebody is. openssl rand -hex 32 makes one.",
+            "cookie_secret in [auth] of secrets.toml has {n} characters, but needs at least "
+            "{least}: it signs logins. openssl rand -hex 32 makes one.",
             n=len(section["cookie_secret"]),
             least=SHORTEST_SECRET,
         )
@@ -68,8 +68,8 @@ def read() -> Setup | None:
         _check_provider(name, part)
     if any(map(_is_missing, ("authlib", "httpx"))):
         raise StudentError(
-            "secrets.toml has [auth], but what logs people in is not installed: "
-            "pip install -r requirements-login.txt brings it."
+            "secrets.toml has [auth], but the packages for logins are missing: pip install -r "
+            "requirements-login.txt."
         )
     return Setup({name: str(part["server_metadata_url"]) for name, part in found.items()})
 
@@ -84,8 +84,8 @@ def check(said: Settings) -> None:
     name = next((name for name, value in relying.items() if value), None)
     if read() is None and name is not None:
         raise StudentError(
-            "{name} is set, but nobody can log in: .streamlit/secrets.toml has no [auth]. "
-            "docs/deploy.md says what belongs there.",
+            "{name} is set, but .streamlit/secrets.toml has no [auth], so nobody can log in. "
+            "See docs/deploy.md.",
             name=name,
         )
 
@@ -106,8 +106,8 @@ def check_reachable(provider: str) -> None:
         is_one = False
     if not is_one:
         raise StudentError(
-            "Nobody can log in just now: the login provider at {host} does not answer as it "
-            "should. Try again in a while; the host finds the reason in the server's log.",
+            "Logins fail at the moment: the provider at {host} does not respond as expected. "
+            "Try again later; the server's log has the reason.",
             host=urlsplit(address).hostname or address,
         )
 
@@ -124,7 +124,7 @@ def _section() -> Mapping[str, Any] | None:
         raise StudentError("Streamlit's secrets cannot be read. {why}", why=str(error)) from None
     if section is None or isinstance(section, Mapping):
         return section
-    raise StudentError("auth in secrets.toml is no section, but must be one: [auth].")
+    raise StudentError("auth in secrets.toml must be a section: [auth].")
 
 
 def _is_provider(name: str, part: object) -> bool:
@@ -135,8 +135,8 @@ def _check_provider(name: str, part: Mapping[str, Any]) -> None:
     where = "[auth]" if name == DEFAULT else f"[auth.{name}]"
     if "_" in name:
         raise StudentError(
-            "{where} in secrets.toml has an underscore in its name, which Streamlit cannot take: "
-            "call it another name.",
+            "{where} in secrets.toml has an underscore in its name, which Streamlit does not "
+            "accept: rename it.",
             where=where,
         )
     for key in _OF_A_PROVIDER:
@@ -146,8 +146,8 @@ def _check_provider(name: str, part: Mapping[str, Any]) -> None:
 def _check_text(part: Mapping[str, Any], key: str, where: str) -> None:
     if not isinstance(part.get(key), str) or not part[key].strip():
         raise StudentError(
-            "{where} in secrets.toml says no {key}, which must be there for people to log in; "
-            "docs/deploy.md has an example.",
+            "{where} in secrets.toml lacks {key}, which logins need; docs/deploy.md has an "
+            "example.",
             where=where,
             key=key,
         )
@@ -159,8 +159,8 @@ def _check_callback(address: str) -> None:
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.path != path:
         raise StudentError(
-            "redirect_uri in [auth] of secrets.toml is {address!r}, but must be the address at "
-            "which people open the app, as https://HOST, and then {path}.",
+            "redirect_uri in [auth] of secrets.toml is {address!r}, but must be the address of "
+            "the app, such as https://HOST, followed by {path}.",
             address=address,
             path=path,
         )

@@ -134,8 +134,8 @@ def chosen(
         persist_state="session",
         on_change=_take_run,
         help=_(
-            "The configuration that you edit, a run's, or a published model at its real size: "
-            "those are laid out without taking memory."
+            "Your configuration, a run's, or a published model at its real size, which takes no "
+            "memory here."
         ),
     )
     with st.container():  # of its own, empty or not: nothing below moves when a problem comes
@@ -264,7 +264,7 @@ def _draft(*, is_edited: bool) -> Experiment:
     for problem in checked.problems:
         if not (is_edited and problem.field.startswith("model.")):
             controls.complaint(_(problem.sentence))
-    st.caption(_("Until that is mended, the last configuration that fitted is shown."))
+    st.caption(_("The last valid configuration is shown until you fix that."))
     last: Experiment = st.session_state.get(_LAST, PRESETS[state.FIRST_PRESET].experiment)
     return last
 
@@ -283,7 +283,7 @@ def _missing() -> str | None:
     if view_link.query().get(SHOW.query) != RUN:
         return None
     run_id = state.current_run_id()
-    why = _("The link names no run that is here.")
+    why = _("The run in this link is not here.")
     if run_id is not None:
         why = runs_access.store().get(run_id).problem or why
     return _("{why} The configuration being edited is shown instead.").format(why=why)
@@ -303,7 +303,7 @@ def other() -> Chosen | None:
         key=VERSUS.key,
         placeholder=_("Nothing"),
         persist_state="session",
-        help=_("Shows both side by side, and says in words what differs."),
+        help=_("Shows both side by side and lists the differences."),
     )
     view_link.warn(unknown)
     view_link.say(VERSUS, picked or "")

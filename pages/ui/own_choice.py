@@ -38,7 +38,7 @@ def area(checked: Checked) -> None:
         key = f"{_KEY}-{chosen}"
         if chosen not in options:
             controls.complaint(
-                _("The set {data} is not on this machine; choose another one.").format(
+                _("The data set {data} is not on this machine; choose another.").format(
                     data=chosen[:40]
                 )
             )
@@ -55,7 +55,7 @@ def area(checked: Checked) -> None:
         )
         st.page_link(
             page_table.path_of("own-data"),
-            label=_("Look at it, or add your own"),
+            label=_("Preview, or add your own"),
             icon=":material/upload_file:",
             query_params={"kind": TASKS[task], **({"set": chosen} if chosen in known else {})},
         )

@@ -25,7 +25,7 @@ def button(run: Run, *, key: str, width: Literal["content", "stretch"] = "conten
         label if width == "content" else f"{label} :gray[{escape(run.meta.name)}]",
         key=key,
         icon=":material/podcasts:",
-        help=_("An address at which others watch this run, without a session of this app."),
+        help=_("A public address where others can watch this run."),
         width=width,
         on_click=DIALOG.ask,  # a press is heard also where the page is drawn anew just then
         args=(run.id,),
@@ -39,18 +39,18 @@ def _panel(run: Run) -> None:
     if path is None:
         st.markdown(
             _(
-                "Gives **{name}** an address of its own, which nobody can guess: a page that plays "
-                "the training, and moves on while it goes on. It opens no session of this app, so "
-                "a thousand may watch."
+                "Gives **{name}** an unguessable address: a page that replays the training and "
+                "follows it live. A thousand people can watch, because it needs no session of "
+                "this app."
             ).format(name=escape(run.meta.name))
         )
     else:
         _address(run, state.address(path, {}))
     st.caption(
         _(
-            "Whoever has the address sees this run’s name, settings, curves, examples, answers and "
-            "heads, and nothing else of this app. Once it is unpublished, the address answers "
-            "nobody; a page that is open keeps what it has read."
+            "Anyone with the address sees this run’s name, settings, curves, examples, answers "
+            "and heads, and nothing else in this app. Unpublish ends that; pages that are open "
+            "keep what they have loaded."
         )
     )
     if path is None:
@@ -78,7 +78,7 @@ def _address(run: Run, href: str) -> None:
     if others is None:
         st.warning(reach.note(href), icon=":material/lan:")
     with st.container(horizontal=True, vertical_alignment="center"):
-        opens = _("Shows this run to anybody who has the address.")
+        opens = _("Shows this run to anyone with the address.")
         copy_link(
             [Link(_("the published page"), opens, others or href)], key=f"publish-link-{run.id}"
         )

@@ -13,7 +13,7 @@ from tfm_core.data.own import sets
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
-WITH_DATA = N_("With the data of your own that it learned from")
+WITH_DATA = N_("Include your data set that it learned from")
 """What is ticked to take a set along with its run."""
 
 
@@ -22,7 +22,7 @@ def badge(run: Run) -> str:
     if run.meta.recorded:
         return f":violet-badge[:material/inventory_2: {_('Recorded')}]"
     if run.origin is not None:
-        return f":blue-badge[:material/move_to_inbox: {_('Brought from elsewhere')}]"
+        return f":blue-badge[:material/move_to_inbox: {_('Imported')}]"
     return ""
 
 
@@ -45,9 +45,9 @@ def _without_data(run: Run, name: str) -> str:
     if not set_id or sets.folder_of(set_id) is not None:
         return ""
     words = _(
-        "The data that it learned from did not come along: the set {name}. To train it further, "
-        "take it along once more where it was trained, with “{tick}” ticked, and bring that zip; "
-        "or add the same data under the same name."
+        "This import lacks its data set, {name}. To train it further, export it again where it "
+        "was trained with “{tick}” ticked and import that zip, or add the same data under the "
+        "same name."
     )
     return words.format(name=f"“{name}” ({set_id})" if name else set_id, tick=_(WITH_DATA))
 
@@ -60,7 +60,7 @@ def are_all(runs: Iterable[Run]) -> bool:
 def comparison_note(runs: Collection[Run]) -> None:
     """Say of a comparison of recorded runs that it is one; else nothing."""
     if are_all(runs):
-        words = _("These runs come with the app. Press the button above to train your own.")
+        words = _("These runs come with the app.")
         st.caption(f"{badge(next(iter(runs)))} {words}")
 
 
@@ -73,7 +73,7 @@ def note(run: Run, *, key: str) -> None:
         return
     name = run.meta.preset
     with st.container(horizontal=True, vertical_alignment="center"):
-        words = _("This model comes with the app, trained beforehand.")
+        words = _("This model comes with the app, already trained.")
         st.caption(f"{badge(run)} {words}", width="content")
         if name not in PRESETS:
             return

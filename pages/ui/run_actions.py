@@ -302,7 +302,7 @@ def delete(run: Run) -> None:
         state.notify(_(error))
         return
     if runs_access.store().kept_until(run.id) is None:
-        state.notify(_("The disk is so full that the run was deleted for good."))
+        state.notify(_("The disk is full, so the run was deleted permanently."))
     else:
         state.note_gone(run.id)
 
@@ -346,7 +346,7 @@ def _say_what_went(n: int) -> None:
     """Say how many runs were deleted to keep within what the host lets the runs take."""
     if n:
         words = ngettext(
-            "To make room for this run, the oldest one that was over was deleted.",
+            "The oldest finished run was deleted to make room for this one.",
             "To make room for this run, the {n} oldest ones that were over were deleted.",
             n,
         )

@@ -25,7 +25,7 @@ def _body(run: Run) -> None:
         max_chars=MAX_TAGS * (MAX_TAG + 2),
         key=f"tags-{run.id}",
         placeholder=_("baseline, to repeat"),
-        help=_("A few words each, parted by commas."),
+        help=_("Separate tags with commas."),
     )
     note = st.text_area(
         _("Note"), value=labels.note, max_chars=MAX_NOTE, key=f"note-{run.id}", height=110

@@ -61,7 +61,7 @@ def guarded(run: Run) -> Iterator[None]:
         yield
     except Exception:
         logger.exception("The run %s could not be drawn.", run.id)
-        words = _("The run {id} cannot be shown; the server's log says why.")
+        words = _("The run {id} cannot be shown; see the server's log.")
         st.caption(f":material/broken_image: {escape(words.format(id=run.id))}")
 
 
@@ -74,7 +74,7 @@ def gone(run: Run) -> None:
         border=True, horizontal=True, vertical_alignment="center", key=f"gone-{run.id}"
     ):
         words = _(
-            "Deleted **{name}**. It can be brought back until {time}, or until room is needed."
+            "Deleted **{name}**. You can restore it until {time}, or until the space is needed."
         )
         name = escape(run.meta.name)
         st.markdown(words.format(name=name, time=show.clock(until)), width="stretch")
@@ -142,7 +142,7 @@ def _elsewhere(run: Run) -> str | None:
     host = places.theirs(run.folder)
     if host is None:
         return None
-    return N_("Of another server ({host}); what is seen here is a few seconds old.", host=host)
+    return N_("From another server ({host}); a few seconds behind.", host=host)
 
 
 def _labels(run: Run) -> Iterator[str]:
@@ -193,9 +193,9 @@ def _buttons(run: Run, status: Status, *, steers: bool) -> None:
         _named(_("Resume"), run),
         key=f"resume-{run.id}",
         icon=":material/play_arrow:",
-        help=_("Goes on from its last checkpoint, as if it had never stopped.")
+        help=_("Continues from the last checkpoint as if it had never stopped.")
         if run.has_checkpoint
-        else _("It ended before its first checkpoint, so it starts again."),
+        else _("It ended before its first checkpoint, so it starts over."),
     ):
         run_actions.resume(run)
 
@@ -207,7 +207,7 @@ def _menu(run: Run) -> None:
         return
     with st.popover(_named(_("More"), run), key=state.menu_key(f"menu-{run.id}")):
         if suspects.is_hidden(run):
-            st.caption(_("More is possible once its bug is found."))
+            st.caption(_("More actions appear once you find its bug."))
             if can_change:
                 _delete(run)
             return
@@ -238,7 +238,7 @@ def _beside(run: Run) -> None:
         key=f"seeds-{run.id}",
         icon=":material/casino:",
         help=escape(why_not)
-        or _("Trains what is missing of runs that differ in their seed alone, and compares all."),
+        or _("Trains the missing seeds of this configuration and compares all."),
         width="stretch",
         disabled=bool(why_not),
     ):
@@ -248,11 +248,10 @@ def _beside(run: Run) -> None:
             state.notify(_(error))
             st.rerun()
     st.button(
-        _named(_("Same again, but …"), run),
+        _named(_("Repeat with a change"), run),
         key=f"twin-{run.id}",
         icon=":material/alt_route:",
-        help=escape(why_not)
-        or _("Change one thing or a few, and see both learn beside each other."),
+        help=escape(why_not) or _("Change one or more settings and compare both runs."),
         width="stretch",
         disabled=bool(why_not),
         on_click=twins.DIALOG.ask,
@@ -263,13 +262,13 @@ def _beside(run: Run) -> None:
 def _further(run: Run) -> None:
     done, planned = run.status.step, run.experiment.training.steps
     steps = st.number_input(
-        _("Continue a copy up to step"),
+        _("Train a copy up to step"),
         min_value=done + 1,
         max_value=MOST_STEPS,
         value=min(max(2 * planned, done + 1), MOST_STEPS),
         step=100,
         key=f"further-steps-{run.id}",
-        help=_("It has done {done} steps. This run stays as it is.").format(done=f"{done:,}"),
+        help=_("It has {done} steps. This run stays unchanged.").format(done=f"{done:,}"),
     )
     if st.button(
         _named(_("Train further"), run),
@@ -289,7 +288,7 @@ def _labels_button(run: Run) -> None:
         _named(_("Name, tags and note"), run),
         key=f"labels-{run.id}",
         icon=":material/sell:",
-        help=_("What it is called, its group, its tags, and what you want to remember of it."),
+        help=_("Its name, group, tags and your note."),
         width="stretch",
         on_click=run_labels.DIALOG.ask,
         args=(run.id,),
@@ -304,6 +303,6 @@ def _delete(run: Run) -> None:
         icon=":material/delete:",
         width="stretch",
         disabled=is_held,
-        help=_("It is training; stop it first.") if is_held else None,
+        help=_("Stop the run first.") if is_held else None,
         on_click=partial(run_actions.delete, run),
     )

@@ -52,7 +52,7 @@ def words(found: Forecast | None, device: str | None = None) -> str:
     """Return a forecast in words; device: the session's, unless given."""
     if found is None:
         name = show.device(device or state.device())
-        return _("time not known yet on {device}").format(device=name)
+        return _("time unknown on {device}").format(device=name)
     return show.about(found.seconds)
 
 
@@ -73,7 +73,7 @@ def whose(device: str | None = None) -> str:
     basis, slowdown = _basis(device), _slowdown(device)
     if slowdown < BUSY:
         return basis
-    busy = _("This computer is busy: training takes about {n} times as long as usual.")
+    busy = _("This computer is busy: training takes about {n} times as long.")
     return f"{basis} {busy.format(n=f'{slowdown:.2g}')}"
 
 
@@ -87,11 +87,11 @@ def _basis(device: str) -> str:
         )
         return said.format(n=n)
     if device != "cpu":
-        said = _("No training has finished on {device} yet; after the first one, times are known.")
+        said = _("Times on {device} are known after the first training.")
         return said.format(device=show.device(device))
     return _(
-        "Times are estimates for this computer, from a short measurement of its processor. They "
-        "get better once a training has finished here."
+        "Times are estimates from a short measurement of this computer. They improve after the "
+        "first training."
     )
 
 

@@ -44,8 +44,7 @@ def open_run(run_id: str) -> Run:
     if suspects.is_hidden(run):
         raise RunNotFound(
             N_(
-                "The run “{name}” is a suspect of Find the bug: it stays hidden until its bug is "
-                "found.",
+                "The run “{name}” belongs to Find the bug and stays hidden until you find its bug.",
                 name=run.meta.name,
             )
         )

@@ -35,8 +35,7 @@ def draw(
             disabled=disabled or bool(why_not),
             help=escape(why_not)
             or _(
-                "Trains what is missing of {n} runs that differ in their seed alone, and compares "
-                "them: mean, spread, and the worst of them."
+                "Trains the missing ones of {n} seeds and compares them: mean, spread and worst."
             ).format(n=n),
         )
         with st.popover(f":gray[{_('How many seeds')}]", key=f"{key}-seeds-how-many"):
@@ -47,7 +46,7 @@ def draw(
                 MOST,
                 value=n,
                 key=number,
-                help=_("Runs of one configuration, those that are there counted."),
+                help=_("Runs of this configuration, existing ones included."),
                 on_change=_take,
                 args=(number,),
             )

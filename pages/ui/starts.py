@@ -66,13 +66,12 @@ def _room() -> int:
 def _said(n_begun: int, n: int) -> str:
     if n_begun == n:
         return ngettext(
-            "{n} run was queued; it trains as soon as a place is free.",
+            "{n} run was queued and starts when a place is free.",
             "{n} runs were queued; each trains as soon as a place is free.",
             n,
         ).format(n=n)
     return _(
-        "{some} No more of yours may wait or train at once here: press again when some are done, "
-        "and the rest begins."
+        "{some} You have reached the limit of runs here. Press again when some have finished."
     ).format(some=_n_of(n_begun, n))
 
 
@@ -107,7 +106,7 @@ def train_seeds(starts: Sequence[Start]) -> None:
         begun = begin(missing, group=group)
         _join(there, group)
     else:
-        state.notify(_("All {n} seeds are there already.").format(n=n))
+        state.notify(_("All {n} seeds exist already.").format(n=n))
     compare([run.id for run in (*there, *begun)])
 
 

@@ -1,4 +1,4 @@
-"""Take along: a run as files, each made when it is pressed for, and saved by that press."""
+"""Export: a run as files, each made when its button is pressed."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ OFFERS: tuple[Offer, ...] = (
         N_("Everything, as a zip"),
         N_(
             "Settings, seed, versions, metrics as CSV, weights as safetensors, the model as one "
-            "file, figures, and a notebook that loads and runs it. Runs takes it in again."
+            "file, figures, and a notebook that loads and runs it. You can import it on Runs."
         ),
         ":material/folder_zip:",
         "application/zip",
@@ -158,8 +158,8 @@ OFFERS: tuple[Offer, ...] = (
                 "set",
                 recorded.WITH_DATA,
                 N_(
-                    "Whoever gets the zip gets all of it, and can train on with it. Without it "
-                    "the set stays here; the examples that the run was watched by go along."
+                    "Anyone with the zip then has the whole data set. Without it the set stays "
+                    "here; only the examples shown on the run's pages are included."
                 ),
                 offered=_has_set,
                 more=_set_bytes,
@@ -168,10 +168,10 @@ OFFERS: tuple[Offer, ...] = (
     ),
     Offer(
         "page",
-        N_("One page that plays"),
+        N_("One page that replays the run"),
         N_(
-            "Opens in any browser without a network, and prints: curves, answers and every head "
-            "over the training, what happened, settings and versions. At most 5 MB."
+            "Opens in any browser without a network, and prints: curves, answers, all heads "
+            "over the training, events, settings and versions. At most 5 MB."
         ),
         ":material/movie:",
         "text/html",
@@ -180,8 +180,8 @@ OFFERS: tuple[Offer, ...] = (
         ticks=(
             Tick(
                 "model",
-                N_("With the trained model, which answers in it"),
-                N_("ONNX Runtime and the weights are put into the page, and run there."),
+                N_("Include the trained model, so that the page can answer"),
+                N_("Adds ONNX Runtime and the weights to the page."),
                 offered=lambda run: run.has_checkpoint,
                 more=film.model_bytes,
             ),
@@ -191,8 +191,8 @@ OFFERS: tuple[Offer, ...] = (
         "onnx",
         N_("The model as ONNX"),
         N_(
-            "Its forward pass, for other languages, browsers and phones: handed out once it "
-            "answered as the model does."
+            "Its forward pass, for other languages, browsers and phones. Checked against the "
+            "model before the download."
         ),
         ":material/deployed_code:",
         "application/octet-stream",
@@ -204,7 +204,7 @@ OFFERS: tuple[Offer, ...] = (
     Offer(
         "tensorboard",
         N_("TensorBoard events"),
-        N_("Curves, settings and heads: unpack it and say `tensorboard --logdir .`"),
+        N_("Curves, settings and heads: unpack it and run `tensorboard --logdir .`"),
         ":material/query_stats:",
         "application/zip",
         _events_name,
@@ -215,13 +215,13 @@ OFFERS: tuple[Offer, ...] = (
 
 def button(run: Run, *, key: str, width: str = "content") -> None:
     """Draw the button that opens what can be taken along of a run."""
-    label = _("Take along")
+    label = _("Export")
     named = label if width == "content" else f"{label} :gray[{escape(run.meta.name)}]"
     if st.button(
         named,
         key=key,
         icon=":material/download:",
-        help=_("The whole run as a zip with a notebook, or as files for other tools."),
+        help=_("Export the run as a zip with a notebook, or as files for other tools."),
         width="stretch" if width == "stretch" else "content",
         on_click=_close_others,
     ):
@@ -242,7 +242,7 @@ def _forget() -> None:
 
 def _panel(run: Run) -> None:
     st.caption(
-        _("**{name}**, made when you press, on this server; nothing is sent anywhere else.").format(
+        _("**{name}**. Files are made on this server when you press a button.").format(
             name=escape(run.meta.name)
         )
     )
@@ -272,7 +272,7 @@ def _row(run: Run, offer: Offer) -> None:
         refusal = offer.refusal(run)
         with place:
             pressed = st.button(
-                _("Make and save :gray[{what}]").format(what=_(offer.label)),
+                _("Export :gray[{what}]").format(what=_(offer.label)),
                 key=f"take-make-{offer.key}",
                 icon=":material/download:",
                 width="stretch",
@@ -299,7 +299,7 @@ def _ticked(run: Run, tick: Tick) -> str:
 def _make(run: Run, offer: Offer, ticked: frozenset[str]) -> None:
     """Make a file before the reader's eyes; what goes wrong is a sentence, and nothing is lost."""
     st.session_state.pop(_MADE, None)
-    bar = st.progress(0.0, _("Making it"))
+    bar = st.progress(0.0, _("Exporting"))
 
     def hear(share: float, words: str) -> None:
         bar.progress(min(1.0, share), _(words))
@@ -317,7 +317,7 @@ def _make(run: Run, offer: Offer, ticked: frozenset[str]) -> None:
 def _saved(made: _Made, offer: Offer) -> None:
     """Save what was made, once by itself; the button stays for a browser that asks first."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"take-save-{made.mark}"):
-        words = _("Made {name}, {size}. If your browser did not save it:")
+        words = _("{name} is ready, {size}. If your browser did not save it:")
         said = words.format(name=f"`{made.name}`", size=show.size(len(made.content)))
         st.caption(f":material/check: {said}")
         st.download_button(

@@ -1,4 +1,4 @@
-"""“Same again, but …”: a run's own settings, one or a few of them changed, trained beside it."""
+"""“Repeat with a change”: train a copy of a run with one or more changed settings."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def _chosen(run: Run, settings: dict[str, Setting]) -> list[str]:
         st.session_state[key] = None
 
     st.selectbox(
-        _("What shall differ from “{name}”").format(name=escape(run.meta.name)),
+        _("Settings to change from “{name}”").format(name=escape(run.meta.name)),
         [path for path in settings if path not in chosen],
         format_func=lambda path: _label(settings, path),
         index=None,
         key=key,
         on_change=add,
-        placeholder=_("Choose a setting, or type its name"),
+        placeholder=_("Choose a setting or type its name"),
     )
     return chosen
 
@@ -72,13 +72,13 @@ def _start(run: Run, experiment: Experiment | None) -> None:
     """Say what differs, and draw the button that trains it."""
     what = "" if experiment is None else change(run.experiment, experiment)
     if what:
-        words = _("Same again, but: {what}. Both are then drawn together.")
+        words = _("A copy with {what}. Both runs are then compared.")
         st.markdown(words.format(what=f"**{escape(_(what))}**"))
     elif experiment is not None:
         st.caption(
             _(
-                "Nothing differs yet. The same settings from the same seed give the same curve; "
-                "choose above what to change."
+                "Nothing differs yet, and the same settings and seed give the same curve. "
+                "Choose what to change above."
             )
         )
     if not st.button(
@@ -128,4 +128,6 @@ def _checked(values: drafts.Values) -> tuple[Experiment | None, tuple[Problem, .
         return None, problems_of(values)
 
 
-DIALOG = RunDialog("twin", N_("Same again, but …"), ":material/alt_route:", _body, width="medium")
+DIALOG = RunDialog(
+    "twin", N_("Repeat with a change"), ":material/alt_route:", _body, width="medium"
+)

@@ -41,7 +41,7 @@ def within(text: str | None, most: int) -> str:
     if len(text) > MOST_CHARACTERS and _too_long():
         st.rerun()  # of a part of the page: the whole page lets go of it
     if len(text) > most:
-        words = _("The text has {n} characters; at most {most} are read here: leave some out.")
+        words = _("The text has {n} characters; the limit is {most}. Shorten it.")
         raise ValueError(words.format(n=f"{len(text):,}", most=f"{most:,}"))
     return text
 
@@ -52,8 +52,7 @@ def let_go() -> list[str]:
     Called before the widgets are drawn: their fields are then empty.
     """
     words = _(
-        "The text had {n} characters, and at most {most} are read anywhere here, so it was not "
-        "kept. Paste a part of it."
+        "The text has {n} characters; the limit is {most}, so it was dropped. Paste a part of it."
     )
     sentences = []
     for key, length in _too_long().items():

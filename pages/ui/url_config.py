@@ -35,9 +35,7 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
             values = drafts.put(values, path, _carried(carried[path], text))
             continue
         if path not in known:
-            sentences.append(
-                _("There is no setting {path} here; it is left out.").format(path=path)
-            )
+            sentences.append(_("There is no setting {path}; it is ignored.").format(path=path))
             continue
         try:
             values = drafts.put(values, path, drafts.fitting(known[path], text))
@@ -46,7 +44,7 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
             sentences.append(_("{why} {used} is used instead.").format(why=error, used=_said(used)))
     if len(sentences) > MOST:
         more = len(sentences) - MOST
-        sentences = [*sentences[:MOST], _("And {more} more of that kind.").format(more=more)]
+        sentences = [*sentences[:MOST], _("And {more} more like this.").format(more=more)]
     return values, sentences
 
 
@@ -76,9 +74,7 @@ def _begun(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
     named = links.named(query)
     problems = [named.problem, links.version_problem(query)]
     if links.MADE_QUERY in query and made_in(query) is None:
-        problems.append(
-            N_("The link does not say in its usual words with which versions it was made.")
-        )
+        problems.append(N_("The versions in this link cannot be read."))
     sentences = [_(problem) for problem in problems if problem]
     optimizer = query.get("training.optimizer")
     optimizer = optimizer if optimizer in OPTIMISERS else None

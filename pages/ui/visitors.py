@@ -87,19 +87,19 @@ def watchers_words(run: Run, *, is_active: bool) -> str:
     if who.only_watches:
         return _(who.only_watches)
     if name is not None:
-        words = _("You watch a run of {name}: train a copy to play with it.")
+        words = _("This run belongs to {name}. Train a copy to change it.")
         if is_active:
             words = _(
-                "You watch a run of {name}: train a copy to play with it, once it has ended, or a "
-                "new one with its settings."
+                "This run belongs to {name}. Start a new one with its settings, or train a copy "
+                "once it has ended."
             )
         return escape(words.format(name=name))
     if is_active:
         return _(
-            "You watch a run of another visitor: train a copy to play with it, once it has "
-            "ended, or a new one with its settings."
+            "This run belongs to another visitor. Start a new one with its settings, or train a "
+            "copy once it has ended."
         )
-    return _("You watch a run of another visitor: train a copy to play with it.")
+    return _("This run belongs to another visitor. Train a copy to change it.")
 
 
 def badge(run: Run) -> str:

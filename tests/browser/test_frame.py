@@ -77,7 +77,7 @@ def test_where_nothing_can_be_copied_the_address_is_shown(open_tab: OpenTab) -> 
     tab.strip.get_by_role("button", name="Copy link").click()
     panel = tab.strip.get_by_role("group", name="All links")
     expect(panel).to_contain_text("The browser does not let the page copy.")
-    field = panel.get_by_role("textbox", name="Opens this page as it is.")
+    field = panel.get_by_role("textbox", name="Opens this page as it is now.")
     expect(field).to_have_value(f"{tab.url}/masks?mask=causal")
     expect(field).to_be_focused()
     assert panel.evaluate(INSIDE)

@@ -102,7 +102,7 @@ def test_a_run_is_its_persons_from_login_to_logout(
     nobody.goto(f"train?run={run.id}")
     nobody.await_step(1)
     ben = new_person(BEN, f"train?run={run.id}")
-    expect(ben.main.get_by_text("You watch a run of Ann Lee")).to_be_visible()
+    expect(ben.main.get_by_text("This run belongs to Ann Lee")).to_be_visible()
     for tab in (nobody, ben):
         for name in ("Pause", "Stop", "Step", "Publish"):
             expect(tab.button(name)).to_have_count(0)
@@ -134,7 +134,7 @@ def test_who_is_on_no_list_or_turns_back_is_told_so(new_person: NewPerson) -> No
     nobody = new_person(None, "masks")
     nobody.strip.get_by_role("button", name="Log in").click()
     nobody.page.get_by_role("button", name="Deny").click()
-    expect(nobody.page.get_by_text("the login was not finished")).to_be_visible()
+    expect(nobody.page.get_by_text("the login was cancelled")).to_be_visible()
     expect(nobody.page).to_have_url(re.compile(f"{BASE}/masks"))
 
 

@@ -67,8 +67,8 @@ def test_a_zip_is_brought_and_its_place_closes_and_leads_to_the_run(
 ) -> None:
     run = RunStore(tmp_path, recorded=None).create(SHORT, name="Far away", state="stopped")
     tab = open_tab("runs")
-    tab.main.get_by_text("Bring a run", exact=True).click()
-    place = tab.main.locator("details", has_text="Bring a run")
+    tab.main.get_by_text("Import a run", exact=True).click()
+    place = tab.main.locator("details", has_text="Import a run")
     expect(place).to_have_attribute("open", "")
     file: FilePayload = {"name": "a.zip", "mimeType": "application/zip", "buffer": bundle(run)}
     place.locator("input[type=file]").set_input_files(file)
@@ -83,13 +83,13 @@ def test_a_zip_is_brought_and_its_place_closes_and_leads_to_the_run(
 
 def test_a_large_file_after_another_reaches_the_server_and_is_answered(open_tab: OpenTab) -> None:
     tab = open_tab("runs")
-    tab.main.get_by_text("Bring a run", exact=True).click()
+    tab.main.get_by_text("Import a run", exact=True).click()
     content = bytes(MOST_OF_SESSION // 3 + 1)  # of which three are more than may lie there at once
     for name in ("a", "b", "c"):
-        place = tab.main.locator("details", has_text="Bring a run")
+        place = tab.main.locator("details", has_text="Import a run")
         file: FilePayload = {"name": f"{name}.zip", "mimeType": "", "buffer": content}
         place.locator("input[type=file]").set_input_files(file)
-        expect(place).to_contain_text(f"{name}.zip was not brought: This is no zip")
+        expect(place).to_contain_text(f"{name}.zip was not imported: This is no zip")
 
 
 MARKS = r"1. *a* _b_ `c` [d](e) $f$ ~~g~~ <b>h</b> # :red[i] &lt; | {j} \k (v1.2-x)!"

@@ -47,7 +47,7 @@ def test_heads_that_do_not_divide_the_width_are_told_at_their_control(open_tab: 
         ("model.family=vit&model.n_heads=many", "many"),
         ("model.family=perceptron", "must be one of"),
         ("model.family=vit&task.name=copy", "not for this family"),
-        ("model.family=vit&model.wings=2", "There is no setting model.wings here"),
+        ("model.family=vit&model.wings=2", "There is no setting model.wings"),
         ("model.family=vit&training.steps=-5", "-5"),
     ],
 )
@@ -64,7 +64,7 @@ def test_a_link_edited_by_hand_says_what_it_cannot_have(
 
 def test_a_link_to_an_unknown_run_says_so(open_tab: OpenTab) -> None:
     tab = open_tab("train?run=there-is-no-such-run")
-    expect(tab.page.get_by_role("alert")).to_contain_text("a run that is not here")
+    expect(tab.page.get_by_role("alert")).to_contain_text("in this link is not here")
 
 
 def test_a_copied_link_opens_the_same_configuration_for_someone_else(open_tab: OpenTab) -> None:

@@ -21,7 +21,7 @@ from tests.runs.waiting import wait_until
 pytestmark = pytest.mark.browser
 
 KEY = "only the host knows this"
-LINE = "You watch a run of another visitor: train a copy to play with it"
+LINE = "This run belongs to another visitor."
 KEEP_SOCKETS = """
     window.sockets = [];
     const Real = window.WebSocket;

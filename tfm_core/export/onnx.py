@@ -85,7 +85,7 @@ class OnnxFile:
 def bundle(run: Run, progress: Progress | None = None) -> bytes:
     """Return the bytes of ``onnx_file``."""
     if progress is not None:
-        progress(0.1, N_("Writing the model as ONNX, and checking it"))
+        progress(0.1, N_("Exporting the model to ONNX and checking it"))
     return onnx_file(run).content
 
 

@@ -248,7 +248,7 @@ def _said(facts: Mapping[str, Any], experiment: Experiment) -> _Said:
     state = _STATES.get(said.state, "stopped")
     reason = said.reason
     if state != said.state:  # it trained, waited or was interrupted where it was taken
-        reason = N_("Brought from elsewhere as it was at step {step:,}.", step=said.step)
+        reason = N_("Imported as it was at step {step:,}.", step=said.step)
     status = Status(
         state,
         step=said.step,

@@ -67,7 +67,7 @@ class Visitor:
         """Raise OnlyWatches or NotYours, in a sentence, where the run is not theirs to change."""
         self.check_acts()
         if not self.may_change(run):
-            raise NotYours("This is a run of another visitor: train a copy to play with it.")
+            raise NotYours("This run belongs to another visitor. Train a copy to change it.")
 
 
 def new_token() -> str:

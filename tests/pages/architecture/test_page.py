@@ -70,7 +70,7 @@ def test_a_draft_that_does_not_fit_is_said_and_the_last_one_shown(open_page, pat
     app.run()
     assert not app.exception
     assert "7 does not divide d" in said(app)
-    assert "the last configuration that fitted is shown" in said(app)
+    assert "The last valid configuration is shown" in said(app)
 
 
 @pytest.mark.parametrize("path", [*PATHS, "walk/page.py", "speed/page.py", "training_step/page.py"])

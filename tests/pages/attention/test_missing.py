@@ -72,17 +72,17 @@ def test_without_a_chosen_run_the_newest_with_snapshots_is_opened_at_once(store)
     at = opened()
     assert not at.exception
     assert grid(at)[1].shape == (2, 3, 16, 16)
-    assert "no run was chosen, so this is the newest one that this page can show" in said(at)
+    assert "the newest run that this page can show" in said(at)
     at.button_group(key="attention-small").set_value("matrix").run()
     assert at.query_params["run"] == run.id
-    assert "this is the newest one" in said(at)  # what stands below it does not move
+    assert "the newest run" in said(at)  # what stands below it does not move
 
 
 def test_who_has_trained_nothing_sees_a_recorded_run(store, monkeypatch):
     monkeypatch.setattr(store, "recorded", RECORDED)
     at = opened()
     assert not at.exception
-    assert "you have trained nothing yet, so this is a recorded run" in said(at)
+    assert "a recorded run: you have not trained one yet" in said(at)
     assert "English to Korean" in said(at)
     assert grid(at)[1].size
 

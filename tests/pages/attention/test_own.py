@@ -61,7 +61,7 @@ def test_an_own_sentence_is_read_with_the_last_checkpoint(sentences, monkeypatch
     assert at.query_params["text"] == "sixty"
     assert grid(at)[0]["key"] == ["sixty"]
     at.text_input(key="attention-text").set_value("sixty " * 100).run()
-    assert "The text has 600 characters; at most 400 are read here" in said(at)
+    assert "The text has 600 characters; the limit is 400" in said(at)
     assert at.text_input(key="attention-text").value == "sixty " * 100
 
 

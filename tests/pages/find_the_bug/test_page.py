@@ -175,7 +175,7 @@ def test_no_page_opens_a_suspect(suspect: Run, open_page: Open, page: PageFacts)
     app = open_page(page.file, run=suspect.id)
     assert not app.exception
     assert app.session_state["page"] == "find-the-bug"
-    assert "is a suspect" in said(app)
+    assert "hides a bug" in said(app)
     assert HIDDEN.label not in said(app)
     assert f"run={suspect.id}" not in str(links(app))
 
@@ -206,4 +206,4 @@ def test_a_suspect_is_a_run_like_others_once_its_bug_is_known(
     assert suspects.is_hidden(suspect) is False
     app.query_params["run"] = suspect.id
     assert app.run().session_state["page"] == "find-the-bug"
-    assert "is a suspect" not in said(app)
+    assert "hides a bug" not in said(app)

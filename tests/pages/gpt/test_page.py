@@ -161,7 +161,7 @@ def test_a_pasted_text_becomes_a_set_that_a_link_can_name(open_page, store):
     (own,) = sets.listed(store.root / "own-data")
     draft = Experiment.parse(app.session_state["draft"].values)
     assert (draft.task.data, draft.task.text) == (own.id, "")
-    assert "not in this link" not in part_of(app, "copy_link").json
+    assert "does not contain the text" not in part_of(app, "copy_link").json
     assert own.id in part_of(app, "copy_link").json
     assert own.content("text.txt").decode() == text.strip("\n")
 
@@ -177,7 +177,7 @@ def test_a_configuration_of_before_that_holds_its_text_opens_and_can_be_made_a_s
     app.run()
     assert not app.exception
     assert "stands in the configuration itself" in said(app)
-    assert "not in this link" in part_of(app, "copy_link").json
+    assert "does not contain the text" in part_of(app, "copy_link").json
     assert app.text_area(key="corpus-text").value == text
     app.button(key="corpus-text-keep").click().run()
     task = Experiment.parse(app.session_state["draft"].values).task
@@ -216,5 +216,5 @@ def test_more_than_can_be_read_stays_and_is_said_so(open_page, model, part, key,
     app = open_page(PAGE, part=part)
     widgets = {"read": app.text_area, "lens": app.text_input}[part]
     widgets(key=f"{key}-{model.id}").set_value("the dog " * 1000).run()
-    assert f"at most {most} are read here" in app.error[0].value
+    assert f"the limit is {most}" in app.error[0].value
     assert widgets(key=f"{key}-{model.id}").value == "the dog " * 1000

@@ -182,7 +182,7 @@ def test_one_press_queues_a_run_of_each_kind_with_its_name(busy_queue, open_page
         write_status(run.folder, dataclasses.replace(run.status, state="finished"))
     app.run()
     assert "wait for their turn" not in said(app)
-    assert f"All {n} runs have ended." in said(app)
+    assert f"All {n} runs have finished." in said(app)
 
 
 def test_a_refusal_is_said_in_its_words(busy_queue, open_page, monkeypatch):

@@ -1,4 +1,4 @@
-"""Bring a run: a zip that was taken along is one's own run then, or a sentence says why not."""
+"""Import a run: an exported zip becomes an ordinary run, or a sentence says why not."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_zip_becomes_a_run_of_the_visitor_and_is_marked(store: RunStore, open_
     assert brought.meta.owner == hashed(TOKEN)
     assert brought.curves().steps["loss"].tolist() == run.curves().steps["loss"].tolist()
     said = "\n".join(element.value for element in [*app.main.markdown, *app.main.caption])
-    assert "Brought from elsewhere" in said
+    assert "Imported" in said
     assert "Trained elsewhere on CPU" in said
     assert "torch" in said
 
@@ -54,7 +54,7 @@ def test_what_is_no_run_is_a_sentence_and_leaves_nothing(store: RunStore, open_p
     app = dropped(open_page(PAGE), b"PK nonsense")
     assert not app.exception
     said = "\n".join(element.value for element in app.main.caption)
-    assert "a run.zip was not brought" in said
+    assert "a run.zip was not imported" in said
     assert "This is no zip that can be read" in said
     assert store.list() == []
 
@@ -128,15 +128,15 @@ def test_a_set_that_comes_along_is_the_visitors_and_one_that_does_not_is_named(
     assert not app.exception
     (brought,) = store.list()
     said = "\n".join(element.value for element in app.main.caption).replace("\\", "")
-    assert f"the set “My pairs” ({sets.set_of(run.experiment.task)})" in said
-    assert "With the data of your own that it learned from" in said
+    assert f"data set, “My pairs” ({sets.set_of(run.experiment.task)})" in said
+    assert "Include your data set that it learned from" in said
     store.discard(brought)
     app = dropped(open_page(PAGE, token=TOKEN), bundle(run, with_set=True))
     assert not app.exception
     (own,) = own_sets.listed(store, Visitor(hashed(TOKEN), is_public=True))
     assert own.name == "My pairs"
     said = "\n".join(element.value for element in app.main.caption)
-    assert "did not come along" not in said
+    assert "lacks its data set" not in said
 
 
 def test_a_set_that_the_server_has_no_room_for_leaves_no_run(

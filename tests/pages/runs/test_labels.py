@@ -137,7 +137,7 @@ def test_another_visitors_run_is_not_labelled_and_none_is_by_a_forged_press(
     assert store.get(other.id).labels == Labels()
     monkeypatch.setattr("pages.ui.visitors.watches", lambda run: False)  # a button that is forged
     app.run().button(key="picked-set-group").click().run()
-    assert "This is a run of another visitor" in app.info[0].value
+    assert "This run belongs to another visitor" in app.info[0].value
     assert store.get(other.id).labels == Labels()
 
 

@@ -57,8 +57,8 @@ def test_a_deleted_run_is_gone_and_undo_brings_it_back(store: RunStore, open_pag
     app = open_page(PAGE)
     app.button(key=f"delete-{run.id}").click().run()
     assert store.list() == []
-    assert "Deleted **Backwards**. It can be brought back until" in names(app)
-    assert ", or until room is needed" in names(app)
+    assert "Deleted **Backwards**. You can restore it until" in names(app)
+    assert ", or until the space is needed" in names(app)
     app.button(key=f"undo-{run.id}").click().run()
     assert [kept.id for kept in store.list()] == [run.id]
     assert f"undo-{run.id}" not in keys(app)
@@ -191,7 +191,7 @@ def test_a_run_that_made_way_for_another_is_told(
     app = open_page(PAGE)
     assert "Where room is needed for a new run, the oldest that is over goes." in captions(app)
     app.button(key=f"resume-{run.id}").click().run()
-    assert "the oldest one that was over was deleted" in app.info[0].value
+    assert "The oldest finished run was deleted" in app.info[0].value
     assert "Oldest" not in {kept.meta.name for kept in store.list()}
 
 
@@ -202,7 +202,7 @@ def test_a_run_that_no_trash_could_take_is_said_to_be_gone(
     monkeypatch.setattr(trash, "put", lambda root, run_id: trash.remove(root / run_id))
     app = open_page(PAGE)
     app.button(key=f"delete-{run.id}").click().run()
-    assert app.info[0].value == "The disk is so full that the run was deleted for good."
+    assert app.info[0].value == "The disk is full, so the run was deleted permanently."
     assert f"undo-{run.id}" not in keys(app)
 
 

@@ -313,7 +313,7 @@ def test_a_damaged_run_is_a_sentence_and_a_way_out(store, watch) -> None:
 def test_a_link_to_a_run_that_is_not_there_says_so_and_offers_a_new_one(open_page, run_id) -> None:
     app = open_page(TRAIN, run=run_id)
     assert not app.exception
-    assert "a run that is not here" in said(app)
+    assert "in this link is not here" in said(app)
     assert app.button(key="start") is not None
 
 

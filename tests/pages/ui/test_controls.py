@@ -172,7 +172,7 @@ def test_a_link_with_bad_values_says_each_and_keeps_the_good_ones(train) -> None
         "Steps is “99999999999”, but must be from 1 to 1,000,000.",
         "Stem cannot be “concrete”; it must be one of patches, conv, conv-stack. "
         "patches is used instead.",
-        "There is no setting model.sparkle here; it is left out.",
+        "There is no setting model.sparkle; it is ignored.",
     ):
         assert sentence in words
     assert app.number_input(key=key(app, "model.n_layers")).value == 5

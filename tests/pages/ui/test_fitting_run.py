@@ -60,15 +60,15 @@ def test_who_has_trained_something_else_is_not_told_that_it_is_nothing(
     shutil.copytree(RECORDED / "recorded-digits", store.root / "another-of-digits")
     app = open_page("words/page.py", view="embeddings")
     said = " ".join(caption.value for caption in app.caption)
-    assert "nothing trained here fits this page, so this is a recorded run" in said
-    assert "you have trained nothing" not in said
+    assert "a recorded run: none of yours fits this page" in said
+    assert "you have not trained" not in said
 
 
 @pytest.mark.usefixtures("with_recorded")
 def test_that_a_linked_run_is_not_here_stays_said(open_page: Open) -> None:
     app = open_page("mistakes/page.py", run="abcdefghij1234567")
     for _time in range(3):
-        assert "asks for a run that is not here" in app.warning[0].value
+        assert "in this link is not here" in app.warning[0].value
         assert _linked(app) == ["recorded-digits"]
         app.run()
     app.switch_page("attention/page.py").run()
@@ -96,5 +96,5 @@ def test_a_run_that_is_picked_or_linked_is_the_current_one(
 def test_a_table_of_words_is_there_at_once(open_page: Open, view: str) -> None:
     app = open_page("words/page.py", view=view)
     assert not app.exception
-    assert "you have trained nothing yet" in " ".join(said.value for said in app.caption)
+    assert "you have not trained one yet" in " ".join(said.value for said in app.caption)
     assert _linked(app) == ["recorded-korean"]

@@ -154,7 +154,7 @@ def test_a_run_that_is_begun_is_the_persons_on_every_machine(
     assert "run-stop" in keys(elsewhere)
     others = opened(BEN, TRAIN, run=run.id)
     assert not keys(others) & STEERING
-    assert "You watch a run of Ann \\*Lee\\*" in said(others)
+    assert "This run belongs to Ann \\*Lee\\*" in said(others)
 
 
 def test_runs_in_hand_are_counted_by_person(store: RunStore, busy_queue: RunQueue) -> None:
@@ -233,7 +233,7 @@ def test_a_login_that_was_not_finished_is_said(store: RunStore) -> None:
     )
     app = opened({})
     assert app.title[0].value == "Masks"
-    assert "the login was not finished" in said(app)
+    assert "the login was cancelled" in said(app)
 
 
 def test_a_provider_that_is_away_is_one_sentence(
@@ -245,4 +245,4 @@ def test_a_provider_that_is_away_is_one_sentence(
     app = opened({})
     app.button(key="login-strip-default").click().run()
     assert not app.exception
-    assert "login provider at 127.0.0.1 does not answer" in app.info[0].value.replace("\\", "")
+    assert "the provider at 127.0.0.1 does not respond" in app.info[0].value.replace("\\", "")

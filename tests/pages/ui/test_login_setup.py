@@ -69,19 +69,19 @@ def test_a_key_that_is_missing_is_named(key: str, monkeypatch: pytest.MonkeyPatc
     for wrong in (without(SHARED | ONE, key), SHARED | ONE | {key: "  "}, SHARED | ONE | {key: 7}):
         login_setup.read.cache_clear()
         say(monkeypatch, wrong)
-        with pytest.raises(ValueError, match=rf"^\[auth\] in secrets.toml says no {key}"):
+        with pytest.raises(ValueError, match=rf"^\[auth\] in secrets.toml lacks {key}"):
             login_setup.read()
 
 
 @pytest.mark.parametrize(
     ("auth", "sentence"),
     [
-        ("text", "must be one: .auth."),
-        (SHARED, r"\[auth\] in secrets.toml says no client_id"),
-        (SHARED | {"google": without(ONE, "client_id")}, r"\[auth.google\] .* says no client_id"),
+        ("text", "must be a section: .auth."),
+        (SHARED, r"\[auth\] in secrets.toml lacks client_id"),
+        (SHARED | {"google": without(ONE, "client_id")}, r"\[auth.google\] .* lacks client_id"),
         (SHARED | {"my_own": ONE}, r"\[auth.my_own\] .* underscore"),
         (SHARED | ONE | {"cookie_secret": "short"}, "has 5 characters"),
-        (SHARED | ONE | {"redirect_uri": "https://example.org/"}, "and then /oauth2callback"),
+        (SHARED | ONE | {"redirect_uri": "https://example.org/"}, "followed by /oauth2callback"),
         (SHARED | ONE | {"redirect_uri": "/oauth2callback"}, "redirect_uri"),
     ],
 )
@@ -106,7 +106,9 @@ def test_what_relies_on_logins_is_refused_without(
     said: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(login_setup, "read", lambda: None)
-    with pytest.raises(ValueError, match=f"^{next(iter(said))} is set, but nobody can log in"):
+    with pytest.raises(
+        ValueError, match=f"^{next(iter(said))} is set, but .streamlit/secrets.toml has no"
+    ):
         login_setup.check(settings.read(said))
 
 
@@ -133,7 +135,7 @@ def test_a_provider_is_who_answers_as_one(
         setup = login_setup.Setup({"one": f"http://127.0.0.1:{server.server_port}/metadata"})
         monkeypatch.setattr(login_setup, "read", lambda: setup)
         threading.Thread(target=server.handle_request).start()
-        told = nullcontext() if is_one else pytest.raises(ValueError, match="Nobody can log in")
+        told = nullcontext() if is_one else pytest.raises(ValueError, match="Logins fail")
         with told:
             login_setup.check_reachable("one")
 

@@ -64,7 +64,7 @@ def test_a_run_that_finishes_is_learned_from_at_once(store) -> None:
     assert not before.learned
     run = runs_access.store().create(experiment, state="running")
     assert run_time.forecast(experiment, device="cpu") == before
-    assert "a short measurement of its processor" in run_time.whose("cpu")
+    assert "a short measurement of this computer" in run_time.whose("cpu")
     took = 7 * before.seconds
     over = {"state": "finished", "seconds": took, "host": this_host()}
     write_status(
@@ -78,7 +78,7 @@ def test_a_run_that_finishes_is_learned_from_at_once(store) -> None:
 
 def test_home_and_train_say_whose_times_they_show(open_page) -> None:
     words = run_time.whose("cpu")
-    assert words.startswith("Times are estimates for this computer")
+    assert words.startswith("Times are estimates from")
     assert words in said(open_page())
     app = open_page("train/page.py")
     app.selectbox(key="configure-preset").set_value("copy").run()
@@ -88,8 +88,8 @@ def test_home_and_train_say_whose_times_they_show(open_page) -> None:
 
 def test_a_device_on_which_nothing_finished_is_said_to_be_unknown(store) -> None:
     words = run_time.takes(PRESETS["copy"].experiment, device="cuda:0")
-    assert words == "time not known yet on cuda:0"
-    assert run_time.whose("cuda:0").startswith("No training has finished on cuda:0 yet")
+    assert words == "time unknown on cuda:0"
+    assert run_time.whose("cuda:0").startswith("Times on cuda:0 are known after the first training")
 
 
 @pytest.fixture
@@ -112,5 +112,5 @@ def test_a_gpu_of_a_cluster_can_be_chosen_and_is_not_measured_here(open_page, mo
     device.set_value("cuda:0").run()
     forecast.wait()
     app.run()
-    assert "in **time not known yet on cuda:0**" in said(app)
+    assert "in **time unknown on cuda:0**" in said(app)
     assert "is not there" not in said(app)

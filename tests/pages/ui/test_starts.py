@@ -88,7 +88,7 @@ def test_a_run_gets_what_is_missing_and_joins_the_group(
     assert compared == [run.id, *(one.id for one in own(store))]
     press(train_run, run, n=3)
     assert len(own(store)) == 2
-    assert said[-1] == "All 3 seeds are there already."
+    assert said[-1] == "All 3 seeds exist already."
     press(train_run, run, n=4)
     assert own(store)[-1].labels.group == "Mine: 3 seeds"
 
@@ -121,7 +121,7 @@ def test_as_many_as_may_begin_and_the_rest_at_the_next_press(
     request.getfixturevalue("busy_queue")
     press(train, [tiny()], "cpu")
     assert len(own(store)) == len(compared) == 3
-    assert said[-1].startswith("3 of 5 runs were queued. No more of yours may")
+    assert said[-1].startswith("3 of 5 runs were queued. You have reached the limit")
     press(train, [tiny()], "cpu")
     assert "3 runs train or wait for you already" in said[-1]
     own(store)[0].request("stop")

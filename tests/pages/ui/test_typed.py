@@ -25,7 +25,7 @@ def test_a_long_paste_is_kept_and_answered(open_page, page, query, key):
     app = open_page(page, **query)
     app.text_input(key=key).set_value("word " * 500).run()
     assert not app.exception
-    assert "The text has 2,500 characters; at most" in said(app)
+    assert "The text has 2,500 characters; the limit is" in said(app)
     assert app.text_input(key=key).value == "word " * 500
     assert app.text_input(key=key).proto.max_chars == 0  # a limit would refuse the paste
     app.text_input(key=key).set_value("word word").run()
@@ -52,7 +52,7 @@ def test_a_text_that_nothing_reads_is_not_kept_and_the_page_says_so(
     app = open_page(page, **query)
     getattr(app, kind)(key=key).set_value("word " * 60_000).run()
     assert not app.exception
-    assert "The text had 300,000 characters" in said(app)
+    assert "The text has 300,000 characters" in said(app)
     assert getattr(app, kind)(key=key).value == ""
     assert len(repr(app.session_state)) < 100_000
     app.run()

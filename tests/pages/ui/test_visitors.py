@@ -22,7 +22,7 @@ ANN, BEN = new_token(), new_token()
 KEY = "only the host knows this"
 RUNS, TRAIN = "runs/page.py", "train/page.py"
 STEERING = {"run-pause", "run-resume", "run-step", "run-stop", "run-again"}
-LINE = "You watch a run of another visitor: train a copy to play with it"
+LINE = "This run belongs to another visitor."
 
 
 @pytest.fixture(autouse=True)

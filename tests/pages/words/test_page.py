@@ -133,6 +133,6 @@ def test_a_run_without_a_checkpoint_says_so(store, open_page):
 def test_a_text_that_is_too_long_stays_and_is_said_so(open_page):
     app = open_page(PAGE)
     app.text_area(key="words-text").set_value("word " * 1000).run()
-    assert "characters; at most 1,000" in app.error[0].value
+    assert "characters; the limit is 1,000" in app.error[0].value
     assert app.text_area(key="words-text").value == "word " * 1000
     assert app.text_area(key="words-text").proto.max_chars == 0  # a limit would refuse the paste
