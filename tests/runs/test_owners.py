@@ -28,7 +28,7 @@ def test_only_the_owner_and_the_host_may_change_a_run(store):
     run = store.create(tiny(), owner=hashed(TOKEN))
     visitor().check(run)
     visitor(OTHER, is_host=True).check(run)
-    with pytest.raises(NotYours, match="another visitor. Train a copy"):
+    with pytest.raises(NotYours, match=r"another visitor\. Train a copy"):
         visitor(OTHER).check(run)
 
 
