@@ -8,7 +8,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from tests.anatomy.configurations import SRC, TGT, models
-from tfm_core.anatomy import Attention, anatomy, attention_paths, stacks
+from tfm_core.anatomy import Attention, anatomy, attentions, stacks
 from tfm_core.anatomy.anatomy import FAMILIES
 from tfm_core.anatomy.layers import N_BUCKETS
 from tfm_core.config import MODEL_CONFIGS
@@ -18,6 +18,7 @@ from tfm_core.layers import relative
 from tfm_core.models.build import build_model
 from tfm_core.models.unfilled import unfilled
 from tfm_core.probe.capture import capture
+from tfm_core.variants.causalities import CAUSALITIES
 
 EXAMPLES = 40
 
@@ -162,8 +163,12 @@ def test_published_models_have_the_count_of_their_papers(name):
 def test_attentions_are_those_that_the_stacks_of_the_family_say(chosen):
     config, shape = chosen
     found = [part for part in anatomy(config, shape).all if isinstance(part, Attention)]
-    paths = [path for paths in attention_paths(config).values() for path in paths]
-    assert sorted(part.path for part in found) == sorted(paths)
+    plans = {path: plan for plan in attentions(config) for path in plan.paths}
+    assert {part.path for part in found} == plans.keys()
+    assert all(plans[part.path].is_cross == part.is_cross for part in found)
+    assert all(plans[part.path].has_padding == ("padding" in part.mask) for part in found)
+    ordered = {part.path for part in found if not CAUSALITIES.keys().isdisjoint(part.mask)}
+    assert ordered <= {path for path, plan in plans.items() if plan.has_order}
     assert all(part.n_heads == config.n_heads for part in found)
     assert {part.path.partition(".")[0] for part in found} <= {"encoder", "decoder"}
     assert {one.name for one in stacks(config)} <= {"encoder", "decoder"}

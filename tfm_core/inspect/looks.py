@@ -15,7 +15,7 @@ from tfm_core.config import Experiment, ImageTaskConfig, ViTConfig
 from tfm_core.inspect.attention.rollout import rollout, to_patches
 from tfm_core.inspect.attention.trained import inputs_of, model_of, no_checkpoint
 from tfm_core.inspect.readings import kept_models
-from tfm_core.probe.labels import has_cls, modules_by_kind
+from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
@@ -87,7 +87,7 @@ def _look(experiment: Experiment, model: Model, images: Any) -> tuple[Array, Arr
         shares = model(images).float().softmax(-1)[0].numpy()
     kept = cache.of("weights")
     layers = np.stack([kept[name][0].float().numpy() for name in names])  # (L, H, T, T)
-    is_cls = has_cls(experiment)
+    is_cls = experiment.has_cls
     heads = np.stack(
         [np.stack([to_patches(head, has_cls=is_cls) for head in layer]) for layer in layers]
     )

@@ -21,7 +21,7 @@ from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.head_roles import ROLES
 from tfm_core.inspect.attention.head_statistics import leading_role, of_step
 from tfm_core.probe.continuation import is_language
-from tfm_core.probe.labels import has_cls, kind_of, layer_of, modules_by_kind
+from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.labels import patches_per_side as side_of
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.curves import Curves
@@ -173,7 +173,7 @@ def _on_ink(
     experiment: Experiment, snapshot: Snapshot, covered: npt.NDArray[np.bool_]
 ) -> Iterator[tuple[str, Shares]]:
     """Yield modules, and the share of each head's attention on the patches that digits cover."""
-    first = int(has_cls(experiment))
+    first = int(experiment.has_cls)
     for module in modules_by_kind(experiment).get("patches", []):
         if (maps := snapshot.attention.get(module)) is not None:
             weights = np.asarray(maps[..., first:], np.float32)  # (A, H, Q, patches)

@@ -18,7 +18,7 @@ from tfm_core.config import (
     SequenceTaskConfig,
 )
 from tfm_core.data import caption_words
-from tfm_core.probe.labels import axes, has_cls, modules_by_kind, patches_per_side
+from tfm_core.probe.labels import axes, modules_by_kind, patches_per_side
 from tfm_core.probe.types import RELATIVE, Array, Probe, Snapshot
 from tfm_core.reading import Unreadable, is_text, is_whole
 
@@ -143,7 +143,7 @@ def form_of(experiment: Experiment, probe: Probe | None) -> SnapshotForm:
             maps[name] = (model.n_heads, rows, columns)
     n_patches = None
     if isinstance(task, PictureTaskConfig):
-        n_patches = patches_per_side(experiment) ** 2 + has_cls(experiment)
+        n_patches = patches_per_side(experiment) ** 2 + experiment.has_cls
     return SnapshotForm(
         n_examples=None if probe is None else len(probe.items),
         n_attended=None if probe is None else probe.n_attended,

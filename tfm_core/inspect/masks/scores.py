@@ -10,7 +10,7 @@ from tfm_core import byte_cache
 from tfm_core.config import CaptionTaskConfig, SequenceTaskConfig
 from tfm_core.inspect.masks.lab import PAD_TOKEN, SEPARATOR, Projected, read_tokens
 from tfm_core.probe.labels import BOS as BOS_TOKEN
-from tfm_core.probe.labels import has_cls, kind_of, modules_by_kind
+from tfm_core.probe.labels import kind_of, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
@@ -122,7 +122,7 @@ def of_run(
     if not has_source:  # a language model: the words are what it writes, behind <bos>
         src, tgt_in = src[:, :0], torch.cat([tgt_in[:, :1], src], 1)
     query = (BOS_TOKEN, *target) if kind == "cross" else tokens
-    first = int(has_cls(run.experiment) or not has_source)  # the mask lab shows the words alone
+    first = int(run.experiment.has_cls or not has_source)  # the mask lab shows the words alone
     return _captured(run, module, location, (src, tgt_in), (query, tokens), first)
 
 

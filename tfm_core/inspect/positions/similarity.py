@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
-from tfm_core.probe.labels import has_cls, patches_per_side
+from tfm_core.probe.labels import patches_per_side
 from tfm_core.probe.types import RELATIVE, Snapshot
 from tfm_core.sentences import StudentError
 from tfm_core.variants.positions import POSITIONS
@@ -70,7 +70,7 @@ def tiles_of(experiment: Experiment, snapshot: Snapshot) -> Floats:
             "that training changes.",
             position=experiment.model.position,
         )
-    return tiles(table, side, has_cls=has_cls(experiment))
+    return tiles(table, side, has_cls=experiment.has_cls)
 
 
 def geometry(tiles: Floats) -> float:
