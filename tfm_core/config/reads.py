@@ -5,13 +5,19 @@ The settings of a kind of task inherit from one of these two; a model asks for n
 
 from __future__ import annotations
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from tfm_core.config.base import Config
 
 
 class NamedTaskConfig(Config):
     """A task by its name, among those of its kind."""
+
+    if TYPE_CHECKING:  # a field of each kind
+
+        @property
+        def kind(self) -> str:
+            """The name of the kind."""
 
     @classmethod
     def named(cls, name: str) -> Self:
