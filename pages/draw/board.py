@@ -96,8 +96,7 @@ def _part(run: Run, *, is_ready: bool) -> None:
 
 def _lab(run: Run, shown: Drawn, look: Look | None, pictures: Picture, note: str, key: str) -> None:
     experiment = run.experiment
-    model = experiment.model
-    assert isinstance(model, ViTConfig)
+    model = experiment.model_as(ViTConfig)
     digit_lab(
         shown,
         look,

@@ -87,7 +87,7 @@ def sequence_len(experiment: Experiment) -> int:
         return side**2 + experiment.has_cls
     task = experiment.task_as(SequenceTaskConfig)
     src, tgt = task.max_src_len, task.n_answers  # + <eos>, or <bos> where it is shifted
-    if task.facts.answer == "label":
+    if experiment.task.facts.answer == "label":
         return src + experiment.has_cls
     return experiment.model.joined_len(src, tgt)
 

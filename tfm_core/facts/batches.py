@@ -34,8 +34,8 @@ class Batches:
     def of_experiment(cls, experiment: Experiment) -> Batches:
         """Return the batches of an experiment; of a person's own data there are enough."""
         task, training = experiment.task, experiment.training
-        n_train = task.n_training or getattr(task, "n_train", training.batch_size)
-        return cls.of(training, n_train)
+        n_train: int = getattr(task, "n_train", training.batch_size)
+        return cls.of(training, task.n_training or n_train)
 
     @property
     def half(self) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, ImageTaskConfig
+from tfm_core.config import Experiment
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.head_roles import ROLES
 from tfm_core.inspect.attention.head_statistics import leading_role, of_step
@@ -161,10 +161,10 @@ def _look(folder: Path, step: int, changed: int) -> _Look:
 def _covered(experiment: Experiment, probe: Probe) -> npt.NDArray[np.bool_] | None:
     """Return bool (P, patches): which patches a digit covers; None where there are none."""
     task = experiment.task
-    if probe.images is None or not isinstance(task, ImageTaskConfig) or task.channels != 1:
+    if probe.images is None or not task.class_names or probe.images.shape[1] != 1:
         return None
     side = side_of(experiment)
-    size = task.image_size // side
+    size = probe.images.shape[-1] // side
     tiles = probe.images[:, 0].reshape(len(probe.images), side, size, side, size)
     return np.asarray((tiles.max((2, 4)) >= _INK).reshape(len(tiles), side**2))
 
@@ -405,7 +405,7 @@ def _jump(curves: Curves, way: float, before: int, step: int) -> Iterator[_Seen]
 
 def _parts(experiment: Experiment, probe: Probe) -> str:
     """Return what an accuracy counts: pictures, answers, words or tokens."""
-    if isinstance(experiment.task, ImageTaskConfig):
+    if experiment.task.class_names:
         return N_("pictures")
     if all(len(item["tgt"]) == 1 for item in probe.items):
         return N_("answers")

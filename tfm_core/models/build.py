@@ -51,7 +51,8 @@ def build_model(config: ModelConfig, shape: Shape) -> Model:
 
 def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> TextModel:
     """Build a model of words."""
-    model: TextModel = FAMILIES[config.family].build()(config, shape)
+    model = build_model(config, shape)
+    assert not isinstance(model, VisionTransformer | Captioner)
     return model
 
 

@@ -94,8 +94,7 @@ def explained(
             fills=" or ".join(FILLS),
             fill=fill,
         )
-    if not isinstance(run.experiment.task, ImageTaskConfig):
-        raise StudentError(_TEXT)
+    run.experiment.task_as(ImageTaskConfig, _TEXT)
     (images,) = inputs_of(run, {}, picture)
     model, step = model_of(run)
     with capture(model, only={"weights"}) as cache:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, ImageTaskConfig, ViTConfig
+from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention.budget import at_once, in_all
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
 from tfm_core.inspect.conclusions import tells_apart
@@ -90,7 +90,7 @@ class TokenRoles:
 
 def reads_patches(experiment: Experiment) -> bool:
     """Return whether an experiment is a Vision Transformer on pictures."""
-    return isinstance(experiment.model, ViTConfig) and isinstance(experiment.task, ImageTaskConfig)
+    return bool(experiment.task.class_names)
 
 
 def token_roles(run: Run) -> TokenRoles:

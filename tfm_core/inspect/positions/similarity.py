@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
+from tfm_core.config import Experiment
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.probe.types import RELATIVE, Snapshot
 from tfm_core.sentences import StudentError
@@ -62,7 +62,6 @@ def tiles_of(experiment: Experiment, snapshot: Snapshot) -> Floats:
     table = learned_positions(snapshot)
     side = patches_per_side(experiment)
     if table is None:
-        assert isinstance(experiment.model, ViTConfig | CaptionerConfig)
         if POSITIONS[experiment.model.position].has_table:
             raise StudentError("No positions were kept at step {step:,}.", step=snapshot.step)
         raise StudentError(
