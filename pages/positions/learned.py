@@ -9,7 +9,7 @@ from pages.i18n import _
 from pages.positions.waves import base, width
 from pages.ui import fitting_run, recorded, show, state, visitors
 from pages.ui.typed import escape
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, ModelConfig
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables as positions
 from tfm_core.plots import positions as plots
@@ -32,7 +32,7 @@ def learned() -> None:
     try:
         names = positions.learned_names(run.snapshot(steps[-1]))
         if not names:
-            _none(_unlearned(run.experiment.model.family, run.experiment.model.position))
+            _none(_unlearned(run.experiment.model))
             return
         st.markdown(_("The positions of **{name}**").format(name=escape(run.meta.name)))
         recorded.note(run, key="positions-learned")
@@ -45,11 +45,11 @@ def _has_table(experiment: Experiment) -> bool:
     return POSITIONS[experiment.model.position].has_table
 
 
-def _unlearned(family: str, position: str) -> str:
+def _unlearned(model: ModelConfig) -> str:
     """Say why a model has no table of positions."""
-    if family == "recurrent":
+    if not model.has_blocks:
         return _("The current run is an RNN: it reads in order and has no positions to learn.")
-    kind = POSITIONS[position]
+    kind = POSITIONS[model.position]
     if kind.acts_on == "nothing":
         return _("The current run has no positions at all.")
     if kind.is_learned:

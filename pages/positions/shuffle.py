@@ -78,7 +78,7 @@ def _bars(
         bars[label] = (name, float(result.change.mean()))
     if run is not None and own is not None:
         kind = _(POSITIONS[run.experiment.model.position].label)
-        if run.experiment.model.family == "recurrent":
+        if not run.experiment.model.has_blocks:
             kind = _("reads in order")
         label = _("Current run: {kind}").format(kind=kind)
         bars[label] = (run.experiment.model.position, float(own[0].change.mean()))
