@@ -52,7 +52,7 @@ def page(chosen: Chosen) -> None:
                 "1 MAC is 2 FLOPs. Cross-attention is all that the attention computes: scores, "
                 "matrices and contexts."
             )
-            if chosen.model.family == "recurrent"
+            if not chosen.model.has_blocks
             else _("1 MAC is 2 FLOPs. Scores are queries times keys and weights times values."),
             key="costs-macs",
         )
@@ -103,7 +103,7 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
             known.tgt_len,
             key=f"{name}-tgt-{known.tgt_len}",
         )
-    longest = src + tgt if chosen.model.family == "decoder-only" else max(src, tgt)
+    longest = chosen.model.joined_len(int(src), int(tgt))
     if POSITIONS[chosen.model.position].has_table and longest > limit:
         st.caption(
             _(":red[:material/error: The learned position table has {limit} rows, and this is a "
@@ -125,7 +125,7 @@ def _totals(chosen: Chosen, work: int, kept: Memory, left_out: int) -> None:
             "Activations with a fused attention kernel; keeping every attention weight "
             "would take {n}."
         ).format(n=show.size(kept.watched))
-    elif chosen.model.family != "recurrent":
+    elif chosen.model.has_blocks:
         words += " " + _(
             "Every attention weight is kept: with dropout, or a trained bias in the scores, "
             "PyTorch has no fused attention on a CPU."
@@ -224,13 +224,14 @@ def _growth(chosen: Chosen, batch: int, src: int, tgt: int) -> None:
         for name, value in work.items():
             series.setdefault(name, []).append(value)
     unit, divisor = _unit(max(max(values) for values in series.values()))
-    is_recurrent = chosen.model.family == "recurrent"
     titles = {
         "length": _("tokens of one example"),
-        "width": _("times d_model") if is_recurrent else _("times d_model, heads and d_ff"),
+        "width": _("times d_model, heads and d_ff")
+        if chosen.model.has_blocks
+        else _("times d_model"),
         "depth": _("times the layers"),
     }
-    words = (_RECURRENT if is_recurrent else _WORDS)[axis]
+    words = (_WORDS if chosen.model.has_blocks else _RECURRENT)[axis]
     scaled = {name: [value / divisor for value in values] for name, values in series.items()}
     show.figure(plots.growth(xs, scaled, titles[axis], unit), _(words), key="costs-growth")
 

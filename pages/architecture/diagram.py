@@ -107,7 +107,7 @@ def _view(chosen: Chosen, opened: range) -> None:
 
 def _words(chosen: Chosen) -> str:
     """Say what to look for in the diagram."""
-    if chosen.model.family == "recurrent":
+    if not chosen.model.has_blocks:
         return _(
             "Click a block to look into it. B is the batch. Every step of the decoder needs the "
             "one before it; the encoder’s states, {d} wide, are read again at each."

@@ -61,7 +61,7 @@ def view(chosen: Chosen) -> None:
         if chosen.run is not None and data is not None:
             _more_to_take(chosen.run, data)
     if chosen.run is not None and data is not None:
-        has_weights = form == "written" and chosen.model.family != "recurrent"
+        has_weights = form == "written" and chosen.model.has_blocks
         _command(chosen.run, data, has_weights=has_weights)
     whole = st.expander(  # drawn when it is open: to colour so much code takes the browser a while
         _("The whole file"),  # one label for all: the page closes what is called otherwise
@@ -75,7 +75,7 @@ def view(chosen: Chosen) -> None:
 
 def _form(chosen: Chosen) -> AttentionForm:
     """Ask how attention is written; a recurrent model's has no kernel of its own."""
-    if chosen.model.family == "recurrent":
+    if not chosen.model.has_blocks:
         return "written"
     labels = {"written": _("Written out"), "fused": _("Fused kernel")}
     picked: AttentionForm | None = st.segmented_control(

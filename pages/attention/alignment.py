@@ -64,7 +64,7 @@ def true_cells(experiment: Experiment, example: Example, module: str) -> npt.NDA
 
 def _truth(experiment: Experiment) -> str:
     """Return what a head should attend to, worded for a sentence."""
-    if experiment.model.family == "captioner":
+    if experiment.task.describes_pictures:
         return _("the digit that the next word names")
     return _("the true source words")
 

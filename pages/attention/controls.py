@@ -14,7 +14,7 @@ from pages.attention.selection_link import Offer, Selection
 from pages.i18n import _
 from pages.ui import attended
 from tfm_core.inspect.attention.first_head import first_heads
-from tfm_core.probe.labels import KINDS, axes, has_cls, kinds_of, modules_by_kind
+from tfm_core.probe.labels import KINDS, axes, kinds_of, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 
@@ -34,7 +34,7 @@ def offer_of(run: Run, probe: Probe) -> Offer:
     patches: tuple[str, ...] = ()
     if "patches" in modules:
         names = axes(experiment, {}, modules["patches"][0]).query
-        patches = (*names, MEAN) if has_cls(experiment) else (MEAN, *names)
+        patches = (*names, MEAN) if experiment.has_cls else (MEAN, *names)
     steps = tuple(run.snapshot_steps())
     return Offer(
         kinds, experiment.model.n_heads, len(probe.attended), steps, patches, first_heads(run)

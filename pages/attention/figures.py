@@ -31,7 +31,6 @@ from tfm_core.probe.labels import (
     CLS,
     Rows,
     axes,
-    has_cls,
     kind_of,
     modules_by_kind,
     rows,
@@ -140,7 +139,7 @@ def over_picture(run: Run, example: Example, selection: Selection) -> OverPictur
     names = axes(run.experiment, {}, module).query
     if selection.patch in ("", MEAN):
         return OverPicture(
-            example.picture, None, int(has_cls(run.experiment)), _("mean of all patches")
+            example.picture, None, int(run.experiment.has_cls), _("mean of all patches")
         )
     who = (
         _("read by CLS")
@@ -148,7 +147,7 @@ def over_picture(run: Run, example: Example, selection: Selection) -> OverPictur
         else _("read by patch {patch}").format(patch=selection.patch)
     )
     row = names.index(selection.patch)
-    return OverPicture(example.picture, row, int(has_cls(run.experiment)), who)
+    return OverPicture(example.picture, row, int(run.experiment.has_cls), who)
 
 
 def title(

@@ -66,7 +66,7 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
 
 def is_picture(run: Run) -> bool:
     """Return whether one's own example is a picture to draw or to upload."""
-    return isinstance(run.experiment.task, ImageTaskConfig)
+    return bool(run.experiment.task.class_names)
 
 
 def described(run: Run, probe: Probe, selection: Selection) -> Example:

@@ -15,7 +15,7 @@ from tfm_core.inspect.attention.example import Example
 from tfm_core.plots import attention as plots
 from tfm_core.plots import patches as patch_plots
 from tfm_core.plots.caption_strip import caption_strip
-from tfm_core.probe.labels import CLS, axes, has_cls, modules_by_kind, patches_per_side
+from tfm_core.probe.labels import CLS, axes, modules_by_kind, patches_per_side
 from tfm_core.runs.run import Run
 
 _HIGH = 340  # pixels: the picture stands in the first screen
@@ -60,8 +60,8 @@ def patches(run: Run, example: Example, selection: Selection, offer: Offer) -> N
     query = None if selection.patch == MEAN else names.index(selection.patch)
     weights = example.maps([module])[0, selection.head]
     _patch_picker(run, selection, offer)
-    side_weights = patch_plots.patch_weights(weights, query, has_cls=has_cls(experiment))
-    first = int(has_cls(experiment))
+    side_weights = patch_plots.patch_weights(weights, query, has_cls=experiment.has_cls)
+    first = int(experiment.has_cls)
     patch = None if query is None or query < first else divmod(query - first, len(side_weights))
     figure = patch_plots.patch_overlay(
         side_weights, example.picture, theme=state.theme(), chosen=patch
@@ -113,7 +113,7 @@ def _patch_words(
             "Where the outlined patch looks. Look for patches of the same stroke, or its "
             "neighbours."
         )
-    if has_cls(experiment):
+    if experiment.has_cls:
         row = weights.mean(0) if query is None else weights[query]
         words += _(" The CLS token, outside the picture, gets {share}.").format(
             share=show.percent(float(row[0]))

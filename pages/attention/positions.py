@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import show, state
-from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
+from tfm_core.config import Experiment
 from tfm_core.inspect.positions.similarity import geometry, tiles_of
 from tfm_core.plots.position_tiles import position_tiles
 from tfm_core.runs.run import Run
@@ -15,8 +15,7 @@ from tfm_core.variants.positions import POSITIONS
 
 def are_learned(experiment: Experiment) -> bool:
     """Return whether the model has positions that the training changes."""
-    model = experiment.model
-    return isinstance(model, ViTConfig | CaptionerConfig) and POSITIONS[model.position].has_table
+    return experiment.patches_per_side > 0 and POSITIONS[experiment.model.position].has_table
 
 
 def positions(run: Run, steps: tuple[int, ...], step: int) -> None:

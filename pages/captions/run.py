@@ -40,18 +40,12 @@ def _fitting() -> list[Run]:
     return [
         run
         for run in visitors.at_hand()
-        if run.problem is None and run.has_checkpoint and _task(run) is not None
+        if run.problem is None and run.has_checkpoint and run.experiment.task.describes_pictures
     ]
 
 
-def _task(run: Run) -> CaptionTaskConfig | None:
-    task = run.experiment.task
-    return task if isinstance(task, CaptionTaskConfig) else None
-
-
 def _name(run: Run) -> str:
-    task = _task(run)
-    assert task is not None
+    task = run.experiment.task_as(CaptionTaskConfig)
     words = _("{name} · {language}, digits in a picture: {n}")
     return words.format(
         name=run.meta.name, language=_(LANGUAGES[task.language].label), n=task.n_digits
@@ -60,7 +54,7 @@ def _name(run: Run) -> str:
 
 def _other_language(runs: list[Run]) -> None:
     """Offer to train the language that no run here speaks."""
-    spoken = {task.language for task in map(_task, runs) if task is not None}
+    spoken = {run.experiment.task_as(CaptionTaskConfig).language for run in runs}
     for language, preset in _TRAINED.items():
         if language not in spoken:
             st.button(
@@ -74,7 +68,7 @@ def _other_language(runs: list[Run]) -> None:
 
 def _none() -> None:
     for run in visitors.at_hand():
-        if run.problem is None and _task(run) is not None and run.status.is_active:
+        if run.problem is None and run.experiment.task.describes_pictures and run.status.is_active:
             words = _("“{name}” is training: its first weights are saved in a moment.")
             st.info(
                 words.format(name=escape(run.meta.name)),

@@ -19,7 +19,7 @@ from tfm_core.data import own_picture
 from tfm_core.facts.batches import Batches
 from tfm_core.inspect.attention.own_example import read_picture
 from tfm_core.inspect.looks import looks
-from tfm_core.probe.labels import has_cls, patches_per_side
+from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
 
 _ON_BOARD = "draw-board"  # what stands on it, from run to run
@@ -96,8 +96,7 @@ def _part(run: Run, *, is_ready: bool) -> None:
 
 def _lab(run: Run, shown: Drawn, look: Look | None, pictures: Picture, note: str, key: str) -> None:
     experiment = run.experiment
-    model = experiment.model
-    assert isinstance(model, ViTConfig)
+    model = experiment.model_as(ViTConfig)
     digit_lab(
         shown,
         look,
@@ -157,7 +156,7 @@ def _links(run: Run, look: Look) -> None:
     """Lead to where every map of this drawing can be opened."""
     own = PICTURE + own_picture.to_text(look.seen[None])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        who = _("the CLS token") if has_cls(run.experiment) else _("the mean of all patches")
+        who = _("the CLS token") if run.experiment.has_cls else _("the mean of all patches")
         words_ = _("The maps show what {who}, which the classifier reads, takes from each patch.")
         st.caption(words_.format(who=who), width="content")
         st.page_link(

@@ -8,7 +8,6 @@ from pages.draw.board import board
 from pages.i18n import _
 from pages.ui import fitting_run, offers, page_table, recorded, run_words, show, way_back
 from pages.ui.typed import escape
-from tfm_core.config import CaptionTaskConfig
 from tfm_core.inspect.looks import reads_drawings
 from tfm_core.runs.run import Run
 
@@ -51,7 +50,7 @@ def _which(run: Run) -> None:
 def _instead(current: Run) -> None:
     """Say why the current run does not read here, and where it does."""
     name = escape(current.meta.name)
-    if isinstance(current.experiment.task, CaptionTaskConfig):
+    if current.experiment.task.describes_pictures:
         words = _("“{name}” describes pictures of several digits; draw for it on the page beside.")
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(words.format(name=name), width="content")

@@ -9,7 +9,6 @@ from pages.i18n import _, content
 from pages.ui import run_actions, show, state
 from tfm_core.inspect.attention import token_roles
 from tfm_core.inspect.attention.token_roles import CLS, MEAN, PATCH, TokenRoles
-from tfm_core.probe.labels import has_cls
 from tfm_core.runs.run import Run
 
 WITH_CLS = "recorded-notebook-vit"
@@ -39,7 +38,7 @@ def _draw(run: Run) -> None:
     )  # fmt: skip
     if found.note:
         st.caption(_(found.note))
-    if not has_cls(run.experiment):
+    if not run.experiment.has_cls:
         _twin(run)
 
 

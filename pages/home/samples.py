@@ -54,7 +54,6 @@ def _text_sample(task: str) -> tuple[str, str]:
     from tfm_core.data.text import text_task
 
     config = TASK_CONFIGS[json.loads(task)["kind"]].model_validate_json(task)
-    assert isinstance(config, SequenceTaskConfig)
     generator = text_task(config)
     pair = generator.sample(random.Random(_SEED))
     return generator.join_src(pair.src), generator.join_tgt(pair.tgt)

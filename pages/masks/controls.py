@@ -11,7 +11,6 @@ import streamlit as st
 from pages.i18n import _
 from pages.masks.link import MASK
 from pages.ui import state, typed, view_link, visitors
-from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.masks import lab, scores
 from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, Projected
 from tfm_core.runs.run import Run
@@ -138,7 +137,7 @@ def _run() -> Run | None:
 def _is_usable(run: Run) -> bool:
     if run.problem is not None or not run.has_checkpoint:
         return False
-    return not isinstance(run.experiment.task, ImageTaskConfig)
+    return not run.experiment.task.class_names
 
 
 def _take_run() -> None:

@@ -9,11 +9,10 @@ from pages.i18n import _
 from pages.positions.waves import base, width
 from pages.ui import fitting_run, recorded, show, state, visitors
 from pages.ui.typed import escape
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, ModelConfig
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables as positions
 from tfm_core.plots import positions as plots
-from tfm_core.probe.labels import has_cls
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import POSITIONS
@@ -33,7 +32,7 @@ def learned() -> None:
     try:
         names = positions.learned_names(run.snapshot(steps[-1]))
         if not names:
-            _none(_unlearned(run.experiment.model.family, run.experiment.model.position))
+            _none(_unlearned(run.experiment.model))
             return
         st.markdown(_("The positions of **{name}**").format(name=escape(run.meta.name)))
         recorded.note(run, key="positions-learned")
@@ -46,11 +45,11 @@ def _has_table(experiment: Experiment) -> bool:
     return POSITIONS[experiment.model.position].has_table
 
 
-def _unlearned(family: str, position: str) -> str:
+def _unlearned(model: ModelConfig) -> str:
     """Say why a model has no table of positions."""
-    if family == "recurrent":
+    if not model.has_blocks:
         return _("The current run is an RNN: it reads in order and has no positions to learn.")
-    kind = POSITIONS[position]
+    kind = POSITIONS[model.position]
     if kind.acts_on == "nothing":
         return _("The current run has no positions at all.")
     if kind.is_learned:
@@ -113,7 +112,7 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
 
 def _alike(run: Run, table: positions.Array, step: int, *, is_of_patches: bool) -> str:
     """Say what the map of cosines shows, in numbers of this table."""
-    rows = table[1:] if is_of_patches and has_cls(run.experiment) else table
+    rows = table[1:] if is_of_patches and run.experiment.has_cls else table
     side = round(len(rows) ** 0.5) if is_of_patches else None
     if side is None:
         rows = rows[: sequence_len(run.experiment)]  # no training reaches those behind
@@ -209,7 +208,7 @@ def _patch_run(run: Run | None) -> tuple[positions.Array, int, int] | None:
         table = positions.learned_table(snapshot, positions.learned_names(snapshot)[0])
     except (ValueError, IndexError):
         return None
-    rows = table[1:] if has_cls(run.experiment) else table
+    rows = table[1:] if run.experiment.has_cls else table
     side = round(len(rows) ** 0.5)
     return (rows, side, steps[-1]) if side**2 == len(rows) else None
 

@@ -22,7 +22,7 @@ _TEXT, _SEED = "positions-text", "positions-shuffle"
 def view() -> None:
     """Ask for a sentence, shuffle it, and show which models notice."""
     pictured = _current()
-    if pictured is not None and isinstance(pictured.experiment.task, ImageTaskConfig):
+    if pictured is not None and pictured.experiment.task.class_names:
         _picture(pictured)
     run = _run()
     key = f"{_TEXT}-{'own' if run is None else run.id}"
@@ -78,7 +78,7 @@ def _bars(
         bars[label] = (name, float(result.change.mean()))
     if run is not None and own is not None:
         kind = _(POSITIONS[run.experiment.model.position].label)
-        if run.experiment.model.family == "recurrent":
+        if not run.experiment.model.has_blocks:
             kind = _("reads in order")
         label = _("Current run: {kind}").format(kind=kind)
         bars[label] = (run.experiment.model.position, float(own[0].change.mean()))
@@ -164,8 +164,7 @@ def _far_from_30(text: str) -> int:
 def _run() -> Run | None:
     """Return the current run if it can read words now."""
     run = _current()
-    is_pictured = run is not None and isinstance(run.experiment.task, ImageTaskConfig)
-    return None if is_pictured else run
+    return None if run is None or run.experiment.task.class_names else run
 
 
 def _current() -> Run | None:

@@ -25,7 +25,7 @@ def source(run: Run) -> Source:
 
     Raises ValueError, in a sentence, where the run has no weights.
     """
-    if isinstance(run.experiment.task, CaptionTaskConfig):
+    if run.experiment.task.describes_pictures:
         view_link.forget([TEXT])
         return _picture(run)
     view_link.forget([PICTURE])
@@ -61,7 +61,7 @@ def _another(n: int) -> None:
 def _text(run: Run) -> Source:
     config = run.experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
-    is_prompt = isinstance(config, CorpusTaskConfig)
+    is_prompt = not config.has_source
     if view_link.opened(TEXT) is None and TEXT.key not in st.session_state:
         st.session_state[TEXT.key] = _first(run, task)
     problem = view_link.receive(TEXT)
@@ -116,8 +116,9 @@ def _next(task: TextTask, text: str) -> None:
 
 def _first(run: Run, task: TextTask) -> str:
     """Return the text that is read at first: an unseen one."""
-    if isinstance(run.experiment.task, CorpusTaskConfig):
-        first = {"words": 2, "characters": 12, "bpe": 4}[run.experiment.task.unit]
+    if run.experiment.task.facts.answer == "text":
+        unit = run.experiment.task_as(CorpusTaskConfig).unit
+        first = {"words": 2, "characters": 12, "bpe": 4}[unit]
         return example_text(run, first)
     try:
         return str(run.probe().items[0]["src_text"])

@@ -7,7 +7,6 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import controls, drafts, page_table, runs_access, state, visitors
 from pages.ui.drafts import Checked, Values
-from tfm_core.config import OwnPicturesTaskConfig
 from tfm_core.config.shape import patches_per_side
 from tfm_core.data.own import kinds, pictures_task
 from tfm_core.data.own import sets as own_data
@@ -85,12 +84,12 @@ def with_set(values: Values, own: OwnSet) -> Values:
     fresh = task.model_dump()
     moved = {name: values["task"][name] for name in _OF_THE_DRAFT if name in fresh}
     values = {**values, "task": fresh | moved}
-    if not isinstance(task, OwnPicturesTaskConfig):
+    if task.picture_shape is None:
         return values
     try:
-        patches_per_side(task.image_size, drafts.get(values, "model.patch_size"))
+        patches_per_side(task.picture_shape[-1], drafts.get(values, "model.patch_size"))
     except ValueError:
-        size = pictures_task.patch(task.image_size)
+        size = pictures_task.patch(task.picture_shape[-1])
         values = drafts.put(values, "model.patch_size", size)
     return values
 

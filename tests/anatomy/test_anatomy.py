@@ -8,7 +8,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from tests.anatomy.configurations import SRC, TGT, models
-from tfm_core.anatomy import Attention, anatomy, attention_paths, stacks
+from tfm_core.anatomy import Attention, anatomy, attentions, stacks
 from tfm_core.anatomy.anatomy import FAMILIES
 from tfm_core.anatomy.layers import N_BUCKETS
 from tfm_core.config import MODEL_CONFIGS
@@ -18,6 +18,7 @@ from tfm_core.layers import relative
 from tfm_core.models.build import build_model
 from tfm_core.models.unfilled import unfilled
 from tfm_core.probe.capture import capture
+from tfm_core.variants.causalities import CAUSALITIES
 
 EXAMPLES = 40
 
@@ -162,8 +163,12 @@ def test_published_models_have_the_count_of_their_papers(name):
 def test_attentions_are_those_that_the_stacks_of_the_family_say(chosen):
     config, shape = chosen
     found = [part for part in anatomy(config, shape).all if isinstance(part, Attention)]
-    paths = [path for paths in attention_paths(config).values() for path in paths]
-    assert sorted(part.path for part in found) == sorted(paths)
+    plans = {path: plan for plan in attentions(config) for path in plan.paths}
+    assert {part.path for part in found} == plans.keys()
+    assert all(plans[part.path].is_cross == part.is_cross for part in found)
+    assert all(plans[part.path].has_padding == ("padding" in part.mask) for part in found)
+    ordered = {part.path for part in found if not CAUSALITIES.keys().isdisjoint(part.mask)}
+    assert ordered <= {path for path, plan in plans.items() if plan.has_order}
     assert all(part.n_heads == config.n_heads for part in found)
     assert {part.path.partition(".")[0] for part in found} <= {"encoder", "decoder"}
     assert {one.name for one in stacks(config)} <= {"encoder", "decoder"}
@@ -185,3 +190,53 @@ def test_the_names_of_others_are_those_of_gpt2():
     for path, one in names.items():
         assert one.hugging_face, path
         assert one.transformer_lens, path
+
+
+TRANSFORMERS = {  # of the second block and around the blocks, as Transformers 4.57 names modules
+    "bert-base": """
+        embeddings.LayerNorm embeddings.position_embeddings embeddings.token_type_embeddings
+        embeddings.word_embeddings pooler.dense
+        encoder.layer.1.attention.output.LayerNorm encoder.layer.1.attention.output.dense
+        encoder.layer.1.attention.self.key encoder.layer.1.attention.self.query
+        encoder.layer.1.attention.self.value encoder.layer.1.intermediate.dense
+        encoder.layer.1.output.LayerNorm encoder.layer.1.output.dense""",
+    "vit-b": """
+        classifier vit.layernorm vit.embeddings.cls_token vit.embeddings.position_embeddings
+        vit.embeddings.patch_embeddings.projection
+        vit.encoder.layer.1.attention.attention.key vit.encoder.layer.1.attention.attention.query
+        vit.encoder.layer.1.attention.attention.value vit.encoder.layer.1.attention.output.dense
+        vit.encoder.layer.1.intermediate.dense vit.encoder.layer.1.output.dense
+        vit.encoder.layer.1.layernorm_after vit.encoder.layer.1.layernorm_before""",
+    "gpt2-small": """
+        lm_head transformer.ln_f transformer.wpe transformer.wte
+        transformer.h.1.attn.c_attn transformer.h.1.attn.c_proj transformer.h.1.ln_1
+        transformer.h.1.ln_2 transformer.h.1.mlp.c_fc transformer.h.1.mlp.c_proj""",
+    "text-transformer": """
+        lm_head model.encoder.embed_tokens model.decoder.embed_tokens
+        model.encoder.embed_positions model.decoder.embed_positions
+        model.encoder.layers.1.fc1 model.encoder.layers.1.fc2
+        model.encoder.layers.1.final_layer_norm
+        model.encoder.layers.1.self_attn.k_proj model.encoder.layers.1.self_attn.out_proj
+        model.encoder.layers.1.self_attn.q_proj model.encoder.layers.1.self_attn.v_proj
+        model.encoder.layers.1.self_attn_layer_norm
+        model.decoder.layers.1.encoder_attn.k_proj model.decoder.layers.1.encoder_attn.out_proj
+        model.decoder.layers.1.encoder_attn.q_proj model.decoder.layers.1.encoder_attn.v_proj
+        model.decoder.layers.1.encoder_attn_layer_norm
+        model.decoder.layers.1.fc1 model.decoder.layers.1.fc2
+        model.decoder.layers.1.final_layer_norm
+        model.decoder.layers.1.self_attn.k_proj model.decoder.layers.1.self_attn.out_proj
+        model.decoder.layers.1.self_attn.q_proj model.decoder.layers.1.self_attn.v_proj
+        model.decoder.layers.1.self_attn_layer_norm""",
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_names_of_transformers_are_those_of_its_models(name):
+    known = ARCHITECTURES[name]
+    found = {
+        theirs
+        for part in anatomy(known.model, known.shape).modules
+        if ".layers." not in part.path or ".layers.1." in part.path
+        for theirs in part.names.hugging_face
+    }
+    assert found == set(TRANSFORMERS[name].split())

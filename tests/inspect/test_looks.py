@@ -10,7 +10,6 @@ from tfm_core.inspect.attention.own_example import look_at_picture
 from tfm_core.inspect.attention.rollout import rollout, to_patches
 from tfm_core.inspect.looks import looks, reads_drawings
 from tfm_core.inspect.readings import readings
-from tfm_core.probe.labels import has_cls
 from tfm_core.runs.execute import execute
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
@@ -43,7 +42,7 @@ def test_the_answers_are_those_of_the_kept_weights(digits: Run) -> None:
 def test_the_maps_are_what_the_classifier_takes_from_each_patch(digits: Run) -> None:
     found, example = looks(digits, picture(digits)), look_at_picture(digits, picture(digits))
     layers = np.stack(list(example.attention.values()))  # (L, H, T, T)
-    is_cls = has_cls(digits.experiment)
+    is_cls = digits.experiment.has_cls
     n_layers, n_heads = layers.shape[:2]
     side = found.heads.shape[-1]
     assert found.heads.shape == (len(found.steps), n_layers, n_heads, side, side)

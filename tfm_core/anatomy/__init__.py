@@ -9,11 +9,19 @@ from __future__ import annotations
 from tfm_core.anatomy.anatomy import Anatomy, Lengths, anatomy
 from tfm_core.anatomy.formula import Formula, formula
 from tfm_core.anatomy.part import Attention, Names, Parameter, Part, Saved, Tensor
-from tfm_core.anatomy.stacks import StackName, StackPlan, attention_paths, stacks
+from tfm_core.anatomy.stacks import (
+    AttentionPlan,
+    StackName,
+    StackPlan,
+    Tokens,
+    attentions,
+    stacks,
+)
 
 __all__ = [
     "Anatomy",
     "Attention",
+    "AttentionPlan",
     "Formula",
     "Lengths",
     "Names",
@@ -23,8 +31,9 @@ __all__ = [
     "StackName",
     "StackPlan",
     "Tensor",
+    "Tokens",
     "anatomy",
-    "attention_paths",
+    "attentions",
     "formula",
     "stacks",
 ]

@@ -22,7 +22,7 @@ from tfm_core.anatomy.part import (
     Tensor,
     Work,
 )
-from tfm_core.config import ModelConfig, TransformerConfig, WriterConfig
+from tfm_core.config import ModelConfig, TransformerConfig
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.norms import NORMS
@@ -74,7 +74,7 @@ class BlockFacts:
             has_dropout=config.dropout > 0,
             position=config.position,
             window=getattr(config, "window", 0),
-            causality=config.causality if isinstance(config, WriterConfig) else "",
+            causality=config.order.name if config.order else "",
         )
 
 

@@ -1,7 +1,8 @@
 """What others call the parts: the study notebooks, Hugging Face's Transformers, TransformerLens.
 
-Transformers: ``GPT2LMHeadModel`` for decoder-only, ``BertModel`` for encoder-only,
-``BartForConditionalGeneration`` for encoder-decoder, ``ViTForImageClassification``.
+Transformers 4: ``GPT2LMHeadModel`` for decoder-only, ``BertModel`` for encoder-only,
+``BartForConditionalGeneration`` for encoder-decoder, ``ViTForImageClassification``, whose published
+weights have these names, though in Transformers 5 its blocks are ``vit.layers``.
 TransformerLens: ``HookedTransformer`` and ``HookedEncoder``. Several names stand where one tensor
 of ours is several of theirs, or where notebooks differ.
 """
@@ -43,31 +44,33 @@ _WITH_CROSS = {  # in a decoder block the feed-forward layer is the third sublay
 def _bart(stack: str) -> dict[str, tuple[str, ...]]:
     ours, theirs = f"{stack}.layers.{{i}}", f"model.{stack}.layers.{{i}}"
     table = "src" if stack == "encoder" else "tgt"
-    return {
+    names = {
         f"{ours}.self_attention.in_projection": (
             f"{theirs}.self_attn.q_proj", f"{theirs}.self_attn.k_proj", f"{theirs}.self_attn.v_proj"
         ),
         f"{ours}.self_attention.out_projection": (f"{theirs}.self_attn.out_proj",),
         f"{ours}.self_attention": (f"{theirs}.self_attn",),
         f"{ours}.self_attention_norm": (f"{theirs}.self_attn_layer_norm",),
-        f"{ours}.cross_attention.in_projection": (
-            f"{theirs}.encoder_attn.q_proj", f"{theirs}.encoder_attn.k_proj",
-            f"{theirs}.encoder_attn.v_proj",
-        ),
-        f"{ours}.cross_attention.out_projection": (f"{theirs}.encoder_attn.out_proj",),
-        f"{ours}.cross_attention": (f"{theirs}.encoder_attn",),
-        f"{ours}.cross_attention_norm": (f"{theirs}.encoder_attn_layer_norm",),
         f"{ours}.feed_forward.up": (f"{theirs}.fc1",),
         f"{ours}.feed_forward.down": (f"{theirs}.fc2",),
         f"{ours}.feed_forward_norm": (f"{theirs}.final_layer_norm",),
         f"{table}_embedding.table": (f"model.{stack}.embed_tokens",),
         f"{table}_positions": (f"model.{stack}.embed_positions",),
     }  # fmt: skip
+    if stack == "decoder":
+        names |= {
+            one.replace("self_attention", "cross_attention"): tuple(
+                name.replace("self_attn", "encoder_attn") for name in theirs
+            )
+            for one, theirs in names.items()
+            if "self_attention" in one
+        }
+    return names
 
 
-def _self_named(ours: str, theirs: str, wide: str) -> dict[str, tuple[str, ...]]:
-    """Return the names in BERT's and ViT's blocks, which differ in the norms alone."""
-    inner = f"{theirs}.attention.{wide}"
+def _self_named(theirs: str, wide: str, *norms: str) -> dict[str, tuple[str, ...]]:
+    """Return the names in BERT's and ViT's blocks, which differ in ``wide`` and in their norms."""
+    ours, inner = "encoder.layers.{i}", f"{theirs}.attention.{wide}"
     return {
         f"{ours}.self_attention.in_projection": (
             f"{inner}.query", f"{inner}.key", f"{inner}.value"
@@ -76,10 +79,11 @@ def _self_named(ours: str, theirs: str, wide: str) -> dict[str, tuple[str, ...]]
         f"{ours}.self_attention": (f"{theirs}.attention",),
         f"{ours}.feed_forward.up": (f"{theirs}.intermediate.dense",),
         f"{ours}.feed_forward.down": (f"{theirs}.output.dense",),
+        f"{ours}.self_attention_norm": (f"{theirs}.{norms[0]}",),
+        f"{ours}.feed_forward_norm": (f"{theirs}.{norms[1]}",),
     }  # fmt: skip
 
 
-_BLOCK = "encoder.layers.{i}"
 _HUGGING_FACE: dict[str, dict[str, tuple[str, ...]]] = {
     "decoder-only": {
         "decoder.layers.{i}.self_attention.in_projection": ("transformer.h.{i}.attn.c_attn",),
@@ -96,9 +100,9 @@ _HUGGING_FACE: dict[str, dict[str, tuple[str, ...]]] = {
         "output": ("lm_head",),
     },
     "encoder-only": {
-        **_self_named(_BLOCK, "encoder.layer.{i}", "self"),
-        f"{_BLOCK}.self_attention_norm": ("encoder.layer.{i}.attention.output.LayerNorm",),
-        f"{_BLOCK}.feed_forward_norm": ("encoder.layer.{i}.output.LayerNorm",),
+        **_self_named(
+            "encoder.layer.{i}", "self", "attention.output.LayerNorm", "output.LayerNorm"
+        ),
         "src_embedding.table": ("embeddings.word_embeddings",),
         "src_positions": ("embeddings.position_embeddings",),
         "segments.table": ("embeddings.token_type_embeddings",),
@@ -106,9 +110,7 @@ _HUGGING_FACE: dict[str, dict[str, tuple[str, ...]]] = {
         "output.dense": ("pooler.dense",),
     },
     "vit": {
-        **_self_named(_BLOCK, "vit.encoder.layer.{i}", "attention"),
-        f"{_BLOCK}.self_attention_norm": ("vit.encoder.layer.{i}.layernorm_before",),
-        f"{_BLOCK}.feed_forward_norm": ("vit.encoder.layer.{i}.layernorm_after",),
+        **_self_named("vit.encoder.layer.{i}", "attention", "layernorm_before", "layernorm_after"),
         "encoder.final_norm": ("vit.layernorm",),
         "stem.projection": ("vit.embeddings.patch_embeddings.projection",),
         "cls": ("vit.embeddings.cls_token",),

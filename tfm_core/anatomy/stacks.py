@@ -1,60 +1,106 @@
-"""Which stacks of blocks a family has: what can be said of a model without its data."""
+"""Which stacks of blocks and which attentions a family has, without its data.
+
+What a model of a task with its vocabularies is made of, ``anatomy`` says.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tfm_core.config import ModelConfig
 
 StackName = Literal["encoder", "decoder"]
-
-_STACKS: dict[str, tuple[StackName, ...]] = {
-    "encoder-decoder": ("encoder", "decoder"),
-    "captioner": ("encoder", "decoder"),
-    "encoder-only": ("encoder",),
-    "vit": ("encoder",),
-    "decoder-only": ("decoder",),
-    "recurrent": (),
-}
+Tokens = Literal["source", "answering", "target", "sequence", "patches"]
+"""What a stack reads: a source; a source that is answered where it stands; what is written; source
+and target as one sequence; a picture.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class StackPlan:
-    """A stack of equal blocks. has_cross: each block attends to another stack's output, too."""
+    """A stack of equal blocks.
+
+    memory: what the stack before it reads, to whose output each block attends too; "" for none.
+    position: the setting that names its positions.
+    """
 
     name: StackName
-    n_layers: int
-    has_cross: bool = False
+    tokens: Tokens
+    memory: Tokens | Literal[""] = ""
+    position: str = "position"
+    n_layers: int = 0
 
     @property
-    def attentions(self) -> tuple[str, ...]:
-        """The attentions of a block, by their names in it."""
-        return ("self_attention", "cross_attention") if self.has_cross else ("self_attention",)
+    def attentions(self) -> tuple[AttentionPlan, ...]:
+        """The attentions of its blocks."""
+        layers = tuple(f"{self.name}.layers.{layer}." for layer in range(self.n_layers))
+        own = AttentionPlan(self.name, "self_attention", self.tokens, self.tokens, layers)
+        if not self.memory:
+            return (own,)
+        return own, AttentionPlan(self.name, "cross_attention", self.tokens, self.memory, layers)
 
-    def paths(self, attention: str) -> list[str]:
-        """Return the path of one attention in each block."""
-        return [f"{self.name}.layers.{layer}.{attention}" for layer in range(self.n_layers)]
+
+@dataclass(frozen=True, slots=True)
+class AttentionPlan:
+    """One attention of every block of a stack. queries, keys: of which tokens they are."""
+
+    stack: StackName
+    name: str
+    queries: Tokens
+    keys: Tokens
+    blocks: tuple[str, ...]
+
+    @property
+    def paths(self) -> list[str]:
+        """Its module in each block."""
+        return [f"{block}{self.name}" for block in self.blocks]
+
+    @property
+    def is_cross(self) -> bool:
+        """Whether queries and keys are of different tokens."""
+        return self.queries != self.keys
+
+    @property
+    def has_order(self) -> bool:
+        """Whether what is written is among the keys, so that a mask must hide what follows."""
+        return self.keys in ("target", "sequence")
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether some keys can be padding; all pictures of a task have as many patches."""
+        return self.keys != "patches"
+
+
+_STACKS: dict[str, tuple[StackPlan, ...]] = {
+    "encoder-decoder": (
+        StackPlan("encoder", "source"),
+        StackPlan("decoder", "target", memory="source"),
+    ),
+    "captioner": (
+        StackPlan("encoder", "patches"),
+        StackPlan("decoder", "target", memory="patches", position="text_position"),
+    ),
+    "encoder-only": (StackPlan("encoder", "answering"),),
+    "vit": (StackPlan("encoder", "patches"),),
+    "decoder-only": (StackPlan("decoder", "sequence"),),
+    "recurrent": (),
+}
+_RECURRENT = AttentionPlan("decoder", "cross_attention", "target", "source", ("decoder.",))
 
 
 def stacks(config: ModelConfig) -> tuple[StackPlan, ...]:
     """Return the stacks of a Transformer in the order of the forward pass; a recurrent model has
     none.
     """
-    names = _STACKS[config.family]
-    if len(names) == 1:
-        return (StackPlan(names[0], getattr(config, "n_layers")),)  # noqa: B009
+    plans = _STACKS[config.family]
+    depths = ["n_layers"] if len(plans) == 1 else [f"n_{plan.name}_layers" for plan in plans]
     return tuple(
-        StackPlan(name, getattr(config, f"n_{name}_layers"), has_cross=name == "decoder")
-        for name in names
+        replace(plan, n_layers=getattr(config, depth))
+        for plan, depth in zip(plans, depths, strict=True)
     )
 
 
-def attention_paths(config: ModelConfig) -> dict[tuple[str, str], list[str]]:
-    """Return the attention modules: stack and attention -> one path a layer."""
-    found: dict[tuple[str, str], list[str]] = {
-        (stack.name, attention): stack.paths(attention)
-        for stack in stacks(config)
-        for attention in stack.attentions
-    }
-    return found or {("decoder", "cross_attention"): ["decoder.cross_attention"]}
+def attentions(config: ModelConfig) -> tuple[AttentionPlan, ...]:
+    """Return the attentions of a model in the order of the forward pass."""
+    return tuple(one for stack in stacks(config) for one in stack.attentions) or (_RECURRENT,)

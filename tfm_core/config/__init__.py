@@ -7,6 +7,7 @@ from tfm_core.config.captioner import CaptionerConfig
 from tfm_core.config.codec import from_json, from_query, to_json, to_query
 from tfm_core.config.corpus_tasks import CORPUS_TASKS, CorpusTaskConfig
 from tfm_core.config.experiment import Experiment, sequence_len
+from tfm_core.config.family import FamilyConfig, PatchConfig
 from tfm_core.config.image_tasks import IMAGE_TASKS, ImageTaskConfig
 from tfm_core.config.model import (
     DEPTHS,
@@ -57,10 +58,12 @@ __all__ = [
     "EncoderDecoderConfig",
     "EncoderOnlyConfig",
     "Experiment",
+    "FamilyConfig",
     "ImageTaskConfig",
     "ModelConfig",
     "OwnPicturesTaskConfig",
     "OwnTextTaskConfig",
+    "PatchConfig",
     "PictureTaskConfig",
     "Problem",
     "RecurrentConfig",

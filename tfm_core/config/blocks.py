@@ -7,11 +7,12 @@ from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import Config, CrossError, OneOf, knob
+from tfm_core.config.base import CrossError, OneOf, knob
+from tfm_core.config.family import FamilyConfig
 from tfm_core.mistakes import MISTAKES, asked_for
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.causalities import CAUSALITIES, Causality
 from tfm_core.variants.final_norms import FINAL_NORMS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS
@@ -20,7 +21,7 @@ from tfm_core.variants.residuals import RESIDUALS
 from tfm_core.variants.scales import SCALES
 
 
-class BlockConfig(Config):
+class BlockConfig(FamilyConfig):
     """The settings that all Transformer blocks share."""
 
     d_model: int = knob(
@@ -193,6 +194,16 @@ class WriterConfig(BlockConfig):
         N_("Which tokens of what it writes a decoder's token sees."),
         advanced=True,
     )
+
+    @property
+    def order(self) -> Causality:
+        """Which tokens each token that it writes sees."""
+        return CAUSALITIES[self.causality]
+
+    @property
+    def writes_from_past(self) -> bool:
+        """Whether each token that it writes is made of those before it alone."""
+        return not self.order.sees_future
 
 
 def check_position(config: BlockConfig, field: str) -> None:

@@ -133,6 +133,11 @@ class CaptionTaskConfig(PictureTaskConfig):
     )
 
     @property
+    def n_training(self) -> int:
+        """Examples of the training split, at most."""
+        return self.n_train
+
+    @property
     def facts(self) -> CaptionTaskFacts:
         """Label, help and picture shape of this task."""
         return CAPTION_TASKS[self.name]

@@ -8,12 +8,13 @@ from pydantic import model_validator
 
 from tfm_core.config.base import OneOf, knob
 from tfm_core.config.blocks import WriterConfig, check_position
+from tfm_core.config.family import PatchConfig
 from tfm_core.sentences import N_
 from tfm_core.variants.positions import ADDED_TO_PATCHES, ADDED_TO_WORDS
 from tfm_core.variants.stems import STEMS
 
 
-class CaptionerConfig(WriterConfig):
+class CaptionerConfig(PatchConfig, WriterConfig):
     """Patches in, words out: the decoder's cross-attention looks at the picture."""
 
     family: Literal["captioner"] = "captioner"

@@ -7,24 +7,12 @@ from typing import Self, TypeVar
 from pydantic import Field, model_validator
 
 from tfm_core.config.base import Config, CrossError, knob
-from tfm_core.config.captioner import CaptionerConfig
-from tfm_core.config.model import (
-    EncoderDecoderConfig,
-    EncoderOnlyConfig,
-    ModelConfig,
-    TextModelConfig,
-    ViTConfig,
-)
-from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
-from tfm_core.config.recurrent import RecurrentConfig
-from tfm_core.config.shape import patches_per_side
+from tfm_core.config.model import EncoderDecoderConfig, ModelConfig
+from tfm_core.config.reads import SequenceTaskConfig
 from tfm_core.config.task import TASK_FACTS, TaskConfig, TextTaskConfig, tasks_for
 from tfm_core.config.training import TrainingConfig
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.families import FAMILIES
-from tfm_core.variants.poolings import POOLINGS
-from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.stems import STEMS, can_halve
 
 C = TypeVar("C", bound=Config)
 
@@ -43,10 +31,27 @@ class Experiment(Config):
         le=2**31 - 1,
     )
 
-    def task_as(self, kind: type[C]) -> C:
-        """Return the task, which must be of a kind. Raises ValueError, in a sentence, otherwise."""
+    @property
+    def patches_per_side(self) -> int:
+        """Patches in a row of the picture; 0 where words are read."""
+        shape = self.task.picture_shape
+        return 0 if shape is None else self.model.patches_per_side(shape[-1])
+
+    @property
+    def has_cls(self) -> bool:
+        """Whether a token that gathers the label stands before the patches, or before the words."""
+        pool = self.model.pool
+        return pool is not None and pool.has_cls and self.task.facts.answer == "label"
+
+    def task_as(self, kind: type[C], otherwise: str = "") -> C:
+        """Return the task, which must be of a kind. Raises ValueError otherwise, in that sentence.
+
+        Without a sentence the error says which kind is needed.
+        """
         if isinstance(self.task, kind):
             return self.task
+        if otherwise:
+            raise StudentError(otherwise)
         raise StudentError(
             "{label} is a task of the kind {kind}; here {needed} is needed.",
             label=self.task.facts.label,
@@ -54,10 +59,12 @@ class Experiment(Config):
             needed=kind.__name__,
         )
 
-    def model_as(self, family: type[C]) -> C:
-        """Return the model's settings, which must be of a family. Raises ValueError otherwise."""
+    def model_as(self, family: type[C], otherwise: str = "") -> C:
+        """Return the model's settings, which must be of a family; see ``task_as``."""
         if isinstance(self.model, family):
             return self.model
+        if otherwise:
+            raise StudentError(otherwise)
         raise StudentError(
             "The model is of the family {label}; here {needed} is needed.",
             label=FAMILIES[self.model.family].label,
@@ -67,7 +74,8 @@ class Experiment(Config):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         _check_family(self)
-        _check_patches(self)
+        if shape := self.task.picture_shape:
+            self.model.check_picture(shape[-1], self.task.facts.label)
         _check_max_len(self)
         _check_checkpointing(self)
         return self
@@ -75,17 +83,13 @@ class Experiment(Config):
 
 def sequence_len(experiment: Experiment) -> int:
     """Return the longest sequence that one stack of the model sees, special tokens included."""
-    model, facts = experiment.model, experiment.task.facts
-    if isinstance(model, ViTConfig | CaptionerConfig):
-        side = patches_per_side(experiment.task_as(PictureTaskConfig).image_size, model.patch_size)
-        return side**2 + (isinstance(model, ViTConfig) and POOLINGS[model.pooling].has_cls)
+    if side := experiment.patches_per_side:
+        return side**2 + experiment.has_cls
     task = experiment.task_as(SequenceTaskConfig)
     src, tgt = task.max_src_len, task.n_answers  # + <eos>, or <bos> where it is shifted
-    if isinstance(model, EncoderOnlyConfig) and facts.answer == "label":
-        return src + POOLINGS[model.pooling].has_cls
-    if model.family == "decoder-only":
-        return src + tgt
-    return max(src, tgt)
+    if experiment.task.facts.answer == "label":
+        return src + experiment.has_cls
+    return experiment.model.joined_len(src, tgt)
 
 
 def _check_family(experiment: Experiment) -> None:
@@ -104,53 +108,21 @@ def _check_family(experiment: Experiment) -> None:
         )
 
 
-def _check_patches(experiment: Experiment) -> None:
-    model, task = experiment.model, experiment.task
-    if not (isinstance(model, ViTConfig | CaptionerConfig) and isinstance(task, PictureTaskConfig)):
-        return
-    size = task.image_size
-    if size % model.patch_size:
-        fitting = ", ".join(str(n) for n in range(1, size + 1) if size % n == 0)
-        raise CrossError(
-            "model.patch_size",
-            "patch_size {patch_size} does not divide the {size}x{size} pictures of {label}; "
-            "{fitting} would.",
-            patch_size=model.patch_size,
-            size=size,
-            label=task.facts.label,
-            fitting=fitting,
-        )
-    if STEMS[model.stem].halves and not can_halve(size, model.patch_size):
-        halved = ", ".join(str(n) for n in range(1, size + 1) if can_halve(size, n))
-        raise CrossError(
-            "model.patch_size",
-            "A stack of convolutions cannot halve the {size}x{size} pictures of {label} to patches "
-            "of {patch_size}; to those of {fitting} it can.",
-            patch_size=model.patch_size,
-            size=size,
-            label=task.facts.label,
-            fitting=halved,
-        )
-
-
 def _check_max_len(experiment: Experiment) -> None:
-    model, task = experiment.model, experiment.task
-    if not isinstance(model, TextModelConfig) or not POSITIONS[model.position].has_table:
-        return
-    needed = sequence_len(experiment)
-    if needed > model.max_len:
+    n_rows = experiment.model.n_positions
+    if n_rows is not None and (needed := sequence_len(experiment)) > n_rows:
         raise CrossError(
             "model.max_len",
             "{label} has sequences of up to {needed} tokens, but the learned position table has "
             "{max_len} rows; make it {needed} or choose other positions.",
-            label=task.facts.label,
+            label=experiment.task.facts.label,
             needed=needed,
-            max_len=model.max_len,
+            max_len=n_rows,
         )
 
 
 def _check_checkpointing(experiment: Experiment) -> None:
-    if experiment.training.checkpointing and isinstance(experiment.model, RecurrentConfig):
+    if experiment.training.checkpointing and not experiment.model.has_blocks:
         raise CrossError(
             "training.checkpointing",
             "{label} has no Transformer blocks whose inside could be forgotten; switch gradient "

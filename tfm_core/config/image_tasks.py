@@ -146,6 +146,16 @@ class ImageTaskConfig(PictureTaskConfig):
         """Label, help and picture shape of this task."""
         return IMAGE_TASKS[self.name]
 
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """What a picture can be."""
+        return self.facts.class_names
+
+    @property
+    def n_training(self) -> int:
+        """Pictures of the training split."""
+        return self.facts.n_train - self.n_validation
+
     @model_validator(mode="after")
     def _leaves_pictures(self) -> Self:
         if self.n_validation >= self.facts.n_train:

@@ -9,10 +9,11 @@ from pydantic import Field
 from tfm_core.config.base import OneOf, knob, tagged
 from tfm_core.config.blocks import BlockConfig, WriterConfig
 from tfm_core.config.captioner import CaptionerConfig
+from tfm_core.config.family import PatchConfig
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.shape import TextShape
 from tfm_core.sentences import N_
-from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.poolings import POOLINGS, Pooling
 from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 from tfm_core.variants.stems import STEMS
 
@@ -46,6 +47,11 @@ class TextBlockConfig(BlockConfig):
         advanced=True,
     )
 
+    @property
+    def n_positions(self) -> int | None:
+        """Rows of the table of positions, None without one."""
+        return self.max_len if POSITIONS[self.position].has_table else None
+
     def is_tied(self, shape: TextShape) -> bool:
         """Whether the output matrix is an embedding's: asked for, and both of one size."""
         table = shape.src_vocabulary if self._reads_source_only else shape.tgt_vocabulary
@@ -78,6 +84,11 @@ class EncoderOnlyConfig(TextBlockConfig):
     )
 
     @property
+    def pool(self) -> Pooling:
+        """How one vector is made of all, where one label is answered."""
+        return POOLINGS[self.pooling]
+
+    @property
     def _reads_source_only(self) -> bool:
         return True
 
@@ -88,8 +99,12 @@ class DecoderOnlyConfig(TextBlockConfig, WriterConfig):
     family: Literal["decoder-only"] = "decoder-only"
     n_layers: int = knob(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
 
+    def joined_len(self, src_len: int, tgt_len: int) -> int:
+        """Return the length of both in one sequence."""
+        return src_len + tgt_len
 
-class ViTConfig(BlockConfig):
+
+class ViTConfig(PatchConfig, BlockConfig):
     """The Vision Transformer (Dosovitskiy et al. 2021)."""
 
     family: Literal["vit"] = "vit"
@@ -110,6 +125,11 @@ class ViTConfig(BlockConfig):
     stem: Annotated[str, OneOf(STEMS)] = knob(
         "patches", N_("Stem"), N_("How pixels become patch embeddings.")
     )
+
+    @property
+    def pool(self) -> Pooling:
+        """How one vector is made of all."""
+        return POOLINGS[self.pooling]
 
 
 DEPTHS = ("n_layers", "n_encoder_layers", "n_decoder_layers")

@@ -5,7 +5,7 @@ The settings of a kind of task inherit from one of these two; a model asks for n
 
 from __future__ import annotations
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from tfm_core.config.base import Config
 
@@ -13,14 +13,50 @@ from tfm_core.config.base import Config
 class NamedTaskConfig(Config):
     """A task by its name, among those of its kind."""
 
+    if TYPE_CHECKING:  # a field of each kind
+
+        @property
+        def kind(self) -> str:
+            """The name of the kind."""
+
     @classmethod
     def named(cls, name: str) -> Self:
         """Return the settings to begin a task with. Raises ConfigError for an unknown one."""
         return cls.parse({"name": name})
 
+    @property
+    def picture_shape(self) -> tuple[int, int, int] | None:
+        """Channels, height and width of a picture; None where words are read."""
+        return None
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """What a picture can be; empty where words are answered, or a label of words."""
+        return ()
+
+    @property
+    def describes_pictures(self) -> bool:
+        """Whether words are written about a picture."""
+        return self.picture_shape is not None and not self.class_names
+
+    @property
+    def has_source(self) -> bool:
+        """Whether words are read that the answer is not a continuation of."""
+        return False
+
+    @property
+    def n_training(self) -> int | None:
+        """Examples of the training split, at most; None where only the data says it."""
+        return None
+
 
 class SequenceTaskConfig(NamedTaskConfig):
     """A task of tokens, with a source or without."""
+
+    @property
+    def has_source(self) -> bool:
+        """Whether words are read that the answer is not a continuation of."""
+        return self.max_src_len > 0
 
     @property
     def max_src_len(self) -> int:
@@ -40,6 +76,11 @@ class SequenceTaskConfig(NamedTaskConfig):
 
 class PictureTaskConfig(NamedTaskConfig):
     """A task of square pictures."""
+
+    @property
+    def picture_shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of a picture."""
+        return self.channels, self.image_size, self.image_size
 
     @property
     def image_size(self) -> int:

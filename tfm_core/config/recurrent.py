@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import Config, CrossError, OneOf, knob
+from tfm_core.config.base import CrossError, OneOf, knob
+from tfm_core.config.family import FamilyConfig
 from tfm_core.sentences import N_
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS
 from tfm_core.variants.positions.none import NONE
 
 
-class RecurrentConfig(Config):
+class RecurrentConfig(FamilyConfig):
     """Sequence to sequence with attention (Bahdanau et al. 2015; Luong et al. 2015)."""
 
+    has_blocks: ClassVar[bool] = False
     family: Literal["recurrent"] = "recurrent"
     cell: Annotated[str, OneOf(CELLS)] = knob(
         "gru", N_("Cell"), N_("What carries the memory from one token to the next.")
@@ -61,6 +63,21 @@ class RecurrentConfig(Config):
     def n_heads(self) -> int:
         """There is one attention pattern for each target token."""
         return 1
+
+    @property
+    def d_ff(self) -> int:
+        """There is no feed-forward layer."""
+        return 0
+
+    @property
+    def score_divisor(self) -> float:
+        """Scores stay as they are."""
+        return 1.0
+
+    @property
+    def writes_from_past(self) -> bool:
+        """Each token is made of the state that those before it leave."""
+        return True
 
     @property
     def position(self) -> str:

@@ -61,6 +61,11 @@ class TextTaskConfig(SequenceTaskConfig):
         return cls.parse({"name": name, **({"size": facts.default_size} if facts else {})})
 
     @property
+    def n_training(self) -> int:
+        """Examples of the training split, at most."""
+        return self.n_train
+
+    @property
     def facts(self) -> TextTaskFacts:
         """Label, help and lengths of this task."""
         return TEXT_TASKS[self.name]

@@ -25,21 +25,23 @@ def data_shape(experiment: Experiment) -> Shape:
 
 def text_shape(experiment: Experiment) -> TextShape:
     """Return the shape of a text task."""
-    config, model = experiment.task_as(TextTaskConfig), experiment.model
+    config = experiment.task_as(TextTaskConfig)
     task, answer = text_task(config), config.facts.answer
     sizes = len(task.src_vocabulary), len(task.tgt_vocabulary)
-    if answer == "label" and isinstance(model, EncoderOnlyConfig):
-        return TextShape(*sizes, PAD, head=model.pooling, n_labels=len(task.tgt_vocabulary.tokens))
+    if answer == "label":
+        pooling = experiment.model_as(EncoderOnlyConfig).pooling
+        return TextShape(*sizes, PAD, head=pooling, n_labels=len(task.tgt_vocabulary.tokens))
     mask_id = task.src_vocabulary.id_of(MASK) if answer == "blanks" else 0
     return TextShape(*sizes, PAD, mask_id=mask_id)
 
 
 def own_shape(experiment: Experiment) -> TextShape:
     """Return the shape of sentences of one's own, which the configuration says by itself."""
-    config, model = experiment.task_as(OwnTextTaskConfig), experiment.model
-    if config.facts.answer == "label" and isinstance(model, EncoderOnlyConfig):
+    config = experiment.task_as(OwnTextTaskConfig)
+    if config.facts.answer == "label":
+        pooling = experiment.model_as(EncoderOnlyConfig).pooling
         n_labels = config.n_tgt - len(SPECIALS)
-        return TextShape(config.n_src, config.n_tgt, PAD, head=model.pooling, n_labels=n_labels)
+        return TextShape(config.n_src, config.n_tgt, PAD, head=pooling, n_labels=n_labels)
     return TextShape(config.n_src, config.n_tgt, PAD)
 
 

@@ -26,10 +26,10 @@ __all__ = ["ARCHITECTURES", "Architecture", "of_experiment"]
 
 def of_experiment(experiment: Experiment, label: str) -> Architecture:
     """Return the architecture of an experiment, with the longest sequences of its task."""
-    task = experiment.task
     shape = data_shape(experiment)
     src, tgt = 0, 0
-    if isinstance(task, SequenceTaskConfig):
+    if isinstance(shape, TextShape):
+        task = experiment.task_as(SequenceTaskConfig)
         src, tgt = task.max_src_len, task.n_answers
     elif isinstance(shape, CaptionShape):
         tgt = shape.tgt_len

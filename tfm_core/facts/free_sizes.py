@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
-from tfm_core.config import DecoderOnlyConfig, TextModelConfig
 from tfm_core.config.shape import Shape, TextShape
 from tfm_core.facts.architecture import Architecture
 from tfm_core.sentences import StudentError
-from tfm_core.variants.positions import POSITIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +60,12 @@ def resized(known: Architecture, sizes: FreeSizes) -> Architecture:
 
 
 def _check_positions(known: Architecture, sizes: FreeSizes) -> None:
-    model = known.model
-    if not isinstance(model, TextModelConfig) or not POSITIONS[model.position].has_table:
-        return
-    is_joined = isinstance(model, DecoderOnlyConfig)
-    needed = sizes.src_len + sizes.tgt_len if is_joined else max(sizes.src_len, sizes.tgt_len)
-    if needed > model.max_len:
+    n_rows = known.model.n_positions
+    needed = known.model.joined_len(sizes.src_len, sizes.tgt_len)
+    if n_rows is not None and needed > n_rows:
         raise StudentError(
             "Sequences of {needed} tokens need as many rows of the learned position table, which "
             "has {max_len}; make the longest sequence {needed} or choose other positions.",
             needed=needed,
-            max_len=model.max_len,
+            max_len=n_rows,
         )

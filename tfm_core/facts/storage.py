@@ -9,18 +9,11 @@ than many of which some heads are missing.
 
 from __future__ import annotations
 
-from tfm_core.anatomy import anatomy
-from tfm_core.config import (
-    CaptionerConfig,
-    EncoderDecoderConfig,
-    Experiment,
-    ImageTaskConfig,
-    RecurrentConfig,
-    TextModelConfig,
-)
+from tfm_core.anatomy import anatomy, attentions
+from tfm_core.config import Experiment
 from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.facts.architectures import of_experiment
-from tfm_core.facts.compute import layers, lengths
+from tfm_core.facts.compute import lengths
 from tfm_core.variants.optimisers import OPTIMISERS
 
 N_SENTENCES = 6
@@ -37,21 +30,21 @@ HALF, FULL = 2, 4  # bytes of a number in a snapshot, in a checkpoint
 
 def n_examples(experiment: Experiment) -> int:
     """Return how many examples a snapshot looks at, at most."""
-    return N_PICTURES if isinstance(experiment.task, ImageTaskConfig) else N_SENTENCES
+    return N_PICTURES if experiment.task.class_names else N_SENTENCES
 
 
 def attention_numbers(experiment: Experiment) -> int:
     """Return the attention weights of all heads and layers on one example, the longest there is."""
     known = of_experiment(experiment, "")
     seen = lengths(known.model, known.shape, known.src_len, known.tgt_len)
-    cross = seen.decoder * seen.encoder
-    if isinstance(known.model, RecurrentConfig):
-        return cross
-    n_encoder, n_decoder = layers(known.model)
-    n_maps = n_encoder * seen.encoder**2 + n_decoder * seen.decoder**2
-    if isinstance(known.model, EncoderDecoderConfig | CaptionerConfig):
-        n_maps += n_decoder * cross
-    return known.model.n_heads * n_maps
+    n_tokens = {"target": seen.decoder, "sequence": seen.decoder}
+    n_numbers = sum(
+        len(plan.blocks)
+        * n_tokens.get(plan.queries, seen.encoder)
+        * n_tokens.get(plan.keys, seen.encoder)
+        for plan in attentions(known.model)
+    )
+    return known.model.n_heads * n_numbers
 
 
 def examples_kept(experiment: Experiment, most: int) -> int:
@@ -99,6 +92,5 @@ def _embedded(experiment: Experiment) -> int:
         sizes = both[1:] if shape.one_vocabulary else both
     else:
         sizes = [shape.tgt_vocabulary] if isinstance(shape, CaptionShape) else []
-    if isinstance(known.model, TextModelConfig) and known.model.position == "learned":
-        sizes.append(known.model.max_len)
+    sizes.append(known.model.n_positions or 0)
     return sum(n * d_model for n in sizes if n * d_model <= MOST_EMBEDDED)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import RecurrentConfig
+from tfm_core.config import BlockConfig
 from tfm_core.inspect.attention.trained import checkpoint_mark, inputs_of, model_of
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.record import resolve
 
@@ -85,9 +85,9 @@ def _given(folder: Path, mark: int) -> tuple[Given, ...]:
     run = Run(folder)
     model, _step = model_of(run)
     layers = {name: one for name, one in model.named_modules() if isinstance(one, FeedForward)}
-    config = run.experiment.model
-    if not layers or isinstance(config, RecurrentConfig):
-        raise StudentError("This model has no feed-forward layer, so it has no activation in one.")
+    config = run.experiment.model_as(
+        BlockConfig, N_("This model has no feed-forward layer, so it has no activation in one.")
+    )
     seen: dict[str, list[Tensor]] = {name: [] for name in layers}
     handles = [
         _bent(one).register_forward_hook(

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, ImageTaskConfig, ViTConfig
+from tfm_core.config import Experiment, ViTConfig
 from tfm_core.inspect.attention.rollout import rollout, to_patches
 from tfm_core.inspect.attention.trained import inputs_of, model_of, no_checkpoint
 from tfm_core.inspect.readings import kept_models
-from tfm_core.probe.labels import has_cls, modules_by_kind
+from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.models.build import Model
@@ -45,9 +45,8 @@ class Looks:
 def reads_drawings(experiment: Experiment) -> bool:
     """Return whether a model tells apart grey pictures of a few classes, as one can draw them."""
     task = experiment.task
-    if not (isinstance(task, ImageTaskConfig) and isinstance(experiment.model, ViTConfig)):
-        return False
-    return task.facts.channels == 1 and task.facts.n_classes <= MOST_CLASSES
+    channels = task.picture_shape[0] if task.picture_shape else 0
+    return channels == 1 and 0 < len(task.class_names) <= MOST_CLASSES
 
 
 def looks(run: Run, picture: npt.NDArray[np.uint8]) -> Looks:
@@ -56,8 +55,7 @@ def looks(run: Run, picture: npt.NDArray[np.uint8]) -> Looks:
     Where the last checkpoint is younger than these, it is the last one. Raises ValueError, in a
     sentence, where the run learned no pictures or has no weights at all.
     """
-    if not isinstance(run.experiment.model, ViTConfig):
-        raise StudentError("This run learned sentences; it reads no pictures.")
+    run.experiment.model_as(ViTConfig, N_("This run learned sentences; it reads no pictures."))
     (images,) = inputs_of(run, {}, picture)
     kept = models_of(run)
     found = [_look(run.experiment, model, images) for _step, model in kept]
@@ -87,7 +85,7 @@ def _look(experiment: Experiment, model: Model, images: Any) -> tuple[Array, Arr
         shares = model(images).float().softmax(-1)[0].numpy()
     kept = cache.of("weights")
     layers = np.stack([kept[name][0].float().numpy() for name in names])  # (L, H, T, T)
-    is_cls = has_cls(experiment)
+    is_cls = experiment.has_cls
     heads = np.stack(
         [np.stack([to_patches(head, has_cls=is_cls) for head in layer]) for layer in layers]
     )

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, ImageTaskConfig
+from tfm_core.config import Experiment
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.head_roles import ROLES
 from tfm_core.inspect.attention.head_statistics import leading_role, of_step
 from tfm_core.probe.continuation import is_language
-from tfm_core.probe.labels import has_cls, kind_of, layer_of, modules_by_kind
+from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.labels import patches_per_side as side_of
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.curves import Curves
@@ -161,10 +161,10 @@ def _look(folder: Path, step: int, changed: int) -> _Look:
 def _covered(experiment: Experiment, probe: Probe) -> npt.NDArray[np.bool_] | None:
     """Return bool (P, patches): which patches a digit covers; None where there are none."""
     task = experiment.task
-    if probe.images is None or not isinstance(task, ImageTaskConfig) or task.channels != 1:
+    if probe.images is None or not task.class_names or probe.images.shape[1] != 1:
         return None
     side = side_of(experiment)
-    size = task.image_size // side
+    size = probe.images.shape[-1] // side
     tiles = probe.images[:, 0].reshape(len(probe.images), side, size, side, size)
     return np.asarray((tiles.max((2, 4)) >= _INK).reshape(len(tiles), side**2))
 
@@ -173,7 +173,7 @@ def _on_ink(
     experiment: Experiment, snapshot: Snapshot, covered: npt.NDArray[np.bool_]
 ) -> Iterator[tuple[str, Shares]]:
     """Yield modules, and the share of each head's attention on the patches that digits cover."""
-    first = int(has_cls(experiment))
+    first = int(experiment.has_cls)
     for module in modules_by_kind(experiment).get("patches", []):
         if (maps := snapshot.attention.get(module)) is not None:
             weights = np.asarray(maps[..., first:], np.float32)  # (A, H, Q, patches)
@@ -405,7 +405,7 @@ def _jump(curves: Curves, way: float, before: int, step: int) -> Iterator[_Seen]
 
 def _parts(experiment: Experiment, probe: Probe) -> str:
     """Return what an accuracy counts: pictures, answers, words or tokens."""
-    if isinstance(experiment.task, ImageTaskConfig):
+    if experiment.task.class_names:
         return N_("pictures")
     if all(len(item["tgt"]) == 1 for item in probe.items):
         return N_("answers")

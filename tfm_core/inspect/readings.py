@@ -16,7 +16,7 @@ from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.trained import inputs_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.weights import weights_path
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.models.build import Model
@@ -33,8 +33,7 @@ def readings(run: Run, picture: npt.NDArray[np.uint8]) -> Readings:
     """
     import torch
 
-    if not isinstance(run.experiment.task, ImageTaskConfig):
-        raise StudentError("This run learned sentences; it reads no pictures.")
+    run.experiment.task_as(ImageTaskConfig, N_("This run learned sentences; it reads no pictures."))
     (images,) = inputs_of(run, {}, picture)
     models = kept_models(run)
     if not models:

@@ -54,7 +54,7 @@ def build_captioner(config: CaptionerConfig, shape: CaptionShape) -> Captioner:
         encoder=stack(config, config.n_encoder_layers),
         tgt_embedding=TokenEmbedding(shape.tgt_vocabulary, d_model),
         tgt_positions=added_positions(config.text_position, length=shape.tgt_len, d_model=d_model),
-        decoder=stack(config, config.n_decoder_layers, has_cross=True),
+        decoder=stack(config, config.n_decoder_layers, has_cross=True, is_causal=True),
         output=nn.Linear(d_model, shape.tgt_vocabulary, bias=config.bias),
         pad_id=shape.pad_id,
         dropout=config.dropout,

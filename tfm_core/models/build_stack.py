@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import nn
 
-from tfm_core.config import BlockConfig, DecoderOnlyConfig, TransformerConfig
+from tfm_core.config import BlockConfig, TransformerConfig
 from tfm_core.layers.attention import MultiHeadAttention, draw_glorot
 from tfm_core.layers.blocks import Block, Stack
 from tfm_core.layers.feed_forward import FeedForward
@@ -23,13 +23,16 @@ def stack(
     n_layers: int,
     *,
     has_cross: bool = False,
+    is_causal: bool = False,
 ) -> Stack:
-    """Return ``n_layers`` equal blocks and the last norm, if the model has one."""
+    """Return ``n_layers`` equal blocks and the last norm, if the model has one.
+
+    is_causal: whether its tokens are those that are written, each from those before it.
+    """
     blocks = [_block(config, has_cross) for _ in range(n_layers)]
     final_norm = (
         make_norm(config.norm, config.d_model, config.norm_eps) if config.has_final_norm else None
     )
-    is_causal = has_cross or isinstance(config, DecoderOnlyConfig)
     return Stack(blocks, final_norm, relative=_relative(config, is_causal))
 
 

@@ -8,26 +8,113 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Annotated, Any
 
-from tfm_core.config import (
-    CaptionTaskConfig,
-    Experiment,
-    ImageTaskConfig,
-    PictureTaskConfig,
-    SequenceTaskConfig,
-)
+from pydantic import Field, TypeAdapter, ValidationError
+
+from tfm_core.config import CaptionTaskConfig, Experiment, SequenceTaskConfig
 from tfm_core.data import caption_words
-from tfm_core.probe.labels import axes, has_cls, modules_by_kind, patches_per_side
+from tfm_core.probe.labels import axes, modules_by_kind, patches_per_side
 from tfm_core.probe.types import RELATIVE, Array, Probe, Snapshot
-from tfm_core.reading import Unreadable, is_text, is_whole
+from tfm_core.reading import Unreadable, is_whole
+from tfm_core.stored import Stored, WrongValue, text, whole
 
 MOST_EXAMPLES = 64
 """Examples of a probe, at most; a worker takes ten or fewer."""
 _MOST_TEXT = 100_000  # characters of one example
+_MOST_NUMBER = 10**6  # of a class, a token or a pixel
 _N_BUCKETS = 32  # of offsets, for which a head learns a number (layers.relative)
 # kinds of tasks whose probe has another one
 _KINDS = {"corpus": "text", "own-pictures": "image", "own": "text"}
+
+Text = Annotated[str, text(_MOST_TEXT)]
+Number = Annotated[int, whole(0, _MOST_NUMBER)]
+Row = Annotated[list[Text], Field(strict=True)]
+Numbers = Annotated[list[Number], Field(strict=True)]
+Alignment = Annotated[list[Numbers], Field(strict=True)]
+"""The source tokens, by number, that each target token is made of."""
+Box = Annotated[list[Number], Field(strict=True, min_length=4, max_length=4)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Classified:
+    """A picture of a class."""
+
+    label: Number
+
+    def fits(self, experiment: Experiment) -> bool:
+        """Say whether it can be an example of an experiment."""
+        return self.label < len(experiment.task.class_names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """What is read, what is written, and where each of its tokens comes from."""
+
+    src: Row
+    tgt: Annotated[Row, Field(min_length=1)]
+    tgt_text: Text
+    alignment: Alignment
+
+    def is_aligned(self) -> bool:
+        """Say whether there is a list of source tokens for each target token."""
+        n_sources = len(self.src)
+        numbers = (number for row in self.alignment for number in row)
+        return len(self.alignment) == len(self.tgt) and all(n < n_sources for n in numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Described(_Answered):
+    """A picture that words describe, with the box of each word's digit, if it has one."""
+
+    boxes: Annotated[list[Box | None], Field(strict=True)]
+
+    def fits(self, experiment: Experiment) -> bool:
+        """Say whether it can be an example of an experiment."""
+        task = experiment.task_as(CaptionTaskConfig)
+        return (
+            self.is_aligned()
+            and len(self.src) == patches_per_side(experiment) ** 2
+            and len(self.tgt) <= caption_words.longest(task)
+            and len(self.boxes) == len(self.tgt)
+            and all(_is_inside(box, task.image_size) for box in self.boxes if box is not None)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _OfWords(_Answered):
+    """A text. prompt: how many of its tokens a language model is given to go on from."""
+
+    src_text: Text
+    prompt: Annotated[int, whole(1, _MOST_NUMBER)] | None = None
+
+    def fits(self, experiment: Experiment) -> bool:
+        """Say whether it can be an example of an experiment."""
+        task = experiment.task_as(SequenceTaskConfig)
+        return (
+            self.is_aligned()
+            and len(self.src) <= task.max_src_len
+            and bool(self.src) == task.has_source
+            and len(self.tgt) <= task.max_tgt_len
+            and (self.prompt is None) == task.has_source
+            and (self.prompt or 0) <= len(self.tgt)
+        )
+
+
+def _is_inside(box: list[int], side: int) -> bool:
+    left, top, right, bottom = box
+    return left < right <= side and top < bottom <= side
+
+
+_FILE = "probe.json"
+_ITEMS: dict[str, Stored[_Classified] | Stored[_Described] | Stored[_OfWords]] = {
+    "image": Stored(_Classified, _FILE),
+    "caption": Stored(_Described, _FILE),
+    "text": Stored(_OfWords, _FILE),
+}
+"""What an example says, by the kind of the probe."""
+_TOKENS = TypeAdapter(Annotated[list[Row], Field(strict=True)])
+_TEXTS = TypeAdapter(Row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +189,13 @@ class SnapshotForm:
                 longest = min(longest, numbers.shape[1])
         if ids is not None and ids.dtype.kind != "i":
             raise Unreadable("its predictions are not numbers of words")
-        for found, is_one in ((tokens, _is_row), (texts, _is_text)):
+        for found, adapter in ((tokens, _TOKENS), (texts, _TEXTS)):
             if found is None:
                 continue
-            if not isinstance(found, list) or not all(map(is_one, found)):
-                raise Unreadable("its predictions are no words")
+            try:
+                adapter.validate_python(found)
+            except ValidationError:
+                raise Unreadable("its predictions are no words") from None
             if not found or n not in (None, len(found)):
                 raise Unreadable("its predictions are not those of the examples of this run")
         if tokens is not None and max(map(len, tokens)) > longest:
@@ -142,13 +231,13 @@ def form_of(experiment: Experiment, probe: Probe | None) -> SnapshotForm:
             rows, columns = (max((size[axis] for size in sizes), default=1) for axis in (0, 1))
             maps[name] = (model.n_heads, rows, columns)
     n_patches = None
-    if isinstance(task, PictureTaskConfig):
-        n_patches = patches_per_side(experiment) ** 2 + has_cls(experiment)
+    if task.picture_shape:
+        n_patches = patches_per_side(experiment) ** 2 + experiment.has_cls
     return SnapshotForm(
         n_examples=None if probe is None else len(probe.items),
         n_attended=None if probe is None else probe.n_attended,
         maps=maps,
-        n_classes=task.facts.n_classes if isinstance(task, ImageTaskConfig) else None,
+        n_classes=len(task.class_names) or None,
         d_model=model.d_model,
         n_heads=model.n_heads,
         n_patches=n_patches,
@@ -165,10 +254,14 @@ def check_probe(experiment: Experiment, probe: Probe) -> None:
     if probe.n_attended is not None and not is_whole(probe.n_attended, 1, len(probe.items)):
         raise Unreadable("it does not say of how many examples the attention is kept")
     for number, item in enumerate(probe.items, 1):
-        if not isinstance(item, dict) or not _is_item(experiment, item):
+        try:
+            fits = _ITEMS[probe.kind].read(item).fits(experiment)
+        except WrongValue:
+            fits = False
+        if not fits:
             raise Unreadable("its example {number} is none of this task", number=number)
-    if isinstance(task, PictureTaskConfig):
-        shape = (len(probe.items), task.channels, task.image_size, task.image_size)
+    if task.picture_shape:
+        shape = (len(probe.items), *task.picture_shape)
         images = probe.images
         if images is None or images.shape != shape or images.dtype.name != "uint8":
             raise Unreadable("its pictures are not those of {task}", task=task.facts.label)
@@ -176,69 +269,6 @@ def check_probe(experiment: Experiment, probe: Probe) -> None:
 
 def _items(probe: Probe | None) -> Sequence[dict[str, Any]]:
     return () if probe is None else probe.items
-
-
-def _is_item(experiment: Experiment, item: dict[str, Any]) -> bool:
-    task = experiment.task
-    if isinstance(task, ImageTaskConfig):
-        return is_whole(item.get("label"), 0, task.facts.n_classes - 1)
-    tgt, text = item.get("tgt"), item.get("tgt_text")
-    src = item.get("src")
-    if not _is_row(src) or not _is_row(tgt) or not tgt or not is_text(text, _MOST_TEXT):
-        return False
-    if isinstance(task, CaptionTaskConfig):
-        n_keys = patches_per_side(experiment) ** 2
-        boxes = item.get("boxes")
-        return (
-            len(tgt) <= caption_words.longest(task)
-            and len(src) == n_keys
-            and isinstance(boxes, list)
-            and len(boxes) == len(tgt)
-            and all(_is_box(box, task.image_size) for box in boxes)
-            and _is_alignment(item.get("alignment"), len(tgt), n_keys)
-        )
-    assert isinstance(task, SequenceTaskConfig)
-    prompt = item.get("prompt")
-    is_language = task.kind == "corpus"
-    return (
-        len(src) <= task.max_src_len
-        and bool(src) != is_language
-        and len(tgt) <= task.max_tgt_len
-        and is_text(item.get("src_text"), _MOST_TEXT)
-        and _is_alignment(item.get("alignment"), len(tgt), len(src))
-        and (is_whole(prompt, 1, len(tgt)) if is_language else prompt is None)
-    )
-
-
-def _is_row(value: object) -> TypeGuard[list[str]]:
-    return isinstance(value, list) and all(is_text(token, _MOST_TEXT) for token in value)
-
-
-def _is_text(value: object) -> bool:
-    return is_text(value, _MOST_TEXT)
-
-
-def _is_alignment(value: object, n_rows: int, n_sources: int) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) == n_rows
-        and all(
-            isinstance(row, list) and all(is_whole(one, 0, n_sources - 1) for one in row)
-            for row in value
-        )
-    )
-
-
-def _is_box(value: object, side: int) -> bool:
-    if value is None:
-        return True
-    return (
-        isinstance(value, list)
-        and len(value) == 4
-        and all(is_whole(edge, 0, side) for edge in value)
-        and value[0] < value[2]
-        and value[1] < value[3]
-    )
 
 
 def _examples(array: Array, n: int | None, *, ndim: int) -> int:

@@ -11,21 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tfm_core.anatomy import attention_paths
-from tfm_core.config import (
-    CaptionerConfig,
-    EncoderDecoderConfig,
-    EncoderOnlyConfig,
-    Experiment,
-    PictureTaskConfig,
-    ViTConfig,
-    WriterConfig,
-    shape,
-)
+from tfm_core.anatomy import AttentionPlan, Tokens, attentions
+from tfm_core.config import Experiment
 from tfm_core.probe.attention_kinds import KINDS, AttentionKind, seen_through
 from tfm_core.sentences import N_, StudentError
-from tfm_core.variants.causalities import CAUSALITIES
-from tfm_core.variants.poolings import POOLINGS
 
 __all__ = [
     "BOS",
@@ -37,7 +26,6 @@ __all__ = [
     "RowNames",
     "Rows",
     "axes",
-    "has_cls",
     "kind_of",
     "kinds_of",
     "layer_of",
@@ -81,34 +69,28 @@ class Rows:
 
 def kind_of(experiment: Experiment, module_name: str) -> AttentionKind:
     """Return which attention a module is. Raises ValueError when it is none of this model's."""
-    stack, _layer, attention = _parts(module_name)
-    if attention == "cross_attention":
-        is_pictured = isinstance(experiment.model, CaptionerConfig)
-        return KINDS["picture" if is_pictured else "cross"]
-    if isinstance(experiment.model, CaptionerConfig):
-        return _of_stack(experiment.model, KINDS["patches"], stack)
-    if isinstance(experiment.model, ViTConfig):
-        return KINDS["patches"]
-    if isinstance(experiment.model, EncoderOnlyConfig):
-        return KINDS[_READERS[experiment.task.facts.answer]]
-    if isinstance(experiment.model, EncoderDecoderConfig):
-        return _of_stack(experiment.model, KINDS["encoder"], stack)
-    kind = KINDS["text" if experiment.task.facts.answer == "text" else "sequence"]
-    assert isinstance(experiment.model, WriterConfig)
-    return seen_through(kind, CAUSALITIES[experiment.model.causality])
+    return _kind(experiment, _plan(experiment, module_name))
 
 
-def _of_stack(model: WriterConfig, reading: AttentionKind, stack: str) -> AttentionKind:
-    """Return the self-attention of an encoder, which is ``reading``, or of the decoder."""
-    if stack == "encoder":
-        return reading
-    return seen_through(KINDS["decoder"], CAUSALITIES[model.causality])
+def _plan(experiment: Experiment, module_name: str) -> AttentionPlan:
+    stack, _layer, name = _parts(module_name)
+    for plan in attentions(experiment.model):
+        if (plan.stack, plan.name) == (stack, name):
+            return plan
+    raise _no_attention(module_name)
+
+
+def _kind(experiment: Experiment, plan: AttentionPlan) -> AttentionKind:
+    found = (plan.queries, plan.keys)
+    kind = KINDS[_KINDS.get(found) or _BY_ANSWER[plan.keys, experiment.task.facts.answer]]
+    order = experiment.model.order
+    return seen_through(kind, order) if plan.has_order and order is not None else kind
 
 
 def kinds_of(experiment: Experiment) -> dict[str, AttentionKind]:
     """Return the kinds of attention of a model by name, in words that fit its masks."""
-    modules = modules_by_kind(experiment)
-    return {name: kind_of(experiment, of[0]) for name, of in modules.items()}
+    kinds = (_kind(experiment, plan) for plan in attentions(experiment.model))
+    return {kind.name: kind for kind in kinds}
 
 
 def layer_of(module_name: str) -> int:
@@ -118,8 +100,7 @@ def layer_of(module_name: str) -> int:
 
 def modules_by_kind(experiment: Experiment) -> dict[str, list[str]]:
     """Return the names of a model's attention modules: kind name -> one module a layer."""
-    paths = attention_paths(experiment.model).values()
-    return {kind_of(experiment, names[0]).name: names for names in paths}
+    return {_kind(experiment, plan).name: plan.paths for plan in attentions(experiment.model)}
 
 
 def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> Axes:
@@ -128,8 +109,8 @@ def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> A
     item: an example of the probe, ``src`` and ``tgt`` tokens (text); pictures need none.
     Raises ValueError when the module is no attention of this model.
     """
-    kind = kind_of(experiment, module_name)
-    return Axes(*_tokens(experiment, item, kind.name))
+    plan = _plan(experiment, module_name)
+    return Axes(_tokens(experiment, item, plan.queries), _tokens(experiment, item, plan.keys))
 
 
 def rows(
@@ -183,10 +164,9 @@ def written_tokens(
 
 def patches_per_side(experiment: Experiment) -> int:
     """Return how many patches stand in a row of the picture. Raises ValueError for a text model."""
-    model, task = experiment.model, experiment.task
-    if not (isinstance(model, ViTConfig | CaptionerConfig) and isinstance(task, PictureTaskConfig)):
+    if not experiment.patches_per_side:
         raise StudentError("Only a Vision Transformer cuts pictures into patches; this reads text.")
-    return shape.patches_per_side(task.image_size, model.patch_size)
+    return experiment.patches_per_side
 
 
 def patch_names(side: int) -> tuple[str, ...]:
@@ -195,48 +175,48 @@ def patch_names(side: int) -> tuple[str, ...]:
     return tuple(f"{row},{column}" for row in numbers for column in numbers)
 
 
-def has_cls(experiment: Experiment) -> bool:
-    """Return whether a CLS token stands before the patches, or before the words."""
-    model = experiment.model
-    if isinstance(model, EncoderOnlyConfig):
-        return experiment.task.facts.answer == "label" and POOLINGS[model.pooling].has_cls
-    return isinstance(model, ViTConfig) and POOLINGS[model.pooling].has_cls
-
-
-def _tokens(
-    experiment: Experiment, item: Mapping[str, Any], kind: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if kind == "patches":
-        patches = patch_names(patches_per_side(experiment))
-        patches = (CLS, *patches) if has_cls(experiment) else patches
-        return patches, patches
-    if kind == "picture":
-        return (BOS, *item["tgt"]), patch_names(patches_per_side(experiment))
+def _tokens(experiment: Experiment, item: Mapping[str, Any], tokens: Tokens) -> tuple[str, ...]:
+    """Return the tokens of an example that stand on one axis."""
+    if tokens == "patches":
+        return (CLS,) * experiment.has_cls + patch_names(experiment.patches_per_side)
     src, tgt = tuple(item.get("src", ())), tuple(item["tgt"])
-    if kind == "words" and has_cls(experiment):
-        src = (CLS, *src)
-    if kind in {"encoder", "words", "blanks"}:
-        return src, src
-    if kind == "slots":  # the target and <eos> need len(tgt) + 1 positions
-        slots = (f"slot {i + 1}" for i in range(len(src), len(tgt) + 1))
-        positions = (*src, *slots)
-        return positions, positions
-    if kind in {"sequence", "text"}:
-        sequence = (*src, BOS, *tgt)
-        return sequence, sequence
-    decoder_input = (BOS, *tgt)
-    return decoder_input, decoder_input if kind == "decoder" else src
+    if tokens == "target":
+        return (BOS, *tgt)
+    if tokens == "sequence":
+        return (*src, BOS, *tgt)
+    if tokens == "answering":
+        src = (CLS,) * experiment.has_cls + src
+        if experiment.task.facts.answer == "sequence":  # <eos> needs a position, too
+            src += tuple(f"slot {i + 1}" for i in range(len(src), len(tgt) + 1))
+    return src
 
 
-_READERS = {"sequence": "slots", "label": "words", "blanks": "blanks"}
+_KINDS: dict[tuple[Tokens, Tokens], str] = {  # by queries and keys
+    ("source", "source"): "encoder",
+    ("target", "target"): "decoder",
+    ("target", "source"): "cross",
+    ("target", "patches"): "picture",
+    ("patches", "patches"): "patches",
+}
+_BY_ANSWER: dict[tuple[Tokens, str], str] = {  # of a stack that answers where it reads
+    ("answering", "sequence"): "slots",
+    ("answering", "label"): "words",
+    ("answering", "blanks"): "blanks",
+    ("sequence", "sequence"): "sequence",
+    ("sequence", "text"): "text",
+}
 _MODULE = re.compile(r"(encoder|decoder)(?:\.layers\.(\d{1,4}))?\.(self_attention|cross_attention)")
 
 
 def _parts(module_name: str) -> tuple[str, int, str]:
     match = _MODULE.fullmatch(module_name)
     if match is None:
-        raise StudentError(
-            "{module_name!r} is no attention module; one is encoder.layers.0.self_attention.",
-            module_name=module_name,
-        )
+        raise _no_attention(module_name)
     return match[1], int(match[2] or 0), match[3]
+
+
+def _no_attention(module_name: str) -> StudentError:
+    return StudentError(
+        "{module_name!r} is no attention module; one is encoder.layers.0.self_attention.",
+        module_name=module_name,
+    )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import CaptionerConfig, Experiment, PictureTaskConfig, ViTConfig
+from tfm_core.config import Experiment
 from tfm_core.probe.labels import axes
 from tfm_core.probe.types import Array
 from tfm_core.sentences import StudentError
@@ -89,13 +89,9 @@ def _of_model(experiment: Experiment, lengths: tuple[tuple[int, int], ...]) -> M
 
     sources, targets = zip(*lengths, strict=True)
     inputs = [ids(sources), ids([n + 1 for n in targets])]
-    if isinstance(experiment.model, ViTConfig | CaptionerConfig):
-        task = experiment.task
-        assert isinstance(task, PictureTaskConfig)
-        images = torch.zeros(len(lengths), task.channels, task.image_size, task.image_size)
-        inputs = (
-            [images, *inputs[1:]] if isinstance(experiment.model, CaptionerConfig) else [images]
-        )
+    if shape := experiment.task.picture_shape:
+        images = torch.zeros(len(lengths), *shape)
+        inputs = [images, *inputs[1:]] if experiment.task.describes_pictures else [images]
     model = new_model(experiment)
     with capture(model, only={"weights", "mask"}) as cache:
         model(*inputs)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tfm_core.config import CaptionerConfig, CorpusTaskConfig, EncoderOnlyConfig, WriterConfig
+from tfm_core.config import CaptionerConfig, CorpusTaskConfig
 from tfm_core.data.caption_words import join
 from tfm_core.data.captions import CaptionData
 from tfm_core.data.corpus.task import CorpusTask
@@ -28,7 +28,6 @@ from tfm_core.probe.caption_items import items_of
 from tfm_core.probe.capture import capture
 from tfm_core.probe.types import RELATIVE, Array, Snapshot
 from tfm_core.training.loop import Trainer
-from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.tasks import TASK_KINDS, TaskKind
 
 
@@ -212,7 +211,9 @@ def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Deco
     """Return the model's own answers to src."""
     model = trainer.answering
     assert not isinstance(model, VisionTransformer)
-    if _follows_truth(trainer) and (decoded := _as_taught(logits, tgt[:, 1:])):
+    # one that sees the tokens behind it reads its answers off them, and has none to write by
+    follows_truth = trainer.experiment.model.writes_from_past
+    if follows_truth and (decoded := _as_taught(logits, tgt[:, 1:])):
         return decoded
     return greedy(model, src, max_len=tgt.size(1) - 1)
 
@@ -223,17 +224,6 @@ def _continued(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> De
     assert isinstance(model, DecoderOnly)
     n = _prompted(data_as(trainer.data, TextData))[0]["prompt"]
     return Decoded(*continuation.continued(model, config, tgt[:, 1 : 1 + n]))
-
-
-def _follows_truth(trainer: Trainer) -> bool:
-    """Whether a model that is right under the true target writes that target by itself too.
-
-    One that sees the tokens behind it reads its answers off them, and has none of them to write by.
-    """
-    config = trainer.experiment.model
-    if isinstance(config, WriterConfig):
-        return not CAUSALITIES[config.causality].sees_future
-    return not isinstance(config, EncoderOnlyConfig)
 
 
 def _as_taught(logits: Tensor, targets: Tensor) -> Decoded | None:

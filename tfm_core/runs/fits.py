@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tfm_core import machine
-from tfm_core.config import Experiment, RecurrentConfig
+from tfm_core.config import Experiment
 from tfm_core.facts import storage
 from tfm_core.facts.compute import layers
 from tfm_core.facts.memory import BYTES, PROCESS_BYTES, Memory, of_run
@@ -217,7 +217,6 @@ def _at_most(experiment: Experiment) -> int:
     """Return more bytes than weights, gradients and the optimiser's state can be, without torch."""
     config = experiment.model
     d = config.d_model
-    wide = 0 if isinstance(config, RecurrentConfig) else config.d_ff
-    count = (sum(layers(config)) + 1) * 16 * d * (d + wide) + _MOST_WORDS * d
+    count = (sum(layers(config)) + 1) * 16 * d * (d + config.d_ff) + _MOST_WORDS * d
     remembered = OPTIMISERS[experiment.training.optimizer].numbers(count, 0)
     return BYTES * (3 * count + remembered)  # the best weights may be kept, too

@@ -5,49 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from tfm_core.reading import MOST_STEPS, Unreadable, is_number, is_whole
+from tfm_core.sentences import N_
+from tfm_core.stored import Step, Stored, WrongValue, checked, number
 from tfm_core.training.descent import is_state
 
 _MOST_SECONDS = 1e11
-
-
-@dataclass(frozen=True, slots=True)
-class CheckpointFacts:
-    """The step of a checkpoint, the seconds trained, and the states of what else goes on.
-
-    averaged: steps that went into its averaged weights, if it has any.
-    """
-
-    step: int
-    seconds: float
-    scaler: dict[str, Any]
-    patience: dict[str, Any]
-    descent: dict[str, Any] = field(default_factory=dict)
-    averaged: int = 0
-
-
-def facts_of(metadata: Mapping[str, str] | None) -> CheckpointFacts:
-    """Return what the metadata of a checkpoint's file say. Raises Unreadable."""
-    try:
-        values = json.loads((metadata or {})["trainer"])
-    except (KeyError, ValueError, RecursionError):
-        raise Unreadable("it does not say where its training stood") from None
-    if not isinstance(values, dict):
-        raise Unreadable("it does not say where its training stood")
-    step, seconds = values.get("step"), values.get("seconds")
-    scaler, patience = values.get("scaler"), values.get("patience", {})
-    descent, averaged = values.get("descent", {}), values.get("averaged", 0)
-    if not is_whole(step, 0, MOST_STEPS):
-        raise Unreadable("its step cannot be")
-    if not is_number(seconds, 0, _MOST_SECONDS):
-        raise Unreadable("its seconds cannot be")
-    if not isinstance(scaler, dict) or not _is_patience(patience) or not is_state(descent):
-        raise Unreadable("its state of the training cannot be")
-    if not is_whole(averaged, 0, MOST_STEPS):
-        raise Unreadable("the number of its averaged steps cannot be")
-    return CheckpointFacts(step, float(seconds), scaler, patience, descent, averaged)
 
 
 def _is_patience(state: object) -> bool:
@@ -60,3 +25,38 @@ def _is_patience(state: object) -> bool:
         and (step is None or is_whole(step, 0, MOST_STEPS))
         and is_whole(state.get("waited", 0), 0, MOST_STEPS)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFacts:
+    """The step of a checkpoint, the seconds trained, and the states of what else goes on.
+
+    averaged: steps that went into its averaged weights, if it has any.
+    """
+
+    step: Step
+    seconds: Annotated[float, number(0, _MOST_SECONDS)]
+    scaler: dict[str, Any]
+    patience: Annotated[dict[str, Any], checked(_is_patience)] = field(default_factory=dict)
+    descent: Annotated[dict[str, Any], checked(is_state)] = field(default_factory=dict)
+    averaged: Step = 0
+
+
+_STORED = Stored(CheckpointFacts, "checkpoint.safetensors")
+_CLAUSES: dict[str, str] = {  # by the field that is wrong, "" for all of them
+    "": N_("it does not say where its training stood"),
+    "step": N_("its step cannot be"),
+    "seconds": N_("its seconds cannot be"),
+    "averaged": N_("the number of its averaged steps cannot be"),
+}
+
+
+def facts_of(metadata: Mapping[str, str] | None) -> CheckpointFacts:
+    """Return what the metadata of a checkpoint's file say. Raises Unreadable."""
+    try:
+        return _STORED.read(json.loads((metadata or {})["trainer"]))
+    except WrongValue as wrong:
+        clause = _CLAUSES.get(wrong.name, N_("its state of the training cannot be"))
+    except (KeyError, ValueError, RecursionError):
+        clause = _CLAUSES[""]
+    raise Unreadable(clause)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, cast
 import torch
 from torch import nn
 
-from tfm_core.config import RecurrentConfig
 from tfm_core.sentences import N_
 from tfm_core.training.events import Compiled
 from tfm_core.training.toolchain import why_no_compiler
@@ -92,7 +91,7 @@ def begin_step() -> None:
 def _why_not(trainer: Trainer) -> str | None:
     if trainer.share is not None:
         return N_("Several processes train together, so the model is not compiled.")
-    if isinstance(trainer.experiment.model, RecurrentConfig):
+    if not trainer.experiment.model.has_blocks:
         return N_(
             "torch.compile cannot look into the cells of a recurrent network, which are one kernel "
             "already; the model is trained as it is."

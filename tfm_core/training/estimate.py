@@ -126,10 +126,10 @@ def _step_time(
 def _random_inputs(
     experiment: Experiment, torch_device: torch.device, batch: int
 ) -> tuple[Tensor, ...]:
-    shape, task = data_shape(experiment), experiment.task
+    shape = data_shape(experiment)
     generator = torch.Generator().manual_seed(0)
     if isinstance(shape, TextShape):
-        assert isinstance(task, SequenceTaskConfig)
+        task = experiment.task_as(SequenceTaskConfig)
         sizes = (
             (shape.src_vocabulary, task.max_src_len),
             (shape.tgt_vocabulary, task.n_answers),

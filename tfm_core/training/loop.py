@@ -17,7 +17,7 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import Experiment, ImageTaskConfig
+from tfm_core.config import Experiment
 from tfm_core.data.download import Progress
 from tfm_core.data.load import Data, load
 from tfm_core.facts.batches import Batches
@@ -214,7 +214,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         objective=objective,
         model=model,
         patience=Patience(experiment.training.patience),
-        descent=Descent(_lowest(objective, may_be_zero=isinstance(task, ImageTaskConfig))),
+        descent=Descent(_lowest(objective, may_be_zero=bool(task.class_names))),
         optimizer=make_optimizer(model, experiment.training),
         scaler=torch.amp.GradScaler(torch_device.type, enabled=precision.scales_loss),
         average=AveragedWeights(model, decay) if decay else None,

@@ -27,12 +27,15 @@ if TYPE_CHECKING:
     from tfm_core.config import task as task_config
     from tfm_core.config.reads import NamedTaskConfig
     from tfm_core.config.shape import Shape
-    from tfm_core.data import captions, image_data, text_data
+    from tfm_core.data import captions, image_data, text, text_data
     from tfm_core.data import shape as shapes
     from tfm_core.data.corpus import load as corpus
+    from tfm_core.data.corpus import task as corpus_texts
     from tfm_core.data.load import Data
     from tfm_core.data.own import load as own_data
     from tfm_core.data.own import pictures_task
+    from tfm_core.data.own import task as own_texts
+    from tfm_core.data.text.task import TextTask
     from tfm_core.inspect.attention import inputs as model_inputs
     from tfm_core.inspect.attention import mistakes as errors
     from tfm_core.inspect.attention import own_example
@@ -56,10 +59,13 @@ else:  # imported where something of it is used first
     task_config = LazyModule("tfm_core.config.task")
     captions = LazyModule("tfm_core.data.captions")
     corpus = LazyModule("tfm_core.data.corpus.load")
+    corpus_texts = LazyModule("tfm_core.data.corpus.task")
     image_data = LazyModule("tfm_core.data.image_data")
     own_data = LazyModule("tfm_core.data.own.load")
+    own_texts = LazyModule("tfm_core.data.own.task")
     pictures_task = LazyModule("tfm_core.data.own.pictures_task")
     shapes = LazyModule("tfm_core.data.shape")
+    text = LazyModule("tfm_core.data.text")
     text_data = LazyModule("tfm_core.data.text_data")
     model_inputs = LazyModule("tfm_core.inspect.attention.inputs")
     errors = LazyModule("tfm_core.inspect.attention.mistakes")
@@ -82,7 +88,8 @@ class TaskKind(Variant):
     Each part is a function of no arguments that returns the part itself, so that its module is
     imported only where it is used: ``TASK_KINDS[task.kind].load()(task, seed=0)``.
 
-    config: the settings. load(task, *, seed, progress): the data. shape(experiment): what a model
+    config: the settings. text(config): the words of a text, and how they are cut; None where no
+    text is learned from. load(task, *, seed, progress): the data. shape(experiment): what a model
     must know of the data. objective(data, task, *, label_smoothing, loss_input): what is learned.
     probe(trainer): fixed examples, and snapshot(trainer, n_attended): the attention on them; see
     ``probe.types``. inputs(experiment, item, picture): what the model is called with for one
@@ -109,6 +116,7 @@ class TaskKind(Variant):
     batch_rows: Callable[[], Callable[[Trainer, Tensor], step_batch.Rows]]
     class_name: Callable[[], Callable[[Trainer, int], str]]
     walk: Callable[[], Callable[..., Subject]]
+    text: Callable[[], Callable[..., TextTask]] | None = None
 
 
 TEXT = TaskKind(
@@ -118,6 +126,7 @@ TEXT = TaskKind(
     source="Sutskever et al. 2014",
     reads="tokens",
     config=lambda: task_config.TextTaskConfig,
+    text=lambda: text.generated,
     load=lambda: text_data.load_text,
     shape=lambda: shapes.text_shape,
     objective=lambda: masked.text_objective,
@@ -178,6 +187,7 @@ CORPUS = TaskKind(
     source="Radford et al. 2018",
     reads="tokens",
     config=lambda: corpus_tasks.CorpusTaskConfig,
+    text=lambda: corpus_texts.corpus_task,
     load=lambda: corpus.load_corpus,
     shape=lambda: shapes.corpus_shape,
     objective=lambda: language.LanguageObjective,
@@ -205,6 +215,7 @@ OWN_TEXT = replace(
     label=N_("Sentences of your own"),
     help=N_("Answer a sentence of your own data: with another, or with a label."),
     config=lambda: own_tasks.OwnTextTaskConfig,
+    text=lambda: own_texts.own_task,
     load=lambda: own_data.load_own,
     shape=lambda: shapes.own_shape,
     objective=lambda: objectives.OwnObjective,

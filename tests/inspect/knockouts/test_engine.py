@@ -20,8 +20,8 @@ from tfm_core.models.build import build_model
 from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 
-def _captioner() -> Experiment:
-    model = {"family": "captioner", "d_model": 12, "n_heads": 3}
+def _captioner(**settings: object) -> Experiment:
+    model = {"family": "captioner", "d_model": 12, "n_heads": 3, **settings}
     return Experiment.parse({"model": model, "task": {"kind": "caption", "name": "captions"}})
 
 
@@ -37,6 +37,7 @@ EXPERIMENTS = {
     "vit": vit_experiment(),
     "vit with CLS": vit_experiment("cls"),
     "captioner": _captioner(),
+    "captioner, mistaken": _captioner(causality="none", text_position="none"),
     "recurrent": text_experiment("recurrent", cell="lstm"),
 }
 

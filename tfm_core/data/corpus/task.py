@@ -186,7 +186,11 @@ class CorpusTask:
         )
 
 
-@lru_cache(maxsize=8)
 def corpus_task(config: CorpusTaskConfig) -> CorpusTask:
     """Return the task of a configuration; an equal one gives the same object."""
+    return _made(config)
+
+
+@lru_cache(maxsize=8)
+def _made(config: CorpusTaskConfig) -> CorpusTask:
     return CorpusTask(config)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from tfm_core.config.corpus_tasks import CorpusTaskConfig
-from tfm_core.config.own_tasks import OwnTextTaskConfig
-from tfm_core.config.reads import SequenceTaskConfig
+from tfm_core.config.reads import NamedTaskConfig
 from tfm_core.config.task import TextTaskConfig
 from tfm_core.data.text.addition import AdditionTask
 from tfm_core.data.text.dates import DatesTask
@@ -19,6 +17,7 @@ from tfm_core.data.text.sequences import copy_task, reverse_task, sort_task
 from tfm_core.data.text.span_corruption import SpanCorruptionTask
 from tfm_core.data.text.task import Pair, TextTask
 from tfm_core.sentences import StudentError
+from tfm_core.variants.tasks import TASK_KINDS
 
 # The key is the name in the configuration; the value takes the size.
 TEXT_GENERATORS: dict[str, Callable[[int], TextTask]] = {
@@ -35,19 +34,20 @@ TEXT_GENERATORS: dict[str, Callable[[int], TextTask]] = {
 }
 
 
-def text_task(config: SequenceTaskConfig) -> TextTask:
-    """Return the task of a configuration; the same name and size give the same object."""
-    if isinstance(config, CorpusTaskConfig):
-        from tfm_core.data.corpus.task import corpus_task  # it is made of the words of this package
+def text_task(config: NamedTaskConfig) -> TextTask:
+    """Return the task of a configuration; the same settings give the same object.
 
-        return corpus_task(config)
-    if isinstance(config, OwnTextTaskConfig):
-        from tfm_core.data.own.task import own_task  # it keeps this package's contract
+    Raises ValueError, in a sentence, for a task without a text to learn from.
+    """
+    find = TASK_KINDS[config.kind].text
+    if find is None:
+        raise StudentError("{kind} has no words of a text task.", kind=type(config).__name__)
+    return find()(config)
 
-        return own_task(config)
-    if isinstance(config, TextTaskConfig):
-        return _task(config.name, config.size)
-    raise StudentError("{kind} has no words of a text task.", kind=type(config).__name__)
+
+def generated(config: TextTaskConfig) -> TextTask:
+    """Return the task that makes its own examples; the same name and size give the same object."""
+    return _task(config.name, config.size)
 
 
 @lru_cache(maxsize=64)

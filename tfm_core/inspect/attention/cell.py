@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfm_core.config import Experiment, RecurrentConfig
+from tfm_core.config import Experiment
 from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.probe.labels import axes
 from tfm_core.runs.run import Run
@@ -207,10 +207,8 @@ def _check(what: str, index: int, count: int) -> None:
 
 def _divisor(experiment: Experiment, width: int) -> float:
     """Return what the model divides its scores by, from the width of a head."""
-    model = experiment.model
-    if isinstance(model, RecurrentConfig):
-        return 1.0
-    return math.sqrt(width) if model.score_divisor is None else model.score_divisor
+    divisor = experiment.model.score_divisor
+    return math.sqrt(width) if divisor is None else divisor
 
 
 def _bias(score: float, scaled: float) -> float:

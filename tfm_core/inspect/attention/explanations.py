@@ -19,7 +19,7 @@ from tfm_core.inspect.attention.budget import in_all
 from tfm_core.inspect.attention.deletion import MOST_STAGES, RANDOM_ORDERS, Deletion, deletion
 from tfm_core.inspect.attention.rollout import rollout, to_patches
 from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
-from tfm_core.probe.labels import has_cls, modules_by_kind
+from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
@@ -94,8 +94,7 @@ def explained(
             fills=" or ".join(FILLS),
             fill=fill,
         )
-    if not isinstance(run.experiment.task, ImageTaskConfig):
-        raise StudentError(_TEXT)
+    run.experiment.task_as(ImageTaskConfig, _TEXT)
     (images,) = inputs_of(run, {}, picture)
     model, step = model_of(run)
     with capture(model, only={"weights"}) as cache:
@@ -116,7 +115,7 @@ def explained(
         "rollout": rollout(attention, has_residual=has_residual),
         "relevance": relevance(model, images, target, has_residual=has_residual).numpy(),
     }
-    is_cls = has_cls(run.experiment)
+    is_cls = run.experiment.has_cls
     maps = {name: to_patches(values, has_cls=is_cls) for name, values in tokens.items()}
 
     def predict(pictures: Floats) -> Floats:

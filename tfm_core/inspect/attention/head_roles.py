@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
+from tfm_core.config import Experiment, PatchConfig
 from tfm_core.probe.labels import BOS, CLS, axes, kind_of, modules_by_kind
 from tfm_core.sentences import N_, StudentError
 
@@ -180,7 +180,7 @@ def is_punctuation(token: str) -> bool:
 
 def _patch_relations(experiment: Experiment, may_attend: Bools, module: str) -> TokenRelations:
     """Return the relations of patches: neighbours in the picture, distances in pixels."""
-    assert isinstance(experiment.model, ViTConfig | CaptionerConfig)
+    model = experiment.model_as(PatchConfig)
     names = axes(experiment, {}, module).query
     first = int(names[0] == CLS)
     side = round((len(names) - first) ** 0.5)
@@ -202,7 +202,7 @@ def _patch_relations(experiment: Experiment, may_attend: Bools, module: str) -> 
         roles["cls"][:, 0] = True
     roles["padding"] = np.zeros(size, np.bool_)
     distance = np.full(size, np.nan, np.float32)
-    distance[first:, first:] = np.hypot(down, right) * experiment.model.patch_size
+    distance[first:, first:] = np.hypot(down, right) * model.patch_size
     spread = {name: _spread(cells, may_attend) for name, cells in roles.items()}
     far = np.broadcast_to(distance, may_attend.shape)
     return TokenRelations(may_attend, spread, far, "pixels", _PATCHES)

@@ -129,8 +129,7 @@ def look_at_picture(run: Run, picture: npt.NDArray[np.uint8]) -> Example:
     from tfm_core.models.vit import VisionTransformer
     from tfm_core.probe.capture import capture
 
-    if not isinstance(run.experiment.task, ImageTaskConfig):
-        raise StudentError(_WRONG_TASK)
+    run.experiment.task_as(ImageTaskConfig, _WRONG_TASK)
     model, step = model_of(run)
     assert isinstance(model, VisionTransformer)
     (images,) = inputs_of(run, {}, picture)
@@ -156,7 +155,5 @@ def read_picture(
     """
     from tfm_core.data.own_picture import picture_to_input
 
-    config = run.experiment.task
-    if not isinstance(config, ImageTaskConfig):
-        raise StudentError(_WRONG_TASK)
-    return picture_to_input(picture, config.facts)
+    facts = run.experiment.task_as(ImageTaskConfig, _WRONG_TASK).facts
+    return picture_to_input(picture, facts)

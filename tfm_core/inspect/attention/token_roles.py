@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, ImageTaskConfig, ViTConfig
+from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention.budget import at_once, in_all
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
 from tfm_core.inspect.conclusions import tells_apart
-from tfm_core.probe.labels import has_cls, modules_by_kind, patches_per_side
+from tfm_core.probe.labels import modules_by_kind, patches_per_side
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Sentence, StudentError, joined
 
@@ -90,7 +90,7 @@ class TokenRoles:
 
 def reads_patches(experiment: Experiment) -> bool:
     """Return whether an experiment is a Vision Transformer on pictures."""
-    return isinstance(experiment.model, ViTConfig) and isinstance(experiment.task, ImageTaskConfig)
+    return bool(experiment.task.class_names)
 
 
 def token_roles(run: Run) -> TokenRoles:
@@ -112,7 +112,7 @@ def _roles(folder: Path, mark: int) -> TokenRoles:
     images = [split.images[:n] for split, n in ((fit, n_fit), (tried, n_tried))]
     labels = [split.labels[:n].numpy() for split, n in ((fit, n_fit), (tried, n_tried))]
     depths = [_vectors(run, data.normalise(one)) for one in images]
-    is_cls = has_cls(run.experiment)
+    is_cls = run.experiment.has_cls
     targets = np.eye(int(labels[0].max()) + 1)[labels[0]]
 
     def right(known: Floats, asked: Floats) -> float:

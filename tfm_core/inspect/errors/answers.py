@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, ImageTaskConfig
+from tfm_core.config import Experiment
 from tfm_core.inspect.attention.mistakes import Reading
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of, no_checkpoint
 from tfm_core.inspect.readings import model_at
@@ -158,10 +158,9 @@ def answers(run: Run, step: int, report: Report | None = None, limit: int = LIMI
 
 
 def _unit(experiment: Experiment) -> Unit:
-    task = experiment.task
-    if isinstance(task, ImageTaskConfig):
+    if experiment.task.class_names:
         return "picture"
-    return "label" if getattr(task.facts, "answer", "") == "label" else "token"
+    return "label" if experiment.task.facts.answer == "label" else "token"
 
 
 def _names(data: Data) -> tuple[str, ...]:

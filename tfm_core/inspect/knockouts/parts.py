@@ -10,20 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from tfm_core.anatomy import StackName, stacks
-from tfm_core.config import (
-    CaptionerConfig,
-    DecoderOnlyConfig,
-    EncoderDecoderConfig,
-    EncoderOnlyConfig,
-    Experiment,
-    RecurrentConfig,
-)
+from tfm_core.anatomy import StackName, StackPlan, stacks
+from tfm_core.config import BlockConfig, Experiment, RecurrentConfig
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.sentences import N_, Sentence
-from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.residuals import RESIDUALS
 
 Kind = Literal[
     "head", "sublayer", "layer", "residual", "norm", "positions", "mask", "start", "backward"
@@ -92,9 +83,9 @@ def parts_of(experiment: Experiment) -> tuple[Part, ...]:
     parts: list[Part] = []
     for stack in stacks(model):
         for layer in range(stack.n_layers):
-            parts += _of_layer(experiment, stack.name, layer, has_cross=stack.has_cross)
+            parts += _of_layer(model, stack, layer)
     for stack in stacks(model):
-        parts += _of_stack(experiment, stack.name)
+        parts += _of_stack(model, stack)
     return tuple(parts)
 
 
@@ -158,46 +149,30 @@ _OF_LAYER: dict[str, str] = {
 }
 
 
-def _of_layer(
-    experiment: Experiment, stack: StackName, layer: int, *, has_cross: bool
-) -> Iterator[Part]:
-    model = experiment.model
-    assert not isinstance(model, RecurrentConfig)
-    for sublayer in ("self", "cross", "ff") if has_cross else ("self", "ff"):
+def _of_layer(model: BlockConfig, stack: StackPlan, layer: int) -> Iterator[Part]:
+    for sublayer in ("self", "cross", "ff") if stack.memory else ("self", "ff"):
         if sublayer != "ff":
             heads = range(model.n_heads)
-            yield from (Part("head", stack, layer, sublayer, head) for head in heads)
-        yield Part("sublayer", stack, layer, sublayer)
-        if RESIDUALS[model.residual].has_sum:
-            yield Part("residual", stack, layer, sublayer)
+            yield from (Part("head", stack.name, layer, sublayer, head) for head in heads)
+        yield Part("sublayer", stack.name, layer, sublayer)
+        if model.has_residuals:
+            yield Part("residual", stack.name, layer, sublayer)
         if model.has_norms:
-            yield Part("norm", stack, layer, sublayer)
-    yield Part("layer", stack, layer)
+            yield Part("norm", stack.name, layer, sublayer)
+    yield Part("layer", stack.name, layer)
 
 
-def _of_stack(experiment: Experiment, stack: StackName) -> Iterator[Part]:
-    model = experiment.model
-    assert not isinstance(model, RecurrentConfig)
+def _of_stack(model: BlockConfig, stack: StackPlan) -> Iterator[Part]:
     if model.has_final_norm:
-        yield Part("norm", stack)
-    names = [model.position]
-    if stack == "decoder" and isinstance(model, CaptionerConfig):
-        names.append(model.text_position)
-    if any(POSITIONS[name].is_added or POSITIONS[name].is_inside for name in names):
-        yield Part("positions", stack)
-    if stack == "decoder" and _hides_some_order(experiment):
-        yield Part("mask", stack, None, "self")
-    if isinstance(model, EncoderDecoderConfig | EncoderOnlyConfig):
-        yield Part("mask", stack, None, "self" if stack == "encoder" else "cross")
-
-
-def _hides_some_order(experiment: Experiment) -> bool:
-    """Return whether a decoder's mask hides anything but padding."""
-    model = experiment.model
-    if not isinstance(model, EncoderDecoderConfig | DecoderOnlyConfig):
-        return True
-    chosen = CAUSALITIES[model.causality]
-    return not (chosen.sees_past and chosen.sees_future)
+        yield Part("norm", stack.name)
+    position = POSITIONS[getattr(model, stack.position)]
+    if position.is_added or position.is_inside:
+        yield Part("positions", stack.name)
+    for attention in stack.attentions:
+        order = model.order if attention.has_order else None
+        sees_all = order is not None and order.sees_past and order.sees_future
+        if attention.has_padding and not sees_all:
+            yield Part("mask", stack.name, None, "cross" if attention.is_cross else "self")
 
 
 def _recurrent(model: RecurrentConfig) -> Iterator[Part]:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfm_core import byte_cache
-from tfm_core.config import CaptionTaskConfig, SequenceTaskConfig
+from tfm_core.config import SequenceTaskConfig
 from tfm_core.inspect.masks.lab import PAD_TOKEN, SEPARATOR, Projected, read_tokens
 from tfm_core.probe.labels import BOS as BOS_TOKEN
-from tfm_core.probe.labels import has_cls, kind_of, modules_by_kind
+from tfm_core.probe.labels import kind_of, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
@@ -36,11 +36,12 @@ def module_of(run: Run, kind: str) -> list[str]:
 
     Raises ValueError, in a sentence, where the model has none.
     """
-    if isinstance(run.experiment.task, CaptionTaskConfig):
+    task = run.experiment.task
+    if task.describes_pictures:
         raise StudentError(
             "the words of the current run are about a picture, and there is none here"
         )
-    if not isinstance(run.experiment.task, SequenceTaskConfig):
+    if task.picture_shape:
         raise StudentError("the current run reads pictures, which have no words to mask")
     modules = modules_by_kind(run.experiment)
     if kind == "cross":
@@ -56,9 +57,9 @@ def module_of(run: Run, kind: str) -> list[str]:
 
 def reads_target(run: Run, kind: str) -> bool:
     """Return whether a kind of mask lies on what the run's decoder writes, not on the source."""
-    if not isinstance(run.experiment.task, SequenceTaskConfig):
-        return False
-    return kind in _CAUSAL and "decoder" in modules_by_kind(run.experiment)
+    experiment = run.experiment
+    is_of_words = experiment.task.picture_shape is None
+    return is_of_words and kind in _CAUSAL and "decoder" in modules_by_kind(experiment)
 
 
 def words_of(run: Run, text: str, kind: str = "none") -> tuple[str, ...]:
@@ -69,9 +70,9 @@ def words_of(run: Run, text: str, kind: str = "none") -> tuple[str, ...]:
     from tfm_core.data.text import text_task
 
     config = run.experiment.task
-    if isinstance(config, CaptionTaskConfig):
+    if config.describes_pictures:
         raise StudentError("Its words are about a picture, and there is none here.")
-    if not isinstance(config, SequenceTaskConfig):
+    if config.picture_shape:
         raise StudentError("It reads pictures, which have no words to mask.")
     task = text_task(config)
     if reads_target(run, kind):
@@ -105,7 +106,7 @@ def of_run(
     config = run.experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     words = [token for token in tokens if token != PAD_TOKEN]
-    has_source = config.max_src_len > 0
+    has_source = config.has_source
     _check(words, task.src_vocabulary.tokens, N_("the source") if has_source else N_("the text"))
     longest = config.max_src_len or config.max_tgt_len
     if len(words) > longest:
@@ -122,7 +123,7 @@ def of_run(
     if not has_source:  # a language model: the words are what it writes, behind <bos>
         src, tgt_in = src[:, :0], torch.cat([tgt_in[:, :1], src], 1)
     query = (BOS_TOKEN, *target) if kind == "cross" else tokens
-    first = int(has_cls(run.experiment) or not has_source)  # the mask lab shows the words alone
+    first = int(run.experiment.has_cls or not has_source)  # the mask lab shows the words alone
     return _captured(run, module, location, (src, tgt_in), (query, tokens), first)
 
 

@@ -15,8 +15,6 @@ import numpy as np
 
 from tfm_core.config import (
     Experiment,
-    PictureTaskConfig,
-    RecurrentConfig,
     TextModelConfig,
     TextTaskConfig,
 )
@@ -68,7 +66,7 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
     kind does not fit the model, ValueError where the model has no positions.
     """
     model = experiment.model
-    if isinstance(model, RecurrentConfig):
+    if not model.has_blocks:
         raise StudentError(
             "An RNN with attention has no positions to compare: it reads one token after the "
             "other. Choose a Transformer on the Train page."
@@ -109,7 +107,7 @@ def races(runs: Iterable[Run]) -> list[Race]:
 def can_extrapolate(experiment: Experiment) -> str | None:
     """Return why a run's task has no longer sequences with the same words, or None."""
     config = experiment.task
-    if isinstance(config, PictureTaskConfig):
+    if config.picture_shape:
         return N_("Pictures have one size, so there is no longer length to try.")
     if config.facts.answer == "text":
         return N_(

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import CorpusTaskConfig, SequenceTaskConfig
+from tfm_core.config import SequenceTaskConfig
 from tfm_core.inspect.masks.lab import Array
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 from tfm_core.variants.positions.none import NONE
 
@@ -110,14 +110,15 @@ def of_run(
     from tfm_core.models.captioner import Captioner
     from tfm_core.models.vit import VisionTransformer
 
-    config = run.experiment.task
-    if isinstance(config, CorpusTaskConfig):
+    config = run.experiment.task_as(
+        SequenceTaskConfig,
+        N_("The current run reads pictures, which have no words to shuffle."),
+    )
+    if not config.has_source:
         raise StudentError(
             "The current run is a language model: it has no source, and what it writes follows "
             "the order of its words by its very task."
         )
-    if not isinstance(config, SequenceTaskConfig):
-        raise StudentError("The current run reads pictures, which have no words to shuffle.")
     task = text_task(config)
     tokens = task.tokenize(text)
     model, _step = load(run)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
-from tfm_core.probe.labels import has_cls, patches_per_side
+from tfm_core.config import Experiment
+from tfm_core.probe.labels import patches_per_side
 from tfm_core.probe.types import RELATIVE, Snapshot
 from tfm_core.sentences import StudentError
 from tfm_core.variants.positions import POSITIONS
@@ -62,7 +62,6 @@ def tiles_of(experiment: Experiment, snapshot: Snapshot) -> Floats:
     table = learned_positions(snapshot)
     side = patches_per_side(experiment)
     if table is None:
-        assert isinstance(experiment.model, ViTConfig | CaptionerConfig)
         if POSITIONS[experiment.model.position].has_table:
             raise StudentError("No positions were kept at step {step:,}.", step=snapshot.step)
         raise StudentError(
@@ -70,7 +69,7 @@ def tiles_of(experiment: Experiment, snapshot: Snapshot) -> Floats:
             "that training changes.",
             position=experiment.model.position,
         )
-    return tiles(table, side, has_cls=has_cls(experiment))
+    return tiles(table, side, has_cls=experiment.has_cls)
 
 
 def geometry(tiles: Floats) -> float:

@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tfm_core.config import (
-    DecoderOnlyConfig,
-    EncoderDecoderConfig,
-    EncoderOnlyConfig,
     Experiment,
-    ImageTaskConfig,
     TextTaskConfig,
-    ViTConfig,
 )
 from tfm_core.sentences import N_
-
-_TRANSFORMERS = (EncoderDecoderConfig, EncoderOnlyConfig, DecoderOnlyConfig, ViTConfig)
 
 Reason = Callable[[Experiment, str], str | None]
 
 
 def _needs_attention(experiment: Experiment, device: str) -> str | None:
-    if _modules(experiment)[0]:
+    if experiment.model.has_blocks:
         return None
     return N_(
         "This model has no multi-head attention, so there is nothing to fuse or to loop over."
@@ -29,38 +22,22 @@ def _needs_attention(experiment: Experiment, device: str) -> str | None:
 
 
 def _needs_blocks(experiment: Experiment, device: str) -> str | None:
-    if _modules(experiment)[1]:
+    if experiment.model.has_blocks:
         return None
     return N_(
         "This model has no stack of Transformer blocks; choose a Transformer to measure this."
     )
 
 
-def _modules(experiment: Experiment) -> tuple[bool, bool]:
-    """Return whether the model has multi-head attention, and whether it has Transformer blocks."""
-    if type(experiment.model) in _TRANSFORMERS:
-        return True, True  # known without loading torch, so that the page appears at once
-    from tfm_core.layers.attention import MultiHeadAttention
-    from tfm_core.layers.blocks import Block
-    from tfm_core.models.unfilled import unfilled
-    from tfm_core.training.models import new_model
-
-    with unfilled():
-        modules = list(new_model(experiment).modules())
-    return (
-        any(isinstance(module, MultiHeadAttention) for module in modules),
-        any(isinstance(module, Block) for module in modules),
-    )
-
-
 def _needs_pictures(experiment: Experiment, device: str) -> str | None:
-    if isinstance(experiment.model, ViTConfig):
+    if experiment.task.class_names:
         return None
     return N_("This model does not cut pictures into patches; the Vision Transformer does.")
 
 
 def _needs_plain_data(experiment: Experiment, device: str) -> str | None:
-    if isinstance(experiment.task, ImageTaskConfig | TextTaskConfig):
+    task = experiment.task
+    if task.class_names or isinstance(task, TextTaskConfig):
         return None
     return N_("The data of this task is neither pictures alone nor pairs of sentences.")
 

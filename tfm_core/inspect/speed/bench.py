@@ -97,10 +97,9 @@ def without_chance(experiment: Experiment) -> Experiment:
     off = {name: 0.0 for name in ("shift", "rotation", "scale") if name in type(task).model_fields}
     if off:
         task = task.replace(**off)
-    is_small = isinstance(task, ImageTaskConfig) and (task.image_size, task.channels) == (28, 1)
-    if is_small and not isinstance(task, OwnPicturesTaskConfig):
-        assert isinstance(task, ImageTaskConfig)
-        n = min(task.n_validation, 500)
+    is_small = task.picture_shape == (1, 28, 28) and not isinstance(task, OwnPicturesTaskConfig)
+    if is_small and task.class_names:
+        n = min(experiment.task_as(ImageTaskConfig).n_validation, 500)
         task = task.replace(name=EMBEDDED, n_validation=n)
     if isinstance(task, TextTaskConfig):
         fewer = max(experiment.training.batch_size, MOST_EXAMPLES)

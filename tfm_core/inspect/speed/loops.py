@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from tfm_core.config import ViTConfig
+from tfm_core.config import PatchConfig
 from tfm_core.data.image_data import ImageData
 from tfm_core.inspect.speed.bench import Bench, compare
 from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
@@ -52,10 +52,10 @@ def looped_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
 
 def patch_cases(bench: Bench) -> Iterator[BenchmarkCase]:
     """Compare cutting a batch of pictures."""
-    config, data = bench.experiment.model, bench.trainer.data
-    if not isinstance(config, ViTConfig) or not isinstance(data, ImageData):
+    data = bench.trainer.data
+    if not isinstance(data, ImageData):
         raise NotHere("This model reads words; only a model of pictures cuts patches.")
-    size = config.patch_size
+    size = bench.experiment.model_as(PatchConfig).patch_size
     images = data.normalise(data.train.images[bench.indices()])
     yield BenchmarkCase(
         N_(

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tfm_core.anatomy import Tokens, attentions
 from tfm_core.config import (
-    DecoderOnlyConfig,
-    EncoderDecoderConfig,
-    EncoderOnlyConfig,
     Experiment,
-    ImageTaskConfig,
-    RecurrentConfig,
     SequenceTaskConfig,
     ViTConfig,
 )
@@ -25,6 +21,13 @@ from tfm_core.sentences import N_, Sentence
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.stems import STEMS
+
+_ATTENDS: dict[Tokens, str] = {  # by what asks in a model's first attention
+    "source": N_("The encoder to both sides; the decoder only back, and to the source."),
+    "answering": N_("Every token to every other one but padding."),
+    "sequence": N_("Every token only to itself and back."),
+    "target": N_("The decoder to every word of the source."),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +41,12 @@ class Aspect:
 
 def reads_words(experiment: Experiment) -> bool:
     """Return whether an experiment is a model of words, and of words alone."""
-    return isinstance(experiment.task, SequenceTaskConfig)
+    return experiment.task.picture_shape is None
 
 
 def reads_pixels(experiment: Experiment) -> bool:
     """Return whether an experiment is a Vision Transformer that classifies pictures."""
-    return isinstance(experiment.model, ViTConfig) and isinstance(experiment.task, ImageTaskConfig)
+    return bool(experiment.task.class_names)
 
 
 def aspects(language: Experiment, vision: Experiment) -> list[Aspect]:
@@ -92,7 +95,7 @@ class _Counted:
     @property
     def positions(self) -> Sentence:
         """Say which kind of positions there is, and what it costs."""
-        if isinstance(self.model, RecurrentConfig):
+        if not self.model.has_blocks:
             return N_("None: it reads in order.")
         kind = POSITIONS[self.model.position]
         n = sum(row.n_parameters for row in self.rows if "positions" in row.module)
@@ -140,13 +143,7 @@ class _Words(_Counted):
     @property
     def attends(self) -> Sentence:
         """Say what the masks allow."""
-        if isinstance(self.model, EncoderDecoderConfig):
-            return N_("The encoder to both sides; the decoder only back, and to the source.")
-        if isinstance(self.model, EncoderOnlyConfig):
-            return N_("Every token to every other one but padding.")
-        if isinstance(self.model, DecoderOnlyConfig):
-            return N_("Every token only to itself and back.")
-        return N_("The decoder to every word of the source.")
+        return N_(_ATTENDS[attentions(self.model)[0].queries])
 
     @property
     def answers(self) -> Sentence:
@@ -165,9 +162,8 @@ class _Pixels(_Counted):
 
     def __init__(self, experiment: Experiment) -> None:
         super().__init__(experiment)
-        assert isinstance(self.model, ViTConfig)
         assert isinstance(self.shape, ImageShape)
-        self.vit, self.image = self.model, self.shape
+        self.vit, self.image = experiment.model_as(ViTConfig), self.shape
         self.n_patches = patches_per_side(self.image.image_size, self.vit.patch_size) ** 2
         self.n_values = self.vit.patch_size**2 * self.image.channels
 

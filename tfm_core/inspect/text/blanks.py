@@ -81,8 +81,7 @@ class Filled:
 
 def fills_blanks(experiment: Experiment) -> bool:
     """Return whether a model of the experiment guesses hidden words."""
-    task = experiment.task
-    return isinstance(task, TextTaskConfig) and task.facts.answer == "blanks"
+    return experiment.task.facts.answer == "blanks"
 
 
 def tokens_of(run: Run, text: str) -> tuple[str, ...]:

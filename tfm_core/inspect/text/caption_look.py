@@ -171,9 +171,8 @@ def _composed(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
 
 def look_at_scene(run: Run, pieces: Sequence[Piece]) -> CaptionReading:
     """Let the model describe a composed picture; see ``look_at_picture``. Raises ValueError."""
-    config, model = run.experiment.task, run.experiment.model
-    if not isinstance(config, CaptionTaskConfig) or not isinstance(model, CaptionerConfig):
-        raise StudentError(_NO_CAPTIONER)
+    config = run.experiment.task_as(CaptionTaskConfig, _NO_CAPTIONER)
+    patch_size = run.experiment.model_as(CaptionerConfig).patch_size
     if len(pieces) != config.n_digits:
         raise StudentError(
             "This model learned pictures of {n_digits}, and this one has {n_pieces}.",
@@ -182,7 +181,7 @@ def look_at_scene(run: Run, pieces: Sequence[Piece]) -> CaptionReading:
         )
     picture, boxes = compose_pieces(pieces)
     truth = caption([piece.placed for piece in pieces], config)
-    return look_at_picture(run, picture, item_of(config, truth, boxes, model.patch_size))
+    return look_at_picture(run, picture, item_of(config, truth, boxes, patch_size))
 
 
 def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> CaptionReading:
@@ -199,9 +198,7 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Capti
     from tfm_core.models.captioner import Captioner
     from tfm_core.probe.capture import capture
 
-    config = run.experiment.task
-    if not isinstance(config, CaptionTaskConfig):
-        raise StudentError(_NO_CAPTIONER)
+    config = run.experiment.task_as(CaptionTaskConfig, _NO_CAPTIONER)
     model, step = model_of(run)
     data = data_as(data_of(run.experiment), CaptionData)
     assert isinstance(model, Captioner)
@@ -238,9 +235,7 @@ def look_at_unseen(run: Run, row: int) -> CaptionReading:
     from tfm_core.data.load import data_as
     from tfm_core.probe.caption_items import items_of
 
-    model = run.experiment.model
-    if not isinstance(model, CaptionerConfig):
-        raise StudentError(_NO_CAPTIONER)
+    model = run.experiment.model_as(CaptionerConfig, _NO_CAPTIONER)
     data = data_as(data_of(run.experiment), CaptionData)
     (item,) = items_of(data.config, data.test, [row], model.patch_size)
     picture = data.test.pictures(torch.tensor([row]))[0].numpy()

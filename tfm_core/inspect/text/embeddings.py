@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, OwnTextTaskConfig, TextTaskConfig
+from tfm_core.config import Experiment
 from tfm_core.data.text import text_task
 from tfm_core.data.vocabulary import SPECIALS, Vocabulary
 from tfm_core.inspect.attention.trained import model_of, no_checkpoint
@@ -82,7 +82,7 @@ def can_show(run: Run) -> str | None:
     """Return why a run has no embeddings of words to show, in a sentence, or None."""
     if run.problem is not None:
         return run.problem
-    if not isinstance(run.experiment.task, TextTaskConfig | OwnTextTaskConfig):
+    if not run.experiment.task.has_source:
         return N_(
             "This run learns pictures: its patches are projected, there is no table of words."
         )
@@ -203,7 +203,7 @@ def _untrained(experiment: Experiment, name: str) -> Array:
 
 
 def _vocabulary(experiment: Experiment, name: str) -> Vocabulary | None:
-    if not isinstance(experiment.task, TextTaskConfig | OwnTextTaskConfig):
+    if not experiment.task.has_source:
         return None
     task = text_task(experiment.task)
     return task.tgt_vocabulary if name.startswith("tgt") else task.src_vocabulary

@@ -14,7 +14,7 @@ from tfm_core.config import CorpusTaskConfig, DecoderOnlyConfig, SequenceTaskCon
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.text.logit_lens import Lens, logit_lens
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.units import UNITS
 
 Array = npt.NDArray[Any]
@@ -56,22 +56,23 @@ def look_through(run: Run, text: str) -> LensReading:
     from tfm_core.data.vocabulary import BOS
     from tfm_core.models.text import DecoderOnly
 
-    config = run.experiment.task
-    is_gpt = isinstance(run.experiment.model, DecoderOnlyConfig)
-    if not (isinstance(config, SequenceTaskConfig) and is_gpt):
-        raise StudentError("The lens is for decoder-only models, which write the next token.")
+    experiment = run.experiment
+    experiment.model_as(
+        DecoderOnlyConfig, N_("The lens is for decoder-only models, which write the next token.")
+    )
+    config = experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     tokens = task.tokenize(text)
     vocabulary = task.tgt_vocabulary
     model, step = model_of(run)
     assert isinstance(model, DecoderOnly)
-    if isinstance(config, CorpusTaskConfig):
+    if not config.has_source:
         if len(tokens) > config.max_tgt_len:
             raise StudentError(
                 "This has {n_tokens} {unit}, but the model sees {max_tgt_len} after "
                 "<bos>; make it shorter.",
                 n_tokens=len(tokens),
-                unit=UNITS[config.unit].plural,
+                unit=UNITS[experiment.task_as(CorpusTaskConfig).unit].plural,
                 max_tgt_len=config.max_tgt_len,
             )
         src, written = torch.empty(1, 0, dtype=torch.int64), vocabulary.encode(tokens)

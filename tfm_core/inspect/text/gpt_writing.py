@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.inspect.attention.trained import model_of
+from tfm_core.inspect.text.surprisal import NO_LANGUAGE_MODEL
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from tfm_core.data.corpus.task import CorpusTask
@@ -150,10 +150,7 @@ def _never() -> tuple[int, ...]:
 def _task(run: Run) -> CorpusTask:
     from tfm_core.data.corpus.task import corpus_task
 
-    config = run.experiment.task
-    if not isinstance(config, CorpusTaskConfig):
-        raise StudentError("This run learned to answer sources; it is no language model of a text.")
-    return corpus_task(config)
+    return corpus_task(run.experiment.task_as(CorpusTaskConfig, NO_LANGUAGE_MODEL))
 
 
 def _model(run: Run) -> tuple[DecoderOnly, CorpusTaskConfig]:

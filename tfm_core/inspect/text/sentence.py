@@ -19,7 +19,7 @@ from tfm_core.config import EncoderOnlyConfig, Experiment, TextTaskConfig
 from tfm_core.data.text.sentiment import AND, BUT, INTENSITIES, JOINS, Judged, judged
 from tfm_core.inspect.attention.rollout import rollout
 from tfm_core.inspect.attention.trained import model_of
-from tfm_core.probe.labels import CLS, has_cls, modules_by_kind
+from tfm_core.probe.labels import CLS, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
@@ -89,7 +89,7 @@ def read(run: Run, text: str) -> SentenceReading:
         probabilities = _shares(model, inputs, task)[0]
     (modules,) = modules_by_kind(run.experiment).values()
     maps = [cache[f"{name}.weights"][0].float().numpy() for name in modules]
-    is_cls = has_cls(run.experiment)
+    is_cls = run.experiment.has_cls
     specials = len(task.tgt_vocabulary) - len(task.tgt_vocabulary.tokens)
     has_residual = run.experiment.model_as(EncoderOnlyConfig).has_residuals
     target = specials + int(probabilities.argmax())

@@ -5,6 +5,7 @@ Torch is imported where it is needed.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,21 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import CorpusTaskConfig
+from tfm_core.data.corpus.task import corpus_task
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.runs.run import Run
+from tfm_core.sentences import N_, StudentError
+from tfm_core.variants.units import UNITS
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tfm_core.models.text import DecoderOnly
 
-
-import random
-
-from tfm_core.data.corpus.task import corpus_task
-from tfm_core.sentences import StudentError
-from tfm_core.variants.units import UNITS
-
+NO_LANGUAGE_MODEL = N_("This run learned to answer sources; it is no language model of a text.")
 _LENGTH = {"words": 60, "characters": 300, "bpe": 120}
 
 
@@ -104,12 +102,9 @@ def surprisals(run: Run, text: str) -> Surprisals:
     """
     import torch
 
-    from tfm_core.data.corpus.task import corpus_task
     from tfm_core.models.text import DecoderOnly
 
-    config = run.experiment.task
-    if not isinstance(config, CorpusTaskConfig):
-        raise StudentError("This run learned to answer sources; it is no language model of a text.")
+    config = run.experiment.task_as(CorpusTaskConfig, NO_LANGUAGE_MODEL)
     task = corpus_task(config)
     tokens = task.tokenize(text)
     if len(tokens) > MOST_TOKENS:

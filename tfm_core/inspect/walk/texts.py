@@ -17,7 +17,7 @@ from tfm_core.data.text_data import distinct_pairs, encode_src
 from tfm_core.data.vocabulary import BOS, PAD
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
 from tfm_core.models.build import Model, TextShape
-from tfm_core.probe.labels import CLS, has_cls
+from tfm_core.probe.labels import CLS
 
 N_TEXTS = 6
 
@@ -62,7 +62,7 @@ def of_texts(
     vocabulary = task.tgt_vocabulary
     every = [vocabulary.token(i) for i in range(len(vocabulary))]
     words = _text_words(*names, every)
-    if has_cls(experiment):
+    if experiment.has_cls:
         words["slots"] = [[CLS, *row] for row in words["slots"]]
     if answer == "blanks":
         words["tgt"] = words["src"]  # each view answers itself

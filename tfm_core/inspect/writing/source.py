@@ -96,10 +96,7 @@ class Source:
 
 def writes(experiment: Experiment) -> bool:
     """Return whether a model of the experiment writes at all: words, rather than one label."""
-    task = experiment.task
-    if isinstance(task, CaptionTaskConfig):
-        return True
-    return isinstance(task, SequenceTaskConfig) and task.facts.answer != "label"
+    return experiment.task.facts.answer != "label"
 
 
 def is_at_once(experiment: Experiment) -> bool:
@@ -118,13 +115,14 @@ def source_of(run: Run, text: str) -> Source:
 
     from tfm_core.data.text import text_task
 
-    config = run.experiment.task
-    if not writes(run.experiment) or not isinstance(config, SequenceTaskConfig):
-        raise StudentError(N_("This run does not write about sentences; choose one that does."))
+    why = N_("This run does not write about sentences; choose one that does.")
+    config = run.experiment.task_as(SequenceTaskConfig, why)
+    if not writes(run.experiment):
+        raise StudentError(why)
     task = text_task(config)
-    tokens = task.tokenize(text) if text.strip() or not _is_corpus(run) else ()
+    tokens = task.tokenize(text) if text.strip() or config.has_source else ()
     model, step = model_of(run)
-    if isinstance(config, CorpusTaskConfig):
+    if not config.has_source:
         return continuing(run, tuple(task.tgt_vocabulary.encode(tokens)))
     return Source(
         experiment=run.experiment,
@@ -185,9 +183,9 @@ def picture_source(run: Run, row: int) -> Source:
     from tfm_core.data.captions import CaptionData
     from tfm_core.data.load import data_as
 
-    config = run.experiment.task
-    if not isinstance(config, CaptionTaskConfig):
-        raise StudentError(N_("This run does not describe pictures; choose one that does."))
+    config = run.experiment.task_as(
+        CaptionTaskConfig, N_("This run does not describe pictures; choose one that does.")
+    )
     model, step = model_of(run)
     data = data_as(data_of(run.experiment), CaptionData)
     row %= len(data.test)
@@ -255,7 +253,3 @@ def passed(source: Source, ids: Ids) -> Pass:
     own = logits[len(source.prompt) :][: len(ids)].clone()
     own[:, list(source.never)] = -torch.inf
     return Pass(own, maps[:, :, rows, : len(keys)].numpy(), keys, n_read)
-
-
-def _is_corpus(run: Run) -> bool:
-    return isinstance(run.experiment.task, CorpusTaskConfig)

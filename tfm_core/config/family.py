@@ -1,0 +1,88 @@
+"""What every model's settings answer, whichever the family: what it is made of and what it reads.
+
+Each answer here is that of a family which has nothing of the kind; families that have it say more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from tfm_core.config.base import Config, CrossError
+from tfm_core.config.shape import patches_per_side
+from tfm_core.variants.causalities import Causality
+from tfm_core.variants.poolings import Pooling
+from tfm_core.variants.stems import STEMS, can_halve
+
+
+class FamilyConfig(Config):
+    """The settings of a model."""
+
+    has_blocks: ClassVar[bool] = True
+    """Whether it is made of Transformer blocks."""
+
+    @property
+    def order(self) -> Causality | None:
+        """Which of the tokens that it writes each of them sees; None where no mask decides that."""
+        return None
+
+    @property
+    def writes_from_past(self) -> bool:
+        """Whether each token that it writes is made of those before it alone."""
+        return False
+
+    @property
+    def pool(self) -> Pooling | None:
+        """How one vector is made of all, where one label is answered; None in other families."""
+        return None
+
+    @property
+    def n_positions(self) -> int | None:
+        """Rows of a table of positions that has fewer or more than the data asks for, else None."""
+        return None
+
+    def joined_len(self, src_len: int, tgt_len: int) -> int:
+        """Return the longest sequence that one stack sees of a source and a target."""
+        return max(src_len, tgt_len)
+
+    def patches_per_side(self, image_size: int) -> int:
+        """Return how many patches stand in a row of a square picture; 0 where words are read."""
+        return 0
+
+    def check_picture(self, image_size: int, label: str) -> None:
+        """Raise CrossError where the pictures of a task, by its label, cannot be cut."""
+
+
+class PatchConfig(FamilyConfig):
+    """What families answer that cut pictures into patches; the fields are those of each family."""
+
+    if TYPE_CHECKING:
+        patch_size: int
+        stem: str
+
+    def patches_per_side(self, image_size: int) -> int:
+        """Return how many patches stand in a row. Raises ValueError where they do not divide it."""
+        return patches_per_side(image_size, self.patch_size)
+
+    def check_picture(self, image_size: int, label: str) -> None:
+        """Raise CrossError where patches do not divide a picture, or a stem cannot halve it."""
+        sizes = range(1, image_size + 1)
+        if image_size % self.patch_size:
+            raise CrossError(
+                "model.patch_size",
+                "patch_size {patch_size} does not divide the {size}x{size} pictures of {label}; "
+                "{fitting} would.",
+                patch_size=self.patch_size,
+                size=image_size,
+                label=label,
+                fitting=", ".join(str(n) for n in sizes if image_size % n == 0),
+            )
+        if STEMS[self.stem].halves and not can_halve(image_size, self.patch_size):
+            raise CrossError(
+                "model.patch_size",
+                "A stack of convolutions cannot halve the {size}x{size} pictures of {label} to "
+                "patches of {patch_size}; to those of {fitting} it can.",
+                patch_size=self.patch_size,
+                size=image_size,
+                label=label,
+                fitting=", ".join(str(n) for n in sizes if can_halve(image_size, n)),
+            )
