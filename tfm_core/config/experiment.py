@@ -24,7 +24,7 @@ from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.families import FAMILIES
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.stems import STEMS, can_halve
+from tfm_core.variants.stems import STEMS
 
 C = TypeVar("C", bound=Config)
 
@@ -120,16 +120,16 @@ def _check_patches(experiment: Experiment) -> None:
             label=task.facts.label,
             fitting=fitting,
         )
-    if STEMS[model.stem].halves and not can_halve(size, model.patch_size):
-        halved = ", ".join(str(n) for n in range(1, size + 1) if can_halve(size, n))
+    stem = STEMS[model.stem]
+    if stem.misfit is not None and not stem.fits(size, model.patch_size):
+        fitting = ", ".join(str(n) for n in range(1, size + 1) if stem.fits(size, n))
         raise CrossError(
             "model.patch_size",
-            "A stack of convolutions cannot halve the {size}x{size} pictures of {label} to patches "
-            "of {patch_size}; to those of {fitting} it can.",
+            stem.misfit,
             patch_size=model.patch_size,
             size=size,
             label=task.facts.label,
-            fitting=halved,
+            fitting=fitting,
         )
 
 
