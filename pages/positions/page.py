@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from pages.i18n import _
 from pages.positions import buckets, learned, race, relative, shuffle, waves
-from pages.positions.link import VIEW
+from pages.positions.link import OF_KINDS, VIEW
 from pages.ui import show, view_link
 from pages.ui.body import body
 
-VIEWS = {
+VIEWS: dict[str, Callable[[], None]] = {
+    **{
+        kind.name: partial(relative.added, kind)
+        for kind in OF_KINDS
+        if kind.inside is not None and kind.inside.by_distance is not None
+    },
     "sinusoidal": waves.view,
     "learned": learned.learned,
     "rotary": relative.rotary,
-    "alibi": relative.alibi,
     "t5-bias": buckets.view,
     "patches": learned.patches,
     "shuffle": shuffle.view,

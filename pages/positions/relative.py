@@ -1,7 +1,8 @@
-"""Rotary positions as turning pairs and scores by offset, and ALiBi's slopes."""
+"""Rotary positions as turning pairs and scores by offset, and what others add by distance."""
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from pages.i18n import _
@@ -9,6 +10,7 @@ from pages.positions.waves import base, length, width
 from pages.ui import show, state
 from tfm_core.inspect.positions import tables
 from tfm_core.plots import positions as plots
+from tfm_core.variants.positions import Position
 
 _CLOCKS = 6
 _SEEDS = (0, 1)
@@ -66,55 +68,35 @@ def rotary() -> None:
     show.code(tables.source_of("relative:Rotation"))
 
 
-def alibi() -> None:
-    """Show what each head takes off for distance, and what is left of even scores."""
+def added(kind: Position) -> None:
+    """Show what each head adds to a score for distance, and what is left of even scores."""
+    assert kind.inside is not None
     first, second = st.columns(2)
     with first:
-        n_heads = st.slider(
-            _("Heads"),
-            1,
-            16,
-            8,
-            key="positions-heads",
-            persist_state="session",
-            help=_("Slopes are powers of 2^(−8 / heads): a few heads look near, a few look far."),
-        )
+        n_heads = st.slider(_("Heads"), 1, 16, 8, key="positions-heads", persist_state="session")
     with second:
-        n = length("alibi", 32)
-    bias, weights = tables.alibi_weights(n_heads, n)
-    slopes = tables.slopes(n_heads)
+        n = length(kind.name, 32)
+    bias, weights = tables.added_by_distance(kind, n_heads, n)
     names = [
-        _("{n}: {slope}").format(n=head + 1, slope=f"{slope:.3g}")
-        for head, slope in enumerate(slopes.tolist())
+        _("{n}: {slope}").format(n=head, slope=f"{-row[1]:.3g}") for head, row in enumerate(bias, 1)
     ]
-    distances = tables.products_by_offset(bias.T, 0)[0]
     left, right = st.columns(2)
-    with left:
-        show.figure(
-            plots.lines_by_offset(
-                distances,
-                dict(zip(names, bias, strict=True)),
-                _("added to the score"),
-                _("distance (tokens)"),
-            ),
-            _(
-                "Each head, and its slope: its score falls in a straight line with distance. The "
-                "slopes are never trained."
-            ),
-            key="positions-alibi-bias",
-        )
-    with right:
-        show.figure(
-            plots.lines_by_offset(
-                distances,
-                dict(zip(names, weights, strict=True)),
-                _("weight"),
-                _("distance (tokens)"),
-            ),
+    for column, name, lines, title, words in (
+        (left, "bias", bias, _("added to the score"), _(kind.inside.by_distance)),
+        (
+            right,
+            "weights",
+            weights,
+            _("weight"),
             _(
                 "How the last query weights keys of equal score: steep heads read the last few "
                 "tokens, flat heads nearly all of them."
             ),
-            key="positions-alibi-weights",
-        )
-    show.code(tables.source_of("relative:alibi_slopes"))
+        ),
+    ):
+        with column:
+            figure = plots.lines_by_offset(
+                np.arange(n), dict(zip(names, lines, strict=True)), title, _("distance (tokens)")
+            )
+            show.figure(figure, words, key=f"positions-{kind.name}-{name}")
+    show.code(kind.functions[-1].source)

@@ -12,6 +12,10 @@ import streamlit as st
 from pages.i18n import _, content, language
 from pages.ui import walk_state
 from pages.ui.typed import escape
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.stems import STEMS
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject
@@ -138,10 +142,17 @@ def words(step: WalkStep, subject: Subject, names: Sequence[str], *, is_revealed
 
 @cache
 def paragraphs(spoken: str) -> dict[str, str]:
-    """Return the paragraphs of ``walk_words.md`` in a language, by the topic that heads them."""
+    """Return what the walk says in a language, by topic: ``walk_words.md``, and the variants."""
     parts = re.split(r"^## (.+)$", content("walk_words", spoken), flags=re.MULTILINE)[1:]
     return {
-        topic.strip(): text.strip() for topic, text in zip(parts[::2], parts[1::2], strict=True)
+        **{
+            topic.strip(): text.strip() for topic, text in zip(parts[::2], parts[1::2], strict=True)
+        },
+        **{norm.walk_topic: _(norm.walk_words) for norm in NORMS.values()},
+        **{one.walk_topic: _(one.walk_words) for one in ACTIVATIONS.values()},
+        **{stem.walk_topics[-1]: _(stem.walk_words) for stem in STEMS.values()},
+        **{kind.topic: _(kind.words) for kind in POSITIONS.values()},
+        **{kind.inside.topic: _(kind.inside.words) for kind in POSITIONS.values() if kind.inside},
     }
 
 

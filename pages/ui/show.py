@@ -72,10 +72,10 @@ def facts(rows: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
     st.table(frame.set_index(columns[0]))
 
 
-def code(obj: Callable[..., Any] | type) -> None:
-    """Show the source of what was just used, behind a click."""
+def code(used: Callable[..., Any] | type | str) -> None:
+    """Show the source of what was just used, or that source, behind a click."""
     with st.expander(_("The code"), icon=":material/code:"):
-        st.code(source(obj), language="python")
+        st.code(used if isinstance(used, str) else source(used), language="python")
 
 
 def formula(latex: str) -> None:

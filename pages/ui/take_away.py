@@ -13,12 +13,9 @@ from pages.i18n import N_, _
 from pages.ui import film, recorded, runs_access, show, state, visitors
 from pages.ui.typed import escape
 from tfm_core.data.own.sets import OwnSet
-from tfm_core.inspect.attention.trained import no_checkpoint
+from tfm_core.export.exports import EXPORTS, Export, Progress
 from tfm_core.runs import own_sets
 from tfm_core.runs.run import Run
-
-Progress = Callable[[float, str], None]
-"""Hears the share that is done, 0 to 1, and what is being done, in words."""
 
 _MADE = "take-made"
 
@@ -108,36 +105,22 @@ def _zip_bytes(run: Run) -> int:
     return estimate(run)
 
 
-def _events(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
-    from tfm_core.export.tensorboard import bundle
-
-    return bundle(run, progress)
-
-
-def _events_name(run: Run) -> str:
-    from tfm_core.export.tensorboard import file_name
-
-    return file_name(run)
-
-
 def _page(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
     return film.film(run, with_model="model" in ticked, progress=progress)
 
 
-def _onnx(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
-    from tfm_core.export.onnx import bundle
-
-    return bundle(run, progress)
-
-
-def _onnx_name(run: Run) -> str:
-    from tfm_core.export.onnx import file_name
-
-    return file_name(run)
-
-
-def _without_weights(run: Run) -> str | None:
-    return None if run.has_checkpoint else no_checkpoint(run)
+def _offer(export: Export) -> Offer:
+    return Offer(
+        export.name,
+        export.label,
+        export.help,
+        export.icon,
+        export.mime,
+        export.file_name,
+        lambda run, progress, ticked: export.make(run, progress),
+        film.weights_bytes if export.needs_weights else lambda run: None,
+        export.refusal,
+    )
 
 
 OFFERS: tuple[Offer, ...] = (
@@ -187,29 +170,7 @@ OFFERS: tuple[Offer, ...] = (
             ),
         ),
     ),
-    Offer(
-        "onnx",
-        N_("The model as ONNX"),
-        N_(
-            "Its forward pass, for other languages, browsers and phones. Checked against the "
-            "model before the download."
-        ),
-        ":material/deployed_code:",
-        "application/octet-stream",
-        _onnx_name,
-        _onnx,
-        film.weights_bytes,
-        _without_weights,
-    ),
-    Offer(
-        "tensorboard",
-        N_("TensorBoard events"),
-        N_("Curves, settings and heads: unpack it and run `tensorboard --logdir .`"),
-        ":material/query_stats:",
-        "application/zip",
-        _events_name,
-        _events,
-    ),
+    *map(_offer, EXPORTS),
 )
 
 

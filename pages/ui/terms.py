@@ -9,6 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pages.i18n import N_
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.optimisers import OPTIMISERS
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.record import Registry, Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,10 @@ class Term:
     view: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
     also: str = ""
+
+
+def _labels(variants: Registry[Variant]) -> str:
+    return " ".join(variant.label for variant in variants.values())
 
 
 TERMS = (
@@ -73,12 +82,11 @@ TERMS = (
     Term(N_("Learned positions"), N_("A trained vector for each position."),
          "positions", {"view": "learned"},
          also="pos_embedding position_embedding 위치 임베딩"),
-    Term(N_("RoPE"), N_("Rotary positions: queries and keys are turned by an angle."),
-         "positions", {"view": "rotary"}, also="rotary"),
-    Term(N_("ALiBi"), N_("A penalty on the score that grows with distance."),
-         "positions", {"view": "alibi"}),
-    Term(N_("T5 relative bias"), N_("A trained number for each bucket of offsets."),
-         "positions", {"view": "t5-bias"}),
+    *(
+        Term(kind.label, kind.help, "positions", {"view": kind.name})
+        for kind in POSITIONS.values()
+        if kind.is_inside
+    ),
     Term(N_("Knock-out"), N_("A part of a trained model switched off, to see what is lost."),
          "knockouts", also="ablation lesion"),
     Term(N_("Head pruning"), N_("Heads taken away for good, the least important first."),
@@ -144,12 +152,13 @@ TERMS = (
          "tensors", {"op": "broadcast"}),
     Term(N_("Feed-forward network"), N_("Two linear layers applied to each token alone."),
          "walk", {}, ("d_ff", "activation"),
-         also="MLP FFN GELU ReLU fc1 fc2 linear_1 linear_2 hidden_dim d_ff 피드포워드"),
+         also=f"MLP FFN {_labels(ACTIVATIONS)} fc1 fc2 "
+         "linear_1 linear_2 hidden_dim d_ff 피드포워드"),
     Term(N_("Residual connection"), N_("A layer adds to its input and does not replace it."),
          "walk", {}, ("residual",), also="skip addnorm 잔차 연결"),
     Term(N_("Layer normalisation"), N_("Each token's vector gets mean 0 and deviation 1."),
          "walk", {}, ("norm", "norm_eps", "norm_first", "shared_norm", "final_norm"),
-         also="LayerNorm RMSNorm pre-norm post-norm addnorm ln1 norm1 ln_final 레이어 층 정규화"),
+         also=f"{_labels(NORMS)} pre-norm post-norm addnorm ln1 norm1 ln_final 레이어 층 정규화"),
     Term(N_("Dropout"), N_("Zeroes random activations in training."), "walk", {}, ("dropout",),
          also="드롭아웃"),
     Term(N_("Parameter count"), N_("The trained numbers of a model, and where they are."),
@@ -168,7 +177,7 @@ TERMS = (
          {"stage": "backward"}, ("clip_norm",), also="gradient clipping chain rule 역전파"),
     Term(N_("Optimiser"), N_("Turns gradients into changes of the weights."), "training-step",
          {"stage": "update"}, ("optimizer", "beta1", "beta2", "weight_decay"),
-         also="Adam AdamW SGD Muon momentum Newton-Schulz orthogonal"),
+         also=f"{_labels(OPTIMISERS)} momentum Newton-Schulz orthogonal"),
     Term(N_("Learning rate"), N_("How far a weight moves in one step."), "training-step",
          {"stage": "update"}, ("learning_rate", "schedule", "warmup"),
          also="warmup schedule 학습률"),

@@ -50,7 +50,7 @@ def test_the_numbers_of_a_run_are_those_that_its_layers_bend(run_id, tmp_path):
 
 
 def test_every_activation_has_a_look_and_the_models_own_is_thick():
-    assert set(plots.LOOKS) == set(ACTIVATIONS)
+    assert len({(each.colour, each.dash) for each in ACTIVATIONS.values()}) == len(ACTIVATIONS)
     u = np.linspace(-1, 1, 5)
     figure = plots.lines({name: (name, u, u) for name in ACTIVATIONS}, "gelu", "value")
     widths = {line.name: line.line.width for line in figure.data}

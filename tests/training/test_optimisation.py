@@ -36,8 +36,8 @@ def test_no_two_optimisers_are_one_class():
 
 
 def test_an_unknown_optimiser_trains_nothing():
-    config = TrainingConfig().model_copy(update={"optimizer": "lion"})
-    with pytest.raises(UnknownVariant, match="There is no optimiser named 'lion'; there are adamw"):
+    config = TrainingConfig().model_copy(update={"optimizer": "spiral"})
+    with pytest.raises(UnknownVariant, match="There is no optimiser named 'spiral'; there are adamw"):
         make_optimizer(model(), config)
 
 

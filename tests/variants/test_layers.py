@@ -93,7 +93,9 @@ def test_the_code_of_an_activation_is_its_layer(name):
 @pytest.mark.parametrize("eps", [1e-5, 0.03])
 @pytest.mark.parametrize("name", [name for name, norm in NORMS.items() if norm.code])
 def test_the_code_of_a_norm_makes_its_layer(name, eps):
-    made = eval(NORMS[name].code(eps), {"nn": torch.nn, "D_MODEL": 11})
+    names = {"torch": torch, "nn": torch.nn, "D_MODEL": 11}
+    exec("\n".join(NORMS[name].classes), names)
+    made = eval(NORMS[name].code(eps), names)
     assert repr(made) == repr(make_norm(name, 11, eps))
 
 

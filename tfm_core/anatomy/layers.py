@@ -182,11 +182,10 @@ class Maker:
         """Return a norm over ``length`` vectors. tied_to: the norm whose numbers it shares."""
         x = (tensor("x", *((length,) if length else ()), "d_model"),)
         layer = NORMS[name].layer.partition(":")[2]
-        names = ("weight", "bias") if layer == "LayerNorm" else ("weight",)
         inner = f"{path}.norm" if tied_to else path
         parameters = tuple(
-            self.parameter(f"{inner}.{n}", "d_model", tied_to=f"{tied_to}.{n}" if tied_to else "")
-            for n in names
+            self.parameter(f"{inner}.{n}", *shape, tied_to=f"{tied_to}.{n}" if tied_to else "")
+            for n, shape in NORMS[name].parameters.items()
         )
         made = Part(
             kind="norm", path=inner, layer=layer, inputs=x, outputs=x, parameters=parameters,
@@ -254,6 +253,8 @@ class StackMaker:
             saved = self._norm_saved(length)
             final = (self.maker.norm(f"{self.name}.final_norm", facts.norm, length, saved=saved),)
         noise = f"{self.length} d_model" if facts.has_dropout else ""
+        inside = None if self.relative is None else self.relative.inside
+        kept_once = "" if inside is None else inside.kept_once
         x = tensor("x", self.length, "d_model")
         return Part(
             kind="stack",
@@ -264,7 +265,7 @@ class StackMaker:
             saved=Saved(
                 full=formula(noise),
                 products=formula(f"{self.read} d_model" if self.read else ""),
-                once=formula(f"{ID} {self.length} {self.length}" if self._is_bias_trained else ""),
+                once=formula(kept_once.format(length=self.length)),
             ),
             children=(*blocks, *final),
         )
@@ -319,8 +320,9 @@ class StackMaker:
 
     def _norm_saved(self, length: str) -> Saved:
         """Return what a norm keeps of what it reads; what comes out is its reader's."""
-        n = NORMS[self.facts.norm].n_kept(self.maker.sizes["d_model"])
-        if self.facts.norm == "layernorm" and not self.facts.has_residual:
+        norm = NORMS[self.facts.norm]
+        n = norm.n_kept(self.maker.sizes["d_model"])
+        if norm.keeps_input and not self.facts.has_residual:
             # what a sublayer makes is no sum in fp32: the norm reads it, and keeps it, as it is
             return Saved(
                 full=formula(f"{n} {length} + -1 {length} d_model"),
@@ -425,11 +427,10 @@ class StackMaker:
     def _relative(self, kind: Position, layer: int) -> Part:
         """Return what turns queries and keys or adds to scores: one module for all blocks."""
         path = f"{self.name}.relative"
-        parameters: tuple[Parameter, ...] = ()
-        if kind.is_learned:
-            tied_to = f"{path}.table" if layer else ""
-            table = self.maker.parameter(f"{path}.table", "n_buckets", "n_heads", tied_to=tied_to)
-            parameters = (table,)
+        parameters = tuple(
+            self.maker.parameter(f"{path}.{n}", *shape, tied_to=f"{path}.{n}" if layer else "")
+            for n, shape in (kind.inside.parameters if kind.inside else {}).items()
+        )
         query = tensor("query", "n_heads", self.length, "d_head")
         return Part(
             kind="relative", path=path, layer=_class_of(kind), inputs=(query,),

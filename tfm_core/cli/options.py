@@ -7,6 +7,7 @@ import argparse
 from tfm_core.cli import training
 from tfm_core.cli.lists import examine_all, list_devices, list_presets, list_runs
 from tfm_core.cli.zips import export_run, import_run
+from tfm_core.export.exports import EXPORTS
 
 
 def parser() -> argparse.ArgumentParser:
@@ -69,12 +70,14 @@ def parser() -> argparse.ArgumentParser:
     take.add_argument("id", metavar="ID", help="the id of the run (see runs)")
     take.add_argument("--out", metavar="FILE", help="where to write it; here, unless said")
     kinds = take.add_mutually_exclusive_group()
-    kinds.add_argument(
-        "--tensorboard", action="store_true", help="event files for TensorBoard in place of the zip"
-    )
-    kinds.add_argument(
-        "--onnx", action="store_true", help="the model's forward pass as ONNX in place of the zip"
-    )
+    for export in EXPORTS:
+        kinds.add_argument(
+            f"--{export.name}",
+            action="store_const",
+            const=export,
+            dest="export",
+            help=export.help_there,
+        )
     kinds.add_argument(
         "--data", action="store_true", help="the set of your own that it learned from goes along"
     )

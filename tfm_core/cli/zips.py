@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from tfm_core.cli.common import compare
-from tfm_core.runs import Run, RunStore
+from tfm_core.runs import RunStore
 from tfm_core.sentences import StudentError
 
 
 def export_run(options: argparse.Namespace) -> int:
     """Write a run as a file; what lies there already is replaced once the new one is whole."""
-    from tfm_core.export import bundle, tensorboard
+    from tfm_core.export import bundle
     from tfm_core.runs.atomic import write_bytes
 
     compare()
-    run = RunStore().get(options.id)
-    make: Callable[[Run], bytes] = partial(bundle.bundle, with_set=options.data)
-    name = bundle.file_name(run)
-    if options.tensorboard:
-        make, name = tensorboard.bundle, tensorboard.file_name(run)
-    elif options.onnx:
-        from tfm_core.export import onnx
-
-        make, name = onnx.bundle, onnx.file_name(run)
+    run, chosen = RunStore().get(options.id), options.export
+    name = bundle.file_name(run) if chosen is None else chosen.file_name(run)
     path = Path(options.out or name)
     if path.is_dir():
         path /= name
-    content = make(run)
-    write_bytes(path, content)
+    write_bytes(path, chosen.make(run) if chosen else bundle.bundle(run, with_set=options.data))
     print(path)
     return 0
 

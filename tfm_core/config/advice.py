@@ -164,12 +164,14 @@ def _of_schedule(training: TrainingConfig) -> Iterator[Advice]:
             is_warning=True,
             better=max(1, training.steps // 10),
         )
-    if 0 < training.clip_norm < _SHORT_GRADIENT and training.optimizer == "sgd":
+    optimiser = OPTIMISERS[training.optimizer]
+    if 0 < training.clip_norm < _SHORT_GRADIENT and not optimiser.is_scale_free:
         yield Advice(
             "training.clip_norm",
             N_(
-                "SGD’s steps are as long as the gradient, and none longer than {limit:g} is let "
+                "{name}’s steps are as long as the gradient, and none longer than {limit:g} is let "
                 "through: this will hardly learn.",
+                name=optimiser.label,
                 limit=training.clip_norm,
             ),
             is_warning=True,

@@ -220,13 +220,12 @@ def _check_norms(config: BlockConfig) -> None:
         if config.shared_norm:
             raise CrossError(
                 "shared_norm",
-                "There is no norm for the sublayers to share: choose LayerNorm or RMSNorm, or "
-                "switch this off.",
+                "There is no norm for the sublayers to share: choose a norm, or switch this off.",
             )
         if config.final_norm == "always":
             raise CrossError(
                 "final_norm",
-                "There is no norm to stand behind the last block: choose LayerNorm or RMSNorm, or "
+                "There is no norm to stand behind the last block: choose a norm, or "
                 "another last norm.",
             )
     if RESIDUALS[config.residual].normed and not (config.has_norms and config.norm_first):
@@ -236,5 +235,5 @@ def _check_norms(config: BlockConfig) -> None:
             "Pre-norm on, or choose other residuals."
             if config.has_norms
             else "Nothing is normalised, so no residual can come from a normalised value: choose "
-            "LayerNorm or RMSNorm, or other residuals.",
+            "a norm, or other residuals.",
         )

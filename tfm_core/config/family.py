@@ -11,7 +11,7 @@ from tfm_core.config.base import Config, CrossError
 from tfm_core.config.shape import patches_per_side
 from tfm_core.variants.causalities import Causality
 from tfm_core.variants.poolings import Pooling
-from tfm_core.variants.stems import STEMS, can_halve
+from tfm_core.variants.stems import STEMS
 
 
 class FamilyConfig(Config):
@@ -76,13 +76,13 @@ class PatchConfig(FamilyConfig):
                 label=label,
                 fitting=", ".join(str(n) for n in sizes if image_size % n == 0),
             )
-        if STEMS[self.stem].halves and not can_halve(image_size, self.patch_size):
+        stem = STEMS[self.stem]
+        if stem.misfit is not None and not stem.fits(image_size, self.patch_size):
             raise CrossError(
                 "model.patch_size",
-                "A stack of convolutions cannot halve the {size}x{size} pictures of {label} to "
-                "patches of {patch_size}; to those of {fitting} it can.",
+                stem.misfit,
                 patch_size=self.patch_size,
                 size=image_size,
                 label=label,
-                fitting=", ".join(str(n) for n in sizes if can_halve(image_size, n)),
+                fitting=", ".join(str(n) for n in sizes if stem.fits(image_size, n)),
             )

@@ -38,7 +38,7 @@ class TrainingConfig(Config):
         step=16,
     )
     learning_rate: float = knob(
-        4e-3,
+        OPTIMISERS["adamw"].usual_rate,
         N_("Learning rate"),
         N_("Peak size of a step. Too high diverges, too low crawls."),
         gt=0,

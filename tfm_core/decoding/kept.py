@@ -23,13 +23,16 @@ from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block, Stack, tokens_at
 from tfm_core.layers.masks import causal_mask, is_token
 from tfm_core.layers.positions import LearnedPositions, NoPositions
-from tfm_core.layers.relative import HALF, Alibi, BucketBias, Rotation, turned
+from tfm_core.layers.relative import HALF, Rotation, turned
 from tfm_core.models.captioner import Captioner
 from tfm_core.models.text import DecoderOnly, EncoderDecoder
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.record import resolve
 
 Decodes = DecoderOnly | EncoderDecoder | Captioner
 Encoded = tuple[Tensor, Tensor | None]
 """What a decoder looks back at, (N, S, d_model), and its mask (N, 1, 1, S), if there is one."""
+_RELATIVE = [resolve(kind.layer) for kind in POSITIONS.values() if kind.is_inside]
 ROOM = 64
 """Positions that room is made for at a time: what lies wide apart takes longer to read."""
 
@@ -46,7 +49,7 @@ def can_keep(model: Decodes) -> bool:
         and not model.training
         and not recorder.active()
         and type(model.decoder) is Stack
-        and type(model.decoder.relative) in (type(None), Rotation, Alibi, BucketBias)
+        and type(model.decoder.relative) in (type(None), *_RELATIVE)
         and all(_is_usual(block) for block in model.decoder.layers)
         and not any(_is_changed(module) for module in model.modules())
     )

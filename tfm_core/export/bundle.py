@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.shape import data_shape
 from tfm_core.export import figures, layout, metrics, notebook, readme
+from tfm_core.export.exports import Progress
 from tfm_core.inspect.source.carried import Carried, carried
 from tfm_core.inspect.source.file import source_code
 from tfm_core.made_with import versions
@@ -39,9 +40,6 @@ MOST_LOOKS = 12_000_000
 _MOST_EVENTS = 2**26
 _LAST, _BEST = (f"checkpoints/{name}/checkpoint.safetensors" for name in ("last", "best"))
 _STORED = (".safetensors",)  # numbers do not become smaller
-
-Progress = Callable[[float, str], None]
-"""Hears the share that is done, 0 to 1, and what is being done, in words."""
 
 
 def bundle(

@@ -45,7 +45,7 @@ from tfm_core.data.own import place
 from tfm_core.data.shape import data_shape
 from tfm_core.data.vocabulary import BOS, SPECIALS
 from tfm_core.export import bundle as zips
-from tfm_core.export.bundle import Progress
+from tfm_core.export.exports import Progress
 from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.inspect.source.carried import Carried, carried
 from tfm_core.models.build import Model

@@ -21,7 +21,7 @@ from tfm_core.config import ConfigError, Experiment, from_json
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import Prepared
 from tfm_core.export import layout
-from tfm_core.export.bundle import Progress
+from tfm_core.export.exports import Progress
 from tfm_core.export.parcel import MOST_UNPACKED, Parcel, Refused
 from tfm_core.export.set_in import set_in, vocabulary_in
 from tfm_core.export.weights_in import checkpoints, expected_shapes

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from tfm_core.config import Experiment, TrainingConfig
+from tfm_core.config import Experiment
 from tfm_core.facts.nearest_preset import nearest_preset
 from tfm_core.variants.optimisers import OPTIMISERS
-
-_WITH_MOMENTUM = 0.1
-"""Of SGD with momentum, whose steps are as long as the gradients: a tenth, as is usual for it."""
 
 
 def usual_rate(experiment: Experiment) -> float:
     """Return the learning rate of the most similar preset, or the optimiser's usual one.
 
-    Muon learns at several times the rate of Adam and AdamW: what a preset learns with by Muon says
-    nothing of theirs.
+    What a preset learns with says nothing of an optimiser that learns at other rates than its own:
+    Muon's are several times those of Adam and AdamW.
     """
     learned, own = nearest_preset(experiment).experiment.training, experiment.training
-    if OPTIMISERS[own.optimizer].is_scale_free != OPTIMISERS[learned.optimizer].is_scale_free:
-        return _WITH_MOMENTUM
-    if learned.optimizer == "muon" != own.optimizer:
-        return float(TrainingConfig.model_fields["learning_rate"].default)
-    return learned.learning_rate
+    usual = OPTIMISERS[own.optimizer].usual_rate
+    if usual is None or usual == OPTIMISERS[learned.optimizer].usual_rate:
+        return learned.learning_rate
+    return usual
 
 
 def calmer_rate(experiment: Experiment) -> float:

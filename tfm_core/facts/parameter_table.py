@@ -124,8 +124,9 @@ def _formula(part: Part, counted: Sequence[Parameter]) -> str:
         d = shape[-1]
         once = f"3 x {shape[1]}" if len(shape) == 4 else "3"  # a matrix a head, or one for all
         return f"{once} x ({d} x {d}" + (f" + {d})" if len(counted) == 2 else ")")
-    if part.layer == "LayerNorm" and len(counted) == 2:
-        return f"2 x {counted[0].size}"
+    shapes = {one.shape for one in counted}
+    if len(counted) > 1 and len(shapes) == 1:
+        return f"{len(counted)} x {times(counted[0].shape[::-1])}"
     return " + ".join(times(parameter.shape[::-1]) for parameter in counted)
 
 

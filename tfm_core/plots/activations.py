@@ -10,17 +10,11 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.plots.kinds import lay_out, reference_line
-from tfm_core.plots.palette import BLUE, GREEN, GREY, ORANGE, PURPLE
+from tfm_core.plots.palette import BLUE, GREEN, GREY, HUES, ORANGE, PURPLE
 from tfm_core.sentences import N_
+from tfm_core.variants.activations import ACTIVATIONS
 
 Floats = npt.NDArray[np.floating[Any]]
-LOOKS: dict[str, tuple[str, str]] = {
-    "relu": (BLUE, "solid"),
-    "gelu": (ORANGE, "dash"),
-    "gelu_tanh": (GREEN, "dot"),
-    "swiglu": (PURPLE, "dashdot"),
-}
-
 _X_TITLE = N_("u, one number of the hidden layer before it")
 
 
@@ -28,15 +22,15 @@ def lines(curves: Mapping[str, tuple[str, Floats, Floats]], chosen: str, y_title
     """Draw functions of u: activation -> label, u (n,), values (n,); the chosen one is thick."""
     figure = go.Figure()
     for name, (label, u, values) in curves.items():
-        colour, dash = LOOKS.get(name, (GREY, "solid"))
+        look = ACTIVATIONS[name]
         figure.add_scatter(
             x=np.asarray(u, np.float32),
             y=np.asarray(values, np.float32),
             name=label,
             mode="lines",
-            line={"color": colour, "dash": "solid", "width": 5}
+            line={"color": HUES[look.colour], "dash": "solid", "width": 5}
             if name == chosen
-            else {"color": colour, "dash": dash, "width": 1.5},
+            else {"color": HUES[look.colour], "dash": look.dash, "width": 1.5},
             hovertemplate="u = %{x:.2f}: %{y:.3f}<extra>" + label + "</extra>",
         )
     reference_line(figure, x=0)

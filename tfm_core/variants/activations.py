@@ -17,8 +17,8 @@ class Activation(Variant):
     instead, which then multiplies the hidden layer. code: the hidden layer, with ``{up}`` and
     ``{gate}`` for the two products. latex: the hidden layer, from the two products; bend: what its
     letters stand for, where that has more than one form. n_kept: how many hidden layers' worth of
-    numbers PyTorch keeps for the backward pass, beside the result. walk_topic: its paragraph in the
-    walk.
+    numbers PyTorch keeps for the backward pass, beside the result. walk_topic, walk_words: its
+    paragraph in the walk. colour, dash: its line in every figure; a colour of ``plots.palette``.
     """
 
     function: str
@@ -28,6 +28,9 @@ class Activation(Variant):
     bend: str | None
     n_kept: int
     walk_topic: str
+    walk_words: str
+    colour: str
+    dash: str
 
     @property
     def n_matrices(self) -> int:
@@ -47,6 +50,12 @@ RELU = Activation(
     bend=None,
     n_kept=0,  # its derivative can be seen in its result
     walk_topic="activation-relu",
+    walk_words=N_(
+        "The activation is ReLU: negative numbers become 0, so part of the hidden layer is "
+        "exactly 0."
+    ),
+    colour="blue",
+    dash="solid",
 )
 GELU = Activation(
     name="gelu",
@@ -60,6 +69,9 @@ GELU = Activation(
     bend=r"\mathrm{GELU}(u) &= \tfrac{u}{2}\left(1 + \mathrm{erf}(u / \sqrt{2})\right)",
     n_kept=1,
     walk_topic="activation-gelu",
+    walk_words=N_("The activation is GELU, a smooth ReLU: slightly negative values pass a little."),
+    colour="orange",
+    dash="dash",
 )
 GELU_TANH = Activation(
     name="gelu_tanh",
@@ -76,6 +88,12 @@ GELU_TANH = Activation(
     ),
     n_kept=1,
     walk_topic="activation-gelu_tanh",
+    walk_words=N_(
+        "The activation is GELU as GPT-2 computes it, a smooth ReLU: slightly negative values "
+        "pass a little. A tanh stands in for the error function, at most 0.0005 away from it."
+    ),
+    colour="green",
+    dash="dot",
 )
 SWIGLU = Activation(
     name="swiglu",
@@ -89,6 +107,12 @@ SWIGLU = Activation(
     bend=None,
     n_kept=3,  # both products, and one of them bent
     walk_topic="activation-swiglu",
+    walk_words=N_(
+        "This model is gated: SiLU of one product opens or closes another (SwiGLU), which takes "
+        "a third matrix."
+    ),
+    colour="purple",
+    dash="dashdot",
 )
 
 ACTIVATIONS = Registry("activation", RELU, GELU, GELU_TANH, SWIGLU)

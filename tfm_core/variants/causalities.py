@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tfm_core.sentences import N_
-from tfm_core.variants.record import Registry, Variant
+from tfm_core.variants.record import Phrased, Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Causality(Variant):
+class Causality(Phrased):
     """mask: called with a length and a device, (length, length), True = may attend.
 
     sees_past: whether a query sees the tokens before it. sees_future: whether, while training, it
@@ -43,6 +43,7 @@ CAUSAL = Causality(
     function="causal",
     cut=".tril()",
     says="a query sees itself and the keys before it",
+    phrase=N_("causal mask"),
 )
 NONE = Causality(
     name="none",
@@ -60,6 +61,7 @@ NONE = Causality(
     function="unmasked",
     cut=None,
     says="a query sees every key, those behind it too",
+    phrase=N_("no causal mask"),
 )
 TRANSPOSED = Causality(
     name="transposed",
@@ -77,6 +79,7 @@ TRANSPOSED = Causality(
     function="transposed",
     cut=".triu()",
     says="a query sees itself and the keys behind it",
+    phrase=N_("mask on the wrong axis"),
 )
 
 CAUSALITIES = Registry("causality", CAUSAL, NONE, TRANSPOSED)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfm_core.sentences import N_
-from tfm_core.variants.record import Registry, Variant
+from tfm_core.variants.record import Phrased, Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LossInput(Variant):
+class LossInput(Phrased):
     """is_softmaxed: a softmax stands before the cross-entropy, which has one of its own."""
 
     is_softmaxed: bool
@@ -21,6 +21,7 @@ LOGITS = LossInput(
     help=N_("The output layer's numbers as they are: the loss has its own softmax."),
     source="torch.nn.functional.cross_entropy",
     is_softmaxed=False,
+    phrase=N_("loss of logits"),
 )
 PROBABILITIES = LossInput(
     name="probabilities",
@@ -31,6 +32,7 @@ PROBABILITIES = LossInput(
     ),
     source="torch.nn.functional.cross_entropy, called on logits.softmax(-1)",
     is_softmaxed=True,
+    phrase=N_("softmax before the loss"),
 )
 
 LOSS_INPUTS = Registry("input of the loss", LOGITS, PROBABILITIES)

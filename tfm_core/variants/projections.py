@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfm_core.sentences import N_
-from tfm_core.variants.record import Registry, Variant
+from tfm_core.variants.record import Phrased, Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Projections(Variant):
+class Projections(Phrased):
     """has_bias: whether they have biases where the model's linear layers have.
 
     has_output: whether a matrix mixes what the heads found. is_sliced: whether each head maps only
@@ -29,6 +29,7 @@ FULL = Projections(
     has_bias=True,
     has_output=True,
     is_sliced=False,
+    phrase=N_("full matrices"),
 )
 UNBIASED = Projections(
     name="unbiased",
@@ -38,6 +39,7 @@ UNBIASED = Projections(
     has_bias=False,
     has_output=True,
     is_sliced=False,
+    phrase=N_("matrices without biases"),
 )
 NO_OUTPUT = Projections(
     name="no-output",
@@ -47,6 +49,7 @@ NO_OUTPUT = Projections(
     has_bias=True,
     has_output=False,
     is_sliced=False,
+    phrase=N_("no output matrix"),
 )
 SLICED = Projections(
     name="sliced",
@@ -59,6 +62,7 @@ SLICED = Projections(
     has_bias=True,
     has_output=False,
     is_sliced=True,
+    phrase=N_("heads on slices"),
 )
 
 PROJECTIONS = Registry("projections", FULL, UNBIASED, NO_OUTPUT, SLICED)

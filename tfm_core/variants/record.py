@@ -49,6 +49,13 @@ class Variant:
                 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phrased(Variant):
+    """A variant whose label needs its setting beside it. phrase: what the name of a run says."""
+
+    phrase: str
+
+
 V = TypeVar("V", bound=Variant, covariant=True)
 
 

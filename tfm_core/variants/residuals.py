@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfm_core.sentences import N_
-from tfm_core.variants.record import Registry, Variant
+from tfm_core.variants.record import Phrased, Registry
 
 ATTENTION, FEED_FORWARD = "attention", "feed_forward"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Residual(Variant):
+class Residual(Phrased):
     """has_sum: whether a sublayer's output is added to anything at all.
 
     normed: the kinds of sublayer whose output is added to the normalised value that the sublayer
@@ -33,6 +33,7 @@ NORMAL = Residual(
     source="He et al. 2016; Vaswani et al. 2017, section 3.1",
     has_sum=True,
     normed=frozenset(),
+    phrase=N_("residuals"),
 )
 NONE = Residual(
     name="none",
@@ -44,6 +45,7 @@ NONE = Residual(
     source="Vaswani et al. 2017, section 3.1, without the sum",
     has_sum=False,
     normed=frozenset(),
+    phrase=N_("no residuals"),
 )
 FROM_NORMED = Residual(
     name="from-normed",
@@ -55,6 +57,7 @@ FROM_NORMED = Residual(
     source="Xiong et al. 2020, with x overwritten by norm(x)",
     has_sum=True,
     normed=frozenset((ATTENTION, FEED_FORWARD)),
+    phrase=N_("residuals from the normalised value"),
 )
 FEED_FORWARD_FROM_NORMED = Residual(
     name="feed-forward-from-normed",
@@ -66,6 +69,7 @@ FEED_FORWARD_FROM_NORMED = Residual(
     source="Xiong et al. 2020, with x overwritten by norm(x) before the feed-forward layer",
     has_sum=True,
     normed=frozenset((FEED_FORWARD,)),
+    phrase=N_("second residual from the normalised value"),
 )
 
 RESIDUALS = Registry("residuals", NORMAL, NONE, FROM_NORMED, FEED_FORWARD_FROM_NORMED)

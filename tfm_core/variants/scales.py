@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tfm_core.sentences import N_
-from tfm_core.variants.record import Registry, Variant
+from tfm_core.variants.record import Phrased, Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scale(Variant):
+class Scale(Phrased):
     """width: the setting whose square root divides the scores, None where nothing does."""
 
     width: Literal["d_head", "d_model"] | None
@@ -22,6 +22,7 @@ SQRT_D_HEAD = Scale(
     help=N_("Scores keep a variance near 1, whatever the width of a head, as in the paper."),
     source="Vaswani et al. 2017, section 3.2.1",
     width="d_head",
+    phrase=N_("scores over √d_head"),
 )
 UNSCALED = Scale(
     name="none",
@@ -32,6 +33,7 @@ UNSCALED = Scale(
     ),
     source="Vaswani et al. 2017, section 3.2.1, without the division",
     width=None,
+    phrase=N_("scores not scaled"),
 )
 SQRT_D_MODEL = Scale(
     name="sqrt-d-model",
@@ -42,6 +44,7 @@ SQRT_D_MODEL = Scale(
     ),
     source="Vaswani et al. 2017, section 3.2.1, with d_model for d_k",
     width="d_model",
+    phrase=N_("scores over √d_model"),
 )
 
 SCALES = Registry("scale of scores", SQRT_D_HEAD, UNSCALED, SQRT_D_MODEL)

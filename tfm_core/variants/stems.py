@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil
 from textwrap import dedent
@@ -49,24 +50,40 @@ def can_halve(side: int, patch_size: int) -> bool:
     return n > 0 and ceil(side / 2**n) * patch_size == side
 
 
+def always_fits(side: int, patch_size: int) -> bool:
+    """Return True: whatever patches a picture can be cut into will do."""
+    return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stem(Variant):
     """layer: called with channels, patch_size and d_model.
 
-    halves: whether it halves the picture until a patch is one place; all others cut it as
-    ``PatchEmbedding`` does. latex: what is projected. rows: what that is made of. classes: the
-    source of its own classes in a generated file; None where there are none. code: what makes it
-    there. drawn: how the diagram calls it. walk_topics: its paragraphs in the walk.
+    halves: whether it halves the picture until a patch is one place. fits: from the side of a
+    picture and patch_size, whether it can be; misfit: a sentence where it can't, with
+    ``{patch_size}``, ``{size}``, ``{label}`` of the data and ``{fitting}`` sizes. latex: what is
+    projected. rows: what that is made of. classes: the source of its own classes in a generated
+    file, None where there are none; cuts: whether they use ``PatchEmbedding``. code: what makes it
+    there. drawn: how the diagram calls it. walk_topics: its paragraphs in the walk, walk_words: the
+    last of them. walk_code: how patches come about, walk_modules: modules below the stem that it
+    calls, by name, and walk_seen: what the convolutions made, in words; None without any.
     """
 
     layer: str
     halves: bool = False
+    fits: Callable[[int, int], bool] = always_fits
+    misfit: str | None = None
     latex: str
     rows: tuple[str, ...] = ()
     classes: str | None
+    cuts: bool = True
     code: str
     drawn: str
     walk_topics: tuple[str, ...]
+    walk_words: str
+    walk_code: str
+    walk_modules: Mapping[str, str]
+    walk_seen: str | None
 
 
 PLAIN = Stem(
@@ -80,6 +97,13 @@ PLAIN = Stem(
     code="PatchEmbedding(CHANNELS)",
     drawn="Patches",
     walk_topics=("patches",),
+    walk_words=N_(
+        "The picture is cut into squares, row by row from the top left, and each is flattened: "
+        "these are the “words” of a Vision Transformer."
+    ),
+    walk_code="patches = patchify(images, patch_size)",
+    walk_modules={},
+    walk_seen=None,
 )
 
 WIDTH = 8
@@ -112,6 +136,13 @@ CONVOLUTIONAL = Stem(
     code="ConvStem()",
     drawn="3x3 convolution, then patches",
     walk_topics=("patches", "conv"),
+    walk_words=N_(
+        "This model first looks with a 3 x 3 convolution, so that strokes across borders are "
+        "seen whole; the patches are cut from its channels."
+    ),
+    walk_code="seen = F.gelu(convolution(images))\npatches = patchify(seen, patch_size)",
+    walk_modules={"convolution": "convolution"},
+    walk_seen=N_("what the convolution saw"),
 )
 
 HALVING = Stem(
@@ -124,6 +155,12 @@ HALVING = Stem(
     source="Xiao et al. 2021, section 4; without its batch norms",
     layer="tfm_core.layers.patches:ConvStack",
     halves=True,
+    fits=can_halve,
+    misfit=N_(
+        "A stack of convolutions cannot halve the {size}x{size} pictures of {label} to patches of "
+        "{patch_size}; to those of {fitting} it can."
+    ),
+    cuts=False,
     latex=r"h^L_t",
     rows=(r"h^0 &= \mathrm{image}", r"h^l &= \mathrm{GELU}(K_l *_2 h^{l-1} + b_l)"),
     classes=dedent(
@@ -151,6 +188,18 @@ HALVING = Stem(
     code="ConvStack()",
     drawn="Halved to patches",
     walk_topics=("stack",),
+    walk_words=N_(
+        "The picture is halved again and again by 3 x 3 convolutions that step two pixels at a "
+        "time, until each patch is one place: a row of as many numbers as there are channels. "
+        "These are the “words” of a Vision Transformer. Each has seen more than its square: its "
+        "neighbours’ pixels too, around a middle that may lie some pixels beside the square’s."
+    ),
+    walk_code=(
+        "seen = images\nfor convolution in convolutions:\n"
+        "    seen = F.gelu(convolution(seen))\npatches = seen.flatten(2).mT"
+    ),
+    walk_modules={"convolutions": "convolutions"},
+    walk_seen=N_("what the last convolution saw"),
 )
 
 STEMS = Registry("stem", PLAIN, CONVOLUTIONAL, HALVING)

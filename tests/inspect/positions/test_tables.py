@@ -12,7 +12,7 @@ from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RunStore
 from tfm_core.training.checkpoints import save
 from tfm_core.training.loop import build
-from tfm_core.variants.positions import POSITIONS_OF_WORDS
+from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 
 
 @pytest.mark.parametrize("base", [10.0, 10000.0])
@@ -52,7 +52,7 @@ def test_products_of_waves_are_the_same_to_both_sides():
 
 
 def test_alibi_weights_fall_with_distance_in_every_head():
-    bias, weights = tables.alibi_weights(5, 13)
+    bias, weights = tables.added_by_distance(POSITIONS["alibi"], 5, 13)
     assert bias.shape == weights.shape == (5, 13)
     assert (np.diff(weights, axis=1) < 0).all()
     np.testing.assert_allclose(weights.sum(1), 1, atol=1e-6)

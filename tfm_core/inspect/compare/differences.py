@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from tfm_core.config import FAMILIES, TASK_FACTS, Experiment
 from tfm_core.config.base import Config, choices_of, plain
 from tfm_core.sentences import N_
+from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.positions import POSITIONS
 
 FAMILY, TASK = "model.family", "task.name"
@@ -100,7 +101,9 @@ def _is_heeded(config: Config, name: str) -> bool:
     """Return whether a setting has an effect beside the others."""
     if name == "max_len":
         return POSITIONS[getattr(config, "position", "none")].has_table
-    return not (name == "beta2" and getattr(config, "optimizer", "") == "sgd")
+    if name in ("beta1", "beta2"):
+        return name in OPTIMISERS[getattr(config, "optimizer", "adamw")].settings
+    return True
 
 
 def _setting(config: Config, name: str, field: FieldInfo) -> Setting:

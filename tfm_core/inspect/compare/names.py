@@ -13,6 +13,13 @@ from tfm_core.config import Experiment
 from tfm_core.config.base import plain
 from tfm_core.inspect.compare.differences import FAMILY, TASK, Difference, differences
 from tfm_core.sentences import N_, Sentence
+from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.loss_inputs import LOSS_INPUTS
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.projections import PROJECTIONS
+from tfm_core.variants.record import Phrased, Registry
+from tfm_core.variants.residuals import RESIDUALS
+from tfm_core.variants.scales import SCALES
 
 MOST_SAID = 3
 """Settings that a name says, where fewer do not tell the experiments apart."""
@@ -105,8 +112,8 @@ def phrase(row: Difference, number: int) -> str:
         template = none if none and not value else one if one and value == 1 else many
         shown = f"{100 * value:.4g}" if field in _SHARES else plain(value)
         return Sentence(template, {"n": shown})
-    if field in _BY_NAME:
-        return _BY_NAME[field][str(value)]
+    if field in _PHRASED:
+        return _PHRASED[field][str(value)].phrase
     if field in _VARIANTS:
         return _VARIANTS[field](row.said[number])
     return N_("{label} {value}", label=row.label, value=row.said[number])
@@ -152,38 +159,13 @@ _COUNTED: Mapping[str, tuple[str, str, str]] = {  # of 0, of 1, of another numbe
     "training.patience": (N_("no patience"), "", N_("patience {n}")),
     "seed": ("", "", N_("seed {n}")),
 }
-_BY_NAME: Mapping[str, Mapping[str, str]] = {
-    "model.norm": {
-        "layernorm": N_("LayerNorm"),
-        "rmsnorm": N_("RMSNorm"),
-        "none": N_("no norm"),
-    },
-    "model.residual": {
-        "normal": N_("residuals"),
-        "none": N_("no residuals"),
-        "from-normed": N_("residuals from the normalised value"),
-        "feed-forward-from-normed": N_("second residual from the normalised value"),
-    },
-    "model.scale": {
-        "sqrt-d-head": N_("scores over √d_head"),
-        "none": N_("scores not scaled"),
-        "sqrt-d-model": N_("scores over √d_model"),
-    },
-    "model.causality": {
-        "causal": N_("causal mask"),
-        "none": N_("no causal mask"),
-        "transposed": N_("mask on the wrong axis"),
-    },
-    "model.projections": {
-        "full": N_("full matrices"),
-        "unbiased": N_("matrices without biases"),
-        "no-output": N_("no output matrix"),
-        "sliced": N_("heads on slices"),
-    },
-    "training.loss_input": {
-        "logits": N_("loss of logits"),
-        "probabilities": N_("softmax before the loss"),
-    },
+_PHRASED: Mapping[str, Registry[Phrased]] = {
+    "model.norm": NORMS,
+    "model.residual": RESIDUALS,
+    "model.scale": SCALES,
+    "model.causality": CAUSALITIES,
+    "model.projections": PROJECTIONS,
+    "training.loss_input": LOSS_INPUTS,
 }
 _VARIANTS: Mapping[str, Callable[[str], str]] = {
     "model.family": lambda label: label,

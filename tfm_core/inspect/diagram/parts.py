@@ -21,6 +21,7 @@ from tfm_core.inspect.syntax import statements
 from tfm_core.sentences import N_
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS, Position
+from tfm_core.variants.stems import STEMS
 
 _IN_BLOCK = re.compile(r"^(encoder|decoder)\.layers\.(\d+)\.([a-z_]+)( norm| \+)?$")
 _CLOSED = re.compile(r"^(encoder|decoder)\.layers\.(\d+)-(\d+)$")
@@ -105,7 +106,7 @@ def _ends(name: str, title: str, config: ModelConfig, shape: Shape) -> Part:
         return Part(title, tables, ("TokenEmbedding",), ("embedding",), ("embedding",))
     known = {
         "image": Part(title, steps=("picture",)),
-        "stem": Part(title, ("stem",), ("PatchEmbedding", "ConvStem", "ConvStack"), ("embedding",),
+        "stem": Part(title, ("stem",), _STEM_CLASSES, ("embedding",),
                      ("patches", "patch-projection")),
         "cls": Part(title, ("",), ("Model",), (), ("cls",)),
         "segments": Part(title, ("segments",), ("Segments",), ("norm",), ("embedding",)),
@@ -115,6 +116,9 @@ def _ends(name: str, title: str, config: ModelConfig, shape: Shape) -> Part:
         "logits": Part(title, equations=("model",), steps=("whole",)),
     }  # fmt: skip
     return known.get(name, Part(title, (name,)))
+
+
+_STEM_CLASSES = tuple(stem.layer.rpartition(":")[2] for stem in STEMS.values())
 
 
 def _embedded(name: str, config: ModelConfig, shape: Shape) -> str:

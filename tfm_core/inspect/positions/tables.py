@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tfm_core.probe.types import RELATIVE, Snapshot
 from tfm_core.sentences import N_, StudentError
+from tfm_core.variants.positions import Position
 from tfm_core.variants.record import resolve
 
 Array = npt.NDArray[np.floating[Any]]
@@ -149,20 +150,19 @@ def by_offset(scores: Array) -> tuple[npt.NDArray[np.int64], Array, float]:
     return offsets, np.array([diagonal.mean() for diagonal in diagonals], np.float32), spread
 
 
-def slopes(n_heads: int) -> Array:
-    """Return ALiBi's slopes (H,)."""
-    from tfm_core.layers.relative import alibi_slopes
+def added_by_distance(kind: Position, n_heads: int, length: int) -> tuple[Array, Array]:
+    """Return what a kind adds to the scores of the last query, and the weights of equal scores.
 
-    table: Array = alibi_slopes(n_heads).numpy()
-    return table
-
-
-def alibi_weights(n_heads: int, length: int) -> tuple[Array, Array]:
-    """Return ALiBi's bias and the weights it makes of equal scores, for the last query.
-
-    Both (H, length), by distance from 0.
+    Both (H, length), by distance from 0. What is learned is as it is before training, seed 0.
     """
-    bias = -slopes(n_heads)[:, None] * np.arange(length, dtype=np.float32)
+    import torch
+
+    sizes = {"n_heads": n_heads, "d_model": n_heads, "d_head": 1, "is_causal": True}
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        layer = resolve(kind.layer)(**{name: sizes[name] for name in kind.made_of})
+        _q, _k, added = layer(*torch.zeros(2, 1, n_heads, length, 1))
+    bias = np.ascontiguousarray(added.expand(1, n_heads, length, length)[0, :, -1].flip(-1).numpy())
     shares = np.exp(bias)
     return bias, np.asarray(shares / shares.sum(1, keepdims=True))
 

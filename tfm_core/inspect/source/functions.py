@@ -7,6 +7,7 @@ from textwrap import dedent
 from tfm_core.config import CaptionerConfig, ModelConfig, RecurrentConfig, WriterConfig
 from tfm_core.inspect.source import recurrent
 from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS
 
 
@@ -20,6 +21,7 @@ def functions(config: ModelConfig) -> list[str]:
         kinds.append(POSITIONS[config.text_position])
     needed = [function.source for kind in kinds for function in kind.functions]
     parts += dict.fromkeys(needed)  # once, where both need the same
+    parts += NORMS[config.norm].classes
     if isinstance(config, WriterConfig):
         parts.append(order(config))
     if getattr(config, "window", 0):

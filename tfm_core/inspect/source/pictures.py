@@ -31,7 +31,7 @@ def patches(config: ViTConfig | CaptionerConfig) -> str:
     stem = STEMS[config.stem]
     if stem.classes is None:
         return cut
-    return stem.classes if stem.halves else f"{cut}\n\n{stem.classes}"
+    return f"{cut}\n\n{stem.classes}" if stem.cuts else stem.classes
 
 
 def vit(config: ViTConfig, form: AttentionForm) -> str:

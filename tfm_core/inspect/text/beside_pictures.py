@@ -194,10 +194,11 @@ class _Pixels(_Counted):
     @property
     def embedding(self) -> Sentence:
         """Say how a patch becomes a vector."""
-        if self.vit.stem != "patches":
+        stem = STEMS[self.vit.stem]
+        if stem.classes is not None:
             return N_(
                 "{stem}, to {d} numbers a patch",
-                stem=STEMS[self.vit.stem].label,
+                stem=stem.label,
                 d=self.vit.d_model,
             )
         return N_(

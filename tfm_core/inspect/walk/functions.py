@@ -14,6 +14,7 @@ from functools import cache
 from tfm_core.inspect.syntax import statements
 from tfm_core.inspect.walk.steps import WalkStep
 from tfm_core.sentences import N_
+from tfm_core.variants.norms import NORMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,15 +223,14 @@ FUNCTIONS: tuple[Function, ...] = (
             "x.contiguous().view(6)  # the same in two steps",
         ),
     ),
-    Function(
-        "nn.LayerNorm", r"\bnorm\(", N_("Subtracts the mean, divides by the standard deviation."),
-        ("norm = nn.LayerNorm(3)", "norm(torch.tensor([[1., 2., 3.], [0., 0., 9.]])).detach()"),
-        of=("norm", "LayerNorm"),
-    ),
-    Function(
-        "nn.RMSNorm", r"\bnorm\(", N_("Divides by the root of the mean square."),
-        ("norm = nn.RMSNorm(3)", "norm(torch.tensor([[1., 2., 3.], [0., 0., 9.]])).detach()"),
-        of=("norm", "RMSNorm"),
+    *(
+        Function(
+            norm.example.partition("(")[0], r"\bnorm\(", norm.does,
+            (f"norm = {norm.example}", "norm(torch.tensor([[1., 2., 3.], [0., 0., 9.]])).detach()"),
+            of=("norm", norm.layer.rpartition(":")[2]),
+        )
+        for norm in NORMS.values()
+        if norm.example is not None and norm.does is not None
     ),
     Function(
         "nn.Dropout", r"\bdropout\(|\.dropout\(",

@@ -109,24 +109,18 @@ def patches(subject: Subject) -> WalkStep:
     config = subject.config
     assert isinstance(config, ViTConfig | CaptionerConfig)
     cut = subject.cache[f"{cutter}.patches"]
-    names: dict[str, object] = {**MODULES, "patchify": patchify, "patch_size": config.patch_size}
-    stem, code = STEMS[config.stem], "patches = patchify(images, patch_size)"
+    stem = STEMS[config.stem]
+    names: dict[str, object] = {
+        **MODULES, "F": F, "patchify": patchify, "patch_size": config.patch_size
+    }  # fmt: skip
+    for name, path in stem.walk_modules.items():
+        names[name] = subject.model.get_submodule(f"stem.{path}")
     after = [seen("patches", N_("patches, flattened"), cut, "B patches:patches P")]
-    if stem.halves:
-        code = (
-            "seen = images\nfor convolution in convolutions:\n"
-            "    seen = F.gelu(convolution(seen))\npatches = seen.flatten(2).mT"
-        )
-        names |= {"convolutions": subject.model.get_submodule("stem.convolutions"), "F": F}
-        what = N_("what the last convolution saw")
-        after.append(seen("seen", what, subject.cache["stem.convolved"], "B C Y X"))
-    elif cutter != "stem":
-        code = "seen = F.gelu(convolution(images))\npatches = patchify(seen, patch_size)"
-        names |= {"convolution": subject.model.get_submodule("stem.convolution"), "F": F}
-        after.append(seen("seen", N_("what the convolution saw"), subject.cache["stem.convolved"],
-                          "B C Y X"))  # fmt: skip
+    if stem.walk_seen is not None:
+        after.append(seen("seen", stem.walk_seen, subject.cache["stem.convolved"], "B C Y X"))
     return WalkStep(
-        "patches", N_("Patches"), stem.walk_topics, code, (_pixels(subject),), tuple(after),
+        "patches", N_("Patches"), stem.walk_topics, stem.walk_code, (_pixels(subject),),
+        tuple(after),
         _patches_question(subject.inputs[0].size(-1), config), names=names,
     )  # fmt: skip
 

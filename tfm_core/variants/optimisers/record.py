@@ -44,22 +44,26 @@ class Betas(Protocol):
 class Optimiser(Variant):
     """How gradients become updates.
 
-    torch_class: where its class is; it takes parameter groups and lr. options: what else it takes,
-    from the config. arithmetic: its update, then the functions of ours which that calls, and those
+    torch_class: where its class is; it takes parameter groups and lr. settings: those of the config
+    that it has beside the learning rate and weight decay; options: what else its class takes, from
+    the config. arithmetic: its update, then the functions of ours which that calls, and those
     of ``others``.
     memory: what it keeps of each weight that it moves, from torch's name to the arithmetic's.
     memory_words: what is kept is called. others: who moves what is no hidden matrix; None where it
-    moves all itself. decay: the weight decay to begin with. decay_is_coupled: whether weight decay
+    moves all itself. usual_rate: a learning rate that suits most models; None where presets alone
+    say it. decay: the weight decay to begin with. decay_is_coupled: whether weight decay
     is added to the gradient (L2) and not taken beside it. decay_words: what that means.
     is_scale_free: whether its steps are as long whatever the size of the gradients.
     """
 
     torch_class: str
+    settings: tuple[str, ...]
     options: Callable[[Betas], dict[str, Any]]
     arithmetic: tuple[Callable[..., Any], ...]
     memory: Mapping[str, str]
     memory_words: str
     others: Optimiser | None
+    usual_rate: float | None
     decay: float
     decay_is_coupled: bool
     decay_words: str

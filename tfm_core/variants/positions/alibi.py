@@ -41,6 +41,10 @@ ALIBI = Position(
     impossible=always_possible,
     functions=(_ALIBI,),
     topic="position-alibi",
+    words=N_(
+        "Nothing is added here: this model lowers each score with the distance of the two "
+        "tokens, head by head (ALiBi). See step {step:scores}."
+    ),
     look=Look("purple", "longdash", "triangle-up"),
     added=None,
     inside=Inside(
@@ -50,6 +54,14 @@ ALIBI = Position(
         where="",
         title=N_("ALiBi's penalty"),
         topic="alibi",
+        words=N_("ALiBi subtracts a slope times the distance; every head has its own slope."),
+        parameters={},
+        kept_once="",
+        by_distance=N_(
+            "Each head, and its slope: its score falls in a straight line with distance. The "
+            "slopes are never trained. They are powers of 2^(−8 / heads): a few heads look near, a "
+            "few look far."
+        ),
         init=None,
         made="alibi(x.size(1)).to(x)",
         argument="bias",

@@ -22,6 +22,10 @@ LEARNED = Position(
     impossible=always_possible,
     functions=(),
     topic="position-learned",
+    words=N_(
+        "Here a trained row is added for each position. The table has an end: beyond it the "
+        "model cannot read."
+    ),
     look=Look("vermilion", "dash", "square"),
     added=Added(
         latex="P_t",

@@ -16,6 +16,10 @@ NONE = Position(
     impossible=always_possible,
     functions=(),
     topic="position-none",
+    words=N_(
+        "Nothing is added in this model: the vectors pass unchanged. Without a causal mask it "
+        "cannot know the order; with one, a decoder can learn it (Haviv et al. 2022)."
+    ),
     look=Look("grey", "dot", "x"),
     added=None,
     inside=None,

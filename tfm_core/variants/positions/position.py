@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -58,10 +58,13 @@ class Inside:
 
     query, key: what is multiplied, in LaTeX; plus: what follows the product, or ""; where: an
     equation that explains it, or "". title: of what is added to the scores in the walk, or of the
-    turned queries. topic: what the walk says of it. In the generated file init makes
-    ``self.relative`` of a stack, or is None: ``{is_causal}`` in it tells a decoder from an encoder;
-    the value ``made``, called ``argument``, is handed to every attention. turn: the line that
-    changes q and k by it; None where it is a bias, added to the scores.
+    turned queries. topic, words: what the walk says of it. parameters: the shape of each trained
+    tensor, as formulas; kept_once: the formula, in ``{length}``, of the numbers that PyTorch keeps
+    once for a batch to train them; by_distance: what it adds the farther a key is, in words, None
+    where the kind has a view of its own. In the generated file init makes ``self.relative`` of a
+    stack, or is None: ``{is_causal}`` in it tells a decoder from an encoder; the value ``made``,
+    called ``argument``, is handed to every attention. turn: the line that changes q and k by it;
+    None where it is a bias, added to the scores.
     """
 
     query: str
@@ -70,6 +73,10 @@ class Inside:
     where: str
     title: str
     topic: str
+    words: str
+    parameters: Mapping[str, tuple[str, ...]]
+    kept_once: str
+    by_distance: str | None
     init: str | None
     made: str
     argument: str
@@ -83,8 +90,8 @@ class Position(Variant):
     layer: ``"module:name"``, called with those of length, side, d_model, d_head, n_heads and
     is_causal that made_of names. needs_grid: it needs rows and columns, which patches have.
     is_learned: training changes it. impossible: from d_model and d_head to a sentence, or None
-    where it can be. functions: of the generated file, in order. topic: what the walk says where
-    vectors get their place. added, inside: by what it acts on; None elsewhere.
+    where it can be. functions: of the generated file, in order. topic, words: what the walk says
+    where vectors get their place. added, inside: by what it acts on; None elsewhere.
     """
 
     acts_on: ActsOn
@@ -95,6 +102,7 @@ class Position(Variant):
     impossible: Callable[[int, int], str | None]
     functions: tuple[Function, ...]
     topic: str
+    words: str
     look: Look
     added: Added | None
     inside: Inside | None

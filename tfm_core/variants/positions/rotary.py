@@ -41,6 +41,10 @@ ROTARY = Position(
     impossible=_impossible,
     functions=(WAVES, _ROTATE),
     topic="position-rotary",
+    words=N_(
+        "Nothing is added here: this model turns queries and keys by an angle that grows with "
+        "position, after they are split into heads (RoPE). See step {step:split}."
+    ),
     look=Look("green", "dashdot", "diamond"),
     added=None,
     inside=Inside(
@@ -50,6 +54,13 @@ ROTARY = Position(
         where="",
         title=N_("queries, turned"),
         topic="rotary",
+        words=N_(
+            "Then queries and keys are rotated pair by pair, by an angle that grows with the "
+            "position (“queries, turned”). Values are not."
+        ),
+        parameters={},
+        kept_once="",
+        by_distance=None,
         init=None,
         made="sinusoidal(x.size(1), D_HEAD).to(x)",
         argument="waves",

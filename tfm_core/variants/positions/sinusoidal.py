@@ -46,6 +46,10 @@ SINUSOIDAL = Position(
     impossible=_impossible,
     functions=(WAVES,),
     topic="position-sinusoidal",
+    words=N_(
+        "Here a fixed row of sines and cosines is added for each position: low dimensions "
+        "oscillate fast, high ones slowly. Nothing is trained, and there is a row for any length."
+    ),
     look=Look("blue", "solid", "circle"),
     added=Added(
         latex=r"\mathrm{PE}_t",

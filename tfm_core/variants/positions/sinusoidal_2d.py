@@ -29,6 +29,10 @@ SINUSOIDAL_2D = Position(
     impossible=_impossible,
     functions=(WAVES,),
     topic="position-sinusoidal-2d",
+    words=N_(
+        "Here fixed waves are added: half of the dimensions tell the row of a patch, half its "
+        "column."
+    ),
     look=Look("sky", "dashdot", "square-open"),
     added=Added(
         latex=r"\mathrm{PE}_{\mathrm{row}(t),\mathrm{column}(t)}",

@@ -56,6 +56,10 @@ T5_BIAS = Position(
     impossible=always_possible,
     functions=(_BUCKET, _RELATIVE_BIAS),
     topic="position-t5-bias",
+    words=N_(
+        "Nothing is added here: this model adds a trained number to each score, by head and by "
+        "how far apart the two tokens are (T5). See step {step:scores}."
+    ),
     look=Look("ochre", "longdashdot", "hexagram"),
     added=None,
     inside=Inside(
@@ -65,6 +69,15 @@ T5_BIAS = Position(
         where=N_(r"&\beta(j - i)\text{: the bucket of the offset, one of }32"),
         title=N_("T5's bias"),
         topic="t5-bias",
+        words=N_(
+            "T5 adds a trained number to each score (“T5's bias”): every head has 32, one for "
+            "each bucket of offsets. Near offsets have a bucket each, far ones share; all layers "
+            "of a stack share the numbers. (T5 itself then leaves out the division by "
+            "sqrt(d_head); this model keeps it.)"
+        ),
+        parameters={"table": ("n_buckets", "n_heads")},
+        kept_once="2 {length} {length}",
+        by_distance=None,
         init="RelativeBias({is_causal})",
         made="self.relative(x)",
         argument="bias",

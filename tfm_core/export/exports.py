@@ -1,0 +1,73 @@
+"""What a run can be made into beside its zip: a row says so, and names the module that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tfm_core.inspect.attention.trained import no_checkpoint
+from tfm_core.runs.run import Run
+from tfm_core.sentences import N_
+from tfm_core.variants.record import resolve
+
+Progress = Callable[[float, str], None]
+"""Hears the share that is done, 0 to 1, and what is being done, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A format. name: of the command line's option, help_there: its help.
+
+    module: with ``bundle(run, progress)``, which returns the file and raises ValueError in a
+    sentence, and ``file_name(run)``; imported when it is first used. label, help, icon: as the app
+    offers it. needs_weights: whether it is made of trained weights.
+    """
+
+    name: str
+    module: str
+    label: str
+    help: str
+    icon: str
+    mime: str
+    needs_weights: bool
+    help_there: str
+
+    def file_name(self, run: Run) -> str:
+        """Return how the file is called."""
+        return str(resolve(f"{self.module}:file_name")(run))
+
+    def make(self, run: Run, progress: Progress | None = None) -> bytes:
+        """Return the file. Raises ValueError, in a sentence, where it cannot be made."""
+        made: bytes = resolve(f"{self.module}:bundle")(run, progress)
+        return made
+
+    def refusal(self, run: Run) -> str | None:
+        """Return why it cannot be made of a run, in a sentence, or None."""
+        return no_checkpoint(run) if self.needs_weights and not run.has_checkpoint else None
+
+
+EXPORTS = (
+    Export(
+        "onnx",
+        "tfm_core.export.onnx",
+        N_("The model as ONNX"),
+        N_(
+            "Its forward pass, for other languages, browsers and phones. Checked against the "
+            "model before the download."
+        ),
+        ":material/deployed_code:",
+        "application/octet-stream",
+        needs_weights=True,
+        help_there="the model's forward pass as ONNX in place of the zip",
+    ),
+    Export(
+        "tensorboard",
+        "tfm_core.export.tensorboard",
+        N_("TensorBoard events"),
+        N_("Curves, settings and heads: unpack it and run `tensorboard --logdir .`"),
+        ":material/query_stats:",
+        "application/zip",
+        needs_weights=False,
+        help_there="event files for TensorBoard in place of the zip",
+    ),
+)
