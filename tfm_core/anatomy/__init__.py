@@ -10,6 +10,7 @@ from tfm_core.anatomy.anatomy import Anatomy, Lengths, anatomy
 from tfm_core.anatomy.formula import Formula, formula
 from tfm_core.anatomy.part import Attention, Names, Parameter, Part, Saved, Tensor
 from tfm_core.anatomy.stacks import StackName, StackPlan, attention_paths, stacks
+from tfm_core.anatomy.sublayers import Sublayer, sublayers
 
 __all__ = [
     "Anatomy",
@@ -22,9 +23,11 @@ __all__ = [
     "Saved",
     "StackName",
     "StackPlan",
+    "Sublayer",
     "Tensor",
     "anatomy",
     "attention_paths",
     "formula",
     "stacks",
+    "sublayers",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain, repeat
 
-from tfm_core.anatomy import Attention, Part
+from tfm_core.anatomy import Attention, Part, Sublayer, sublayers
 from tfm_core.inspect.diagram.drawing import BREAK, Drawing, Node, about
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
@@ -73,20 +73,15 @@ def _layer(block: Part) -> int:
 
 
 def _block(drawing: Drawing, block: Part, n: int) -> None:
-    """Draw the sublayers of a block that stands for ``n``, each with what is around it."""
-    n_sublayers = sum(one.kind == "residual" for one in block.children)
-    size = len(block.children) // n_sublayers
-    for first in range(0, len(block.children), size):
-        _sublayer(drawing, block, block.children[first : first + size], n)
+    """Draw a block that stands for ``n``."""
+    for sublayer in sublayers(block):
+        _sublayer(drawing, block, sublayer, n)
 
 
-def _sublayer(drawing: Drawing, block: Part, parts: tuple[Part, ...], n: int) -> None:
-    """Draw a sublayer with its norm and its residual; parts: in the order of the forward pass."""
-    by_kind = {one.kind: one for one in parts}
-    norm, residual = by_kind.get("norm"), by_kind["residual"]
-    sublayer = by_kind.get("attention") or by_kind["feed-forward"]
-    name, layer, has_sum = sublayer.path, _layer(block), len(residual.inputs) > 1
-    is_normed = residual.inputs[0].name == "norm(x)"
+def _sublayer(drawing: Drawing, block: Part, drawn: Sublayer, n: int) -> None:
+    """Draw a sublayer with its norm and its residual."""
+    sublayer, residual, norm = drawn.layer, drawn.residual, drawn.norm
+    name, layer = sublayer.path, _layer(block)
     stack = block.path.partition(".")[0].capitalize()
     which = f"{stack} block" + (f"s 1 to {n}" if n > 1 else f" {layer + 1}")
     words = name.rpartition(".")[2].replace("_", "-")
@@ -121,21 +116,21 @@ def _sublayer(drawing: Drawing, block: Part, parts: tuple[Part, ...], n: int) ->
     title = f"{which}: {first[:1].lower()}{first[1:]}"
     drawing.box(name, kind, node(label + count, sublayer, title=title, paths=(name, *shared)))
     skipped = ""
-    if has_sum and not is_normed:
+    if drawn.has_sum and not drawn.is_normed:
         skipped = drawing.last = fork()
-    if norm is parts[0]:
+    if norm is not None and drawn.norm_first:
         drawing.last = normed(norm, "before")
-    if is_normed:
+    if drawn.is_normed:
         skipped = drawing.last = fork()
     drawing.edge(drawing.last, name, next(shapes))
     drawing.last = name
-    if has_sum:
+    if drawn.has_sum:
         title = N_("{block}: sum around {words}", block=which, words=words)
         drawing.plus(f"{name} +", node("+", residual, title=title))
         drawing.edge(name, f"{name} +")
         drawing.edge(skipped, f"{name} +", dashed=True)
         drawing.last = f"{name} +"
-    if norm is parts[-1]:
+    if norm is not None and not drawn.norm_first:
         drawing.last = normed(norm, "behind")
     if kind == "cross":
         drawing.across.append((drawing.memory, name))
