@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -12,13 +13,13 @@ from pages.ui import page_table
 from pages.ui.model_choice import Chosen
 from tfm_core.facts.compute import layers
 from tfm_core.inspect.diagram import graph as drawing
-from tfm_core.inspect.diagram.graph import Diagram, DiagramColours
+from tfm_core.inspect.diagram.graph import DiagramColours
 from tfm_core.inspect.equations.model import equations
 from tfm_core.plots.palette import INKS, LINES
 from tfm_core.variants.residuals import RESIDUALS
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.diagram.parts import Part
+    from tfm_core.inspect.diagram.drawing import Node
 
 FILLS = {
     "light": {
@@ -86,14 +87,14 @@ def _view(chosen: Chosen, opened: range) -> None:
         tgt_len=known.tgt_len,
         opened=opened,
     )
-    parts = _parts(chosen, drawn, is_folded=not opened)
+    nodes = drawn.nodes
     left, right = st.columns([5, 4], gap="medium")
     with right:  # first: what is picked in the list is marked in the diagram
-        name = _pick(parts)
+        name = _pick(nodes)
     with left:
         component(
             drawn.dot,
-            {name: _(one.title) for name, one in parts.items()},
+            {name: _(node.title) for name, node in nodes.items()},
             across=drawn.across,
             chosen=name,
             looks=looks,
@@ -102,7 +103,7 @@ def _view(chosen: Chosen, opened: range) -> None:
         )
         st.caption(_words(chosen).format(d=chosen.model.d_model))
     with right:
-        _close_up(chosen, parts[name])
+        _close_up(chosen, nodes[name])
 
 
 def _words(chosen: Chosen) -> str:
@@ -138,30 +139,21 @@ def _words(chosen: Chosen) -> str:
     )
 
 
-def _parts(chosen: Chosen, drawn: Diagram, *, is_folded: bool) -> dict[str, Part]:
-    from tfm_core.inspect.diagram.parts import part
-
-    return {
-        name: part(name, label, chosen.model, chosen.shape, is_folded=is_folded)
-        for name, label in drawn.nodes.items()
-    }
-
-
 def _remember(name: str) -> None:
     st.session_state[_BLOCK] = name
 
 
-def _pick(parts: dict[str, Part]) -> str:
+def _pick(nodes: Mapping[str, Node]) -> str:
     """Draw the list of blocks, which says the same as the marked one of the diagram."""
     name = st.session_state.get(_BLOCK)
-    if name not in parts:
-        first = [name for name in _FIRST if name in parts]
-        name = first[0] if first else next(iter(parts))
+    if name not in nodes:
+        first = [name for name in _FIRST if name in nodes]
+        name = first[0] if first else next(iter(nodes))
     st.session_state[_LIST] = name
     st.selectbox(
         _("One block close up"),
-        list(parts),
-        format_func=lambda name: _(parts[name].title),
+        list(nodes),
+        format_func=lambda name: _(nodes[name].title),
         key=_LIST,
         on_change=lambda: _remember(st.session_state[_LIST]),
         help=_("The same as a click on a block of the diagram."),
@@ -169,7 +161,7 @@ def _pick(parts: dict[str, Part]) -> str:
     return str(name)
 
 
-def _close_up(chosen: Chosen, one: Part) -> None:
+def _close_up(chosen: Chosen, one: Node) -> None:
     """Show a block's equations, parameters and code, and lead to its steps of the walk."""
     from tfm_core.inspect.diagram.parts import code_of
 
@@ -186,7 +178,7 @@ def _close_up(chosen: Chosen, one: Part) -> None:
     )
 
 
-def _parameters(chosen: Chosen, one: Part) -> None:
+def _parameters(chosen: Chosen, one: Node) -> None:
     from tfm_core.inspect.diagram.parts import parameters_of
 
     rows = parameters_of(one, chosen.model, chosen.shape)
@@ -211,7 +203,7 @@ def _parameters(chosen: Chosen, one: Part) -> None:
     st.markdown("\n".join([lines[0], "", *lines[1:]]))
 
 
-def _steps(chosen: Chosen, one: Part) -> None:
+def _steps(chosen: Chosen, one: Node) -> None:
     """Link to the steps of the walk that go through this block."""
     from tfm_core.inspect.walk.subject import walk_index
 

@@ -17,6 +17,7 @@ from tfm_core.anatomy.stacks import (
     attentions,
     stacks,
 )
+from tfm_core.anatomy.sublayers import Sublayer, sublayers
 
 __all__ = [
     "Anatomy",
@@ -30,10 +31,12 @@ __all__ = [
     "Saved",
     "StackName",
     "StackPlan",
+    "Sublayer",
     "Tensor",
     "Tokens",
     "anatomy",
     "attentions",
     "formula",
     "stacks",
+    "sublayers",
 ]

@@ -10,7 +10,7 @@ from typing import Any
 from tfm_core.anatomy.formula import Formula, collected, formula
 from tfm_core.anatomy.layers import Maker
 from tfm_core.anatomy.names import names_of
-from tfm_core.anatomy.part import Parameter, Part, Saved
+from tfm_core.anatomy.part import Attention, Kind, Parameter, Part, Saved
 from tfm_core.anatomy.pictures import captioner, vit
 from tfm_core.anatomy.recurrent import recurrent
 from tfm_core.anatomy.text import decoder_only, encoder_decoder, encoder_only
@@ -76,6 +76,15 @@ class Anatomy:
     def counted(self) -> tuple[tuple[Part, int], ...]:
         """Every folded part of every part, and how often it is there."""
         return tuple(found for top in self.folded for found in _counted(top))
+
+    def of_kind(self, kind: Kind) -> tuple[Part, ...]:
+        """Return all parts of a kind, wherever they lie, with equal blocks in one."""
+        return tuple(part for part, _n in self.counted if part.kind == kind)
+
+    @cached_property
+    def attentions(self) -> tuple[Attention, ...]:
+        """The attentions, those of equal blocks in one."""
+        return tuple(part for part, _n in self.counted if isinstance(part, Attention))
 
     @cached_property
     def blocks(self) -> tuple[Part, ...]:

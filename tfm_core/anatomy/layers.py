@@ -8,7 +8,7 @@ Under autocast matrix products keep their inputs in the smaller format, and a co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tfm_core.anatomy.formula import Formula, formula
 from tfm_core.anatomy.names import names_of
@@ -54,6 +54,7 @@ class BlockFacts:
     position: str
     window: int
     causality: str
+    scale: str
 
     @classmethod
     def of(cls, config: TransformerConfig) -> BlockFacts:
@@ -75,12 +76,23 @@ class BlockFacts:
             position=config.position,
             window=getattr(config, "window", 0),
             causality=config.order.name if config.order else "",
+            scale=config.scale,
         )
 
 
 def tensor(name: str, *shape: str) -> Tensor:
     """Return a tensor of one example in a batch of B: its first axis is the batch."""
     return Tensor(name, ("B", *shape))
+
+
+def model_input(name: str, *shape: str, steps: tuple[str, ...]) -> Part:
+    """Return what a model reads: a tensor of one example in a batch."""
+    return Part(kind="input", path="", outputs=(tensor(name, *shape),), steps=steps)
+
+
+def model_output(*shape: str, steps: tuple[str, ...] = ("whole",)) -> Part:
+    """Return what a model says: a tensor of one example in a batch."""
+    return Part(kind="answer", path="", outputs=(tensor("logits", *shape),), steps=steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +133,7 @@ class Maker:
         kind: Kind = "projection",
         has_cast: bool = True,
         own_name: str = "",
+        steps: tuple[str, ...] = (),
     ) -> Part:
         """Return a linear layer that maps ``length`` vectors of ``into`` numbers to ``out``."""
         weight = self.parameter(f"{path}.weight", out, into, tied_to=tied_to, is_hidden=is_hidden)
@@ -137,6 +150,7 @@ class Maker:
             macs=formula(f"{length} {out} {into}") if macs is None else macs,
             work=work,
             saved=replace(saved, cast=cast),
+            steps=steps,
             names=names_of(self.family, path),
             own_name=own_name,
         )  # fmt: skip
@@ -155,12 +169,14 @@ class Maker:
         )  # fmt: skip
         return Part(
             kind="embedding", path=path, layer="TokenEmbedding", inputs=(ids,), outputs=(rows,),
-            own_name=own_name, is_second_name=is_second_name, children=(table,),
+            steps=("embedding",), own_name=own_name, is_second_name=is_second_name,
+            children=(table,),
         )  # fmt: skip
 
     def positions(
-        self, path: str, name: str, length: str, rows: str, *, own_name: str = ""
-    ) -> Part:
+        self, path: str, name: str, length: str, rows: str, *, own_name: str = "",
+        step: str = "positions",
+    ) -> Part:  # fmt: skip
         """Return what adds positions to ``length`` vectors; ``rows`` of a table, if it has one.
 
         A kind that acts elsewhere adds nothing here.
@@ -171,8 +187,9 @@ class Maker:
             parameters = (self.parameter(f"{path}.table", rows, "d_model"),)
         x = tensor("x", length, "d_model")
         return Part(
-            kind="positions", path=path, layer=_class_of(kind), inputs=(x,), outputs=(x,),
-            parameters=parameters, own_name=own_name, names=names_of(self.family, path),
+            kind="positions", path=path, layer=_class_of(kind), variant=name, inputs=(x,),
+            outputs=(x,), parameters=parameters, steps=(step,), own_name=own_name,
+            names=names_of(self.family, path),
         )  # fmt: skip
 
     def norm(
@@ -188,14 +205,14 @@ class Maker:
             for n, shape in NORMS[name].parameters.items()
         )
         made = Part(
-            kind="norm", path=inner, layer=layer, inputs=x, outputs=x, parameters=parameters,
-            saved=saved, names=names_of(self.family, inner),
+            kind="norm", path=inner, layer=layer, variant=name, inputs=x, outputs=x,
+            parameters=parameters, saved=saved, names=names_of(self.family, inner),
         )  # fmt: skip
         if not tied_to:
             return made
         return Part(
-            kind="norm", path=path, layer="SharedNorm", inputs=x, outputs=x, children=(made,),
-            names=names_of(self.family, path),
+            kind="norm", path=path, layer="SharedNorm", variant=name, inputs=x, outputs=x,
+            children=(made,), names=names_of(self.family, path),
         )  # fmt: skip
 
 
@@ -208,6 +225,23 @@ def _class_of(kind: Position) -> str:
     return name if name[0].isupper() else "FixedPositions"
 
 
+OPENED: Mapping[str, tuple[str, ...]] = {
+    "self_attention": (
+        "queries-keys-values", "split", "scores", "masking", "softmax", "weighted-sum", "merge",
+    ),
+    "self_attention_residual": ("add-norm",),
+    "feed_forward": ("feed-forward",),
+}  # fmt: skip
+"""The steps of a walk through a block that is opened, by what they are about."""
+WRITING: Mapping[str, tuple[str, ...]] = {
+    "self_attention": ("decoder-attention",),
+    "cross_attention": ("cross-attention",),
+    "feed_forward": ("logits",),
+}
+"""The same for a block that looks back: what it has as the one that it looks back at is not shown
+again."""
+
+
 @dataclass(frozen=True, slots=True)
 class StackMaker:
     """Makes the blocks of one stack.
@@ -215,7 +249,7 @@ class StackMaker:
     name: encoder or decoder. length: of its tokens, keys: those of the memory, "" without one.
     read: how many of its outputs something reads. asking: the tokens that ask in the last block, of
     which the others are only keys and values. padding: whether its tokens, and those of the memory,
-    have padding. has_order: whether a causality hides keys.
+    have padding. has_order: whether a causality hides keys. steps: of the walk, by sublayer.
     """
 
     maker: Maker
@@ -230,6 +264,7 @@ class StackMaker:
     has_memory_padding: bool = True
     has_order: bool = False
     relative: Position | None = None
+    steps: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: OPENED)
 
     @property
     def _is_bias_trained(self) -> bool:
@@ -267,6 +302,7 @@ class StackMaker:
                 products=formula(f"{self.read} d_model" if self.read else ""),
                 once=formula(kept_once.format(length=self.length)),
             ),
+            steps=("encoder-stack",) if self.name == "encoder" else ("logits",),
             children=(*blocks, *final),
         )
 
@@ -295,19 +331,21 @@ class StackMaker:
     def _joined(
         self, block: str, name: str, sublayer: Part, normed: str, length: str
     ) -> tuple[Part, ...]:
-        """Return a sublayer with its norm and its residual connection, in their order."""
+        """Return a sublayer with its norm and its residual connection, in their order.
+
+        Without residuals its output, alone, takes the place of what went in.
+        """
         facts, path = self.facts, f"{block}.{name}_norm"
         x = tensor("x", length, "d_model")
-        residual: tuple[Part, ...] = ()
+        change = (tensor(name, length, "d_model"),)
         if facts.has_residual:
             kind = "feed_forward" if name == "feed_forward" else "attention"
             skipped = "norm(x)" if kind in facts.normed_residuals else "x"
-            residual = (
-                Part(
-                    kind="residual", path=block, outputs=(x,),
-                    inputs=(tensor(skipped, length, "d_model"), tensor(name, length, "d_model")),
-                ),
-            )  # fmt: skip
+            change = (tensor(skipped, length, "d_model"), *change)
+        residual = Part(
+            kind="residual", path=block, inputs=change, outputs=(x,),
+            steps=self.steps.get(f"{name}_residual", ()),
+        )  # fmt: skip
         norm: tuple[Part, ...] = ()
         if facts.norm:
             shared = f"{block}.self_attention_norm"
@@ -315,8 +353,8 @@ class StackMaker:
             saved = self._norm_saved(normed)
             norm = (self.maker.norm(path, facts.norm, normed, saved=saved, tied_to=tied_to),)
         if facts.norm_first:
-            return (*norm, sublayer, *residual)
-        return (sublayer, *residual, *norm)
+            return (*norm, sublayer, residual)
+        return (sublayer, residual, *norm)
 
     def _norm_saved(self, length: str) -> Saved:
         """Return what a norm keeps of what it reads; what comes out is its reader's."""
@@ -400,8 +438,13 @@ class StackMaker:
         return Attention(
             kind="attention", path=path, layer="MultiHeadAttention", inputs=inputs, outputs=(x,),
             saved=Saved(products=heads + noise), names=names_of(maker.family, path),
+            steps=tuple(step for step in self.steps[path.rpartition(".")[2]]
+                        if hides or step != "masking"),
             children=tuple(children), n_heads=maker.sizes["n_heads"], queries=queries, keys=keys,
-            is_cross=is_cross, mask=hides, relative="" if relative is None else relative.name,
+            is_cross=is_cross, mask=hides, scale=facts.scale,
+            order=facts.causality if self.has_order and not is_cross else "",
+            window=0 if is_cross else facts.window,
+            relative="" if relative is None else relative.name,
         )  # fmt: skip
 
     def _in_projection(
@@ -457,7 +500,7 @@ class StackMaker:
         rows = queries if has_rows else "1"
         name = "mask of the target" if self.has_order and not is_cross else "mask of the source"
         return Part(
-            kind="mask", path=path, outputs=(tensor("mask", "1", rows, keys),),
+            kind="mask", path=path, outputs=(tensor("mask", "1", rows, keys),), steps=("masks",),
             names=names_of(self.maker.family, name),
         )  # fmt: skip
 
@@ -529,7 +572,8 @@ class StackMaker:
         noise = Saved(products=formula(read if facts.has_dropout else ""))
         x = tensor("x", length, "d_model")
         return Part(
-            kind="feed-forward", path=path, layer="FeedForward", inputs=(x,), outputs=(x,),
+            kind="feed-forward", path=path, layer="FeedForward", variant=facts.activation,
+            inputs=(x,), outputs=(x,), steps=self.steps["feed_forward"],
             children=(*first, bent, matrix("down", "d_model", "d_ff", noise)),
         )  # fmt: skip
 

@@ -9,9 +9,9 @@ from typing import Literal
 from tfm_core.anatomy.formula import NOTHING, Formula, collected
 
 Kind = Literal[
-    "model", "embedding", "positions", "segments", "stem", "stack", "block", "attention",
+    "input", "embedding", "positions", "segments", "stem", "stack", "block", "attention",
     "projection", "relative", "mask", "scores", "feed-forward", "activation", "norm", "residual",
-    "pooling", "head", "cell", "bridge", "readout",
+    "pooling", "selection", "head", "cell", "bridge", "readout", "answer",
 ]  # fmt: skip
 
 Work = Literal[
@@ -19,6 +19,32 @@ Work = Literal[
     "output",
 ]  # fmt: skip
 """The part of the arithmetic that multiply-accumulates belong to."""
+
+_SHOWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "TokenEmbedding": (("embedding",), ("TokenEmbedding",)),
+    "positions": (("embedding",), ("Positions",)),
+    "word_positions": (("embedding",), ("WordPositions",)),
+    "segments": ((), ("Segments",)),
+    "stem": (("embedding",), ("PatchEmbedding", "ConvStem", "ConvStack")),
+    "MultiHeadAttention": (("attention",), ("split", "MultiHeadAttention")),
+    "FeedForward": (("feed-forward",), ("FeedForward",)),
+    "Block": (("block",), ("Block",)),
+    "residual": (("block",), ("Block",)),
+    "norm": (("norm",), ()),
+    "Stack": ((), ("Stack",)),
+    "Reader": (("encoder",), ("placed", "Reader", "Encoder")),
+    "RecurrentAttention": (("attention",), ("Score", "Attention")),
+    "AdditiveDecoder": (("decoder",), ("Decoder",)),
+    "LuongDecoder": (("decoder",), ("Decoder",)),
+    "bridge": (("decoder",), ("Model",)),
+    "readout": (("model",), ("Model",)),
+    "pooling": (("model",), ("Model",)),
+    "head": (("model",), ("Pooler", "Model")),
+    "answer": (("model",), ("Model",)),
+}
+"""Own name, layer or kind of a part -> the equations it stands in, and those classes and functions
+of a generated file of which it is made."""
+_ELSEWHERE = ((), ("Model",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +137,11 @@ class Part:
     """A part of a model.
 
     path: of its module in the tree; what is no module of its own, such as a residual connection,
-    has the path of the module it belongs to and no layer. layer: the module's class. macs:
-    multiply-accumulates of one example, of this part alone, and work: what they belong to. saved:
-    of this part alone. own_name: what its family calls it, where that is not its path.
+    has the path of the module it belongs to and no layer. layer: the module's class. variant: which
+    of several it is, a name in the registry of its kind. macs: multiply-accumulates of one example,
+    of this part alone, and work: what they belong to. saved: of this part alone. steps: names of
+    the walk's steps that are about it; the walk takes them in the order of the parts, a part behind
+    its children, each name once. own_name: what its family calls it, where that is not its path.
     is_second_name: it is a table that stands under another name already. children: its parts, in
     the order of the forward pass. repeats: how many equal blocks it stands for where blocks are
     folded, itself being the first.
@@ -122,17 +150,34 @@ class Part:
     kind: Kind
     path: str
     layer: str = ""
+    variant: str = ""
     inputs: tuple[Tensor, ...] = ()
     outputs: tuple[Tensor, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     macs: Formula = NOTHING
     work: Work = ""
     saved: Saved = NONE_SAVED
+    steps: tuple[str, ...] = ()
     names: Names = NO_NAMES
     own_name: str = ""
     is_second_name: bool = False
     children: tuple[Part, ...] = ()
     repeats: int = 1
+
+    @property
+    def equations(self) -> tuple[str, ...]:
+        """The equations it stands in, by their names."""
+        return self._shown[0]
+
+    @property
+    def code(self) -> tuple[str, ...]:
+        """The classes and functions of a generated file of which it is made."""
+        return self._shown[1]
+
+    @property
+    def _shown(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        keys = (self.own_name, self.layer, self.kind)
+        return next((_SHOWN[key] for key in keys if key in _SHOWN), _ELSEWHERE)
 
     def __iter__(self) -> Iterator[Part]:
         """Iterate over the part and all below it, in the order of the forward pass."""
@@ -146,7 +191,9 @@ class Attention(Part):
     """An attention: the queries of some tokens look at the keys of some tokens.
 
     queries, keys: how many there are, as names of lengths. mask: what hides keys: "padding", a name
-    of CAUSALITIES, "window". relative: the position kind that acts in it, else "".
+    of CAUSALITIES, "window". order: of CAUSALITIES, where its tokens stand in the order in which
+    they are written, else "". window: tokens to each side that it sees, 0 for all. scale: of
+    SCALES. relative: the position kind that acts in it, else "".
     """
 
     n_heads: int
@@ -154,4 +201,7 @@ class Attention(Part):
     keys: str
     is_cross: bool = False
     mask: tuple[str, ...] = ()
+    order: str = ""
+    window: int = 0
+    scale: str = ""
     relative: str = ""

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tfm_core.anatomy.formula import formula
 from tfm_core.anatomy.layers import N_BUCKETS as N_ROWS
-from tfm_core.anatomy.layers import BlockFacts, Maker, StackMaker, relative_of, tensor
+from tfm_core.anatomy.layers import (
+    WRITING,
+    BlockFacts,
+    Maker,
+    StackMaker,
+    model_input,
+    model_output,
+    relative_of,
+    tensor,
+)
 from tfm_core.anatomy.names import names_of
 from tfm_core.anatomy.part import Part, Saved, Work
 from tfm_core.anatomy.text import IDS, head
@@ -16,6 +26,7 @@ from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.stems import WIDTH, Cut
 
 PatchConfig = ViTConfig | CaptionerConfig
+_IMAGE = model_input("image", "channels", "side", "side", steps=("picture",))
 
 
 def vit(config: ViTConfig, shape: ImageShape) -> tuple[Maker, list[Part]]:
@@ -26,23 +37,24 @@ def vit(config: ViTConfig, shape: ImageShape) -> tuple[Maker, list[Part]]:
         make, facts, "encoder", config.n_layers, "S", read="Q" if has_cls else "",
         asking="Q" if has_cls else "", has_padding=False, relative=relative_of(facts),
     )  # fmt: skip
-    parts = [_stem(make, config, shape)]
+    parts = [_IMAGE, _stem(make, config, shape)]
     if has_cls:
         parts.append(
             Part(
                 kind="embedding", path="", layer="VisionTransformer", names=names_of("vit", "cls"),
-                inputs=(tensor("x", "patches", "d_model"),),
+                inputs=(tensor("x", "patches", "d_model"),), steps=("cls",),
                 outputs=(tensor("y", "S", "d_model"),),
                 parameters=(make.parameter("cls", "1", "1", "d_model"),),
             )
         )  # fmt: skip
     pooled = Part(
-        kind="pooling", path="", inputs=(tensor("x", "Q" if has_cls else "S", "d_model"),),
+        kind="pooling", path="", variant=config.pooling, steps=("pooling",),
+        inputs=(tensor("x", "Q" if has_cls else "S", "d_model"),),
         outputs=(tensor("y", "d_model"),),
     )  # fmt: skip
-    answer = head(make, "head", "n_classes", "")
+    classes = head(make, "head", "n_classes", "", step="head")
     positions = make.positions("positions", config.position, "S", "patches + has_cls")
-    return make, [*parts, positions, stack.stack(), pooled, answer]
+    return make, [*parts, positions, stack.stack(), pooled, classes, model_output("n_classes")]
 
 
 def captioner(config: CaptionerConfig, shape: CaptionShape) -> tuple[Maker, list[Part]]:
@@ -54,18 +66,25 @@ def captioner(config: CaptionerConfig, shape: CaptionShape) -> tuple[Maker, list
     )  # fmt: skip
     decoder = StackMaker(
         make, facts, "decoder", config.n_decoder_layers, "T", keys="S", read="T", has_order=True,
-        has_memory_padding=False,
+        has_memory_padding=False, steps={
+            **WRITING,
+            "cross_attention": ("cross-attention", "decoder-add-norm"),
+            "feed_forward": ("decoder-feed-forward", "logits"),
+        },
     )  # fmt: skip
     return make, [
+        _IMAGE,
         _stem(make, config, shape),
         make.positions("positions", config.position, "S", "patches"),
         encoder.stack(),
+        model_input("tgt ids", "T", steps=("tokens",)),
         make.embedding("tgt_embedding", "tgt_words", "T", saved=IDS["T"],
                        own_name="word_embedding"),
         make.positions("tgt_positions", config.text_position, "T", "max_len",
-                       own_name="word_positions"),
+                       own_name="word_positions", step="word-positions"),
         decoder.stack(),
         head(make, "output", "tgt_words", "A", bias=config.bias),
+        model_output("A", "tgt_words"),
     ]  # fmt: skip
 
 
@@ -91,7 +110,8 @@ def _cut(config: PatchConfig, shape: ImageShape | CaptionShape) -> Cut:
 
 
 def _stem(make: Maker, config: PatchConfig, shape: ImageShape | CaptionShape) -> Part:
-    return _STEMS[config.stem](make, len(_cut(config, shape).halvings))
+    made = _STEMS[config.stem](make, len(_cut(config, shape).halvings))
+    return replace(made, variant=config.stem, steps=("patches", "patch-projection"))
 
 
 _EMBEDDING: Work = "embedding"

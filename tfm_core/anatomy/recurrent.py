@@ -7,7 +7,7 @@ for what comes in and 4 for its state, a GRU cell 3 and 3.
 from __future__ import annotations
 
 from tfm_core.anatomy.formula import formula
-from tfm_core.anatomy.layers import Maker, tensor
+from tfm_core.anatomy.layers import Maker, model_input, model_output, tensor
 from tfm_core.anatomy.part import Attention, Part, Saved, Work
 from tfm_core.config import RecurrentConfig
 from tfm_core.config.shape import TextShape
@@ -36,25 +36,30 @@ def recurrent(config: RecurrentConfig, shape: TextShape) -> tuple[Maker, list[Pa
     tied_to = "src_embedding.table.weight" if shape.one_vocabulary else ""
     bridge = make.linear(
         "bridge", "n_layers d_model", "d_model", "", work=_CELL, has_cast=False, kind="bridge",
+        steps=("bridge",),
     )  # fmt: skip
     readout = make.linear(
         "readout", "d_model", "2 d_model", "T", bias=False, work="output", has_cast=False,
-        kind="readout",
+        kind="readout", steps=("writing",),
     )  # fmt: skip
     output = make.linear(
         "output", "tgt_words", "d_model", "T", bias=shape.output_bias, work="output",
         is_hidden=False, has_cast=False, kind="head", saved=Saved(full=formula("T tgt_words")),
+        steps=("writing",),
     )  # fmt: skip
     keys = _of_source(make, config.attention)
     return make, [
+        model_input("src ids", "S", steps=("tokens",)),
         make.embedding("src_embedding", "src_words", "S"),
         _encoder(make, config, cell, score),
         *((keys,) if keys else ()),
+        model_input("tgt ids", "T", steps=("tokens",)),
         make.embedding("tgt_embedding", "tgt_words", "T", tied_to=tied_to),
         bridge,
         _decoder(make, config, cell, score),
         readout,
         output,
+        model_output("T", "tgt_words"),
     ]
 
 
@@ -113,8 +118,8 @@ def _encoder(make: Maker, config: RecurrentConfig, cell: Cell, score: AlignmentS
             for way in ways
         ]  # fmt: skip
         readers.append(
-            Part(kind="block", path=path, layer="Reader", inputs=(x,), outputs=(x,),
-                 children=tuple(cells))
+            Part(kind="block", path=path, layer="Reader", variant=cell.name, inputs=(x,),
+                 outputs=(x,), steps=("encoder",), children=tuple(cells))
         )  # fmt: skip
     return Part(
         kind="stack", path="encoder", layer="RecurrentEncoder", inputs=(x,),
@@ -155,6 +160,7 @@ def _decoder(make: Maker, config: RecurrentConfig, cell: Cell, score: AlignmentS
         kind="stack", path="decoder",
         layer="AdditiveDecoder" if score.asks_first else "LuongDecoder", inputs=(x,),
         outputs=(x, tensor("contexts", "T", "d_model")), saved=Saved.total(saved),
+        variant=cell.name, steps=("writing",),
         children=(attention, *steps) if score.asks_first else (*steps, attention),
     )  # fmt: skip
 
@@ -193,8 +199,9 @@ def _attention(make: Maker, score: AlignmentScore) -> Attention:
         macs=formula("T S d_model"), work=_ATTENTION,
     )  # fmt: skip
     return Attention(
-        kind="attention", path="decoder.cross_attention", layer="RecurrentAttention", inputs=(x,),
-        outputs=(tensor("context", "T", "d_model"),), children=(*children, context), n_heads=1,
+        kind="attention", path="decoder.cross_attention", layer="RecurrentAttention",
+        variant=score.name, inputs=(x,), outputs=(tensor("context", "T", "d_model"),),
+        steps=("scores", "weights", "context"), children=(*children, context), n_heads=1,
         queries="T", keys="S", is_cross=True, mask=("padding",),
     )  # fmt: skip
 

@@ -6,9 +6,12 @@ from tfm_core.anatomy.formula import formula
 from tfm_core.anatomy.layers import (
     ID,
     N_BUCKETS,
+    WRITING,
     BlockFacts,
     Maker,
     StackMaker,
+    model_input,
+    model_output,
     relative_of,
     tensor,
 )
@@ -22,6 +25,8 @@ from tfm_core.config import (
 )
 from tfm_core.config.shape import TextShape
 
+_FIRST = ("tokens", "heads", "masks")
+"""Steps of a walk before anything is computed."""
 IDS = {length: Saved(full=formula(f"{ID} {length}")) for length in "ST"}
 
 
@@ -48,16 +53,19 @@ def encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> tuple[Mak
     )  # fmt: skip
     decoder = StackMaker(
         make, facts, "decoder", config.n_decoder_layers, "T", keys="S", read="T", has_order=True,
-        relative=relative_of(facts),
+        relative=relative_of(facts), steps=WRITING,
     )  # fmt: skip
     return make, [
+        model_input("src ids", "S", steps=_FIRST),
         make.embedding("src_embedding", "src_words", "S", saved=IDS["S"]),
         make.positions("src_positions", config.position, "S", "max_len"),
         encoder.stack(),
+        model_input("tgt ids", "T", steps=("tokens",)),
         make.embedding("tgt_embedding", "tgt_words", "T", tied_to=tied_to, saved=IDS["T"]),
         make.positions("tgt_positions", config.position, "T", "max_len"),
         decoder.stack(),
         output(make, config, shape, tied_to or "tgt_embedding.table.weight"),
+        model_output("A", "tgt_words"),
     ]
 
 
@@ -75,16 +83,18 @@ def decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> tuple[Maker, li
                        own_name="" if one else "target_embedding", is_second_name=one),
     ]  # fmt: skip
     # those of the sequence that answer are taken out of it
-    taken = Part(kind="pooling", path="", inputs=(tensor("x", "T", "d_model"),),
+    taken = Part(kind="selection", path="", inputs=(tensor("x", "T", "d_model"),),
                  outputs=(tensor("y", "A", "d_model"),), saved=Saved(full=formula("T d_model"),
                  products=formula("A d_model")))  # fmt: skip
     tied_to = src if one else "tgt_embedding.table.weight"
     return make, [
+        model_input("src ids", "T", steps=_FIRST),
         *tables,
         make.positions("positions", config.position, "T", "max_len"),
         stack.stack(),
         taken,
         output(make, config, shape, tied_to),
+        model_output("A", "tgt_words"),
     ]
 
 
@@ -97,6 +107,7 @@ def encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> tuple[Maker, li
         make, facts, "encoder", config.n_layers, "S", read=read, relative=relative_of(facts),
     )  # fmt: skip
     parts = [
+        model_input("src ids", "S", steps=_FIRST),
         make.embedding("src_embedding", "src_words", "S", saved=IDS["S"],
                        own_name="token_embedding"),
         make.positions("src_positions", config.position, "S", "max_len", own_name="positions"),
@@ -117,6 +128,7 @@ def _segments(make: Maker, facts: BlockFacts) -> Part:
     norm = (make.norm("segments.norm", facts.norm, "S"),) if facts.norm else ()
     return Part(
         kind="segments", path="segments", layer="Segments", inputs=(x,), outputs=(x,),
+        steps=("embedding",),
         children=(table, *norm),
     )  # fmt: skip
 
@@ -125,22 +137,26 @@ def _reader(make: Maker, config: EncoderOnlyConfig, shape: TextShape) -> list[Pa
     """Return what answers at the end: a label, BERT's pooler, a word each, or nothing."""
     states, answering = tensor("x", "S", "d_model"), tensor("x", "A", "d_model")
     if shape.head == "tokens":
-        return [output(make, config, shape, "src_embedding.table.weight")]
+        words = output(make, config, shape, "src_embedding.table.weight")
+        return [words, model_output("A", "tgt_words")]
     if shape.head == "states":
         return [Part(kind="head", path="output", layer="Identity", inputs=(answering,),
                      outputs=(tensor("y", "A", "d_model"),),
-                     saved=Saved(full=formula(f"A d_model + {ID} A")))]  # fmt: skip
+                     saved=Saved(full=formula(f"A d_model + {ID} A"))),
+                model_output("A", "d_model", steps=())]  # fmt: skip
     if shape.head == "pooler":
         dense = make.linear(
             "output.dense", "d_model", "d_model", "", bias=config.bias, work="output",
             is_hidden=False,
         )  # fmt: skip
         return [Part(kind="head", path="output", layer="Pooler", inputs=(answering,),
-                     outputs=(tensor("y", "d_model"),), children=(dense,),
-                     saved=Saved(full=formula(f"d_model + {ID} A")))]  # fmt: skip
+                     outputs=(tensor("y", "d_model"),), children=(dense,), steps=("logits",),
+                     saved=Saved(full=formula(f"d_model + {ID} A"))),
+                model_output("d_model")]  # fmt: skip
     assert shape.pooling is not None
     pooled = Part(
-        kind="pooling", path="", inputs=(states,), outputs=(tensor("y", "1", "d_model"),),
+        kind="pooling", path="", variant=shape.pooling.name, inputs=(states,),
+        outputs=(tensor("y", "1", "d_model"),), steps=("pooling",),
         macs=formula("S d_model" if shape.pooling.reads_padding else ""), work="output",
     )  # fmt: skip
     has_bias, last = config.bias and shape.output_bias, "d_model"
@@ -159,7 +175,8 @@ def _reader(make: Maker, config: EncoderOnlyConfig, shape: TextShape) -> list[Pa
     return [
         pooled,
         Part(kind="head", path="output", layer="LabelOutput", inputs=pooled.outputs,
-             outputs=answered, children=(*layers, labels)),
+             outputs=answered, children=(*layers, labels), steps=("logits",)),
+        model_output("n_labels"),
     ]  # fmt: skip
 
 
@@ -173,10 +190,11 @@ def output(make: Maker, config: TextModelConfig, shape: TextShape, table: str) -
 
 def head(
     make: Maker, path: str, answers: str, length: str, *, bias: bool = True, tied_to: str = "",
-    cast: bool = True,
+    cast: bool = True, step: str = "logits",
 ) -> Part:  # fmt: skip
     """Return a linear layer that answers; logits and answers are kept for the loss."""
     return make.linear(
         path, answers, "d_model", length, bias=bias, tied_to=tied_to, work="output", kind="head",
         is_hidden=False, has_cast=cast, saved=Saved(full=formula(f"{length} {answers} + {ID} A")),
+        steps=(step,),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The families of models: what builds each, draws it, and walks through it.
+"""The families of models: what builds each, and walks through it.
 
 The settings of a family are a class of ``config.model.ModelConfig``, tagged with its name.
 """
@@ -13,7 +13,6 @@ from tfm_core.sentences import N_
 from tfm_core.variants.record import LazyModule, Registry, Variant
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.diagram import graph
     from tfm_core.inspect.walk import captioner as walk_captioner
     from tfm_core.inspect.walk import recurrent as walk_recurrent
     from tfm_core.inspect.walk import text as walk_text
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from tfm_core.models import build, build_pictures, build_recurrent
     from tfm_core.models.build import Model
 else:  # imported where something of it is used first
-    graph = LazyModule("tfm_core.inspect.diagram.graph")
     walk_captioner = LazyModule("tfm_core.inspect.walk.captioner")
     walk_recurrent = LazyModule("tfm_core.inspect.walk.recurrent")
     walk_text = LazyModule("tfm_core.inspect.walk.text")
@@ -36,13 +34,10 @@ else:  # imported where something of it is used first
 class Family(Variant):
     """A family of models, and its parts, each imported where it is used.
 
-    build()(config, shape): the model. diagram()(drawing, lengths, src_len, tgt_len): draw all but
-    the answer; the last node and the shape of what leaves it. walk()(subject, layer, example): the
-    steps.
+    build()(config, shape): the model. walk()(subject, layer, example): the steps.
     """
 
     build: Callable[[], Callable[..., Model]]
-    diagram: Callable[[], Callable[..., tuple[str, str]]]
     walk: Callable[[], Callable[..., tuple[WalkStep, ...]]]
 
 
@@ -54,7 +49,6 @@ FAMILIES = Registry(
         help=N_("Reads the source, then writes the target (the 2017 Transformer, T5)."),
         source="Vaswani et al. 2017",
         build=lambda: build.build_encoder_decoder,
-        diagram=lambda: graph.encoder_decoder,
         walk=lambda: walk_text.steps,
     ),
     Family(
@@ -63,7 +57,6 @@ FAMILIES = Registry(
         help=N_("Sees everything at once and answers all positions in one pass (BERT)."),
         source="Devlin et al. 2019",
         build=lambda: build.build_encoder_only,
-        diagram=lambda: graph.encoder_only,
         walk=lambda: walk_text.steps,
     ),
     Family(
@@ -72,7 +65,6 @@ FAMILIES = Registry(
         help=N_("Continues one sequence from left to right (GPT)."),
         source="Radford et al. 2018",
         build=lambda: build.build_decoder_only,
-        diagram=lambda: graph.decoder_only,
         walk=lambda: walk_text.steps,
     ),
     Family(
@@ -81,7 +73,6 @@ FAMILIES = Registry(
         help=N_("Cuts a picture into patches and attends over them (ViT)."),
         source="Dosovitskiy et al. 2021",
         build=lambda: build_pictures.build_vit,
-        diagram=lambda: graph.vit,
         walk=lambda: walk_vit.steps,
     ),
     Family(
@@ -90,7 +81,6 @@ FAMILIES = Registry(
         help=N_("A ViT's encoder reads a picture, a decoder describes it (captioning)."),
         source="Xu et al. 2015",
         build=lambda: build_pictures.build_captioner,
-        diagram=lambda: graph.captioner,
         walk=lambda: walk_captioner.steps,
     ),
     Family(
@@ -99,7 +89,6 @@ FAMILIES = Registry(
         help=N_("Reads and writes one token after the other, and looks back at the source (2015)."),
         source="Bahdanau et al. 2015",
         build=lambda: build_recurrent.build_recurrent,
-        diagram=lambda: graph.recurrent_pair,
         walk=lambda: walk_recurrent.steps,
     ),
 )

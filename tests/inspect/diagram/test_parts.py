@@ -9,17 +9,13 @@ from tfm_core.config.shape import TextShape
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.diagram.graph import diagram
-from tfm_core.inspect.diagram.parts import code_of, parameters_of, part
+from tfm_core.inspect.diagram.parts import code_of, parameters_of
 from tfm_core.inspect.equations.model import equations
 from tfm_core.inspect.walk.subject import walk_index
 
 
 def parts(config, shape, opened=range(0)):
-    drawn = diagram(config, shape, LOOK, src_len=7, tgt_len=5, opened=opened)
-    return {
-        name: part(name, label, config, shape, is_folded=not opened)
-        for name, label in drawn.nodes.items()
-    }
+    return diagram(config, shape, LOOK, src_len=7, tgt_len=5, opened=opened).nodes
 
 
 def owned(found, config, shape):

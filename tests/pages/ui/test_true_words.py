@@ -14,7 +14,6 @@ from tfm_core.config import MODEL_CONFIGS
 from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
 from tfm_core.facts.architectures import ARCHITECTURES, of_experiment
 from tfm_core.inspect.diagram.graph import diagram
-from tfm_core.inspect.diagram.parts import part
 from tfm_core.inspect.equations.model import equations
 from tfm_core.inspect.source.file import source_code
 from tfm_core.inspect.walk.build import walk
@@ -38,10 +37,8 @@ def drawn(known):
 
 def said(known):
     """Every text of the diagram, its blocks, the generated file and the walk."""
-    found = drawn(known)
-    yield from found.nodes.values()
-    for name, label in found.nodes.items():
-        yield part(name, label, known.model, known.shape, is_folded=True).title
+    for node in drawn(known).nodes.values():
+        yield from (node.label, node.title)
     yield from (one.title for one in equations(known.model, known.shape).values())
     yield source_code(known.model, known.shape)
     looked = by_shape(known.model, known.shape, batch=1, src_len=7, tgt_len=11)
@@ -73,15 +70,15 @@ def said(known):
     ],
 )
 def test_the_diagram_says_what_a_model_reads(name, reads):
-    labels = drawn(KNOWN[name]).nodes
-    assert [labels[node] for node in labels if node.endswith(" ids")] == reads
+    nodes = drawn(KNOWN[name]).nodes
+    assert [nodes[node].label for node in nodes if node.endswith(" ids")] == reads
 
 
 def test_a_cls_token_of_a_text_stands_in_the_diagram():
     config = MODEL_CONFIGS["encoder-only"].parse({**SMALL, "pooling": "cls"})
-    labels = diagram(config, TextShape(17, 7, head="cls", n_labels=3), LOOK, src_len=5).nodes
-    assert labels["src ids"] == "Token ids, CLS in front"
-    assert labels["pool"] == "Take the CLS token"
+    nodes = diagram(config, TextShape(17, 7, head="cls", n_labels=3), LOOK, src_len=5).nodes
+    assert nodes["src ids"].label == "Token ids, CLS in front"
+    assert nodes["pool"].label == "Take the CLS token"
 
 
 def test_there_are_language_models_to_look_at():
@@ -141,8 +138,8 @@ def test_a_tied_output_is_said_where_the_model_ties_it(family, is_tied, words):
     assert truth == (is_tied and (family != "encoder-only" or words[0] == words[1]))
     assert (r"E^\top" in equations(config, shape)["model"].latex) == truth
     assert ("tied" in source_code(config, shape)) == truth
-    labels = diagram(config, shape, LOOK, src_len=7, tgt_len=5).nodes
-    assert ("the embedding's matrix: tied" in labels["output"]) == truth
+    nodes = diagram(config, shape, LOOK, src_len=7, tgt_len=5).nodes
+    assert ("the embedding's matrix: tied" in nodes["output"].label) == truth
 
 
 @pytest.mark.parametrize(

@@ -2,43 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import chain, repeat
 
-from tfm_core.config import RecurrentConfig, TransformerConfig, WriterConfig
-from tfm_core.facts.compute import layers
-from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.inspect.diagram.drawing import Drawing
+from tfm_core.anatomy import Attention, Part, Sublayer, sublayers
+from tfm_core.inspect.diagram.drawing import BREAK, Drawing, Node, about
+from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.norms import NORMS
-from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.residuals import RESIDUALS
 from tfm_core.variants.scales import SCALES
 
 
-def stack(drawing: Drawing, start: str, name: str, length: int, memory: str | None) -> str:
-    """Draw a stack, folded or not; return its last node."""
-    config = drawing.config
-    assert not isinstance(config, RecurrentConfig)
-    n_encoder, n_decoder = layers(config)
-    n = n_encoder if name == "encoder" else n_decoder
-    x = start
-    for first, last in _groups(n, drawing.opened):
+def stack(drawing: Drawing, part: Part) -> None:
+    """Draw a stack, folded or not, and what a decoder that looks back at it reads."""
+    blocks = [one for one in part.children if one.kind == "block"]
+    if len(part.inputs) > 1:
+        heads = [one.outputs[0].name for one in drawing.found.folded if one.kind == "input"]
+        drawing.side_by_side(*heads)
+    for first, last in _groups(len(blocks), drawing.opened):
         if drawing.opened and last > first:
-            x = _closed(drawing, x, name, range(first, last + 1), length)
-            if memory is not None:
-                drawing.across.append((memory, x))
+            _closed(drawing, part, blocks[first : last + 1])
             continue
+        n = 1 if drawing.opened else len(blocks)
         which = f" {first + 1}" if drawing.opened else f" x {n}" if n > 1 else ""
-        drawing.frame(f"{name} {first}", name.capitalize(), f"block{which}")
-        x = _block(drawing, x, f"{name}.layers.{first}", length, memory)
+        drawing.frame(f"{part.path} {first}", part.path.capitalize(), f"block{which}")
+        _block(drawing, blocks[first], n)
         drawing.lines.append("}")
-    if config.has_final_norm:
-        label = f"{NORMS[config.norm].label}{drawing.count(f'{name}.final_norm')}"
-        final = drawing.node(f"{name} final", label, "norm")
-        drawing.edge(x, final, f"(B, {length}, {config.d_model})")
-        return final
-    return x
+    final = part.children[-1]
+    if final.kind == "norm":
+        label = NORMS[final.variant].label
+        node = about(
+            f"{label}{drawing.count(final.path)}",
+            final,
+            part,
+            title=f"{label} behind the {part.path}",
+            modules=drawing.modules(final.path),
+        )
+        drawing.below(f"{part.path} final", "norm", node)
+    if drawing.has_two_columns and not drawing.memory:
+        words = f"memory{BREAK}{drawing.shape(part.outputs[0])}"
+        drawing.memory = drawing.words("memory", words)
+        drawing.edge(drawing.last, drawing.memory, has_head=False)
 
 
 def _groups(n: int, opened: range) -> list[tuple[int, int]]:
@@ -52,93 +56,103 @@ def _groups(n: int, opened: range) -> list[tuple[int, int]]:
     return groups
 
 
-def _closed(drawing: Drawing, x: str, name: str, layers: range, length: int) -> str:
-    """Draw blocks that are not opened as one box; return it."""
-    first, last = layers[0], layers[-1]
-    count = sum(
-        row.n_parameters
-        for row in parameter_table(drawing.config, drawing.shape).rows
-        for layer in layers
-        if row.module.startswith(f"{name}.layers.{layer}.")
-    )
-    words = f"{name.capitalize()} blocks {first + 1} to {last + 1}\\n{len(layers)} like the others"
-    node = drawing.node(f"{name}.layers.{first}-{last}", f"{words}\\n{count:,} parameters", name)
-    drawing.edge(x, node, f"(B, {length}, {drawing.config.d_model})")
-    return node
+def _closed(drawing: Drawing, part: Part, blocks: list[Part]) -> None:
+    """Draw blocks that are not opened as one box."""
+    paths, first = [block.path for block in blocks], _layer(blocks[0])
+    last = first + len(blocks) - 1
+    label = f"{part.path.capitalize()} blocks {first + 1} to {last + 1}"
+    label += f"{BREAK}{len(blocks)} like the others{drawing.count(*paths)}"
+    node = about(label, blocks[0], modules=drawing.modules(*paths), steps=part.steps, layer=first)
+    drawing.below(f"{paths[0]}-{last}", part.path, node)
+    if len(part.inputs) > 1:
+        drawing.across.append((drawing.memory, drawing.last))
 
 
-def _block(drawing: Drawing, x: str, name: str, length: int, memory: str | None) -> str:
-    config = drawing.config
-    assert not isinstance(config, RecurrentConfig)
-    width = f"(B, {length}, {config.d_model})"
-    n = layers(config)[name.startswith("decoder")]
-    is_repeated = not drawing.opened and n > 1
-    for part, label in _sublayers(config, name, memory is not None):
-        kind = "feed-forward" if part == "feed_forward" else "attention"
-        kind = "cross" if part == "cross_attention" else kind
-        text = f"{label}{drawing.count(f'{name}.{part}', is_repeated=is_repeated)}"
-        if part == "self_attention":
-            shared = drawing.count(f"{name.partition('.')[0]}.relative")
-            text += shared and f"{shared} of {config.position}, shared by all blocks"
-        node = f"{name}.{part}"
-        x = _sublayer(drawing, x, node, text, kind, width)
-        if part == "cross_attention" and memory is not None:
-            drawing.across.append((memory, node))
-    return x
+def _layer(block: Part) -> int:
+    return int(block.path.rpartition(".")[2])
 
 
-def _sublayer(drawing: Drawing, x: str, node: str, text: str, kind: str, width: str) -> str:
-    """Draw a sublayer with what stands around it; return what leaves it."""
-    config = drawing.config
-    assert not isinstance(config, RecurrentConfig)
-    residual, norm, said = RESIDUALS[config.residual], f"{node} norm", width
-    is_normed = residual.is_normed(node.rpartition(".")[2])
-    is_first = config.has_norms and config.norm_first
-    drawing.node(node, text, kind)
+def _block(drawing: Drawing, block: Part, n: int) -> None:
+    """Draw a block that stands for ``n``."""
+    for sublayer in sublayers(block):
+        _sublayer(drawing, block, sublayer, n)
 
-    def fork(x: str, said: str) -> str:
-        forked = drawing.fork(f"{node} fork")
-        drawing.edge(x, forked, said, has_head=False)
+
+def _sublayer(drawing: Drawing, block: Part, drawn: Sublayer, n: int) -> None:
+    """Draw a sublayer with its norm and its residual."""
+    sublayer, residual, norm = drawn.layer, drawn.residual, drawn.norm
+    name, layer = sublayer.path, _layer(block)
+    stack = block.path.partition(".")[0].capitalize()
+    which = f"{stack} block" + (f"s 1 to {n}" if n > 1 else f" {layer + 1}")
+    words = name.rpartition(".")[2].replace("_", "-")
+    shapes = chain([drawing.shape(residual.inputs[-1])], repeat(""))  # on the first arrow alone
+
+    def node(label: str, *parts: Part, title: str, paths: tuple[str, ...] = ()) -> Node:
+        modules = drawing.modules(*paths, n_blocks=n)
+        steps = sublayer.steps if parts[0] is sublayer else residual.steps or sublayer.steps
+        return about(
+            label, *parts, title=title, modules=modules, steps=steps, layer=layer, n_blocks=n
+        )
+
+    def fork() -> str:
+        forked = drawing.fork(f"{name} fork")
+        drawing.edge(drawing.last, forked, next(shapes), has_head=False)
         return forked
 
-    def normed(x: str, said: str) -> str:
-        drawing.node(norm, NORMS[config.norm].label, "norm")
-        drawing.edge(x, norm, said)
-        return norm
+    def normed(norm: Part, side: str) -> str:
+        label = NORMS[norm.variant].label
+        title = f"{which}: {label} {side} {words}"
+        made = node(label, norm, block, title=title, paths=(norm.path,))
+        drawing.box(f"{name} norm", "norm", made)
+        drawing.edge(drawing.last, f"{name} norm", next(shapes))
+        return f"{name} norm"
 
-    skipped = x
-    if residual.has_sum and not is_normed:
-        x = skipped = fork(x, said)
-        said = ""
-    if is_first:
-        x, said = normed(x, said), ""
-    if is_normed:
-        x = skipped = fork(x, said)
-    drawing.edge(x, node, said)
-    x = node
-    if residual.has_sum:
-        x = f"{node} +"
-        drawing.plus(x)
-        drawing.edge(node, x)
-        drawing.edge(skipped, x, dashed=True)
-    return normed(x, "") if config.has_norms and not is_first else x
+    kind, label = _label(drawing, sublayer)
+    shared = [one.path for one in sublayer if one.kind == "relative"]
+    count = drawing.count(name, is_repeated=n > 1)
+    if shared and (of_all := drawing.count(*shared)):
+        count += f"{of_all} of {sublayer.relative}, shared by all blocks"
+    first = label.partition(BREAK)[0]
+    title = f"{which}: {first[:1].lower()}{first[1:]}"
+    drawing.box(name, kind, node(label + count, sublayer, title=title, paths=(name, *shared)))
+    skipped = ""
+    if drawn.has_sum and not drawn.is_normed:
+        skipped = drawing.last = fork()
+    if norm is not None and drawn.norm_first:
+        drawing.last = normed(norm, "before")
+    if drawn.is_normed:
+        skipped = drawing.last = fork()
+    drawing.edge(drawing.last, name, next(shapes))
+    drawing.last = name
+    if drawn.has_sum:
+        title = N_("{block}: sum around {words}", block=which, words=words)
+        drawing.plus(f"{name} +", node("+", residual, title=title))
+        drawing.edge(name, f"{name} +")
+        drawing.edge(skipped, f"{name} +", dashed=True)
+        drawing.last = f"{name} +"
+    if norm is not None and not drawn.norm_first:
+        drawing.last = normed(norm, "behind")
+    if kind == "cross":
+        drawing.across.append((drawing.memory, name))
 
 
-def _sublayers(config: TransformerConfig, name: str, has_cross: bool) -> Iterator[tuple[str, str]]:
-    heads = f"{config.n_heads} heads x {config.d_head}"
-    notes = []
-    if name.startswith("decoder") and isinstance(config, WriterConfig):
-        notes.append(CAUSALITIES[config.causality].note)
-    notes += [config.position] if POSITIONS[config.position].is_inside else []
-    window = getattr(config, "window", 0)
-    notes += [f"window {window}"] if window else []
-    words = f" ({', '.join(notes)})" if notes else ""
-    width = SCALES[config.scale].width
+def _label(drawing: Drawing, part: Part) -> tuple[str, str]:
+    """Return the class and the label of a sublayer, without its parameters."""
+    if not isinstance(part, Attention):
+        d_model, d_ff = drawing.number("d_model"), drawing.number("d_ff")
+        activation = ACTIVATIONS[part.variant].label
+        return (
+            "feed-forward",
+            f"Feed-forward, {activation}{BREAK}{d_model} → {d_ff} → {d_model}",
+        )
+    notes = [CAUSALITIES[part.order].note] if part.order else []
+    notes += [part.relative] if part.relative else []
+    notes += [f"window {part.window}"] if part.window else []
+    heads = f"{BREAK}{part.n_heads} heads x {drawing.number('d_head')}"
+    width = SCALES[part.scale].width
     if width != "d_head":
-        heads += f"\\nscores / sqrt({width})" if width else "\\nscores not scaled"
-    yield "self_attention", f"Self-attention{words}\\n{heads}"
-    if has_cross:
-        yield "cross_attention", f"Cross-attention\\n{heads}"
-    activation = ACTIVATIONS[config.activation].label
-    sizes = f"{config.d_model} → {config.d_ff} → {config.d_model}"
-    yield "feed_forward", f"Feed-forward, {activation}\\n{sizes}"
+        heads += f"{BREAK}scores / sqrt({width})" if width else f"{BREAK}scores not scaled"
+    if part.is_cross:
+        return "cross", f"Cross-attention{heads}"
+    noted = f" ({', '.join(notes)})" if notes else ""
+    return "attention", f"Self-attention{noted}{heads}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tfm_core.config import ModelConfig
-from tfm_core.config.shape import Shape
-from tfm_core.facts.own_names import own_name, own_names
-from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.anatomy import Anatomy, Part, Tensor
+from tfm_core.variants.positions import POSITIONS
+
+BREAK = "\\n"  # as DOT writes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,46 +20,147 @@ class DiagramColours:
     fills: dict[str, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A box to click, and what it is about.
+
+    parts: of the model, the first above all. label: as it is drawn; title: what it is called
+    elsewhere. modules: paths of the modules whose parameters are its own, of folded blocks as
+    ``encoder.layers.0–5``. steps: names of the walk's steps, those that the model's walk has not
+    too. layer: its block, from 0; None outside. n_blocks: how many blocks share this node.
+    """
+
+    parts: tuple[Part, ...]
+    label: str
+    title: str
+    modules: tuple[str, ...]
+    steps: tuple[str, ...]
+    layer: int | None
+    n_blocks: int
+
+    @property
+    def equations(self) -> tuple[str, ...]:
+        """Keys of ``equations``."""
+        return tuple(dict.fromkeys(key for part in self.parts for key in part.equations))
+
+    @property
+    def code(self) -> tuple[str, ...]:
+        """Classes and functions of the generated file."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in _code(part)))
+
+
+def about(
+    label: str,
+    *parts: Part,
+    title: str = "",
+    modules: tuple[str, ...] = (),
+    steps: tuple[str, ...] = (),
+    layer: int | None = None,
+    n_blocks: int = 1,
+) -> Node:
+    """Return a node; without a title and steps of its own it has its label's and its parts'."""
+    return Node(
+        parts=parts,
+        label=label,
+        title=title or label.partition(BREAK)[0],
+        modules=modules,
+        steps=steps or next((part.steps for part in parts if part.steps), ()),
+        layer=layer,
+        n_blocks=n_blocks,
+    )
+
+
+def _code(part: Part) -> Iterator[str]:
+    positions = part.variant if part.kind == "positions" else getattr(part, "relative", "")
+    if positions:
+        yield from (function.name for function in POSITIONS[positions].functions)
+    yield from part.code
+
+
 @dataclass(slots=True)
 class Drawing:
     """What has been drawn of a model: nodes, frames, arrows.
 
-    across: arrows from one column to the other, which Graphviz would lead around the second one.
+    sizes: the numbers behind the names in its tensors' shapes. src_len: tokens of the source.
+    opened: the blocks drawn one by one, counted from 0; none: folded. last: the node that the next
+    one is drawn below. side: "src" or "tgt" in a column of words, else "". memory: what a decoder
+    looks back at. edges: the last lines of the document, as an arrow in a frame pulls both ends in.
+    across: tail and head of the arrows from one column to the other, which Graphviz would lead
+    around the second one.
     """
 
-    config: ModelConfig
-    shape: Shape
+    found: Anatomy
+    sizes: Mapping[str, int]
+    src_len: int
     look: DiagramColours
-    opened: range  # the blocks drawn one by one, counted from 0; none: folded
-    nodes: dict[str, str] = field(default_factory=dict)  # name -> label
+    opened: range
+    last: str = ""
+    side: str = ""
+    memory: str = ""
+    nodes: dict[str, Node] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
-    edges: list[str] = field(default_factory=list)  # last: an arrow in a frame pulls both ends in
-    across: list[tuple[str, str]] = field(default_factory=list)  # tail and head, in two columns
+    edges: list[str] = field(default_factory=list)
+    across: list[tuple[str, str]] = field(default_factory=list)
 
-    def count(self, *modules: str, is_repeated: bool = False) -> str:
+    @property
+    def has_two_columns(self) -> bool:
+        """Whether one stack looks back at another."""
+        return sum(part.kind == "input" for part in self.found.folded) > 1
+
+    @property
+    def writes(self) -> bool:
+        """Whether tokens are written in the order of the text."""
+        return any(part.path == "decoder" for part in self.found.folded)
+
+    def part(self, path: str) -> Part:
+        """Return a part that lies in no other, by its path."""
+        return next(part for part in self.found.folded if part.path == path)
+
+    def count(self, *paths: str, is_repeated: bool = False) -> str:
         """Return the parameters below modules as a line of a label, or nothing.
 
         is_repeated: each block has such a node.
         """
-        rows = parameter_table(self.config, self.shape).rows
-        names = own_names(self.config, self.shape)
-        starts = tuple(f"{own_name(name, names)}." for name in modules)
-        n = sum(row.n_parameters for row in rows if f"{row.module}.".startswith(starts))
+        starts = tuple(f"{path}." for path in paths)
+        n = sum(one.size for one in self.found.parameters if one.name.startswith(starts))
         each = " per block" if is_repeated else ""
-        return f"\\n{n:,} parameters{each}" if n else ""
+        return f"{BREAK}{n:,} parameters{each}" if n else ""
 
-    def node(self, name: str, label: str, kind: str) -> str:
+    def modules(self, *paths: str, n_blocks: int = 1) -> tuple[str, ...]:
+        """Return the paths of all modules with parameters at or below some.
+
+        n_blocks: how many equal blocks are folded into the first, in which the paths lie.
+        """
+        starts, folded = tuple(f"{path}." for path in paths), f".layers.0–{n_blocks - 1}"
+        found = (one.path for one in self.found.modules if f"{one.path}.".startswith(starts))
+        return tuple(path.replace(".layers.0", folded) if n_blocks > 1 else path for path in found)
+
+    def number(self, name: str) -> str:
+        """Return a size as it is written."""
+        return f"{self.sizes[name]:,}" if name == "tgt_words" else str(self.sizes.get(name, name))
+
+    def shape(self, tensor: Tensor) -> str:
+        """Return the shape of a tensor with its numbers: ``(B, 28, 512)``."""
+        return f"({', '.join(map(self.number, tensor.shape))})"
+
+    def box(self, name: str, kind: str, node: Node) -> str:
         """Draw a box and return its name."""
-        fill = self.look.fills[kind]
-        self.nodes[name] = label
+        self.nodes[name] = node
+        label, fill = node.label, self.look.fills[kind]
         self.lines.append(
             f'"{name}" [label="{label}", fillcolor="{fill}", tooltip="{label}", class="{kind}"];'
         )
         return name
 
-    def plus(self, name: str) -> str:
+    def below(self, name: str, kind: str, node: Node, *, shape: str = "") -> None:
+        """Draw a box below the last one, with an arrow to it."""
+        self.box(name, kind, node)
+        self.edge(self.last, name, shape or self.shape(node.parts[0].inputs[0]))
+        self.last = name
+
+    def plus(self, name: str, node: Node) -> str:
         """Draw the sum of a residual and return its name."""
-        self.nodes[name] = "+"
+        self.nodes[name] = node
         self.lines.append(
             f'"{name}" [label="+", shape=circle, width=0.28, fixedsize=true, class="sum", '
             f'fillcolor="{self.look.fills["sum"]}", tooltip="residual: the sum of both"];'

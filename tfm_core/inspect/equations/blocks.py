@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from tfm_core.config import DecoderOnlyConfig, ModelConfig, TransformerConfig, WriterConfig
+from tfm_core.anatomy import Anatomy, Attention, Part, Sublayer, sublayers
+from tfm_core.config import ModelConfig, TransformerConfig
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.norms import NONE as NO_NORM
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.projections import PROJECTIONS
 from tfm_core.variants.residuals import RESIDUALS
 from tfm_core.variants.scales import SCALES
 
@@ -30,116 +32,114 @@ def dropped(config: ModelConfig, x: str) -> str:
     return rf"\mathrm{{Dropout}}({x})" if config.dropout else x
 
 
-PAIRS = {"encoder-decoder", "captioner"}
-"""The families with an encoder's and a decoder's blocks."""
+def aligned(rows: Sequence[str]) -> str:
+    """Return rows one below the other, with ``&`` in line; a single row stands by itself."""
+    if len(rows) == 1:
+        return rows[0].replace("&", "")
+    return r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
 
 
-def attention(config: TransformerConfig) -> Equation:
+def attention(config: TransformerConfig, found: Anatomy) -> Equation:
     """Return what a head weighs, and how the heads are joined."""
-    kind = POSITIONS[config.position]
-    keys, rule = _keys(config)
+    own = [part for part in found.attentions if not part.is_cross][-1]
+    is_pair = any(part.is_cross for part in found.attentions)
+    scale, width = SCALES[own.scale], SCALES[own.scale].width
+    source = "Vaswani et al. 2017, Eq. 1" if width == "d_head" else scale.source
+    keys, rule = _keys(own, is_pair=is_pair)
     q, k, extra = r"q_i^\top", "k_j", ""
-    if kind.inside is not None:
+    kind = POSITIONS[own.relative] if own.relative else None
+    if kind is not None and kind.inside is not None:
         q, k, extra = kind.inside.query, kind.inside.key, kind.inside.plus
         rule = [*([kind.inside.where] if kind.inside.where else []), *rule]
-    bias = " + b" if config.attention_bias else ""
-    kind_of = PROJECTIONS[config.projections]
-    score = _score(config, f"{q} {k}")
-    heads = rf"[\mathrm{{head}}_1; \dots; \mathrm{{head}}_{{{config.n_heads}}}]"
+        source += f"; {kind.source}{', in self-attention only' if is_pair else ''}"
+    score = f"{q} {k}"
+    if width is not None:
+        score = rf"\frac{{{score}}}{{\sqrt{{{found.sizes[width]}}}}}"
+    heads = rf"[\mathrm{{head}}_1; \dots; \mathrm{{head}}_{{{own.n_heads}}}]"
+    for part in own.children:
+        if part.path.endswith(".out_projection"):
+            heads += r"\,W_O" + (" + b" if len(part.parameters) > 1 else "")
     rows = [
         rf"a_{{ij}} &= \mathrm{{softmax}}_{{{keys}}}\left({score}{extra}\right)",
         rf"\mathrm{{head}}_h &= \sum_{{{keys}}} {dropped(config, 'a_{ij}')}\, v_j",
-        rf"\mathrm{{out}} &= {heads}" + (rf"\,W_O{bias}" if kind_of.has_output else ""),
+        rf"\mathrm{{out}} &= {heads}",
         *rule,
     ]
-    latex = r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
-    scale = SCALES[config.scale]
-    source = "Vaswani et al. 2017, Eq. 1" if scale.width == "d_head" else scale.source
-    if kind.inside is not None:
-        only = ", in self-attention only" if config.family in PAIRS else ""
-        source += f"; {kind.source}{only}"
-    return Equation(N_("Multi-head attention"), latex, source)
+    return Equation(N_("Multi-head attention"), aligned(rows), source)
 
 
-def _score(config: TransformerConfig, product: str) -> str:
-    """Return a dot product over what divides it."""
-    width = SCALES[config.scale].width
-    if width is None:
-        return product
-    return rf"\frac{{{product}}}{{\sqrt{{{getattr(config, width)}}}}}"
-
-
-def _keys(config: TransformerConfig) -> tuple[str, list[str]]:
+def _keys(own: Attention, *, is_pair: bool) -> tuple[str, list[str]]:
     """Return which keys j query i may ask, below a sum, and rows for what holds in places only."""
-    window = getattr(config, "window", 0)
-    if not isinstance(config, WriterConfig):
-        return (rf"|i - j| \le {window}" if window else "j"), []
-    rule = CAUSALITIES[config.causality].rule
-    if isinstance(config, DecoderOnlyConfig):
-        return rule(window) or "j", []
+    window = rf"|i - j| \le {own.window}" if own.window else ""
+    if not own.order:
+        return window or "j", []
+    rule = CAUSALITIES[own.order].rule
+    if not is_pair:
+        return rule(own.window) or "j", []
     alone = rule(0)
     rows = [rf"&\text{{decoder, on itself: only }} {alone}"] if alone else []
-    rows += [rf"&\text{{in self-attention: only }} |i - j| \le {window}"] if window else []
+    rows += [rf"&\text{{in self-attention: only }} {window}"] if window else []
     return "j", rows
 
 
-def feed_forward(config: TransformerConfig) -> Equation:
+def feed_forward(config: TransformerConfig, found: Anatomy) -> Equation:
     """Return the layer, and what its bend is where that has more than one form."""
-    first, last = (" + b_1", " + b_2") if config.bias else ("", "")
-    up = f"x W_1{first}"
-    gate = f"x W_g{' + b_g' if config.bias else ''}"
-    chosen = ACTIVATIONS[config.activation]
-    hidden = chosen.latex(up, gate)
-    latex = rf"\mathrm{{FFN}}(x) &= {dropped(config, hidden)}\, W_2{last}"
-    if chosen.bend is None:
-        return Equation(N_("Feed-forward"), latex.replace("&", ""), chosen.source)
-    latex = rf"\begin{{aligned}}{latex}\\ {chosen.bend}\end{{aligned}}"
-    return Equation(N_("Feed-forward"), latex, chosen.source)
+    first, last, gate = (" + b_1", " + b_2", " + b_g") if config.bias else ("", "", "")
+    chosen = ACTIVATIONS[found.of_kind("feed-forward")[0].variant]
+    hidden = dropped(config, chosen.latex(f"x W_1{first}", f"x W_g{gate}"))
+    rows = [rf"\mathrm{{FFN}}(x) &= {hidden}\, W_2{last}"]
+    rows += [chosen.bend] if chosen.bend else []
+    return Equation(N_("Feed-forward"), aligned(rows), chosen.source)
 
 
-def block(config: TransformerConfig) -> Equation:
+def block(config: TransformerConfig, found: Anatomy) -> Equation:
     """Return the sublayers in their order, with residuals and norms in their places."""
-    residual = RESIDUALS[config.residual]
-    inside = r"\mathrm{Norm}(x)" if config.has_norms and config.norm_first else "x"
-    names = [r"\mathrm{SelfAttention}"]
-    names += [r"\mathrm{CrossAttention}"] if config.family in PAIRS else []
-    lines = []
-    for name in [*names, r"\mathrm{FFN}"]:
-        is_normed = residual.is_normed("feed_forward" if "FFN" in name else "attention")
-        memory = r", \mathrm{memory}" if "Cross" in name else ""
-        read = inside
-        if is_normed:
-            lines.append(rf"x &\leftarrow {inside}")
+    parts = sublayers(found.blocks[-1])
+    lines: list[str] = []
+    for part in parts:
+        read = r"\mathrm{Norm}(x)" if part.norm_first else "x"
+        if part.is_normed:
+            lines.append(rf"x &\leftarrow {read}")
             read = "x"
-        change = dropped(config, f"{name}({read}{memory})")
-        total = f"x + {change}" if residual.has_sum else change
-        behind = config.has_norms and not config.norm_first
-        joined = rf"\mathrm{{Norm}}({total})" if behind else total
-        lines.append(rf"x &\leftarrow {joined}")
-    latex = r"\begin{aligned}" + r"\\ ".join(lines) + r"\end{aligned}"
-    title, source = _order(config)
-    title += "" if residual.has_sum else ", without residuals"
-    if residual.normed:
-        which = "residuals" if residual.is_normed("attention") else "second residual"
+        change = dropped(config, f"{_function(part.layer)[0]}({read}{_function(part.layer)[1]})")
+        total = f"x + {change}" if part.has_sum else change
+        behind = part.norm is not None and not part.norm_first
+        lines.append(r"x &\leftarrow " + (rf"\mathrm{{Norm}}({total})" if behind else total))
+    first, last = parts[0], parts[-1]
+    title, source = _order(first)
+    title += "" if first.has_sum else ", without residuals"
+    if last.is_normed:
+        which = "residuals" if first.is_normed else "second residual"
         title += f", {which} from the normalised value"
-    title += "; cross-attention in the decoder's only" if config.family in PAIRS else ""
-    return Equation(title, latex, source if config.residual == "normal" else residual.source)
+    title += "; cross-attention in the decoder's only" if len(parts) > 2 else ""
+    residual = RESIDUALS[config.residual]
+    return Equation(
+        title, aligned(lines), source if config.residual == "normal" else residual.source
+    )
 
 
-def _order(config: TransformerConfig) -> tuple[str, str]:
+def _function(layer: Part) -> tuple[str, str]:
+    """Return what a sublayer is called, and what it reads besides."""
+    if not isinstance(layer, Attention):
+        return r"\mathrm{FFN}", ""
+    if layer.is_cross:
+        return r"\mathrm{CrossAttention}", r", \mathrm{memory}"
+    return r"\mathrm{SelfAttention}", ""
+
+
+def _order(part: Sublayer) -> tuple[str, str]:
     """Return where the norms of a block stand, and who put them there."""
-    if not config.has_norms:
-        return "A block without norms", NORMS[config.norm].source
-    if config.norm_first:
+    if part.norm is None:
+        return "A block without norms", NO_NORM.source
+    if part.norm_first:
         return "A block, pre-norm", "Xiong et al. 2020"
     return "A block, post-norm", "Vaswani et al. 2017, section 3.1"
 
 
-def norm(config: TransformerConfig) -> Equation | None:
-    """Return the norm with its epsilon, None without one."""
-    chosen = NORMS[config.norm]
-    if chosen.latex is None:
-        return None
+def norm(config: TransformerConfig, found: Anatomy) -> Equation:
+    """Return the norm with its epsilon."""
+    chosen = NORMS[found.of_kind("norm")[0].variant]
+    assert chosen.latex is not None
     latex = chosen.latex(config.d_model, _scientific(config.norm_eps))
     return Equation(chosen.label, latex, chosen.source)
 

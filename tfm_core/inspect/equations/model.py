@@ -2,127 +2,109 @@
 
 from __future__ import annotations
 
-from tfm_core.config import (
-    CaptionerConfig,
-    ModelConfig,
-    RecurrentConfig,
-    TransformerConfig,
-    ViTConfig,
-)
-from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
+from collections.abc import Callable
+from typing import Any
+
+from tfm_core.anatomy import Anatomy, Part, anatomy
+from tfm_core.config import ModelConfig, TransformerConfig
+from tfm_core.config.shape import Shape, TextShape
 from tfm_core.inspect.equations import blocks, recurrent
-from tfm_core.inspect.equations.blocks import Equation, dropped
+from tfm_core.inspect.equations.blocks import Equation, aligned, dropped
 from tfm_core.sentences import N_
 from tfm_core.variants.poolings import POOLINGS, Pooling
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.positions.position import Added
 from tfm_core.variants.stems import STEMS
 
 __all__ = ["Equation", "equations"]
 
 
 def equations(config: ModelConfig, shape: Shape) -> dict[str, Equation]:
-    """Return the equations by the sections of the generated file."""
-    if isinstance(config, RecurrentConfig):
-        return recurrent.equations(config, shape)
-    found = {
-        "embedding": _embedding(config, shape),
-        "attention": blocks.attention(config),
-        "feed-forward": blocks.feed_forward(config),
-        "block": blocks.block(config),
-        "norm": blocks.norm(config),
-        "model": _output(config, shape),
-    }
-    return {section: one for section, one in found.items() if one is not None}
+    """Return the equations that the parts of a model stand in, by their names."""
+    found = anatomy(config, shape)
+    names = {name for part, _n in found.counted for name in part.equations}
+    known = recurrent.EQUATIONS if found.of_kind("cell") else _EQUATIONS
+    return {name: make(config, found) for name, make in known.items() if name in names}
 
 
-def _embedding(config: TransformerConfig, shape: Shape) -> Equation:
-    if isinstance(config, ViTConfig | CaptionerConfig):
-        rows, source = _patches(config)
-    else:
-        assert isinstance(shape, TextShape)
-        rows, source = _words(config, shape)
-    kinds = [POSITIONS[config.position]]
-    if isinstance(config, CaptionerConfig):
-        kinds.append(POSITIONS[config.text_position])
-    said = [row for kind in kinds if kind.added for row in kind.added.rows(config.d_model)]
-    rows += dict.fromkeys(said)  # once, where both say the same
-    latex = rows[0].replace("&", "")
-    if len(rows) > 1:
-        latex = r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
-    return Equation(N_("Embedding and positions"), latex, source)
-
-
-def _words(config: TransformerConfig, shape: TextShape) -> tuple[list[str], str]:
-    x, source = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}", "Vaswani et al. 2017, section 3.4"
-    if not shape.scale_embedding:
-        x, source = "E_{w_t}", "not scaled by sqrt(d_model), as in GPT-2 and BERT"
-    x = _plus(x, config.position)
-    if shape.n_segments:
-        x = f"{x} + S_1"
-        x, source = (
-            rf"\mathrm{{Norm}}({x})" if config.has_norms else x,
-            "Devlin et al. 2019, Fig. 2: one segment, S_1",
-        )
-    return [f"x_t &= {dropped(config, x)}"], source
-
-
-def _patches(config: ViTConfig | CaptionerConfig) -> tuple[list[str], str]:
-    """Return the rows of patches and, in a captioner, of words; a CLS token stands at place 0."""
-    stem = STEMS[config.stem]
-    x = _plus(rf"W_p\,{stem.latex} + b_p", config.position)
-    if isinstance(config, CaptionerConfig):
-        word = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}"
-        added = POSITIONS[config.text_position].added
-        word = word if added is None else f"{word} + {added.of_words}"
-        return [
-            *stem.rows,
-            rf"\text{{patch: }}x_t &= {dropped(config, x)}",
-            rf"\text{{word: }}y_t &= {dropped(config, word)}",
-        ], stem.source
-    rows = [*stem.rows, f"x_t &= {dropped(config, x)}"]
-    if POOLINGS[config.pooling].has_cls:
-        added = POSITIONS[config.position].added
-        cls = f"c + {added.first}" if added is not None and added.first else "c"
+def _embedding(config: TransformerConfig, found: Anatomy) -> Equation:
+    """Return the rows of patches and of words, as far as there are any, and of positions."""
+    stems, layers = found.of_kind("stem"), {part.layer for part in found.folded}
+    added = [POSITIONS[part.variant].added for part in found.of_kind("positions")]
+    has_words, rows, source = "TokenEmbedding" in layers, list[str](), ""
+    if stems:
+        stem = STEMS[stems[0].variant]
+        x = dropped(config, _plus(rf"W_p\,{stem.latex} + b_p", added[0]))
+        which = r"\text{patch: }" if has_words else ""
+        rows, source = [*stem.rows, f"{which}x_t &= {x}"], stem.source
+    if "VisionTransformer" in layers:  # its CLS token stands at place 0
+        cls = f"c + {added[0].first}" if added[0] and added[0].first else "c"
         rows.insert(0, rf"\text{{CLS: }}x_0 &= {dropped(config, cls)}")
-    return rows, stem.source
+    if stems and has_words:
+        word = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}"
+        word = f"{word} + {added[1].of_words}" if added[1] else word
+        rows.append(rf"\text{{word: }}y_t &= {dropped(config, word)}")
+    elif has_words:
+        x, source = _words(found, added[0])
+        rows = [f"x_t &= {dropped(config, x)}"]
+    rows += dict.fromkeys(row for one in added if one for row in one.rows(config.d_model))
+    return Equation(N_("Embedding and positions"), aligned(rows), source)
 
 
-def _plus(x: str, position: str) -> str:
+def _words(found: Anatomy, added: Added | None) -> tuple[str, str]:
+    """Return the vector of a word, and where it comes from."""
+    shape = found.shape
+    x = rf"\sqrt{{{found.sizes['d_model']}}}\,E_{{w_t}}"
+    source = "Vaswani et al. 2017, section 3.4"
+    if isinstance(shape, TextShape) and not shape.scale_embedding:
+        x, source = "E_{w_t}", "not scaled by sqrt(d_model), as in GPT-2 and BERT"
+    x = _plus(x, added)
+    for part in found.folded:
+        if part.kind == "segments":
+            has_norm = len(part.children) > 1
+            x = rf"\mathrm{{Norm}}({x} + S_1)" if has_norm else f"{x} + S_1"
+            source = "Devlin et al. 2019, Fig. 2: one segment, S_1"
+    return x, source
+
+
+def _plus(x: str, added: Added | None) -> str:
     """Return an embedding and what a kind of positions adds to it, if anything."""
-    added = POSITIONS[position].added
     return x if added is None else f"{x} + {added.latex}"
 
 
-def _output(config: TransformerConfig, shape: Shape) -> Equation:
-    bias = " + b"
-    if isinstance(config, ViTConfig):
-        pooled = POOLINGS[config.pooling].latex
-        latex = (
-            rf"p(\mathrm{{class}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"
-        )
-        return Equation(N_("The answer"), latex, "Dosovitskiy et al. 2021, Eq. 4")
-    if isinstance(config, CaptionerConfig):
-        latex = rf"p(y_t) = \mathrm{{softmax}}(x_t\,W{bias if config.bias else ''})"
-        return Equation(N_("The answer"), latex, "Vaswani et al. 2017, section 3.4")
-    assert not isinstance(shape, ImageShape | CaptionShape)
-    if shape.head == "pooler":
-        return Equation(N_("The answer"), r"y = \tanh(x_1 W + b)", "Devlin et al. 2019")
-    if shape.head == "states":
-        return Equation(N_("The answer"), r"y_t = x_t", N_("the vectors of the last block"))
-    if shape.pooling is not None:
-        return _label(config, shape, shape.pooling)
-    is_tied = not isinstance(config, ViTConfig | CaptionerConfig) and config.is_tied(shape)
-    matrix = r"E^\top" if is_tied else "W"
-    bias = bias if config.bias and shape.output_bias else ""
-    latex = rf"p(y_t) = \mathrm{{softmax}}(x_t\,{matrix}{bias})"
-    source = "Press & Wolf 2017" if is_tied else "Vaswani et al. 2017, section 3.4"
-    return Equation(N_("The answer"), latex, source)
+def _output(_config: TransformerConfig, found: Anatomy) -> Equation:
+    (head,) = found.of_kind("head")
+    pooled = [POOLINGS[part.variant] for part in found.of_kind("pooling")]
+    last = head.children[-1] if head.children else head
+    bias = " + b" if len(last.parameters) > 1 else ""
+    return Equation(N_("The answer"), *_answer(head, pooled, bias))
 
 
-def _label(config: TransformerConfig, shape: TextShape, pooling: Pooling) -> Equation:
-    bias = " + b" if config.bias and shape.output_bias else ""
-    pooled = rf"\left({pooling.latex}\right)"
-    if shape.n_hidden:
-        pooled = rf"\max\left(0,\, {pooled} W_h{bias.replace('b', 'b_h')}\right)"
-    latex = rf"p(\mathrm{{label}}) = \mathrm{{softmax}}\left({pooled} W{bias}\right)"
-    return Equation(N_("The answer"), latex, pooling.text_source)
+def _answer(head: Part, pooled: list[Pooling], bias: str) -> tuple[str, str]:
+    """Return the equation of a head, and where it comes from. pooled: how what it reads is made."""
+    if head.layer == "Pooler":
+        return r"y = \tanh(x_1 W + b)", "Devlin et al. 2019"
+    if head.layer == "Identity":
+        return r"y_t = x_t", N_("the vectors of the last block")
+    if not pooled:
+        is_tied = bool(head.parameters[0].tied_to)
+        matrix = r"E^\top" if is_tied else "W"
+        source = "Press & Wolf 2017" if is_tied else "Vaswani et al. 2017, section 3.4"
+        return rf"p(y_t) = \mathrm{{softmax}}(x_t\,{matrix}{bias})", source
+    x = rf"\left({pooled[0].latex}\right)"
+    if len(head.children) > 1:
+        x = rf"\max\left(0,\, {x} W_h{bias.replace('b', 'b_h')}\right)"
+    is_text = head.layer == "LabelOutput"
+    latex = rf"p(\mathrm{{{'label' if is_text else 'class'}}}) = \mathrm{{softmax}}"
+    source = pooled[0].text_source if is_text else "Dosovitskiy et al. 2021, Eq. 4"
+    return rf"{latex}\left({x} W{bias}\right)", source
+
+
+_EQUATIONS: dict[str, Callable[[Any, Anatomy], Equation]] = {
+    "embedding": _embedding,
+    "attention": blocks.attention,
+    "feed-forward": blocks.feed_forward,
+    "block": blocks.block,
+    "norm": blocks.norm,
+    "model": _output,
+}
