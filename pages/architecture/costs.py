@@ -30,14 +30,10 @@ def page(chosen: Chosen) -> None:
         chosen.model,
         chosen.shape,
         total,
+        training,
         batch=batch,
         src_len=src,
         tgt_len=tgt,
-        optimizer=training.optimizer,
-        precision=training.precision,
-        keeps_best=training.keeps_best,
-        averages=training.ema_decay > 0,
-        checkpointing=training.checkpointing,
     )
     left_out = batch * unasked(chosen.model, chosen.shape)
     _totals(chosen, sum(work.values()), kept, left_out)

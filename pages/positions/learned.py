@@ -16,7 +16,6 @@ from tfm_core.plots import positions as plots
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.tasks import TASK_KINDS
 
 _STEP = "positions-step"
 WITH_TABLE = "recorded-notebook-vit"
@@ -195,7 +194,7 @@ def patches() -> None:
 
 
 def _reads_pixels(run: Run) -> bool:
-    return TASK_KINDS[run.experiment.task.kind].reads == "pixels"
+    return run.experiment.task.picture_shape is not None
 
 
 def _patch_run(run: Run | None) -> tuple[positions.Array, int, int] | None:

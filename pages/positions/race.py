@@ -26,7 +26,6 @@ from tfm_core.inspect.positions.race import Extrapolation, Race
 from tfm_core.plots import position_race as plots
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.tasks import TASK_KINDS
 
 FIRST_STEPS = 600
 _STEPS, _RACE = "positions-steps", "positions-race"
@@ -165,7 +164,7 @@ def _measure(experiment: Experiment) -> tuple[str, str]:
         return "sequence_accuracy", _("whole sequences right")
     if answer == "text":
         return "accuracy", _("next tokens right")
-    is_pictured = TASK_KINDS[experiment.task.kind].reads == "pixels"
+    is_pictured = experiment.task.picture_shape is not None
     return "accuracy", _("pictures right") if is_pictured else _("labels right")
 
 

@@ -117,7 +117,8 @@ def model_of(family, shape, settings):
 
 def activations(config, shape, precision):
     tgt_len = shape.tgt_len if isinstance(shape, CaptionShape) else TGT
-    found = memory(config, shape, 1, batch=BATCH, src_len=SRC, tgt_len=tgt_len, precision=precision)
+    training = TrainingConfig(precision=precision)
+    found = memory(config, shape, 1, training, batch=BATCH, src_len=SRC, tgt_len=tgt_len)
     return found.activations
 
 
@@ -260,7 +261,7 @@ def test_the_numbers_of_the_optimiser_are_those_that_it_keeps(name):
         if isinstance(value, torch.Tensor) and value.ndim  # not the number of the step
     )
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
-    found = memory(config, TEXT, n_parameters, src_len=5, tgt_len=5, optimizer=name)
+    found = memory(config, TEXT, n_parameters, TrainingConfig(optimizer=name), src_len=5, tgt_len=5)
     assert found.optimizer == kept
 
 

@@ -36,7 +36,7 @@ from tfm_core.variants.tasks import TASK_KINDS, TaskKind
 
 pytestmark = pytest.mark.quick
 
-WORDS = {part.name for part in fields(Variant)} | {"reads"}
+WORDS = {part.name for part in fields(Variant)}
 PARTS = [part.name for part in fields(TaskKind) if part.name not in WORDS]
 
 
@@ -52,8 +52,7 @@ def test_every_part_of_a_kind_is_there(name: str) -> None:
     for part in PARTS:
         if getattr(kind, part) is not None:
             assert callable(getattr(kind, part)()), part
-    reads = {"tokens": SequenceTaskConfig, "pixels": PictureTaskConfig}[kind.reads]
-    assert issubclass(TASK_CONFIGS[name], reads)
+    assert issubclass(TASK_CONFIGS[name], SequenceTaskConfig | PictureTaskConfig)
 
 
 def test_no_two_kinds_are_loaded_shaped_or_learned_in_the_same_way() -> None:
@@ -201,7 +200,6 @@ SHARE = TaskKind(
     label="Share",
     help="Predict a number.",
     source="This test",
-    reads="tokens",
     config=lambda: ShareTaskConfig,
     load=lambda: load_share,
     shape=lambda: share_shape,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from tfm_core.anatomy.part import Names
+from tfm_core.anatomy.stacks import STACKS
 
 _NOTEBOOK: dict[str, tuple[str, ...]] = {  # by the end of a path
     "in_projection": ("W_Q", "W_K", "W_V"),
@@ -59,11 +60,11 @@ def _bart(stack: str) -> dict[str, tuple[str, ...]]:
     }  # fmt: skip
     if stack == "decoder":
         names |= {
-            one.replace("self_attention", "cross_attention"): tuple(
+            path.replace("self_attention", "cross_attention"): tuple(
                 name.replace("self_attn", "encoder_attn") for name in theirs
             )
-            for one, theirs in names.items()
-            if "self_attention" in one
+            for path, theirs in names.items()
+            if "self_attention" in path
         }
     return names
 
@@ -166,7 +167,7 @@ def names_of(family: str, path: str) -> Names:
     before, _layers, after = path.partition(".layers.")
     layer, _dot, inner = after.partition(".")
     pattern = f"{before}.layers.{{i}}.{inner}" if inner else path
-    has_cross = before == "decoder" and family in ("encoder-decoder", "captioner")
+    has_cross = any(plan.name == before and plan.memory for plan in STACKS[family])
     known = {**_NOTEBOOK, **(_WITH_CROSS if has_cross else {})}
     last = inner or path
     notebook = known.get(last) or known.get(last.rpartition(".")[2], ())

@@ -72,7 +72,7 @@ class AttentionPlan:
         return self.keys != "patches"
 
 
-_STACKS: dict[str, tuple[StackPlan, ...]] = {
+STACKS: dict[str, tuple[StackPlan, ...]] = {
     "encoder-decoder": (
         StackPlan("encoder", "source"),
         StackPlan("decoder", "target", memory="source"),
@@ -86,6 +86,7 @@ _STACKS: dict[str, tuple[StackPlan, ...]] = {
     "decoder-only": (StackPlan("decoder", "sequence"),),
     "recurrent": (),
 }
+"""The stacks of each family, in the order of the forward pass."""
 _RECURRENT = AttentionPlan("decoder", "cross_attention", "target", "source", ("decoder.",))
 
 
@@ -93,7 +94,7 @@ def stacks(config: ModelConfig) -> tuple[StackPlan, ...]:
     """Return the stacks of a Transformer in the order of the forward pass; a recurrent model has
     none.
     """
-    plans = _STACKS[config.family]
+    plans = STACKS[config.family]
     depths = ["n_layers"] if len(plans) == 1 else [f"n_{plan.name}_layers" for plan in plans]
     return tuple(
         replace(plan, n_layers=getattr(config, depth))
@@ -103,4 +104,5 @@ def stacks(config: ModelConfig) -> tuple[StackPlan, ...]:
 
 def attentions(config: ModelConfig) -> tuple[AttentionPlan, ...]:
     """Return the attentions of a model in the order of the forward pass."""
-    return tuple(one for stack in stacks(config) for one in stack.attentions) or (_RECURRENT,)
+    plans = tuple(plan for stack in stacks(config) for plan in stack.attentions)
+    return plans or (_RECURRENT,)

@@ -1,6 +1,6 @@
-"""What every model's settings answer, whichever the family: what it is made of and what it reads.
+"""Facts that the settings of every model know, whichever the family.
 
-Each answer here is that of a family which has nothing of the kind; families that have it say more.
+The values here are those of a family without such a part; a family that has it overrides them.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class FamilyConfig(Config):
 
     @property
     def pool(self) -> Pooling | None:
-        """How one vector is made of all, where one label is answered; None in other families."""
+        """How one vector is made of all for a label; None in a family that gives no label."""
         return None
 
     @property
     def n_positions(self) -> int | None:
-        """Rows of a table of positions that has fewer or more than the data asks for, else None."""
+        """Rows of the table of positions, where the settings fix their number; None otherwise."""
         return None
 
     def joined_len(self, src_len: int, tgt_len: int) -> int:
@@ -53,9 +53,9 @@ class FamilyConfig(Config):
 
 
 class PatchConfig(FamilyConfig):
-    """What families answer that cut pictures into patches; the fields are those of each family."""
+    """Facts of a family that cuts pictures into patches."""
 
-    if TYPE_CHECKING:
+    if TYPE_CHECKING:  # fields of each family, in the order of its form
         patch_size: int
         stem: str
 

@@ -148,7 +148,7 @@ class ImageTaskConfig(PictureTaskConfig):
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """What a picture can be."""
+        """The classes of pictures by name."""
         return self.facts.class_names
 
     @property

@@ -85,7 +85,7 @@ class EncoderOnlyConfig(TextBlockConfig):
 
     @property
     def pool(self) -> Pooling:
-        """How one vector is made of all, where one label is answered."""
+        """How one vector is made of all for a label."""
         return POOLINGS[self.pooling]
 
     @property
@@ -128,7 +128,7 @@ class ViTConfig(PatchConfig, BlockConfig):
 
     @property
     def pool(self) -> Pooling:
-        """How one vector is made of all."""
+        """How one vector is made of all for a label."""
         return POOLINGS[self.pooling]
 
 

@@ -31,7 +31,7 @@ class NamedTaskConfig(Config):
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """What a picture can be; empty where words are answered, or a label of words."""
+        """The classes of pictures by name; empty where no pictures are classified."""
         return ()
 
     @property
@@ -41,7 +41,7 @@ class NamedTaskConfig(Config):
 
     @property
     def has_source(self) -> bool:
-        """Whether words are read that the answer is not a continuation of."""
+        """Whether a source of words is read; a language model has none."""
         return False
 
     @property
@@ -55,7 +55,7 @@ class SequenceTaskConfig(NamedTaskConfig):
 
     @property
     def has_source(self) -> bool:
-        """Whether words are read that the answer is not a continuation of."""
+        """Whether a source of words is read; a language model has none."""
         return self.max_src_len > 0
 
     @property

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tfm_core.anatomy import Anatomy, Formula, Part, Saved, anatomy, formula
-from tfm_core.config import Experiment, ModelConfig
+from tfm_core.config import Experiment, ModelConfig, TrainingConfig
 from tfm_core.config.shape import Shape
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.variants.optimisers import OPTIMISERS
@@ -36,6 +36,9 @@ holes beside that, kernels are loaded once, and validation reads 500 examples at
 def peak_bytes(step_bytes: int) -> int:
     """Return the bytes that a worker uses up to, process and all, by what its steps keep."""
     return PROCESS_BYTES + round(_PEAK * step_bytes) + _PEAK_BYTES
+
+
+_PLAIN = TrainingConfig()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +69,10 @@ def of_run(experiment: Experiment, n_parameters: int) -> Memory:
         experiment.model,
         known.shape,
         n_parameters,
+        training,
         batch=training.batch_size,
         src_len=known.src_len,
         tgt_len=known.tgt_len,
-        optimizer=training.optimizer,
-        precision=training.precision,
-        keeps_best=training.keeps_best,
-        averages=training.ema_decay > 0,
-        checkpointing=training.checkpointing,
     )
 
 
@@ -81,24 +80,20 @@ def memory(
     config: ModelConfig,
     shape: Shape,
     n_parameters: int,
+    training: TrainingConfig = _PLAIN,
     *,
     batch: int = 1,
     src_len: int = 0,
     tgt_len: int = 0,
-    optimizer: str = "adamw",
-    precision: str = "fp32",
-    keeps_best: bool = False,
-    averages: bool = False,
-    checkpointing: bool = False,
 ) -> Memory:
-    """Return the bytes of a training step. optimizer, precision: names in their registries.
+    """Return the bytes of a training step.
 
-    keeps_best: whether the best weights are kept beside the newest. averages: whether an average of
-    them is. checkpointing: whether of each block its input alone is kept; see ``_largest_block``.
+    The best weights and averaged ones are kept beside the newest. With checkpointing, of each block
+    its input alone is kept; see ``_largest_block``.
     """
-    found, chosen = anatomy(config, shape), OPTIMISERS[optimizer]
+    found, chosen = anatomy(config, shape), OPTIMISERS[training.optimizer]
     sizes = found.at(src_len, tgt_len, all_ask=False)
-    small = PRECISIONS[precision].n_bytes
+    small, checkpointing = PRECISIONS[training.precision].n_bytes, training.checkpointing
 
     def n_bytes(saved: Saved) -> int:
         products = saved.products + (saved.copies if small < BYTES else Formula())
@@ -121,7 +116,7 @@ def memory(
     if chosen.others is not None:
         activations = max(activations, BYTES * MOST_COPIES * found.n_hidden)
     return Memory(
-        weights=weights * (1 + keeps_best + averages),
+        weights=weights * (1 + training.keeps_best + (training.ema_decay > 0)),
         gradients=weights,
         optimizer=BYTES * chosen.numbers(n_parameters, found.n_hidden),
         activations=activations,

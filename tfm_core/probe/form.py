@@ -22,13 +22,13 @@ from tfm_core.stored import Stored, WrongValue, text, whole
 MOST_EXAMPLES = 64
 """Examples of a probe, at most; a worker takes ten or fewer."""
 _MOST_TEXT = 100_000  # characters of one example
-_MOST_NUMBER = 10**6  # of a class, a token or a pixel
+_MAX_NUMBER = 10**6  # of a class, a token or a pixel
 _N_BUCKETS = 32  # of offsets, for which a head learns a number (layers.relative)
 # kinds of tasks whose probe has another one
 _KINDS = {"corpus": "text", "own-pictures": "image", "own": "text"}
 
 Text = Annotated[str, text(_MOST_TEXT)]
-Number = Annotated[int, whole(0, _MOST_NUMBER)]
+Number = Annotated[int, whole(0, _MAX_NUMBER)]
 Row = Annotated[list[Text], Field(strict=True)]
 Numbers = Annotated[list[Number], Field(strict=True)]
 Alignment = Annotated[list[Numbers], Field(strict=True)]
@@ -86,7 +86,7 @@ class _OfWords(_Answered):
     """A text. prompt: how many of its tokens a language model is given to go on from."""
 
     src_text: Text
-    prompt: Annotated[int, whole(1, _MOST_NUMBER)] | None = None
+    prompt: Annotated[int, whole(1, _MAX_NUMBER)] | None = None
 
     def fits(self, experiment: Experiment) -> bool:
         """Say whether it can be an example of an experiment."""

@@ -81,8 +81,8 @@ def _plan(experiment: Experiment, module_name: str) -> AttentionPlan:
 
 
 def _kind(experiment: Experiment, plan: AttentionPlan) -> AttentionKind:
-    found = (plan.queries, plan.keys)
-    kind = KINDS[_KINDS.get(found) or _BY_ANSWER[plan.keys, experiment.task.facts.answer]]
+    name = _KINDS.get((plan.queries, plan.keys))
+    kind = KINDS[name or _BY_ANSWER[plan.keys, experiment.task.facts.answer]]
     order = experiment.model.order
     return seen_through(kind, order) if plan.has_order and order is not None else kind
 

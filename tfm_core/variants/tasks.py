@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tfm_core.sentences import N_
 from tfm_core.variants.record import LazyModule, Registry, Variant
@@ -102,7 +102,6 @@ class TaskKind(Variant):
     ``walk.subject``.
     """
 
-    reads: Literal["tokens", "pixels"]
     config: Callable[[], type[NamedTaskConfig]]
     load: Callable[[], Callable[..., Data]]
     shape: Callable[[], Callable[[Experiment], Shape]]
@@ -124,7 +123,6 @@ TEXT = TaskKind(
     label=N_("Text"),
     help=N_("Answer a text: with another, with a label, or by filling its blanks."),
     source="Sutskever et al. 2014",
-    reads="tokens",
     config=lambda: task_config.TextTaskConfig,
     text=lambda: text.generated,
     load=lambda: text_data.load_text,
@@ -145,7 +143,6 @@ IMAGE = TaskKind(
     label=N_("Pictures"),
     help=N_("Say what a picture shows, as one of a few classes."),
     source="LeCun et al. 1998",
-    reads="pixels",
     config=lambda: image_tasks.ImageTaskConfig,
     load=lambda: image_data.load_images,
     shape=lambda: shapes.image_shape,
@@ -165,7 +162,6 @@ CAPTION = TaskKind(
     label=N_("Captions"),
     help=N_("Describe a picture in words."),
     source="Vinyals et al. 2015",
-    reads="pixels",
     config=lambda: caption_task.CaptionTaskConfig,
     load=lambda: captions.load_captions,
     shape=lambda: shapes.caption_shape,
@@ -185,7 +181,6 @@ CORPUS = TaskKind(
     label=N_("Language model"),
     help=N_("Continue a text, one token after the other."),
     source="Radford et al. 2018",
-    reads="tokens",
     config=lambda: corpus_tasks.CorpusTaskConfig,
     text=lambda: corpus_texts.corpus_task,
     load=lambda: corpus.load_corpus,
