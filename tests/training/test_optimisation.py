@@ -37,7 +37,9 @@ def test_no_two_optimisers_are_one_class():
 
 def test_an_unknown_optimiser_trains_nothing():
     config = TrainingConfig().model_copy(update={"optimizer": "spiral"})
-    with pytest.raises(UnknownVariant, match="There is no optimiser named 'spiral'; there are adamw"):
+    with pytest.raises(
+        UnknownVariant, match="There is no optimiser named 'spiral'; there are adamw"
+    ):
         make_optimizer(model(), config)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tfm_core.sentences import N_
-from tfm_core.variants.record import Registry, Variant
+from tfm_core.variants.record import Example, Registry, Variant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,8 @@ class Activation(Variant):
     ``{gate}`` for the two products. latex: the hidden layer, from the two products; bend: what its
     letters stand for, where that has more than one form. n_kept: how many hidden layers' worth of
     numbers PyTorch keeps for the backward pass, beside the result. walk_topic, walk_words: its
-    paragraph in the walk. colour, dash: its line in every figure; a colour of ``plots.palette``.
+    paragraph in the walk, example: its call there. colour, dash: its line in every figure; a colour
+    of ``plots.palette``.
     """
 
     function: str
@@ -29,6 +30,7 @@ class Activation(Variant):
     n_kept: int
     walk_topic: str
     walk_words: str
+    example: Example
     colour: str
     dash: str
 
@@ -54,6 +56,12 @@ RELU = Activation(
         "The activation is ReLU: negative numbers become 0, so part of the hidden layer is "
         "exactly 0."
     ),
+    example=Example(
+        "F.relu",
+        r"F\.relu\(",
+        N_("What is negative becomes 0."),
+        ("F.relu(torch.tensor([-2., -0.5, 0., 1.5]))",),
+    ),
     colour="blue",
     dash="solid",
 )
@@ -70,6 +78,12 @@ GELU = Activation(
     n_kept=1,
     walk_topic="activation-gelu",
     walk_words=N_("The activation is GELU, a smooth ReLU: slightly negative values pass a little."),
+    example=Example(
+        "F.gelu",
+        r"F\.gelu\(",
+        N_("A smooth ReLU: slightly negative numbers pass a little."),
+        ("F.gelu(torch.tensor([-2., -0.5, 0., 1.5]))",),
+    ),
     colour="orange",
     dash="dash",
 )
@@ -92,6 +106,7 @@ GELU_TANH = Activation(
         "The activation is GELU as GPT-2 computes it, a smooth ReLU: slightly negative values "
         "pass a little. A tanh stands in for the error function, at most 0.0005 away from it."
     ),
+    example=GELU.example,
     colour="green",
     dash="dot",
 )
@@ -110,6 +125,12 @@ SWIGLU = Activation(
     walk_words=N_(
         "This model is gated: SiLU of one product opens or closes another (SwiGLU), which takes "
         "a third matrix."
+    ),
+    example=Example(
+        "F.silu",
+        r"F\.silu\(",
+        N_("x times its sigmoid; it opens and closes another product."),
+        ("F.silu(torch.tensor([-2., -0.5, 0., 1.5]))",),
     ),
     colour="purple",
     dash="dashdot",

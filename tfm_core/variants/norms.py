@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tfm_core.sentences import N_
-from tfm_core.variants.record import Phrased, Registry
+from tfm_core.variants.record import Example, Phrased, Registry
 
 NORM_EPS = 1e-5
 """What nn.LayerNorm takes where no epsilon is given."""
@@ -19,10 +19,9 @@ class Norm(Phrased):
     parameters: the shape of each trained tensor, as formulas. n_kept: numbers that PyTorch keeps of
     a token for the backward pass, from d_model, beside the result; keeps_input: whether what it
     reads is among them. code: the expression that makes it in a generated file, from epsilon;
-    classes: the source of its own classes there. does, example: its call in the walk, in a
-    sentence, and an expression that makes one of three numbers. spread: what it takes over the
-    numbers of a token, in words. walk_topic, walk_words: its paragraph in the walk. Where nothing
-    is normalised there is no equation, code or spread.
+    classes: the source of its own classes there. spread: what it takes over the numbers of a token,
+    in words. walk_topic, walk_words: its paragraph in the walk, example: its call there. Where
+    nothing is normalised there is no equation, code or spread.
     """
 
     layer: str
@@ -32,8 +31,7 @@ class Norm(Phrased):
     keeps_input: bool
     code: Callable[[float], str] | None
     classes: tuple[str, ...]
-    does: str | None
-    example: str | None
+    example: Example | None
     spread: str | None
     walk_topic: str
     walk_words: str
@@ -53,8 +51,13 @@ LAYER_NORM = Norm(
     keeps_input=True,
     code=lambda eps: f"nn.LayerNorm(D_MODEL{'' if eps == NORM_EPS else f', eps={eps}'})",
     classes=(),
-    does=N_("Subtracts the mean, divides by the standard deviation."),
-    example="nn.LayerNorm(3)",
+    example=Example(
+        "nn.LayerNorm",
+        r"\bnorm\(",
+        N_("Subtracts the mean, divides by the standard deviation."),
+        ("norm = nn.LayerNorm(3)", "norm(torch.tensor([[1., 2., 3.], [0., 0., 9.]])).detach()"),
+        of=("norm", "LayerNorm"),
+    ),
     spread=N_("mean"),
     walk_topic="layernorm",
     walk_words=N_(
@@ -81,8 +84,13 @@ RMS_NORM = Norm(
     keeps_input=False,
     code=lambda eps: f"nn.RMSNorm(D_MODEL, eps={eps})",
     classes=(),
-    does=N_("Divides by the root of the mean square."),
-    example="nn.RMSNorm(3)",
+    example=Example(
+        "nn.RMSNorm",
+        r"\bnorm\(",
+        N_("Divides by the root of the mean square."),
+        ("norm = nn.RMSNorm(3)", "norm(torch.tensor([[1., 2., 3.], [0., 0., 9.]])).detach()"),
+        of=("norm", "RMSNorm"),
+    ),
     spread=N_("root mean square"),
     walk_topic="rmsnorm",
     walk_words=N_(
@@ -106,7 +114,6 @@ NONE = Norm(
     keeps_input=False,
     code=None,
     classes=(),
-    does=None,
     example=None,
     spread=None,
     walk_topic="no-norm",

@@ -49,6 +49,22 @@ class Variant:
                 )
 
 
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A function or an operator of PyTorch, as the walk explains it.
+
+    name: as it is written. found: a pattern of the code that uses it. says: what it does, in a
+    sentence. lines: an example, as it is typed; a line that is an expression shows its value.
+    of: name in the code -> the class that it must be, where the code alone does not say.
+    """
+
+    name: str
+    found: str
+    says: str
+    lines: tuple[str, ...]
+    of: tuple[str, str] | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phrased(Variant):
     """A variant whose label needs its setting beside it. phrase: what the name of a run says."""

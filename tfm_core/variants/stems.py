@@ -8,7 +8,7 @@ from math import ceil
 from textwrap import dedent
 
 from tfm_core.sentences import N_
-from tfm_core.variants.record import Registry, Variant
+from tfm_core.variants.record import Example, Registry, Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,8 @@ class Stem(Variant):
     file, None where there are none; cuts: whether they use ``PatchEmbedding``. code: what makes it
     there. drawn: how the diagram calls it. walk_topics: its paragraphs in the walk, walk_words: the
     last of them. walk_code: how patches come about, walk_modules: modules below the stem that it
-    calls, by name, and walk_seen: what the convolutions made, in words; None without any.
+    calls, by name, and walk_seen: what the convolutions made, in words; None without any. example:
+    a call in walk_code, explained.
     """
 
     layer: str
@@ -84,6 +85,7 @@ class Stem(Variant):
     walk_code: str
     walk_modules: Mapping[str, str]
     walk_seen: str | None
+    example: Example | None
 
 
 PLAIN = Stem(
@@ -104,6 +106,16 @@ PLAIN = Stem(
     walk_code="patches = patchify(images, patch_size)",
     walk_modules={},
     walk_seen=None,
+    example=Example(
+        "patchify",
+        r"\bpatchify\(",
+        N_("Three calls of PyTorch: cut rows and columns, bring the patches together, flatten."),
+        (
+            "image = torch.arange(16).view(1, 4, 4)  # (C, Y, X), patches of 2 x 2",
+            "cut = image.view(1, 2, 2, 2, 2)  # C, rows, y, columns, x",
+            "cut.permute(1, 3, 0, 2, 4).reshape(4, 4)  # a patch in each row",
+        ),
+    ),
 )
 
 WIDTH = 8
@@ -143,6 +155,7 @@ CONVOLUTIONAL = Stem(
     walk_code="seen = F.gelu(convolution(images))\npatches = patchify(seen, patch_size)",
     walk_modules={"convolution": "convolution"},
     walk_seen=N_("what the convolution saw"),
+    example=PLAIN.example,
 )
 
 HALVING = Stem(
@@ -200,6 +213,7 @@ HALVING = Stem(
     ),
     walk_modules={"convolutions": "convolutions"},
     walk_seen=N_("what the last convolution saw"),
+    example=None,
 )
 
 STEMS = Registry("stem", PLAIN, CONVOLUTIONAL, HALVING)

@@ -14,58 +14,42 @@ from functools import cache
 from tfm_core.inspect.syntax import statements
 from tfm_core.inspect.walk.steps import WalkStep
 from tfm_core.sentences import N_
-from tfm_core.variants.norms import NORMS
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function or an operator of PyTorch.
-
-    name: as it is written. found: a pattern of the code that uses it. says: what it does, in a
-    sentence. lines: an example, as it is typed; a line that is an expression shows its value.
-    of: name in the code -> the class that it must be, where the code alone does not say.
-    """
-
-    name: str
-    found: str
-    says: str
-    lines: tuple[str, ...]
-    of: tuple[str, str] | None = None
+from tfm_core.variants.activations import ACTIVATIONS, Activation
+from tfm_core.variants.norms import NORMS, Norm
+from tfm_core.variants.record import Example, Registry
+from tfm_core.variants.stems import STEMS, Stem
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
     """A function, and its example as an interpreter shows it: ``>>> `` before what is typed."""
 
-    function: Function
+    function: Example
     session: str
 
 
-FUNCTIONS: tuple[Function, ...] = (
-    Function(
+def _of(variants: Registry[Norm] | Registry[Stem] | Registry[Activation]) -> tuple[Example, ...]:
+    """Return the calls that variants bring along, each once."""
+    return tuple(dict.fromkeys(one.example for one in variants.values() if one.example))
+
+
+FUNCTIONS: tuple[Example, ...] = (
+    Example(
         "torch.tensor", r"torch\.tensor\(",
         N_("Makes a tensor from lists; rows must be equally long, so short ones are padded."),
         ("rows = [[5, 8, 9], [7]]", "torch.tensor([row + [0] * (3 - len(row)) for row in rows])"),
     ),
-    Function(
+    Example(
         "//", r" // ", N_("Divides whole numbers; % is the remainder, which must be 0 here."),
         ("30 // 5, 30 % 5", "30 // 4, 30 % 4"),
     ),
-    Function(
+    Example(
         "view", r"\.view\(",
         N_("Reads the same numbers in another shape; -1 stands for what is left."),
         ("x = torch.arange(6)", "x.view(2, 3)", "x.view(3, -1).shape"),
     ),
-    Function(
-        "patchify", r"\bpatchify\(",
-        N_("Three calls of PyTorch: cut rows and columns, bring the patches together, flatten."),
-        (
-            "image = torch.arange(16).view(1, 4, 4)  # (C, Y, X), patches of 2 x 2",
-            "cut = image.view(1, 2, 2, 2, 2)  # C, rows, y, columns, x",
-            "cut.permute(1, 3, 0, 2, 4).reshape(4, 4)  # a patch in each row",
-        ),
-    ),
-    Function(
+    *_of(STEMS),
+    Example(
         "[:, None]", r"\[:, None",
         N_("Puts in an axis of size 1, as unsqueeze does; it can be stretched over others."),
         (
@@ -74,18 +58,18 @@ FUNCTIONS: tuple[Function, ...] = (
             "keep.unsqueeze(1).unsqueeze(2).shape",
         ),
     ),
-    Function(
+    Example(
         "tril", r"\.tril\(", N_("Keeps the lower triangle: row 0 sees column 0, row 1 two, …"),
         ("torch.ones(3, 3, dtype=torch.bool).tril()",),
     ),
-    Function(
+    Example(
         "&", r" & ", N_("True where both are; axes of size 1 are stretched to fit (broadcasting)."),
         (
             "keep = torch.tensor([[True, True, False]])",
             "keep & torch.ones(3, 3, dtype=torch.bool).tril()",
         ),
     ),
-    Function(
+    Example(
         "nn.Embedding", r"\btable\(|_embedding\(",
         N_("Picks a row of its table for each id: a lookup, not a product."),
         (
@@ -94,17 +78,17 @@ FUNCTIONS: tuple[Function, ...] = (
             "table(torch.tensor([3, 0, 3])).detach()",
         ),
     ),
-    Function(
+    Example(
         "torch.arange", r"torch\.arange\(", N_("Counts from 0: the positions of a sequence."),
         ("torch.arange(4)", "torch.arange(4).expand(2, 4)  # for two sentences"),
     ),
-    Function(
+    Example(
         "F.embedding", r"F\.embedding\(",
         N_("Picks rows of a table that is given: what nn.Embedding does with its own."),
         ("table = torch.tensor([[0.1], [0.3], [0.5]])",
          "F.embedding(torch.arange(2), table)"),
     ),
-    Function(
+    Example(
         "+", r"\+ rows|\+ bias|\bx \+ |placed \+ segment",
         N_("Adds number by number; what lacks an axis is repeated along it (broadcasting)."),
         (
@@ -113,12 +97,12 @@ FUNCTIONS: tuple[Function, ...] = (
             "(embedded + rows)[1]",
         ),
     ),
-    Function(
+    Example(
         "- and /", r"/ 255 - mean\) / std",
         N_("Number by number; one mean and deviation for each channel, stretched over its pixels."),
         ("pixels = torch.tensor([[[0., 51., 255.]]])", "(pixels / 255 - 0.13) / 0.31"),
     ),
-    Function(
+    Example(
         "nn.Linear", r"projection\(|\bff\.|\bhead\(|\boutput\(|\bdense\(|\bbridge\(|\breadout\(",
         N_("Multiplies the last axis by a learned matrix and adds a bias: x @ W.mT + b."),
         (
@@ -128,7 +112,7 @@ FUNCTIONS: tuple[Function, ...] = (
             "layer(torch.tensor([[2., 3.]])).detach()",
         ),
     ),
-    Function(
+    Example(
         "unflatten", r"\.unflatten\(",
         N_("Splits one axis into several; flatten joins them again."),
         (
@@ -137,7 +121,7 @@ FUNCTIONS: tuple[Function, ...] = (
             "x.unflatten(-1, (3, 2)).flatten(-2)",
         ),
     ),
-    Function(
+    Example(
         "torch.einsum", r"einsum\(\"bthd,phed->pbthe\"",
         N_("One product for each head h and each of query, key and value (p), by named axes."),
         (
@@ -146,15 +130,15 @@ FUNCTIONS: tuple[Function, ...] = (
             'torch.einsum("bthd,phed->pbthe", slices, matrices).shape',
         ),
     ),
-    Function(
+    Example(
         "chunk", r"\.chunk\(", N_("Cuts an axis into equal pieces."),
         ("x = torch.arange(6).view(1, 6)", "q, k, v = x.chunk(3, -1)", "k"),
     ),
-    Function(
+    Example(
         "transpose", r"\.transpose\(", N_("Swaps two axes; no number is moved in memory."),
         ("x = torch.arange(6).view(2, 3)", "x.transpose(0, 1)", "x.transpose(0, 1).shape"),
     ),
-    Function(
+    Example(
         "@ and .mT", r"@ keys\.mT",
         N_("Matrix products of the last two axes, one for each index before; .mT swaps those two."),
         (
@@ -163,7 +147,7 @@ FUNCTIONS: tuple[Function, ...] = (
             "queries @ keys.mT",
         ),
     ),
-    Function(
+    Example(
         "torch.einsum", r"@ keys\.mT",
         N_("The same with named axes, from (N, length, heads, d_head) and without a transpose."),
         (
@@ -173,11 +157,11 @@ FUNCTIONS: tuple[Function, ...] = (
             "scores.shape, scores[0, 0, :, 0]",
         ),
     ),
-    Function(
+    Example(
         "math.sqrt", r"math\.sqrt\(", N_("The square root of one number, no tensor."),
         ("math.sqrt(9)",),
     ),
-    Function(
+    Example(
         "masked_fill", r"\.masked_fill\(",
         N_("Puts one number wherever the mask is True; ~ turns True and False around."),
         (
@@ -186,16 +170,16 @@ FUNCTIONS: tuple[Function, ...] = (
             "scores.masked_fill(~mask, -1e20)",
         ),
     ),
-    Function(
+    Example(
         "torch.finfo", r"torch\.finfo\(", N_("The limits of a type; min is its lowest number."),
         ("torch.finfo(torch.float32).min", "torch.finfo(torch.float16).min"),
     ),
-    Function(
+    Example(
         "softmax", r"\.softmax\(",
         N_("exp of each number, divided by the sum along the axis: shares that add up to 1."),
         ("torch.tensor([[1., 2., 3.], [1., 1., -1e20]]).softmax(-1)",),
     ),
-    Function(
+    Example(
         "@", r"weights\)? @ |share\[:, None\] @",
         N_("Here it weighs: a row of weights times the values is their weighted sum."),
         (
@@ -204,7 +188,7 @@ FUNCTIONS: tuple[Function, ...] = (
             "weights @ values",
         ),
     ),
-    Function(
+    Example(
         "torch.einsum", r"weights\)? @ values",
         N_("The same with named axes; the heads stay beside the tokens, ready to be merged."),
         (
@@ -214,7 +198,7 @@ FUNCTIONS: tuple[Function, ...] = (
             "heads.shape, heads[0, 0]",
         ),
     ),
-    Function(
+    Example(
         "reshape", r"\.reshape\(",
         N_("Like view, but copies where memory is out of order, as after a transpose."),
         (
@@ -223,16 +207,8 @@ FUNCTIONS: tuple[Function, ...] = (
             "x.contiguous().view(6)  # the same in two steps",
         ),
     ),
-    *(
-        Function(
-            norm.example.partition("(")[0], r"\bnorm\(", norm.does,
-            (f"norm = {norm.example}", "norm(torch.tensor([[1., 2., 3.], [0., 0., 9.]])).detach()"),
-            of=("norm", norm.layer.rpartition(":")[2]),
-        )
-        for norm in NORMS.values()
-        if norm.example is not None and norm.does is not None
-    ),
-    Function(
+    *_of(NORMS),
+    Example(
         "nn.Dropout", r"\bdropout\(|\.dropout\(",
         N_(
             "In training puts some numbers to 0 at random and enlarges the rest by 1 / (1 - p); in "
@@ -245,27 +221,16 @@ FUNCTIONS: tuple[Function, ...] = (
             "dropout.eval()(torch.ones(1, 8))  # in use",
         ),
     ),
-    Function(
-        "F.relu", r"F\.relu\(", N_("What is negative becomes 0."),
-        ("F.relu(torch.tensor([-2., -0.5, 0., 1.5]))",),
-    ),
-    Function(
-        "F.gelu", r"F\.gelu\(", N_("A smooth ReLU: slightly negative numbers pass a little."),
-        ("F.gelu(torch.tensor([-2., -0.5, 0., 1.5]))",),
-    ),
-    Function(
-        "F.silu", r"F\.silu\(", N_("x times its sigmoid; it opens and closes another product."),
-        ("F.silu(torch.tensor([-2., -0.5, 0., 1.5]))",),
-    ),
-    Function(
+    *_of(ACTIVATIONS),
+    Example(
         "torch.cat", r"torch\.cat\(", N_("Joins tensors along an axis."),
         ("torch.cat([torch.zeros(1, 1, 2), torch.ones(1, 2, 2)], 1)",),
     ),
-    Function(
+    Example(
         "expand", r"\.expand\(", N_("Repeats an axis of size 1 without copying; -1 leaves one."),
         ("cls = torch.tensor([[[7., 8.]]])", "cls.expand(3, -1, -1).shape"),
     ),
-    Function(
+    Example(
         "nn.GRU", r"last = encoder\(",
         N_("Reads step by step: all its states, and the last one. An LSTM keeps one more."),
         (
@@ -275,7 +240,7 @@ FUNCTIONS: tuple[Function, ...] = (
             "states.shape, last.shape",
         ),
     ),
-    Function(
+    Example(
         "nn.GRUCell", r"after = decoder\(",
         N_("One step of it: from an input and a state to the next state. An LSTM has two states."),
         (
@@ -285,7 +250,7 @@ FUNCTIONS: tuple[Function, ...] = (
             "state.detach()",
         ),
     ),
-    Function(
+    Example(
         "score", r"\bscore\(",
         N_("Additive attention in small: v · tanh(W h + U s), one number for each pair."),
         (
@@ -295,7 +260,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ),
         of=("score", "AdditiveScore"),
     ),
-    Function(
+    Example(
         "nn.ModuleList", r"(?<!last = )\bencoder\(|x = decoder\(",
         N_("Modules in a row, whose parameters are counted; a loop sends x through them."),
         (
@@ -305,7 +270,7 @@ FUNCTIONS: tuple[Function, ...] = (
             "x.shape, len(list(blocks.parameters()))",
         ),
     ),
-    Function(
+    Example(
         "F.scaled_dot_product_attention", r"\battention\(x",
         N_("Steps “Scores, scaled” to “Weighted sum” in one call; True in the mask = may attend."),
         (
@@ -315,7 +280,7 @@ FUNCTIONS: tuple[Function, ...] = (
             "F.scaled_dot_product_attention(q, k, v, attn_mask=mask)",
         ),
     ),
-    Function(
+    Example(
         "project", r"attention\.project\(",
         N_("Queries of one sequence, keys and values of the other: two inputs for one attention."),
         (
@@ -324,7 +289,7 @@ FUNCTIONS: tuple[Function, ...] = (
             "(to_q(words) @ to_k(patches).mT).shape",
         ),
     ),
-    Function(
+    Example(
         "nn.Module", r"\bmodel\(",
         N_("A call runs its forward; parameters of its parts are its own."),
         (
@@ -333,24 +298,24 @@ FUNCTIONS: tuple[Function, ...] = (
             "model(torch.tensor([1., 5.]))",
         ),
     ),
-    Function(
+    Example(
         "argmax", r"\.argmax\(", N_("The index of the largest number along an axis: an id."),
         ("torch.tensor([[0.1, 0.7, 0.2]]).argmax(-1)",),
     ),
-    Function(
+    Example(
         "mean", r"\.mean\(", N_("Averages along an axis, which disappears."),
         ("torch.tensor([[[1., 2.], [3., 6.]]]).mean(1)",),
     ),
-    Function(
+    Example(
         "sum", r"\.sum\(", N_("Adds up along an axis; keepdim leaves it with size 1."),
         ("keep = torch.tensor([[True, True, False]])", "keep / keep.sum(1, keepdim=True)"),
     ),
-    Function(
+    Example(
         "[:, 0]", r"\[:, 0\]|\[:, :1\]",
         N_("The first token of every example; a slice, :1, keeps the axis."),
         ("x = torch.arange(6).view(1, 3, 2)", "x[:, 0], x[:, :1].shape"),
     ),
-    Function(
+    Example(
         "tanh", r"tanh\(", N_("Squashes every number into -1 to 1."),
         ("torch.tensor([-2., 0., 0.5]).tanh()",),
     ),
@@ -360,7 +325,7 @@ FUNCTIONS: tuple[Function, ...] = (
 def used(step: WalkStep) -> tuple[Shown, ...]:
     """Return the functions that a step's code uses, in its order, with their examples."""
     code = "\n".join(line.partition("#")[0] for line in step.code.splitlines())
-    places: list[tuple[int, int, Function]] = []
+    places: list[tuple[int, int, Example]] = []
     for number, function in enumerate(FUNCTIONS):
         found = re.search(function.found, code)
         if found and _is_one(function, step.names):
@@ -371,7 +336,7 @@ def used(step: WalkStep) -> tuple[Shown, ...]:
     )
 
 
-def _is_one(function: Function, names: Mapping[str, object]) -> bool:
+def _is_one(function: Example, names: Mapping[str, object]) -> bool:
     if function.of is None:
         return True
     name, kind = function.of
