@@ -1,4 +1,4 @@
-"""Every family of models has its settings, and what builds it and walks through it."""
+"""Every family of models has its settings, and what builds it."""
 
 from __future__ import annotations
 

@@ -337,7 +337,7 @@ class StackMaker:
         """
         facts, path = self.facts, f"{block}.{name}_norm"
         x = tensor("x", length, "d_model")
-        change = (tensor(name, length, "d_model"),)
+        change: tuple[Tensor, ...] = (tensor(name, length, "d_model"),)
         if facts.has_residual:
             kind = "feed_forward" if name == "feed_forward" else "attention"
             skipped = "norm(x)" if kind in facts.normed_residuals else "x"
@@ -476,7 +476,7 @@ class StackMaker:
         )
         query = tensor("query", "n_heads", self.length, "d_head")
         return Part(
-            kind="relative", path=path, layer=_class_of(kind), inputs=(query,),
+            kind="relative", path=path, layer=_class_of(kind), variant=kind.name, inputs=(query,),
             outputs=(query,), parameters=parameters, names=names_of(self.maker.family, path),
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The families of models: what builds each, and walks through it.
+"""The families of models, and what builds each.
 
 The settings of a family are a class of ``config.model.ModelConfig``, tagged with its name.
 """
@@ -13,18 +13,9 @@ from tfm_core.sentences import N_
 from tfm_core.variants.record import LazyModule, Registry, Variant
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.walk import captioner as walk_captioner
-    from tfm_core.inspect.walk import recurrent as walk_recurrent
-    from tfm_core.inspect.walk import text as walk_text
-    from tfm_core.inspect.walk import vit as walk_vit
-    from tfm_core.inspect.walk.steps import WalkStep
     from tfm_core.models import build, build_pictures, build_recurrent
     from tfm_core.models.build import Model
 else:  # imported where something of it is used first
-    walk_captioner = LazyModule("tfm_core.inspect.walk.captioner")
-    walk_recurrent = LazyModule("tfm_core.inspect.walk.recurrent")
-    walk_text = LazyModule("tfm_core.inspect.walk.text")
-    walk_vit = LazyModule("tfm_core.inspect.walk.vit")
     build = LazyModule("tfm_core.models.build")
     build_pictures = LazyModule("tfm_core.models.build_pictures")
     build_recurrent = LazyModule("tfm_core.models.build_recurrent")
@@ -32,13 +23,9 @@ else:  # imported where something of it is used first
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family(Variant):
-    """A family of models, and its parts, each imported where it is used.
-
-    build()(config, shape): the model. walk()(subject, layer, example): the steps.
-    """
+    """A family of models. build()(config, shape): the model; imported where it is used."""
 
     build: Callable[[], Callable[..., Model]]
-    walk: Callable[[], Callable[..., tuple[WalkStep, ...]]]
 
 
 FAMILIES = Registry(
@@ -49,7 +36,6 @@ FAMILIES = Registry(
         help=N_("Reads the source, then writes the target (the 2017 Transformer, T5)."),
         source="Vaswani et al. 2017",
         build=lambda: build.build_encoder_decoder,
-        walk=lambda: walk_text.steps,
     ),
     Family(
         name="encoder-only",
@@ -57,7 +43,6 @@ FAMILIES = Registry(
         help=N_("Sees everything at once and answers all positions in one pass (BERT)."),
         source="Devlin et al. 2019",
         build=lambda: build.build_encoder_only,
-        walk=lambda: walk_text.steps,
     ),
     Family(
         name="decoder-only",
@@ -65,7 +50,6 @@ FAMILIES = Registry(
         help=N_("Continues one sequence from left to right (GPT)."),
         source="Radford et al. 2018",
         build=lambda: build.build_decoder_only,
-        walk=lambda: walk_text.steps,
     ),
     Family(
         name="vit",
@@ -73,7 +57,6 @@ FAMILIES = Registry(
         help=N_("Cuts a picture into patches and attends over them (ViT)."),
         source="Dosovitskiy et al. 2021",
         build=lambda: build_pictures.build_vit,
-        walk=lambda: walk_vit.steps,
     ),
     Family(
         name="captioner",
@@ -81,7 +64,6 @@ FAMILIES = Registry(
         help=N_("A ViT's encoder reads a picture, a decoder describes it (captioning)."),
         source="Xu et al. 2015",
         build=lambda: build_pictures.build_captioner,
-        walk=lambda: walk_captioner.steps,
     ),
     Family(
         name="recurrent",
@@ -89,6 +71,5 @@ FAMILIES = Registry(
         help=N_("Reads and writes one token after the other, and looks back at the source (2015)."),
         source="Bahdanau et al. 2015",
         build=lambda: build_recurrent.build_recurrent,
-        walk=lambda: walk_recurrent.steps,
     ),
 )

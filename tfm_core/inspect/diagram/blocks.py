@@ -108,13 +108,14 @@ def _sublayer(drawing: Drawing, block: Part, drawn: Sublayer, n: int) -> None:
         return f"{name} norm"
 
     kind, label = _label(drawing, sublayer)
-    shared = [one.path for one in sublayer if one.kind == "relative"]
-    count = drawing.count(name, is_repeated=n > 1)
-    if shared and (of_all := drawing.count(*shared)):
-        count += f"{of_all} of {sublayer.relative}, shared by all blocks"
+    paths, count = [name], drawing.count(name, is_repeated=n > 1)
+    for shared in (one for one in sublayer if one.kind == "relative"):
+        paths.append(shared.path)
+        if of_all := drawing.count(shared.path):
+            count += f"{of_all} of {shared.variant}, shared by all blocks"
     first = label.partition(BREAK)[0]
     title = f"{which}: {first[:1].lower()}{first[1:]}"
-    drawing.box(name, kind, node(label + count, sublayer, title=title, paths=(name, *shared)))
+    drawing.box(name, kind, node(label + count, sublayer, title=title, paths=tuple(paths)))
     skipped = ""
     if drawn.has_sum and not drawn.is_normed:
         skipped = drawing.last = fork()

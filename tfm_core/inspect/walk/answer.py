@@ -7,7 +7,6 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from tfm_core.config import DecoderOnlyConfig
 from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.decoding import greedy
 from tfm_core.inspect.walk.block import blocks
@@ -24,14 +23,14 @@ from tfm_core.inspect.walk.steps import (
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import is_token
 from tfm_core.sentences import N_, Sentence, StudentError, joined
+from tfm_core.variants.poolings import POOLINGS
 
 
 def pooling(view: BlockView) -> WalkStep:
     """One vector for the whole text."""
     subject, axis = view.subject, view.axis
     assert isinstance(subject.shape, TextShape)
-    chosen = subject.shape.pooling
-    assert chosen is not None
+    chosen = POOLINGS[view.part.variant]
     memory, pooled = subject.cache["encoder.output"], subject.cache["output.answering"]
     batch, length, d_model = memory.shape
     before = [seen("memory", N_("the encoder's output (memory)"), memory, f"B {axis} d_model")]
@@ -65,7 +64,7 @@ def logits(view: BlockView) -> WalkStep:
     before = [
         seen("x", N_("last vector of each position that answers"), answering, "B T:tgt d_model")
     ]
-    code, extra = "logits = output(x)", blocks(subject, *_stack_of(view))
+    code, extra = "logits = output(x)", blocks(view)
     names: dict[str, object] = {"output": subject.model.get_submodule("output")}
     if looked_at:
         inputs = cache["decoder.input"]
@@ -98,15 +97,9 @@ def logits(view: BlockView) -> WalkStep:
     )  # fmt: skip
 
 
-def _stack_of(view: BlockView) -> tuple[str, str]:
-    if view.subject.memory_axis:
-        return "decoder", "T:tgt"
-    is_decoder = isinstance(view.subject.config, DecoderOnlyConfig)
-    return ("decoder" if is_decoder else "encoder"), view.axis
-
-
-def whole(subject: Subject, example: int) -> WalkStep:
+def whole(view: BlockView) -> WalkStep:
     """All of it in one call, and what the model says."""
+    subject, example = view.subject, view.example
     read, scores, shape = subject.inputs[0], subject.cache["output.logits"], subject.shape
     axes = "B T:tgt V:vocabulary"
     before, name = ids_seen(subject), "src"

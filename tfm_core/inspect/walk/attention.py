@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch import nn
+from torch import Tensor, nn
 
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped
 from tfm_core.inspect.walk.steps import (
@@ -15,6 +15,46 @@ from tfm_core.inspect.walk.steps import (
 )
 from tfm_core.sentences import N_
 from tfm_core.variants.projections import PROJECTIONS
+
+
+def heads(view: BlockView) -> WalkStep:
+    """The one condition on the number of heads."""
+    *_, n_heads, d_head, d_model = view.sizes
+    projection = view.module("self_attention").get_submodule("in_projection").weight
+    assert isinstance(projection, Tensor)
+    weight = projection.detach()[:d_model]
+    is_sliced = PROJECTIONS[view.subject.block.projections].is_sliced
+    label = N_("matrix that makes the queries")
+    if is_sliced:
+        label = N_("matrix that makes the queries, 0 outside each head's slice")
+    return WalkStep(
+        "heads", N_("Heads must divide d_model"), ("heads-sliced" if is_sliced else "heads",),
+        "d_head = d_model // H\nper_head = weight.view(H, d_head, d_model)",
+        (seen("weight", label, weight, "d_model d_model"),),
+        (seen("per_head", N_("its rows, by head"), weight.view(n_heads, d_head, d_model),
+              "H d_head d_model"),),
+        number_question(
+            N_(
+                "d_model is {d_model} and there are {n_heads} heads. How wide is one head?",
+                d_model=d_model,
+                n_heads=n_heads,
+            ),
+            d_head, N_(
+                "{d_model} / {n_heads} = {d_head}, without a remainder.",
+                d_model=d_model,
+                n_heads=n_heads,
+                d_head=d_head,
+            ),
+            wrong={
+                d_model: N_("That is the whole vector; each head gets a part of it."),
+                d_model * n_heads: N_("The heads share the vector out; they do not repeat it."),
+                n_heads: N_("That is how many heads there are."),
+            },
+            hint=N_("The heads share d_model out evenly: divide it."),
+            shapes=("per_head",),
+        ),
+        names={"H": n_heads, "d_model": d_model},
+    )  # fmt: skip
 
 
 def projections(view: BlockView) -> WalkStep:

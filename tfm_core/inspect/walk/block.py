@@ -6,7 +6,6 @@ from torch import Tensor
 
 from tfm_core.config import BlockConfig
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, mask_seen
-from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import (
     Question,
     Seen,
@@ -21,26 +20,23 @@ from tfm_core.variants.norms import NORMS, Norm
 from tfm_core.variants.residuals import RESIDUALS
 
 
-def blocks(subject: Subject, stack: str, axis: str) -> tuple[Seen, ...]:
-    """Return what comes out of each block of a stack."""
+def blocks(view: BlockView) -> tuple[Seen, ...]:
+    """Return what comes out of each block of the view's stack."""
+    layers, axes = view.path.rpartition(".")[0], f"B {view.axis} d_model"
+    n = len(list(view.subject.model.get_submodule(layers).children()))
     return tuple(
         seen(
-            f"block_{number}", N_("after block {number}", number=number), value, f"B {axis} d_model"
+            f"block_{number}", N_("after block {number}", number=number),
+            view.subject.cache[f"{layers}.{number - 1}.residual"], axes,
         )
-        for number, value in enumerate(_residuals(subject, stack), 1)
-    )
-
-
-def _residuals(subject: Subject, stack: str) -> list[Tensor]:
-    n = len(list(subject.model.get_submodule(f"{stack}.layers").children()))
-    return [subject.cache[f"{stack}.layers.{i}.residual"] for i in range(n)]
+        for number in range(1, n + 1)
+    )  # fmt: skip
 
 
 def encoder_stack(view: BlockView) -> WalkStep:
     """All blocks of the encoder, one after the other."""
     subject, axis = view.subject, view.axis
     placed, memory = subject.cache["encoder.input"], subject.cache["encoder.output"]
-    through = blocks(subject, "encoder", axis)
     before = [seen("placed", N_("vectors with positions"), placed, f"B {axis} d_model")]
     code = "memory = encoder(placed)"
     if view.has("self_attention.mask"):
@@ -51,7 +47,7 @@ def encoder_stack(view: BlockView) -> WalkStep:
         "encoder-stack", N_("Encoder stack"), topics, code, tuple(before),
         (seen("memory", N_("the encoder's output (memory)"), memory, f"B {axis} d_model"),),
         _twice_as_many(),
-        extra=through, names={"encoder": subject.model.get_submodule("encoder")},
+        extra=blocks(view), names={"encoder": subject.model.get_submodule("encoder")},
     )  # fmt: skip
 
 

@@ -1,17 +1,20 @@
-"""A block of a walk, and whose tokens go through it."""
+"""What a step is about: a part of the model, and the block that a walk opens beside it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tfm_core.anatomy import Part
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Seen, seen
 from tfm_core.sentences import N_
+from tfm_core.variants.causalities import CAUSALITIES, Causality
 from tfm_core.variants.positions import POSITIONS, Position
 
 MODULES: dict[str, object] = {"math": math, "torch": torch, "F": F}
@@ -19,12 +22,13 @@ MODULES: dict[str, object] = {"math": math, "torch": torch, "F": F}
 
 @dataclass(frozen=True, slots=True)
 class BlockView:
-    """A block of a subject, and whose tokens go through it.
+    """A part of a subject, and the opened block in which it lies or which follows it.
 
     path: name of the block's module. axis: its tokens' axis and their list, as ``"S:src"``.
     """
 
     subject: Subject
+    part: Part
     path: str
     axis: str
     example: int
@@ -40,6 +44,11 @@ class BlockView:
     def module(self, name: str) -> nn.Module:
         """Return a module below the block."""
         return self.subject.model.get_submodule(f"{self.path}.{name}")
+
+    @property
+    def order(self) -> Causality | None:
+        """Which way an attention's tokens look along what they write; None where they see all."""
+        return CAUSALITIES.get(getattr(self.part, "order", ""))
 
     @property
     def kind(self) -> Position:
@@ -60,10 +69,35 @@ class BlockView:
         return batch, length, n_heads, d_model // n_heads, d_model
 
 
-def block_view(subject: Subject, stack: str, axis: str, layer: int, example: int) -> BlockView:
-    """Return a block of a stack, from 0; its last one where it has fewer."""
-    count = len(list(subject.model.get_submodule(f"{stack}.layers").children()))
-    return BlockView(subject, f"{stack}.layers.{min(layer, count - 1)}", axis, example)
+def views(subject: Subject, layer: int, example: int) -> Iterator[BlockView]:
+    """Iterate over the parts in the order of the forward pass, each behind its children.
+
+    layer: the block of each stack that is opened, from 0; the last one where it has fewer.
+    """
+    parts = subject.anatomy.parts
+    stacks = [number for number, part in enumerate(parts) if part.kind == "stack"]
+    for number, part in enumerate(parts):
+        stack = parts[next((n for n in stacks if n >= number), stacks[-1])]
+        blocks = [one.path for one in stack.children if one.kind == "block"] or [stack.path]
+        block, axis = blocks[min(layer, len(blocks) - 1)], _axis(subject, stack)
+        for one in _from_inside(part, block):
+            yield BlockView(subject, one, block, axis, example)
+
+
+def _axis(subject: Subject, stack: Part) -> str:
+    """Return the axis of a stack's tokens, and their list."""
+    if stack.path == "decoder":
+        return "T:tgt" if len(stack.inputs) > 1 else "L:sequence"
+    if subject.anatomy.of_kind("stem"):
+        return "N:tokens"
+    return "S:src" if subject.memory_axis else "S:slots"
+
+
+def _from_inside(part: Part, block: str) -> Iterator[Part]:
+    for child in part.children:
+        if child.kind != "block" or child.path == block:
+            yield from _from_inside(child, block)
+    yield part
 
 
 def drops(config: object) -> bool:

@@ -1,13 +1,74 @@
-"""The walk through one model: every step of its family, in order."""
+"""The walk through one model: the steps of its parts, in their order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from tfm_core.inspect.walk import (
+    answer,
+    attention,
+    block,
+    captioner,
+    decoder,
+    masks,
+    pooler,
+    recurrent,
+    tokens,
+    vit,
+    weights,
+)
+from tfm_core.inspect.walk.block_view import BlockView, views
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Seen, WalkStep
-from tfm_core.variants.families import FAMILIES
+
+_Makers = Mapping[str, Callable[[BlockView], WalkStep]]
+_MAKERS: _Makers = {
+    "picture": vit.picture,
+    "patches": vit.patches,
+    "patch-projection": vit.projection,
+    "cls": vit.cls,
+    "tokens": tokens.tokens,
+    "heads": attention.heads,
+    "masks": masks.masks,
+    "embedding": tokens.embedding,
+    "positions": tokens.positions,
+    "word-positions": captioner.word_positions,
+    "queries-keys-values": attention.projections,
+    "split": attention.split,
+    "scores": weights.scores,
+    "masking": weights.masking,
+    "softmax": weights.softmax,
+    "weighted-sum": attention.weighted_sum,
+    "merge": attention.merge,
+    "add-norm": block.add_norm,
+    "feed-forward": block.feed_forward,
+    "encoder-stack": block.encoder_stack,
+    "decoder-attention": decoder.decoder_attention,
+    "cross-attention": decoder.cross_attention,
+    "decoder-add-norm": captioner.add_norm,
+    "decoder-feed-forward": captioner.feed_forward,
+    "pooling": answer.pooling,
+    "head": vit.head,
+    "logits": answer.logits,
+    "whole": answer.whole,
+}
+"""Name of a step, which a part says -> what makes it."""
+_OF_READER: Mapping[str, _Makers] = {
+    "vit": {"pooling": vit.pooling, "whole": vit.whole},
+    "captioner": {"cross-attention": captioner.cross_attention},
+    "pooler": {"logits": pooler.answer, "whole": pooler.whole},
+    "recurrent": {
+        "embedding": recurrent.embedding,
+        "encoder": recurrent.reading,
+        "bridge": recurrent.bridge,
+        "scores": recurrent.scores,
+        "weights": recurrent.weights,
+        "context": recurrent.context,
+        "writing": recurrent.writing,
+    },
+}
+"""``Subject.reader`` -> what it has in the place of these, or besides."""
 
 
 def walk(subject: Subject, *, layer: int = 0, example: int = 0) -> tuple[WalkStep, ...]:
@@ -16,12 +77,21 @@ def walk(subject: Subject, *, layer: int = 0, example: int = 0) -> tuple[WalkSte
     layer: the block that is opened, from 0; a stack with fewer opens its last one. example: the
     one that the questions are about.
     """
-    made = FAMILIES[subject.config.family].walk()
-    steps = made(subject, layer, example)
+    steps = _steps(subject, layer, example)
     if subject.numbers is None:
         return steps
-    twins = made(subject.numbers, layer, 0)
+    twins = _steps(subject.numbers, layer, 0)
     return tuple(_with_numbers(step, twin) for step, twin in zip(steps, twins, strict=True))
+
+
+def _steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
+    makers = {**_MAKERS, **_OF_READER.get(subject.reader, {})}
+    made: dict[str, WalkStep] = {}
+    for view in views(subject, layer, example):
+        for name in view.part.steps:
+            if name not in made:
+                made[name] = makers[name](view)
+    return tuple(made.values())
 
 
 def _with_numbers(step: WalkStep, twin: WalkStep) -> WalkStep:

@@ -1,14 +1,11 @@
-"""The steps of a captioner: a picture is read as by a ViT, and described as a target is written."""
+"""The steps of a captioner's decoder, as far as they differ from those of a decoder of texts."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tfm_core.inspect.walk import answer, block, decoder, masks, tokens, vit
-from tfm_core.inspect.walk import block as walk_stack
-from tfm_core.inspect.walk import tokens as walk_tokens
-from tfm_core.inspect.walk.block_view import MODULES, BlockView, block_view
-from tfm_core.inspect.walk.forward import Subject
+from tfm_core.inspect.walk import block, decoder, tokens
+from tfm_core.inspect.walk.block_view import MODULES, BlockView
 from tfm_core.inspect.walk.steps import WalkStep
 from tfm_core.inspect.walk.weights import scores_code
 from tfm_core.variants.projections import PROJECTIONS
@@ -20,38 +17,14 @@ heads = weights @ values
 output = {merged}"""
 
 
-def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
-    """Return the steps; layer: the block that is opened, from 0."""
-    reading = block_view(subject, "encoder", "N:tokens", layer, example)
-    writing = block_view(subject, "decoder", "T:tgt", layer, example)
-    return (
-        vit.picture(subject),
-        vit.patches(subject),
-        vit.projection(subject),
-        tokens.positions(subject, "N:tokens", "positions"),
-        *vit.block(reading),
-        walk_stack.encoder_stack(reading),
-        replace(walk_tokens.tokens(subject, example), title="Token tensors of the caption"),
-        walk_tokens.embedding(subject, "T:tgt", module="tgt_embedding"),
-        _word_positions(subject),
-        masks.masks(subject, writing),
-        decoder.decoder_attention(writing),
-        _cross_attention(writing),
-        _behind(block.add_norm(writing, "cross_attention")),
-        _behind(block.feed_forward(writing)),
-        answer.logits(writing),
-        answer.whole(subject, example),
-    )
-
-
-def _word_positions(subject: Subject) -> WalkStep:
+def word_positions(view: BlockView) -> WalkStep:
     """Where each word stands, which is told by other rows than where a patch lies."""
-    step = tokens.positions(subject, "T:tgt", "tgt_positions", setting="text_position")
+    step = tokens.positions(view)
     topics = (*step.topics, "positions-words")
     return replace(step, name="word-positions", title="Positions of the words", topics=topics)
 
 
-def _cross_attention(view: BlockView) -> WalkStep:
+def cross_attention(view: BlockView) -> WalkStep:
     """The words ask, the patches answer; without a mask the arithmetic fits in four lines."""
     step = decoder.cross_attention(view)
     heads, merged = view.subject.block.d_head, "heads.transpose(1, 2).reshape(x.shape)"
@@ -67,7 +40,17 @@ def _cross_attention(view: BlockView) -> WalkStep:
     )
 
 
-def _behind(step: WalkStep) -> WalkStep:
+def add_norm(view: BlockView) -> WalkStep:
+    """What the words read in the picture is added to what they were."""
+    return _of_decoder(block.add_norm(view, "cross_attention"))
+
+
+def feed_forward(view: BlockView) -> WalkStep:
+    """Every word alone is widened, bent and narrowed."""
+    return _of_decoder(block.feed_forward(view))
+
+
+def _of_decoder(step: WalkStep) -> WalkStep:
     """Return a step of the encoder's blocks as the decoder's block has it too."""
     title = f"Decoder: {step.title[:1].lower()}{step.title[1:]}"
     return replace(step, name=f"decoder-{step.name}", title=title)

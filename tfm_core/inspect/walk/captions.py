@@ -10,7 +10,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tfm_core.config import CaptionerConfig, CaptionTaskConfig, Experiment
+from tfm_core.anatomy import anatomy
+from tfm_core.config import CaptionTaskConfig, Experiment
 from tfm_core.config.shape import CaptionShape, patches_per_side
 from tfm_core.data.caption_words import join
 from tfm_core.data.captions import STATISTICS_OF, CaptionData, load_captions
@@ -69,9 +70,9 @@ def of_captions(
     config = experiment.task_as(CaptionTaskConfig)
     shape = data_shape(experiment)
     assert isinstance(shape, CaptionShape)
-    assert isinstance(experiment.model, CaptionerConfig)
     assert isinstance(model, Captioner)
-    patch_size, data = experiment.model.patch_size, _few(config, experiment.seed)
+    patch_size = anatomy(experiment.model, shape).sizes["patch_size"]
+    data = _few(config, experiment.seed)
     if images is None or not items:
         rows = range(min(N_PICTURES, len(data.validation)))
         items = items_of(config, data.validation, rows, patch_size)

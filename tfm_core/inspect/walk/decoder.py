@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from tfm_core.config import WriterConfig
 from tfm_core.inspect.walk.block_view import BlockView, mask_seen
-from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
 from tfm_core.sentences import N_
-from tfm_core.variants.causalities import CAUSALITIES, Causality
+from tfm_core.variants.causalities import Causality
 
 
 def decoder_attention(view: BlockView) -> WalkStep:
@@ -21,7 +19,8 @@ def decoder_attention(view: BlockView) -> WalkStep:
         inside, names["relative"] = ", relative=relative", relative
     batch, length, n_heads, _, d_model = view.sizes
     map_of_weights = seen("weights", N_("attention weights"), weights, "B H Q:tgt K:tgt")
-    order = _order(subject)
+    order = view.order
+    assert order is not None
     if weights.is_meta:
         question = shape_question(
             N_("the weights with which the target attends to itself"),
@@ -57,7 +56,7 @@ def decoder_attention(view: BlockView) -> WalkStep:
         )  # fmt: skip
     mask_axes = "B 1 Q:tgt K:tgt"
     return WalkStep(
-        "decoder-attention", N_("Decoder: masked self-attention"), (_order_topic(subject),),
+        "decoder-attention", N_("Decoder: masked self-attention"), (_order_topic(order),),
         f"output = attention(x, mask=tgt_mask{inside})",
         (
             seen("x", N_("the target so far"), x, axes),
@@ -72,15 +71,9 @@ def decoder_attention(view: BlockView) -> WalkStep:
     )  # fmt: skip
 
 
-def _order_topic(subject: Subject) -> str:
+def _order_topic(order: Causality) -> str:
     """Return the topic on which way the target looks."""
-    order = _order(subject)
     return f"decoder-attention-{order.name}" if order.sees_future else "decoder-attention"
-
-
-def _order(subject: Subject) -> Causality:
-    assert isinstance(subject.config, WriterConfig)
-    return CAUSALITIES[subject.config.causality]
 
 
 def _hidden_in_all(order: Causality, n: int) -> str:

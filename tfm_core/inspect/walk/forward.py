@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from tfm_core.config import BlockConfig, CaptionerConfig, EncoderDecoderConfig, ModelConfig
+from tfm_core.anatomy import Anatomy, anatomy
+from tfm_core.config import BlockConfig, ModelConfig
 from tfm_core.config.shape import Shape, TextShape
 from tfm_core.models.build import Model
 from tfm_core.probe.capture import ActivationCache, capture
@@ -67,6 +68,11 @@ class Subject:
     numbers: Subject | None = None
 
     @property
+    def anatomy(self) -> Anatomy:
+        """The parts of the model."""
+        return anatomy(self.config, self.shape)
+
+    @property
     def block(self) -> BlockConfig:
         """The settings of a Transformer's blocks; a recurrent model has none."""
         assert isinstance(self.config, BlockConfig)
@@ -85,7 +91,7 @@ class Subject:
                 return "blanks"
             if not shape.has_source:
                 return "language"
-        return str(getattr(self.config, "family", ""))
+        return self.config.family
 
     @property
     def source(self) -> Tensor | None:
@@ -96,9 +102,9 @@ class Subject:
     @property
     def memory_axis(self) -> str:
         """The axis that a decoder looks back at, as ``"S:src"``; "" where nothing looks back."""
-        if isinstance(self.config, CaptionerConfig):
-            return "N:tokens"
-        return "S:src" if isinstance(self.config, EncoderDecoderConfig) else ""
+        if not any(len(part.inputs) > 1 for part in self.anatomy.of_kind("stack")):
+            return ""
+        return "N:tokens" if self.anatomy.of_kind("stem") else "S:src"
 
     @property
     def n_words(self) -> int:

@@ -21,8 +21,9 @@ from tfm_core.sentences import N_
 from tfm_core.variants.causalities import CAUSALITIES
 
 
-def masks(subject: Subject, view: BlockView) -> WalkStep:
-    """Which query may attend to which key. place: the block whose mask is shown."""
+def masks(view: BlockView) -> WalkStep:
+    """Which query may attend to which key."""
+    subject = view.subject
     window = getattr(subject.config, "window", 0)
     near = " & near" if window else ""
     family = str(getattr(subject.config, "family", ""))

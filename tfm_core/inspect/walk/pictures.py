@@ -10,7 +10,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tfm_core.config import Experiment, ImageTaskConfig, OwnPicturesTaskConfig, ViTConfig
+from tfm_core.anatomy import anatomy
+from tfm_core.config import Experiment, ImageTaskConfig, ModelConfig, OwnPicturesTaskConfig
 from tfm_core.config.shape import patches_per_side
 from tfm_core.data.embedded import read_embedded
 from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
@@ -20,7 +21,6 @@ from tfm_core.inspect.attention.budget import at_once
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
 from tfm_core.models.build import ImageShape, Model
 from tfm_core.sentences import N_, joined
-from tfm_core.variants.poolings import POOLINGS
 
 N_PICTURES = 10
 
@@ -35,7 +35,6 @@ def of_pictures(
     config = experiment.task_as(ImageTaskConfig)
     shape = data_shape(experiment)
     assert isinstance(shape, ImageShape)
-    assert isinstance(experiment.model, ViTConfig)
     labels = [int(item["label"]) for item in items]
     notes: list[str] = []
     if images is None:
@@ -56,7 +55,7 @@ def of_pictures(
     )  # fmt: skip
 
 
-def of_digits(config: ViTConfig, shape: ImageShape, model: Model, batch: int) -> Subject:
+def of_digits(config: ModelConfig, shape: ImageShape, model: Model, batch: int) -> Subject:
     """Run a model of 28 x 28 grey pictures on a batch of the digits that come with the app."""
     images, labels = read_embedded()
     rows = torch.arange(batch) * len(images) // batch  # they are ordered by class
@@ -72,12 +71,12 @@ def of_digits(config: ViTConfig, shape: ImageShape, model: Model, batch: int) ->
     )  # fmt: skip
 
 
-def _places(config: ViTConfig, shape: ImageShape) -> dict[str, Sequence[Sequence[str]]]:
+def _places(config: ModelConfig, shape: ImageShape) -> dict[str, Sequence[Sequence[str]]]:
     """Return the names of the patches, and of all tokens."""
-    side = patches_per_side(shape.image_size, config.patch_size)
+    sizes = anatomy(config, shape).sizes
+    side = patches_per_side(sizes["side"], sizes["patch_size"])
     patches = [f"{row},{column}" for row in range(1, side + 1) for column in range(1, side + 1)]
-    has_cls = POOLINGS[config.pooling].has_cls
-    return {"tokens": [["CLS", *patches] if has_cls else patches], "patches": [patches]}
+    return {"tokens": [["CLS"] * sizes["has_cls"] + patches], "patches": [patches]}
 
 
 def _some_pictures(

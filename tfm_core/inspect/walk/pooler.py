@@ -38,13 +38,14 @@ def answer(view: BlockView) -> WalkStep:
         (seen("x", N_("last vector of each position"), answering, f"B {axis} d_model"),),
         (made,),
         _one_vector(N_("what the pooler says of the batch"), made, length),
-        extra=block.blocks(view.subject, "encoder", view.axis),
+        extra=block.blocks(view),
         names={"torch": torch, "dense": view.subject.model.get_submodule("output.dense")},
     )  # fmt: skip
 
 
-def whole(subject: Subject) -> WalkStep:
+def whole(view: BlockView) -> WalkStep:
     """All of it in one call."""
+    subject = view.subject
     (src, tgt), pooled = subject.inputs, subject.cache["output.logits"]
     made = seen("pooled", N_("one vector for each text"), pooled, "B d_model")
     return WalkStep(

@@ -4,42 +4,26 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from tfm_core.config import RecurrentConfig
-from tfm_core.config.shape import TextShape
-from tfm_core.inspect.walk import answer, attention, tokens
-from tfm_core.inspect.walk.block_view import MODULES
+from tfm_core.inspect.walk import answer, attention
+from tfm_core.inspect.walk.block_view import MODULES, BlockView
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Question, WalkStep, number_question, seen, shape_question
 from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.recurrent import State
 from tfm_core.sentences import N_
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES, AlignmentScore
-from tfm_core.variants.cells import CELLS
+from tfm_core.variants.cells import CELLS, Cell
 
 _LOOK = "decoder.cross_attention"
 
 
-def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
-    """Return the steps, in the order in which a token is written; there is no block to open."""
-    return (
-        tokens.tokens(subject, example),
-        _embedding(subject),
-        _reading(subject),
-        _bridge(subject),
-        _scores(subject),
-        _weights(subject, example),
-        _context(subject, example),
-        _writing(subject),
-        answer.whole(subject, example),
-    )
-
-
-def _embedding(subject: Subject) -> WalkStep:
+def embedding(view: BlockView) -> WalkStep:
+    """A row of a table for each id, of source and target."""
+    subject = view.subject
     src, tgt = subject.inputs
     tables = {name: subject.model.get_submodule(name) for name in _TABLES}
     embedded, tgt_embedded = (subject.cache[f"{name}.embedded"] for name in _TABLES)
-    assert isinstance(subject.shape, TextShape)
-    n_words, d = subject.shape.src_vocabulary, embedded.size(-1)
+    n_words, d = subject.anatomy.sizes["src_words"], embedded.size(-1)
     return WalkStep(
         "embedding", N_("Embedding"), ("embedding-recurrent",),
         "embedded = src_embedding(src)\ntgt_embedded = tgt_embedding(tgt)",
@@ -69,11 +53,13 @@ def _embedding(subject: Subject) -> WalkStep:
 _TABLES = ("src_embedding", "tgt_embedding")
 
 
-def _reading(subject: Subject) -> WalkStep:
+def reading(view: BlockView) -> WalkStep:
+    """The source, token by token, from one end or from both."""
+    subject = view.subject
     embedded, memory = subject.cache["src_embedding.embedded"], subject.cache["encoder.read"]
     batch, length, d = memory.shape
     ended = seen("last", N_("where reading ended"), subject.cache["encoder.ends"], "B d_model")
-    how = "reading-both" if _config(subject).is_bidirectional else "reading-onward"
+    how = "reading-both" if len(view.part.children) > 1 else "reading-onward"
     return WalkStep(
         "encoder", N_("The encoder reads"), ("reading", how),
         "memory, last = encoder(embedded, keep)",
@@ -94,12 +80,14 @@ def _reading(subject: Subject) -> WalkStep:
     )  # fmt: skip
 
 
-def _bridge(subject: Subject) -> WalkStep:
-    config, ends = _config(subject), subject.cache["encoder.ends"]
-    (batch, d), n = ends.shape, config.n_layers
+def bridge(view: BlockView) -> WalkStep:
+    """The decoder's first states, made of those in which reading ended."""
+    subject = view.subject
+    ends, n = subject.cache["encoder.ends"], subject.anatomy.sizes["n_layers"]
+    batch, d = ends.shape
     hidden = subject.cache["bridge.first"].view(batch, n, d)
     return WalkStep(
-        "bridge", N_("Where the decoder starts"), ("bridge", f"bridge-{config.cell}"),
+        "bridge", N_("Where the decoder starts"), ("bridge", f"bridge-{_cell(subject).name}"),
         "hidden = bridge(last).tanh().view(B, layers, d_model)",
         (seen("last", N_("where reading ended"), ends, "B d_model"),),
         (seen("hidden", N_("the decoder's states before its first token"), hidden,
@@ -122,7 +110,9 @@ def _bridge(subject: Subject) -> WalkStep:
     )  # fmt: skip
 
 
-def _scores(subject: Subject) -> WalkStep:
+def scores(view: BlockView) -> WalkStep:
+    """How well every state of the decoder matches every state of the encoder."""
+    subject = view.subject
     cache, scores = subject.cache, subject.cache[f"{_LOOK}.scores"]
     batch, _, length, n_src = scores.shape
     d = cache["encoder.read"].size(-1)
@@ -152,7 +142,9 @@ def _scores(subject: Subject) -> WalkStep:
     )  # fmt: skip
 
 
-def _weights(subject: Subject, example: int) -> WalkStep:
+def weights(view: BlockView) -> WalkStep:
+    """From scores to shares; padding gets none."""
+    subject, example = view.subject, view.example
     cache, mask = subject.cache, subject.cache[f"{_LOOK}.mask"]
     weights = cache[f"{_LOOK}.weights"]
     return WalkStep(
@@ -200,7 +192,9 @@ def _zeros(weights: Tensor, mask: Tensor, example: int) -> Question:
     )  # fmt: skip
 
 
-def _context(subject: Subject, example: int) -> WalkStep:
+def context(view: BlockView) -> WalkStep:
+    """The encoder's states, in the proportions of the weights."""
+    subject, example = view.subject, view.example
     cache = subject.cache
     values, context = cache[f"{_LOOK}.value"], cache[f"{_LOOK}.heads"]
     names = subject.tokens("src", example)
@@ -214,7 +208,9 @@ def _context(subject: Subject, example: int) -> WalkStep:
     )  # fmt: skip
 
 
-def _writing(subject: Subject) -> WalkStep:
+def writing(view: BlockView) -> WalkStep:
+    """The target, token by token, each with what it reads of the source."""
+    subject = view.subject
     cache, model = subject.cache, subject.model
     tops, logits = cache["decoder.tops"], cache["output.logits"]
     made = seen("logits", N_("a score for each token of the vocabulary"), logits,
@@ -246,15 +242,13 @@ def _source(subject: Subject) -> EncodedSource:
 
 
 def _start(subject: Subject) -> State:
-    config, first = _config(subject), subject.cache["bridge.first"]
-    hidden = first.chunk(config.n_layers, -1)
-    return State(hidden, tuple(h * 0 for h in hidden) if CELLS[config.cell].has_memory else ())
+    hidden = subject.cache["bridge.first"].chunk(subject.anatomy.sizes["n_layers"], -1)
+    return State(hidden, tuple(h * 0 for h in hidden) if _cell(subject).has_memory else ())
 
 
-def _config(subject: Subject) -> RecurrentConfig:
-    assert isinstance(subject.config, RecurrentConfig)
-    return subject.config
+def _cell(subject: Subject) -> Cell:
+    return CELLS[subject.anatomy.of_kind("stack")[-1].variant]
 
 
 def _score(subject: Subject) -> AlignmentScore:
-    return ALIGNMENT_SCORES[_config(subject).attention]
+    return ALIGNMENT_SCORES[subject.anatomy.attentions[0].variant]

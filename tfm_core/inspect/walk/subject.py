@@ -11,18 +11,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import (
-    DEPTHS,
-    EncoderDecoderConfig,
-    Experiment,
-    ModelConfig,
-    RecurrentConfig,
-    ViTConfig,
-)
+from tfm_core.anatomy import stacks
+from tfm_core.config import DEPTHS, EncoderDecoderConfig, Experiment, ModelConfig
 from tfm_core.config.shape import CaptionShape, Shape
 from tfm_core.data.vocabulary import BOS, PAD
 from tfm_core.facts.architecture import Architecture
-from tfm_core.facts.compute import layers
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.inspect.attention.budget import AT_ONCE
@@ -46,9 +39,7 @@ class Entry:
 
 def n_blocks(config: ModelConfig) -> int:
     """Return how many blocks there are to open one by one; a recurrent model's walk opens none."""
-    if isinstance(config, RecurrentConfig):
-        return 1
-    return max(layers(config))
+    return max((stack.n_layers for stack in stacks(config)), default=1)
 
 
 @lru_cache(maxsize=64)
@@ -167,7 +158,6 @@ def of_architecture(known: Architecture) -> Subject:
             note = N_("Untrained and at its real size: random weights, random ids.")
             cache = recorded(model, inputs)
             return Subject(config, model, shape, inputs, cache, {}, (), note=note)
-    assert isinstance(config, ViTConfig)
     note = N_("Untrained and at its real size: random weights, digits that come with the app.")
     return replace(of_digits(config, shape, model, known.batch), note=note)
 

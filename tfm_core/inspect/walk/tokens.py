@@ -6,9 +6,9 @@ import math
 
 from torch import Tensor, nn
 
-from tfm_core.config import DecoderOnlyConfig
 from tfm_core.config.shape import CaptionShape, TextShape
-from tfm_core.inspect.walk.block_view import MODULES, dropped, drops
+from tfm_core.inspect.walk import pooler
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, drops
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import (
     Question,
@@ -23,13 +23,11 @@ from tfm_core.sentences import N_
 from tfm_core.variants.positions import POSITIONS
 
 
-def positions(subject: Subject, axis: str, module: str, *, setting: str = "position") -> WalkStep:
-    """What is added to say where a token stands, or that nothing is.
-
-    setting: the one of the model that names the kind.
-    """
+def positions(view: BlockView) -> WalkStep:
+    """What is added to say where a token stands, or that nothing is."""
+    subject, axis, module = view.subject, view.axis, view.part.path
     cache, letter = subject.cache, axis.partition(":")[0]
-    kind = POSITIONS[getattr(subject.config, setting)]
+    kind = POSITIONS[view.part.variant]
     embedded, placed = cache[f"{module}.unplaced"], cache[f"{module}.placed"]
     before = [seen("embedded", N_("vectors without positions"), embedded, f"B {axis} d_model")]
     after = [seen("placed", N_("vectors with positions"), placed, f"B {axis} d_model")]
@@ -49,15 +47,16 @@ def positions(subject: Subject, axis: str, module: str, *, setting: str = "posit
         else:
             before.append(shown)
             question = _rows_question(shown, placed)
-    has_segments = isinstance(subject.shape, TextShape) and subject.shape.n_segments > 0
+    has_segments = bool(subject.anatomy.of_kind("segments"))
     if drops(subject.config) and not has_segments:  # with segments it acts behind their norm
         total, names["dropout"] = f"dropout({total})", subject.model.get_submodule("dropout")
     remark = "" if rows is not None else "  # nothing is added here"
-    return WalkStep(
+    step = WalkStep(
         "positions", N_("Positions"), ("positions", kind.topic, *dropped(subject.config)),
         "\n".join([*lines, f"placed = {total}{remark}"]), tuple(before), tuple(after), question,
         names=names, shown="" if rows is None else "rows",
     )  # fmt: skip
+    return pooler.positions(subject, step) if has_segments else step
 
 
 def _nothing_added() -> Question:
@@ -115,8 +114,9 @@ def _rows_question(rows: Seen, placed: Tensor) -> Question:
     )  # fmt: skip
 
 
-def tokens(subject: Subject, example: int) -> WalkStep:
+def tokens(view: BlockView) -> WalkStep:
     """Sentences of different length become one rectangle of numbers."""
+    subject = view.subject
     src, tgt = subject.source, subject.inputs[-1]
     names: dict[str, object] = {**MODULES, "T": tgt.size(1), "targets": _rows(tgt)}
     code = "tgt = torch.tensor([row + [0] * (T - len(row)) for row in targets])"
@@ -127,9 +127,12 @@ def tokens(subject: Subject, example: int) -> WalkStep:
     if src is not None:
         names |= {"S": src.size(1), "sources": _rows(src)}
         code = f"src = torch.tensor([row + [0] * (S - len(row)) for row in sources])\n{code}"
+    title = N_("Token tensors")
+    if subject.anatomy.of_kind("stem"):
+        title = N_("Token tensors of the caption")
     return WalkStep(
-        "tokens", N_("Token tensors"), (topic, f"tokens-{subject.reader}"), code,
-        (), ids_seen(subject), _tokens_question(subject, example), names=names,
+        "tokens", title, (topic, f"tokens-{subject.reader}"), code,
+        (), ids_seen(subject), _tokens_question(subject, view.example), names=names,
     )  # fmt: skip
 
 
@@ -197,18 +200,19 @@ def ids_seen(subject: Subject) -> tuple[Seen, ...]:
     return (target,) if src is None else (seen("src", N_("source ids"), src, "B S:src"), target)
 
 
-def embedding(subject: Subject, axis: str, *, module: str = "src_embedding") -> WalkStep:
-    """A row of a table for each id. axis: of its tokens; module: the embedding."""
+def embedding(view: BlockView) -> WalkStep:
+    """A row of a table for each id."""
+    subject, axis, module = view.subject, view.axis, view.part.path
     cache = subject.cache
     table = subject.model.get_submodule(f"{module}.table")
     ids, embedded = cache[f"{module}.ids"], cache[f"{module}.embedded"]
     batch, length, d_model = embedded.shape
     extra, has_source = [], subject.source is not None
-    is_decoder_only = isinstance(subject.config, DecoderOnlyConfig)
-    if has_source and "tgt_embedding.embedded" in cache and not is_decoder_only:
+    is_one_sequence = axis == "L:sequence"
+    if has_source and "tgt_embedding.embedded" in cache and not is_one_sequence:
         target = cache["tgt_embedding.embedded"]
         extra = [seen("tgt_embedded", N_("the target's vectors"), target, "B T:tgt d_model")]
-    if has_source and is_decoder_only:
+    if has_source and is_one_sequence:
         joined = cache["positions.unplaced"]
         extra = [seen("joined", N_("source and target, one sequence"), joined, f"B {axis} d_model")]
     n_words = table.get_parameter("weight").size(0)

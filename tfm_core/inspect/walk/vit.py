@@ -1,16 +1,13 @@
-"""The steps of a Vision Transformer: patches, their projection, CLS, positions, blocks, head."""
+"""The steps of pictures alone: patches, their projection, CLS, pooling, the head over classes."""
 
 from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
 
-from tfm_core.config import CaptionerConfig, ViTConfig
 from tfm_core.config.shape import patches_per_side
-from tfm_core.inspect.walk import answer, attention, tokens, weights
-from tfm_core.inspect.walk import block as walk_block
-from tfm_core.inspect.walk import block as walk_stack
-from tfm_core.inspect.walk.block_view import MODULES, BlockView, block_view
+from tfm_core.inspect.walk import answer
+from tfm_core.inspect.walk.block_view import MODULES, BlockView
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import (
     Question,
@@ -26,38 +23,6 @@ from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.stems import STEMS, halving_widths
 
 
-def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
-    """Return the steps; layer: the block that is opened, from 0."""
-    view = block_view(subject, "encoder", "N:tokens", layer, example)
-    assert isinstance(subject.config, ViTConfig)
-    made = [picture(subject), patches(subject), projection(subject)]
-    if POOLINGS[subject.config.pooling].has_cls:
-        made.append(cls(subject))
-    return (
-        *made,
-        tokens.positions(subject, "N:tokens", "positions"),
-        *block(view),
-        walk_stack.encoder_stack(view),
-        pooling(subject),
-        head(subject),
-        whole(subject, example),
-    )
-
-
-def block(view: BlockView) -> tuple[WalkStep, ...]:
-    """Return the eight steps inside a block that nothing is hidden from."""
-    return (
-        attention.projections(view),
-        attention.split(view),
-        weights.scores(view),
-        weights.softmax(view),
-        attention.weighted_sum(view),
-        attention.merge(view),
-        walk_block.add_norm(view),
-        walk_block.feed_forward(view),
-    )
-
-
 def _pixels(subject: Subject) -> Seen:
     return seen("images", N_("pictures, normalised"), subject.inputs[0], "B C Y X")
 
@@ -67,8 +32,9 @@ def _cutter(subject: Subject) -> str:
     return "stem.patches" if "stem.patches.patches" in subject.cache else "stem"
 
 
-def picture(subject: Subject) -> WalkStep:
+def picture(view: BlockView) -> WalkStep:
     """Pixels, with mean 0 and deviation 1."""
+    subject = view.subject
     images = subject.inputs[0]
     batch, channels, height, width = images.shape
     before: tuple[Seen, ...] = ()
@@ -103,15 +69,14 @@ def picture(subject: Subject) -> WalkStep:
     )  # fmt: skip
 
 
-def patches(subject: Subject) -> WalkStep:
+def patches(view: BlockView) -> WalkStep:
     """The picture cut into squares, each a row of numbers."""
-    cutter = _cutter(subject)
-    config = subject.config
-    assert isinstance(config, ViTConfig | CaptionerConfig)
+    subject = view.subject
+    cutter, patch_size = _cutter(subject), subject.anatomy.sizes["patch_size"]
     cut = subject.cache[f"{cutter}.patches"]
-    stem = STEMS[config.stem]
+    stem = STEMS[view.part.variant]
     names: dict[str, object] = {
-        **MODULES, "F": F, "patchify": patchify, "patch_size": config.patch_size
+        **MODULES, "F": F, "patchify": patchify, "patch_size": patch_size
     }  # fmt: skip
     for name, path in stem.walk_modules.items():
         names[name] = subject.model.get_submodule(f"stem.{path}")
@@ -120,28 +85,29 @@ def patches(subject: Subject) -> WalkStep:
         after.append(seen("seen", stem.walk_seen, subject.cache["stem.convolved"], "B C Y X"))
     return WalkStep(
         "patches", N_("Patches"), stem.walk_topics, stem.walk_code, (_pixels(subject),),
-        tuple(after),
-        _patches_question(subject.inputs[0].size(-1), config), names=names,
+        tuple(after), _patches_question(view), names=names,
     )  # fmt: skip
 
 
-def _patches_question(side: int, config: ViTConfig | CaptionerConfig) -> Question:
+def _patches_question(view: BlockView) -> Question:
     """Ask how many patches there are of a picture."""
-    per_side = patches_per_side(side, config.patch_size)
+    sizes = view.subject.anatomy.sizes
+    side, patch_size = sizes["side"], sizes["patch_size"]
+    per_side = patches_per_side(side, patch_size)
     asked = N_(
         "A picture of {side} x {side} is cut into patches of {patch_size} x {patch_size}. How many "
         "are there?",
         side=side,
-        patch_size=config.patch_size,
+        patch_size=patch_size,
     )
     hint = N_("How many fit into a row, and how many rows are there? None overlap.")
     shapes: tuple[str, ...] = ("patches",)
-    if STEMS[config.stem].halves:
+    if STEMS[view.part.variant].halves:
         asked = N_(
             "The sides of a picture of {side} x {side} are halved {n} times, rounded up. How many "
             "places are left?",
             side=side,
-            n=len(halving_widths(config.patch_size, config.d_model)),
+            n=len(halving_widths(patch_size, sizes["d_model"])),
         )
         hint = N_("How many are left in a row, and how many rows are there?")
         shapes = ("patches", "seen")
@@ -155,15 +121,16 @@ def _patches_question(side: int, config: ViTConfig | CaptionerConfig) -> Questio
         ),
         wrong={
             per_side: N_("That is how many fit into one row."),
-            config.patch_size**2: N_("That is how many pixels one patch has."),
+            patch_size**2: N_("That is how many pixels one patch has."),
         },
         hint=hint,
         shapes=shapes,
     )
 
 
-def projection(subject: Subject) -> WalkStep:
+def projection(view: BlockView) -> WalkStep:
     """Each patch becomes a vector, as a word does by its embedding."""
+    subject = view.subject
     cutter = _cutter(subject)
     cut, out = subject.cache[f"{cutter}.patches"], subject.cache[f"{cutter}.projected"]
     values = cut.size(-1)
@@ -204,8 +171,9 @@ def _projection_question(made: Seen, values: int) -> Question:
     )
 
 
-def cls(subject: Subject) -> WalkStep:
+def cls(view: BlockView) -> WalkStep:
     """One more token, which the head will read."""
+    subject = view.subject
     x = subject.cache[f"{_cutter(subject)}.projected"]
     token = subject.model.get_parameter("cls").detach()
     joined = subject.cache["positions.unplaced"]
@@ -229,13 +197,12 @@ def cls(subject: Subject) -> WalkStep:
     )  # fmt: skip
 
 
-def pooling(subject: Subject) -> WalkStep:
+def pooling(view: BlockView) -> WalkStep:
     """One vector for the picture."""
-    config = subject.config
-    assert isinstance(config, ViTConfig)
+    subject = view.subject
     memory, pooled = subject.cache["encoder.output"], subject.cache["head.pooled"]
     batch, n, d_model = memory.shape
-    chosen = POOLINGS[config.pooling]
+    chosen = POOLINGS[view.part.variant]
     made = seen("pooled", N_("one vector for each picture"), pooled, "B d_model")
     code = f"pooled = {chosen.of_patches.format(x='memory')}"
     return WalkStep(
@@ -254,8 +221,9 @@ def pooling(subject: Subject) -> WalkStep:
     )  # fmt: skip
 
 
-def head(subject: Subject) -> WalkStep:
+def head(view: BlockView) -> WalkStep:
     """A score for each class."""
+    subject = view.subject
     pooled, scores = subject.cache["head.pooled"], subject.cache["head.logits"]
     d_model, n_classes = pooled.size(1), scores.size(1)
     n = d_model * n_classes + n_classes
@@ -277,8 +245,9 @@ def head(subject: Subject) -> WalkStep:
     )  # fmt: skip
 
 
-def whole(subject: Subject, example: int) -> WalkStep:
+def whole(view: BlockView) -> WalkStep:
     """All of it in one call, and what the model says."""
+    subject, example = view.subject, view.example
     scores = subject.cache["head.logits"]
     axes = "B classes:classes"
     names = subject.tokens("classes", 0) or ()

@@ -78,7 +78,7 @@ def scores_code(config: BlockConfig) -> str:
     return "queries @ keys.mT" + (f" / math.sqrt({width})" if width else "")
 
 
-def masking(view: BlockView, topics: tuple[str, ...]) -> WalkStep:
+def masking(view: BlockView) -> WalkStep:
     """Scores that may not count become the lowest number there is."""
     got = view.got
     masked = got("self_attention.masked_scores")
@@ -87,7 +87,7 @@ def masking(view: BlockView, topics: tuple[str, ...]) -> WalkStep:
     return WalkStep(
         "masking",
         N_("Mask"),
-        ("masking", *topics),
+        ("masking", _hidden(view)),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
         (
             seen("scores", N_("scores"), got("self_attention.scores"), view.pair),
@@ -98,6 +98,15 @@ def masking(view: BlockView, topics: tuple[str, ...]) -> WalkStep:
         names=MODULES,
         block=view.path,
     )
+
+
+def _hidden(view: BlockView) -> str:
+    """Return the topic on what the mask hides."""
+    padding = "" if getattr(view.subject.shape, "pad_id", 0) is not None else "-no-padding"
+    order = view.order
+    if order is not None and order.sees_future:
+        return f"causality-{order.name}{padding}"
+    return f"causal{padding}" if order is not None or padding else "padding"
 
 
 def _hidden_by(mask: Tensor, masked: Tensor, example: int) -> Question:
