@@ -50,6 +50,11 @@ class Carried:
     tries_capitals: bool = False
     reads_unknown: bool = False
 
+    @property
+    def argument(self) -> str:
+        """The name of what the method takes."""
+        return "picture" if self.mean else "prompt" if self.verb == "write" else "sentence"
+
 
 VERBS = {"label": "label", "blanks": "fill", "sequence": "answer"}
 
