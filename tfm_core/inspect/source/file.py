@@ -10,6 +10,7 @@ its name or the part's kind, and one for the model of each family. A new part ne
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -23,7 +24,8 @@ from tfm_core.config import FAMILIES, ModelConfig
 from tfm_core.config.shape import CLS_ID, Shape, TextShape
 from tfm_core.data.vocabulary import BOS, EOS, MASK, SPECIALS, UNK
 from tfm_core.inspect.source.carried import Carried
-from tfm_core.inspect.source.texts import listed
+from tfm_core.inspect.source.texts import Spelling
+from tfm_core.variants import units
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.causalities import CAUSALITIES
@@ -41,6 +43,20 @@ AttentionForm = Literal["written", "fused"]
 PyTorch's fused kernel, which never has them. A recurrent model's is always written out."""
 FORMS: tuple[AttentionForm, ...] = get_args(AttentionForm)
 
+MAX_COLUMNS = 96
+
+
+def _listed(name: str, values: Iterable[str], brackets: str = "[]") -> str:
+    """Return an assignment of many values, in lines that are not too long."""
+    lines, line = [f"{name} = {brackets[0]}"], "   "
+    for value in values:
+        word = f" {json.dumps(value, ensure_ascii=False)},"
+        if len(line) + len(word) > MAX_COLUMNS:
+            lines, line = [*lines, line], "   "
+        line += word
+    return "\n".join([*lines, line, brackets[1], ""])
+
+
 _TEMPLATES = Environment(
     loader=PackageLoader("tfm_core.inspect.source"),
     undefined=StrictUndefined,
@@ -48,6 +64,13 @@ _TEMPLATES = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
+_TEMPLATES.globals |= {
+    "MASK": MASK,
+    "unknown": SPECIALS[UNK],
+    "n_specials": len(SPECIALS),
+    "units": units,
+    "listed": _listed,
+}
 _NAMES = frozenset(_TEMPLATES.list_templates())
 _VARIANTS = {
     "activation": ACTIVATIONS,
@@ -184,13 +207,10 @@ def _facts(
         "no_output_bias": "" if len(last.parameters) > 1 else ", bias=False",
         "is_tied": any(one.tied_to for one in last.parameters),
         "first_id": "0" if getattr(shape, "pad_id", None) is None else "PAD + 1",
-        "MASK": MASK,
-        "unknown": SPECIALS[UNK],
-        "n_specials": len(SPECIALS),
+        "text_functions": text_functions(data.spelling) if data and data.spelling else "",
         "vocabularies": vocabularies,
         "source": next(iter(vocabularies), None),
         "target": next(reversed(vocabularies), None),
-        "listed": listed,
     }
     stacks_first = sorted(model.folded, key=lambda part: part.layer != "Stack")
     return facts | {"classes": _classes(stacks_first, facts)}
@@ -206,6 +226,11 @@ def _classes(parts: Iterable[Part], facts: Mapping[str, Any]) -> list[str]:
         if name is not None:
             found.append(_TEMPLATES.get_template(name).render(facts, part=part))
     return list(dict.fromkeys(found))
+
+
+def text_functions(spelling: Spelling) -> str:
+    """Return the source of ``cut`` and ``joined``, with the lists that they look up."""
+    return _TEMPLATES.get_template("texts.py.j2").render(spelling=spelling)
 
 
 def _vocabularies(shape: Shape, data: Carried) -> dict[str, tuple[str, ...]]:
