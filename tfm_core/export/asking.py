@@ -1,4 +1,4 @@
-"""What a page needs to ask a model that it carries as an ONNX file: how texts are cut, and joined."""
+"""What a page needs to ask a model that it carries as an ONNX file: lengths, words, and rules."""
 
 from __future__ import annotations
 
