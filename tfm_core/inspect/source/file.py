@@ -42,7 +42,6 @@ AttentionForm = Literal["written", "fused"]
 """How attention is written: its softmax in plain lines, which can show its weights, or one call of
 PyTorch's fused kernel, which never has them. A recurrent model's is always written out."""
 FORMS: tuple[AttentionForm, ...] = get_args(AttentionForm)
-
 MAX_COLUMNS = 96
 
 
@@ -88,37 +87,13 @@ _VARIANTS = {
 }
 """The settings that templates read as the records that they name."""
 _MODULES = ("argparse", "json", "math", "re", "unicodedata")
-_CONSTANTS = {
-    "D_MODEL": "d_model",
-    "HALF": "d_reader",
-    "N_HEADS": "n_heads",
-    "D_HEAD": "d_head",
-    "D_FF": "d_ff",
-    "DROPOUT": "dropout",
-    "N_LAYERS": "n_layers",
-    "N_ENCODER_LAYERS": "n_encoder_layers",
-    "N_DECODER_LAYERS": "n_decoder_layers",
-    "IMAGE": "image_size",
-    "CHANNELS": "channels",
-    "PATCH": "patch_size",
-    "SIDE": "n_rows",
-    "N_TOKENS": "n_tokens",
-    "N_CLASSES": "n_classes",
-    "SRC_WORDS": "src_words",
-    "SOURCE_WORDS": "src_words",
-    "TGT_WORDS": "tgt_words",
-    "TARGET_WORDS": "tgt_words",
-    "N_WORDS": "n_words",
-    "N_ANSWERS": "tgt_words",
-    "PAD": "pad_id",
-    "N_LABELS": "n_labels",
-    "N_HIDDEN": "n_hidden",
-    "CLS": "cls_id",
-    "MAX_LEN": "max_len",
-    "WINDOW": "window",
-    "N_SEGMENTS": "n_segments",
-}
-"""The constants of a file, of which it has those that its lines name: setting, or size."""
+_CONSTANTS = (
+    "D_MODEL", "HALF", "N_HEADS", "D_HEAD", "D_FF", "DROPOUT", "N_LAYERS", "N_ENCODER_LAYERS",
+    "N_DECODER_LAYERS", "IMAGE", "CHANNELS", "PATCH", "SIDE", "N_TOKENS", "N_CLASSES", "SRC_WORDS",
+    "SOURCE_WORDS", "TGT_WORDS", "TARGET_WORDS", "N_WORDS", "N_ANSWERS", "PAD", "N_LABELS",
+    "N_HIDDEN", "CLS", "MAX_LEN", "WINDOW", "N_SEGMENTS",
+)  # fmt: skip
+"""The settings and sizes that a file names in capitals, in order: it has those that it reads."""
 
 
 def source_code(
@@ -142,16 +117,20 @@ def source_code(
 def _head(config: ModelConfig, shape: Shape, facts: Mapping[str, Any], body: str) -> str:
     """Return the docstring, and the imports and constants that the body names."""
     words, owners = set(re.findall(r"\w+", body)), set(re.findall(r"\b(\w+)\.", body))
-    sizes = anatomy(config, shape).sizes
-    n_patches = sizes.get("patches", 0)
-    values = {
-        **config.model_dump(),
-        **asdict(shape),
-        **sizes,
-        "n_words": sizes.get("src_words", sizes.get("tgt_words")),
-        "n_rows": isqrt(n_patches),
-        "n_tokens": n_patches + sizes.get("has_cls", 0),
-        "cls_id": CLS_ID,
+    sizes = {**config.model_dump(), **asdict(shape), **anatomy(config, shape).sizes}
+    n_patches, tgt_words = sizes.get("patches", 0), sizes.get("tgt_words")
+    values = {name.upper(): size for name, size in sizes.items()} | {
+        "HALF": sizes.get("d_reader"),
+        "IMAGE": sizes.get("image_size"),
+        "PATCH": sizes.get("patch_size"),
+        "SIDE": isqrt(n_patches),
+        "N_TOKENS": n_patches + sizes.get("has_cls", 0),
+        "N_WORDS": sizes.get("src_words", tgt_words),
+        "N_ANSWERS": tgt_words,
+        "SOURCE_WORDS": sizes.get("src_words"),
+        "TARGET_WORDS": tgt_words,
+        "PAD": sizes.get("pad_id"),
+        "CLS": CLS_ID,
     }
     special = {"BOS": BOS, "EOS": EOS, "UNK": UNK}
     head = _TEMPLATES.get_template("head.py.j2").render(
@@ -159,7 +138,7 @@ def _head(config: ModelConfig, shape: Shape, facts: Mapping[str, Any], body: str
         words=words,
         modules=[name for name in _MODULES if name in owners],
         uses_functional="F" in owners,
-        constants={name: values[key] for name, key in _CONSTANTS.items() if name in words},
+        constants={name: values[name] for name in _CONSTANTS if name in words},
         special={name: number for name, number in special.items() if name in words},
     )
     return head.rstrip("\n") + "\n"
