@@ -13,8 +13,7 @@ from pages.ui.model_choice import Chosen
 from tfm_core.inspect.attention.trained import no_checkpoint
 from tfm_core.inspect.source.carried import Carried, carried
 from tfm_core.inspect.source.command import command
-from tfm_core.inspect.source.file import source_code
-from tfm_core.inspect.source.layers import FORMS, AttentionForm
+from tfm_core.inspect.source.file import FORMS, AttentionForm, source_code
 from tfm_core.inspect.source.printed import printed
 from tfm_core.plots.png import png
 from tfm_core.runs.run import Run

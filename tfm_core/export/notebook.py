@@ -8,7 +8,7 @@ from __future__ import annotations
 from textwrap import dedent
 from typing import Any
 
-from tfm_core.config import RecurrentConfig
+from tfm_core.anatomy import stacks
 from tfm_core.export import layout
 from tfm_core.inspect.source.carried import Carried
 from tfm_core.runs.run import Run
@@ -55,7 +55,7 @@ def _cells(run: Run, data: Carried | None) -> list[tuple[str, str]]:
         ("words", "## What it answers"),
         ("code", _answers(run, data)),
     ]
-    if not isinstance(run.experiment.model, RecurrentConfig):
+    if stacks(run.experiment.model):
         cells += [("words", "## Where it looks"), ("code", _ATTENTION)]
     return cells
 

@@ -121,8 +121,8 @@ def longest(experiment: Experiment, data: Carried) -> tuple[int, int]:
 
     1 where there are none.
     """
-    task = experiment.task
-    if isinstance(task, SequenceTaskConfig):
+    if isinstance(data_shape(experiment), TextShape):
+        task = experiment.task_as(SequenceTaskConfig)
         return max(1, task.max_src_len), task.n_answers
     return 1, max(1, data.n_written)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tfm_core.config import CorpusTaskConfig, Experiment, OwnTextTaskConfig
+from tfm_core.config import Experiment
 from tfm_core.data.load import load
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.kinds import SET_KINDS
@@ -90,9 +90,9 @@ def _refusing() -> Iterator[None]:
 def _check_words(experiment: Experiment) -> None:
     """Read a vocabulary as pages do. Raises Refused, StudentError and what _STRANGE names."""
     task = experiment.task
-    if not isinstance(task, CorpusTaskConfig | OwnTextTaskConfig):
+    if task.kind not in ("corpus", "own"):
         raise Refused("The data in this zip are not what its run learns from: another kind.")
-    if isinstance(task, OwnTextTaskConfig):
+    if task.kind == "own":
         _check_vocabularies(experiment, sets.find_vocabulary(task.data))
     found = text_task(task)
     for vocabulary in (found.src_vocabulary, found.tgt_vocabulary):
@@ -134,7 +134,7 @@ def _try(prepared: Prepared, experiment: Experiment) -> None:
 def _check_vocabularies(experiment: Experiment, own: OwnSet) -> None:
     """Raise Refused where sentences have more words than the model has been given room for."""
     task = experiment.task
-    if not isinstance(task, OwnTextTaskConfig):
+    if task.kind != "own":
         return
     found = own_task(task)
     if (len(found.src_vocabulary), len(found.tgt_vocabulary)) != (task.n_src, task.n_tgt):

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from tfm_core.inspect.attention import mistakes as errors
     from tfm_core.inspect.attention import own_example
     from tfm_core.inspect.attention.example import Example
+    from tfm_core.inspect.source import carried as run_data
+    from tfm_core.inspect.source.carried import Carried
     from tfm_core.inspect.training_step import batch as step_batch
     from tfm_core.inspect.walk import captions as walk_captions
     from tfm_core.inspect.walk import pictures as walk_pictures
@@ -70,6 +72,7 @@ else:  # imported where something of it is used first
     model_inputs = LazyModule("tfm_core.inspect.attention.inputs")
     errors = LazyModule("tfm_core.inspect.attention.mistakes")
     own_example = LazyModule("tfm_core.inspect.attention.own_example")
+    run_data = LazyModule("tfm_core.inspect.source.carried")
     step_batch = LazyModule("tfm_core.inspect.training_step.batch")
     walk_captions = LazyModule("tfm_core.inspect.walk.captions")
     walk_pictures = LazyModule("tfm_core.inspect.walk.pictures")
@@ -99,7 +102,7 @@ class TaskKind(Variant):
     text that the user typed, None where pictures are read. batch_rows(trainer, indices): a batch in
     words, and class_name(trainer, number): the class of an output in words, see
     ``training_step.batch``. walk(experiment, model, items, images): what a walk shows, see
-    ``walk.subject``.
+    ``walk.subject``. carried(experiment): what of the data a generated file needs.
     """
 
     config: Callable[[], type[NamedTaskConfig]]
@@ -115,6 +118,7 @@ class TaskKind(Variant):
     batch_rows: Callable[[], Callable[[Trainer, Tensor], step_batch.Rows]]
     class_name: Callable[[], Callable[[Trainer, int], str]]
     walk: Callable[[], Callable[..., Subject]]
+    carried: Callable[[], Callable[[Experiment], Carried]]
     text: Callable[[], Callable[..., TextTask]] | None = None
 
 
@@ -137,6 +141,7 @@ TEXT = TaskKind(
     batch_rows=lambda: step_batch.text_rows,
     class_name=lambda: step_batch.token_name,
     walk=lambda: walk_texts.of_texts,
+    carried=lambda: run_data.of_texts,
 )
 IMAGE = TaskKind(
     name="image",
@@ -156,6 +161,7 @@ IMAGE = TaskKind(
     batch_rows=lambda: step_batch.image_rows,
     class_name=lambda: step_batch.image_class,
     walk=lambda: walk_pictures.of_pictures,
+    carried=lambda: run_data.of_pictures,
 )
 CAPTION = TaskKind(
     name="caption",
@@ -175,6 +181,7 @@ CAPTION = TaskKind(
     batch_rows=lambda: step_batch.caption_rows,
     class_name=lambda: step_batch.caption_word,
     walk=lambda: walk_captions.of_captions,
+    carried=lambda: run_data.of_captions,
 )
 CORPUS = TaskKind(
     name="corpus",
@@ -195,6 +202,7 @@ CORPUS = TaskKind(
     batch_rows=lambda: step_batch.text_rows,
     class_name=lambda: step_batch.token_name,
     walk=lambda: walk_texts.of_texts,
+    carried=lambda: run_data.of_corpus,
 )
 OWN_PICTURES = replace(
     IMAGE,
@@ -214,5 +222,6 @@ OWN_TEXT = replace(
     load=lambda: own_data.load_own,
     shape=lambda: shapes.own_shape,
     objective=lambda: objectives.OwnObjective,
+    carried=lambda: run_data.of_own_texts,
 )
 TASK_KINDS = Registry("kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES, OWN_TEXT)

@@ -19,6 +19,7 @@ from tfm_core.data.own.look import report_of
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.own.tokens import SPACE, Cutter, learned_from_text
 from tfm_core.data.vocabulary import SPECIALS, UNK
+from tfm_core.inspect.source.file import text_functions
 from tfm_core.inspect.source.texts import spelling_of
 from tfm_core.variants.units import normalised
 
@@ -167,7 +168,7 @@ TYPED = [
 def test_a_generated_file_cuts_alike():
     config = CorpusTaskConfig(unit="bpe")
     spelling, names = spelling_of(config), {}
-    exec("import re\nimport unicodedata\n" + spelling.lists + spelling.cut + spelling.join, names)
+    exec("import re\nimport unicodedata\n" + text_functions(spelling), names)
     cutter = corpus_task(config).cutter
     for text in TYPED:
         assert names["cut"](text) == cutter.cut_text(normalised(text))

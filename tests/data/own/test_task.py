@@ -21,6 +21,7 @@ from tfm_core.data.own.tokens import CUTS
 from tfm_core.data.shape import data_shape
 from tfm_core.data.text import text_task
 from tfm_core.data.vocabulary import EOS, UNK
+from tfm_core.inspect.source.file import text_functions
 from tfm_core.inspect.source.texts import spelling_of
 from tfm_core.runs.limits import Limits
 from tfm_core.training.events import Measured
@@ -78,7 +79,7 @@ def test_pairs_are_learned_as_they_were_split(unit):
 def test_a_generated_file_cuts_and_joins_as_the_app_does(unit):
     task = text_task(config := kinds.task_of(kept("pairs", PAIRS, unit=unit)))
     spelling, names = spelling_of(config), {"re": re, "unicodedata": unicodedata}
-    exec("\n".join([spelling.lists, spelling.cut, spelling.join]), names)
+    exec(text_functions(spelling), names)
     for pair in task.every(100):
         assert tuple(names["cut"](task.join_src(pair.src))) == pair.src
         assert names["joined"](list(pair.tgt)) == task.join_tgt(pair.tgt)

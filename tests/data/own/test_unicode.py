@@ -12,6 +12,7 @@ from tfm_core.data.own.look import report_of
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.own.tokens import CUTS, Cutter, learned, pieces
 from tfm_core.data.text import text_task
+from tfm_core.inspect.source.file import text_functions
 from tfm_core.inspect.source.texts import spelling_of
 from tfm_core.variants.units import UNITS, joined_words, normalised
 
@@ -90,7 +91,7 @@ def a_task(unit):
 def test_a_generated_file_cuts_and_joins_every_script_as_the_app_does(unit):
     task, spelling = text_task(config := a_task(unit)), spelling_of(a_task(unit))
     names = {"re": re, "unicodedata": unicodedata}
-    exec("\n".join([spelling.lists, spelling.cut, spelling.join]), names)
+    exec(text_functions(spelling), names)
     assert tuple(names["cut"](MIXED)) == task.cutters[0].cut(normalised(MIXED))
     for text in SENTENCES.values():
         tokens = list(task.cutters[1].cut(text))
@@ -103,7 +104,7 @@ def test_a_generated_file_cuts_a_text_of_every_script_as_the_app_does(unit):
     config = CorpusTaskConfig(text=normalised(MIXED), unit=unit)
     task, spelling = text_task(config), spelling_of(config)
     names = {"re": re, "unicodedata": unicodedata}
-    exec("\n".join([spelling.lists, spelling.cut, spelling.join]), names)
+    exec(text_functions(spelling), names)
     assert tuple(names["cut"](MIXED)) == task.tokenize(MIXED)
     assert names["joined"](list(task.tokens)) == task.join_tgt(task.tokens)
 
@@ -114,7 +115,7 @@ def test_a_page_cuts_and_joins_every_script_as_the_app_does():
     tasks = [text_task(a_task(unit)) for unit in CUTS]
     cases = []
     for task in tasks:
-        spelled = asking_of(task.config)
+        spelled = spelling_of(task.config)
         told = {
             "cut": spelled.cut,
             "join": spelled.join,
@@ -128,13 +129,6 @@ def test_a_page_cuts_and_joins_every_script_as_the_app_does():
     for task, case, answer in zip(tasks, cases, answers(cases), strict=True):
         assert tuple(answer["cut"][0]) == task.cutters[0].cut(normalised(MIXED))
         assert answer["joined"] == [task.join_tgt(tokens) for tokens in case["tokens"]]
-
-
-def asking_of(config):
-    """How a page is told to cut and join the texts of a set."""
-    from tfm_core.export.asking import _of_own
-
-    return _of_own(config)
 
 
 def test_files_are_normalised_and_the_notes_say_which_lines():

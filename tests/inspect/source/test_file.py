@@ -32,8 +32,7 @@ from tests.models.variants import (
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig
 from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.facts.architectures import ARCHITECTURES
-from tfm_core.inspect.source.file import source_code
-from tfm_core.inspect.source.layers import FORMS
+from tfm_core.inspect.source.file import FORMS, source_code
 from tfm_core.models.build import build_model
 from tfm_core.probe.capture import capture
 from tfm_core.variants.positions import POSITIONS_OF_WORDS

@@ -22,7 +22,7 @@ from tfm_core.decoding import SamplingConfig
 from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text
 from tfm_core.inspect.attention.trained import data_of, inputs_of
 from tfm_core.inspect.source.carried import carried
-from tfm_core.inspect.source.file import source_code
+from tfm_core.inspect.source.file import source_code, text_functions
 from tfm_core.inspect.source.texts import spelling_of
 from tfm_core.inspect.text import blanks, gpt_writing, sentence
 from tfm_core.inspect.text.caption_look import look_at_unseen
@@ -265,7 +265,7 @@ def test_the_command_of_the_page_just_works(recorded, tmp_path):
 def spelled(task):
     """``cut`` and ``joined`` of a task's file."""
     spelling, names = spelling_of(task), {"re": re, "unicodedata": unicodedata}
-    exec("\n".join([spelling.lists, spelling.cut, spelling.join]), names)
+    exec(text_functions(spelling), names)
     return names
 
 

@@ -7,7 +7,7 @@ vocabularies and how texts are cut and joined.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfm_core.config import (
     CaptionTaskConfig,
@@ -24,6 +24,7 @@ from tfm_core.data.vocabulary import SPECIALS, Vocabulary
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.source.texts import Spelling, spelling_of
 from tfm_core.probe.continuation import PROMPT
+from tfm_core.variants.tasks import TASK_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,11 @@ class Carried:
     tries_capitals: bool = False
     reads_unknown: bool = False
 
+    @property
+    def argument(self) -> str:
+        """The name of what the method takes."""
+        return "picture" if self.mean else "prompt" if self.verb == "write" else "sentence"
+
 
 VERBS = {"label": "label", "blanks": "fill", "sequence": "answer"}
 
@@ -59,33 +65,57 @@ def carried(experiment: Experiment) -> Carried:
 
     Raises ValueError, in a sentence, for pictures that cannot be had: their mean is not known then.
     """
-    task = experiment.task
-    if isinstance(task, ImageTaskConfig):
-        mean, std = _statistics(experiment)
-        return Carried("classify", mean, std, classes=task.facts.class_names)
-    if isinstance(task, CaptionTaskConfig):
-        mean, std = _statistics(experiment)
-        words = _tokens(caption_words.vocabulary(task))
-        longest = caption_words.longest(task)
-        return Carried(
-            "describe", mean, std, tgt=words, spelling=spelling_of(task), n_written=longest + 1
-        )
-    assert isinstance(task, TextTaskConfig | CorpusTaskConfig | OwnTextTaskConfig)
-    texts = text_task(task)
-    src, tgt = _tokens(texts.src_vocabulary), _tokens(texts.tgt_vocabulary)
-    pair = _example(texts)
-    if isinstance(task, CorpusTaskConfig):
-        prompt = texts.join_tgt(pair.tgt[: PROMPT[task.unit]])
-        return Carried(
-            "write", src=src, tgt=tgt, spelling=spelling_of(task), n_read=task.max_tgt_len + 1,
-            example=prompt.strip().partition("\n")[0], tries_capitals=True,
-            reads_unknown=task.name != "grammar" and bool(task.data or task.text),
-        )  # fmt: skip
-    verb = "translate" if task.name == "english-korean" else VERBS[task.facts.answer]
+    return TASK_KINDS[experiment.task.kind].carried()(experiment)
+
+
+def of_pictures(experiment: Experiment) -> Carried:
+    """Return what the file of a classifier of pictures carries."""
+    mean, std = _statistics(experiment)
+    names = experiment.task_as(ImageTaskConfig).facts.class_names
+    return Carried("classify", mean, std, classes=names)
+
+
+def of_captions(experiment: Experiment) -> Carried:
+    """Return what the file of a captioner carries."""
+    task, (mean, std) = experiment.task_as(CaptionTaskConfig), _statistics(experiment)
     return Carried(
-        verb, src=src, tgt=tgt, spelling=spelling_of(task), n_written=task.max_tgt_len + 1,
-        example=texts.join_src(pair.src), tries_capitals=isinstance(task, OwnTextTaskConfig),
-        reads_unknown=isinstance(task, OwnTextTaskConfig),
+        "describe", mean, std, tgt=_tokens(caption_words.vocabulary(task)),
+        spelling=spelling_of(task), n_written=caption_words.longest(task) + 1,
+    )  # fmt: skip
+
+
+def of_corpus(experiment: Experiment) -> Carried:
+    """Return what the file of a language model carries."""
+    task = experiment.task_as(CorpusTaskConfig)
+    texts = text_task(task)
+    prompt = texts.join_tgt(_example(texts).tgt[: PROMPT[task.unit]])
+    return Carried(
+        "write", src=_tokens(texts.src_vocabulary), tgt=_tokens(texts.tgt_vocabulary),
+        spelling=spelling_of(task), n_read=task.max_tgt_len + 1,
+        example=prompt.strip().partition("\n")[0], tries_capitals=True,
+        reads_unknown=task.name != "grammar" and bool(task.data or task.text),
+    )  # fmt: skip
+
+
+def of_texts(experiment: Experiment) -> Carried:
+    """Return what the file of a generated task of texts carries."""
+    task = experiment.task_as(TextTaskConfig)
+    made = _of_pairs(task)
+    return replace(made, verb="translate") if task.name == "english-korean" else made
+
+
+def of_own_texts(experiment: Experiment) -> Carried:
+    """Return what the file of a task of own sentences carries: its words may be unknown."""
+    made = _of_pairs(experiment.task_as(OwnTextTaskConfig))
+    return replace(made, tries_capitals=True, reads_unknown=True)
+
+
+def _of_pairs(task: TextTaskConfig | OwnTextTaskConfig) -> Carried:
+    texts = text_task(task)
+    return Carried(
+        VERBS[task.facts.answer], src=_tokens(texts.src_vocabulary),
+        tgt=_tokens(texts.tgt_vocabulary), spelling=spelling_of(task),
+        n_written=task.max_tgt_len + 1, example=texts.join_src(_example(texts).src),
     )  # fmt: skip
 
 

@@ -3,41 +3,97 @@
 It needs torch alone, has no branch that the configuration does not take, names its modules as its
 family does, and can read the weights of a run. With what it carries of the run's data it answers
 pictures and sentences as they are.
+
+The templates beside this module read like the file: one for each class of the anatomy's parts, by
+its name or the part's kind, and one for the model of each family. A new part needs one more.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from textwrap import dedent
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from math import isqrt
+from typing import Any, Literal, get_args
 
-from tfm_core.config import (
-    FAMILIES,
-    CaptionerConfig,
-    DecoderOnlyConfig,
-    EncoderDecoderConfig,
-    ModelConfig,
-    RecurrentConfig,
-    TransformerConfig,
-    ViTConfig,
-)
-from tfm_core.config.shape import (
-    CLS_ID,
-    CaptionShape,
-    ImageShape,
-    Shape,
-    TextShape,
-    patches_per_side,
-)
-from tfm_core.facts.own_names import own_names
-from tfm_core.inspect.source import embedding, layers, models, recurrent, use
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from tfm_core.anatomy import Attention, Part, anatomy
+from tfm_core.config import FAMILIES, ModelConfig
+from tfm_core.config.shape import CLS_ID, Shape, TextShape
+from tfm_core.data.vocabulary import BOS, EOS, MASK, SPECIALS, UNK
 from tfm_core.inspect.source.carried import Carried
-from tfm_core.inspect.source.functions import WEIGHTS, functions
-from tfm_core.inspect.source.layers import AttentionForm
-from tfm_core.inspect.source.pictures import patches
+from tfm_core.inspect.source.texts import Spelling
+from tfm_core.variants import units
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.cells import CELLS
+from tfm_core.variants.norms import NORMS
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.projections import PROJECTIONS
+from tfm_core.variants.residuals import RESIDUALS
+from tfm_core.variants.scales import SCALES
+from tfm_core.variants.stems import STEMS
 
-SECTIONS = ("attention", "feed-forward", "block", "stack", "embedding", "model")
+AttentionForm = Literal["written", "fused"]
+"""How attention is written: its softmax in plain lines, which can show its weights, or one call of
+PyTorch's fused kernel, which never has them. A recurrent model's is always written out."""
+FORMS: tuple[AttentionForm, ...] = get_args(AttentionForm)
+MAX_COLUMNS = 96
+
+
+def _listed(name: str, values: Iterable[str], brackets: str = "[]") -> str:
+    """Return an assignment of many values, in lines that are not too long."""
+    lines, line = [f"{name} = {brackets[0]}"], "   "
+    for value in values:
+        word = f" {json.dumps(value, ensure_ascii=False)},"
+        if len(line) + len(word) > MAX_COLUMNS:
+            lines, line = [*lines, line], "   "
+        line += word
+    return "\n".join([*lines, line, brackets[1], ""])
+
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("tfm_core.inspect.source"),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+_TEMPLATES.globals |= {
+    "MASK": MASK,
+    "unknown": SPECIALS[UNK],
+    "n_specials": len(SPECIALS),
+    "units": units,
+    "listed": _listed,
+}
+_NAMES = frozenset(_TEMPLATES.list_templates())
+_VARIANTS = {
+    "activation": ACTIVATIONS,
+    "attention": ALIGNMENT_SCORES,
+    "causality": CAUSALITIES,
+    "cell": CELLS,
+    "norm": NORMS,
+    "pooling": POOLINGS,
+    "position": POSITIONS,
+    "projections": PROJECTIONS,
+    "residual": RESIDUALS,
+    "scale": SCALES,
+    "stem": STEMS,
+    "text_position": POSITIONS,
+}
+"""The settings that templates read as the records that they name."""
+_MODULES = ("argparse", "json", "math", "re", "unicodedata")
+_CONSTANTS = (
+    "D_MODEL", "HALF", "N_HEADS", "D_HEAD", "D_FF", "DROPOUT", "N_LAYERS", "N_ENCODER_LAYERS",
+    "N_DECODER_LAYERS", "IMAGE", "CHANNELS", "PATCH", "SIDE", "N_TOKENS", "N_CLASSES", "SRC_WORDS",
+    "SOURCE_WORDS", "TGT_WORDS", "TARGET_WORDS", "N_WORDS", "N_ANSWERS", "PAD", "N_LABELS",
+    "N_HIDDEN", "CLS", "MAX_LEN", "WINDOW", "N_SEGMENTS",
+)  # fmt: skip
+"""The settings and sizes that a file names in capitals, in order: it has those that it reads."""
 
 
 def source_code(
@@ -49,244 +105,119 @@ def source_code(
 ) -> str:
     """Return the whole file.
 
-    form: how attention is written; a recurrent model's is always written out. data: what it carries
-    of a run's data; without it the file has no texts and no pictures to answer.
+    data: what it carries of a run's data; without it the file has no texts and no pictures to
+    answer.
     """
-    names = recurrent.SECTIONS if isinstance(config, RecurrentConfig) else SECTIONS
-    sections = [_section(config, shape, name, form) for name in names]
-    if data is not None:
-        sections[-1] += "\n" + use.method(config, shape, data)
-    parts = [
-        _constants(config, shape) + ("" if data is None else use.constants(config, shape, data)),
-        *functions(config),
-        *([] if data is None else use.functions(data)),
-        *sections,
-        _load(config, shape),
-        _main(config, shape, data),
-    ]
-    body = "\n\n".join(part.strip("\n") + "\n" for part in parts if part)
-    return f"{_head(config, form, body)}\n\n{body}"
+    facts = _facts(config, shape, form, data)
+    body = _TEMPLATES.get_template(f"models/{config.family}.py.j2").render(facts)
+    body = re.sub(r"\n{3,}", "\n\n\n", body).strip("\n")
+    return f"{_head(config, shape, facts, body)}\n\n{body}\n"
 
 
-def _section(config: ModelConfig, shape: Shape, name: str, form: AttentionForm) -> str:
-    if isinstance(config, RecurrentConfig):
-        assert isinstance(shape, TextShape)
-        return recurrent.section(config, shape, name)
-    if name == "embedding":
-        return "\n\n".join(part for part in _embedding(config, shape) if part)
-    if name == "model":
-        return models.model_class(config, shape, form)
-    if name == "attention":
-        written = layers.attention(config, form)
-        return f"{written}\n\n{WEIGHTS}" if form == "written" else written
-    made = {"feed-forward": layers.feed_forward, "block": layers.block, "stack": layers.stack}
-    return made[name](config)
-
-
-def _embedding(config: TransformerConfig, shape: Shape) -> list[str]:
-    if isinstance(config, ViTConfig):
-        return [patches(config), embedding.positions(config, shape)]
-    if isinstance(config, CaptionerConfig):
-        return [
-            patches(config),
-            embedding.positions(config, shape),
-            embedding.TOKEN_EMBEDDING,
-            embedding.word_positions(config),
-        ]
-    assert isinstance(shape, TextShape)
-    parts = [embedding.token_embedding(shape), embedding.positions(config, shape)]
-    parts += [embedding.segments(config)] if shape.n_segments else []
-    return parts + ([embedding.pooler(config)] if shape.head == "pooler" else [])
-
-
-_SEEN = {
-    "written": "Ask for return_weights=True, and you get the attention of every layer too.",
-    "fused": "Attention is one call of PyTorch's fused kernel, which never has its weights.",
-}
-
-
-def _head(config: ModelConfig, form: AttentionForm, body: str) -> str:
-    """Return the docstring, and the imports that the body needs."""
-    if isinstance(config, RecurrentConfig):
-        title, form = recurrent.title(config), "written"
-    else:
-        label = FAMILIES[config.family].label
-        is_masked = config.family not in layers.UNMASKED
-        masks = " Masks are bool, True = may attend." if is_masked else ""
-        title = (
-            f"{label}, d_model {config.d_model}, {config.n_heads} heads: exactly one "
-            "configuration.\n\n"
-            f"B batch, T tokens, H heads.{masks} Needs torch only."
-        )
-    wanted = ("argparse", "json", "math", "re", "unicodedata")
-    imports = [f"import {name}" for name in wanted if re.search(rf"\b{name}\.", body)]
-    torch = ["import torch", *(["import torch.nn.functional as F"] if "F." in body else [])]
-    return "\n".join(
-        [f'"""{title}\n{_SEEN[form]}\n"""', "", *imports, "", *torch, "from torch import nn"]
-    )
-
-
-def _constants(config: ModelConfig, shape: Shape) -> str:
-    if isinstance(config, RecurrentConfig):
-        assert isinstance(shape, TextShape)
-        return _assigned(recurrent.constants(config, shape))
-    values: dict[str, object] = {
-        "D_MODEL": config.d_model,
-        "N_HEADS": config.n_heads,
-        "D_HEAD": config.d_head,
-        "D_FF": config.d_ff,
+def _head(config: ModelConfig, shape: Shape, facts: Mapping[str, Any], body: str) -> str:
+    """Return the docstring, and the imports and constants that the body names."""
+    words, owners = set(re.findall(r"\w+", body)), set(re.findall(r"\b(\w+)\.", body))
+    sizes = {**config.model_dump(), **asdict(shape), **anatomy(config, shape).sizes}
+    n_patches, tgt_words = sizes.get("patches", 0), sizes.get("tgt_words")
+    values = {name.upper(): size for name, size in sizes.items()} | {
+        "HALF": sizes.get("d_reader"),
+        "IMAGE": sizes.get("image_size"),
+        "PATCH": sizes.get("patch_size"),
+        "SIDE": isqrt(n_patches),
+        "N_TOKENS": n_patches + sizes.get("has_cls", 0),
+        "N_WORDS": sizes.get("src_words", tgt_words),
+        "N_ANSWERS": tgt_words,
+        "SOURCE_WORDS": sizes.get("src_words"),
+        "TARGET_WORDS": tgt_words,
+        "PAD": sizes.get("pad_id"),
+        "CLS": CLS_ID,
     }
-    if config.dropout:
-        values["DROPOUT"] = config.dropout
-    if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
-        values["N_ENCODER_LAYERS"] = config.n_encoder_layers
-        values["N_DECODER_LAYERS"] = config.n_decoder_layers
-    else:
-        values["N_LAYERS"] = config.n_layers
-    if isinstance(config, ViTConfig):
-        assert isinstance(shape, ImageShape)
-        side = patches_per_side(shape.image_size, config.patch_size)
-        values |= {"IMAGE": shape.image_size, "CHANNELS": shape.channels}
-        values |= {"PATCH": config.patch_size, "SIDE": side}
-        values |= {
-            "N_TOKENS": side**2 + POOLINGS[config.pooling].has_cls,
-            "N_CLASSES": shape.n_classes,
-        }
-    elif isinstance(config, CaptionerConfig):
-        assert isinstance(shape, CaptionShape)
-        side = patches_per_side(shape.image_size, config.patch_size)
-        values |= {"IMAGE": shape.image_size, "CHANNELS": shape.channels}
-        values |= {"PATCH": config.patch_size, "SIDE": side, "N_TOKENS": side**2}
-        values |= {"N_WORDS": shape.tgt_vocabulary, "PAD": shape.pad_id}
-        values |= {"MAX_LEN": shape.tgt_len} if _has_length(config.text_position) else {}
-    else:
-        assert isinstance(shape, TextShape)
-        values |= models.vocabularies(config, shape)
-        if shape.pad_id is not None:
-            values["PAD"] = shape.pad_id
-        if shape.is_label:
-            values["N_LABELS"] = shape.n_labels
-            values |= {"N_HIDDEN": shape.n_hidden} if shape.n_hidden else {}
-        if shape.has_cls:
-            values["CLS"] = CLS_ID
-        if _has_length(config.position):
-            values["MAX_LEN"] = config.max_len
-        if config.window:
-            values["WINDOW"] = config.window
-        if shape.n_segments:
-            values["N_SEGMENTS"] = shape.n_segments
-    return _assigned(values)
-
-
-def _has_length(position: str) -> bool:
-    """Return whether a class of positions must know the longest sequence."""
-    added = POSITIONS[position].added
-    return added is not None and added.has_length
-
-
-def _assigned(values: dict[str, object]) -> str:
-    return "".join(f"{name} = {value}\n" for name, value in values.items())
-
-
-def _load(config: ModelConfig, shape: Shape) -> str:
-    """Return the function that reads a checkpoint, and what is called otherwise there."""
-    names = own_names(config, shape)
-    if not names:
-        return _LOAD.format(named='name.removeprefix("model/")')
-    kept = [new for new in names.values() if new is not None]
-    lines = [f'    "{old}.": "{new or kept[0]}.",\n' for old, new in names.items()]
-    table = "".join(
-        ["NAMES = {  # of a part in the app's checkpoints: its name here\n", *lines, "}\n"]
+    special = {"BOS": BOS, "EOS": EOS, "UNK": UNK}
+    head = _TEMPLATES.get_template("head.py.j2").render(
+        facts,
+        words=words,
+        modules=[name for name in _MODULES if name in owners],
+        uses_functional="F" in owners,
+        constants={name: values[name] for name in _CONSTANTS if name in words},
+        special={name: number for name, number in special.items() if name in words},
     )
-    named = 'own_name(name.removeprefix("model/")) if name.startswith("model/") else name'
-    load = _LOAD.format(named=named)
-    return f"{table}\n\n{_NAMED}\n\n{load}"
+    return head.rstrip("\n") + "\n"
 
 
-_NAMED = dedent('''\
-    def own_name(name):
-        """The name of a weight here, from its name in a checkpoint."""
-        for old, new in NAMES.items():
-            if name.startswith(old):
-                return new + name.removeprefix(old)
-        return name
-    ''')
-_LOAD = dedent('''\
-    def load(path):
-        """The weights in a checkpoint or weights.safetensors: its head is JSON, then numbers."""
-        with open(path, "rb") as file:
-            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-            data = bytearray(file.read())
-        if any(name.startswith("average/") for name in header):  # averaged weights are those to use
-            header = {{name: one for name, one in header.items() if name[:6] != "model/"}}
-            header = {{name.replace("average/", "model/"): one for name, one in header.items()}}
-        weights = {{}}
-        for name, entry in header.items():
-            if not name.startswith(("optimizer/", "__metadata__")):
-                begin, end = entry["data_offsets"]
-                kind = {{"F32": torch.float32, "F16": torch.float16}}[entry["dtype"]]
-                values = torch.frombuffer(data[begin:end], dtype=kind).float()
-                own = {named}
-                weights[own] = values.reshape(entry["shape"])
-        return weights
-    ''')
+def _facts(
+    config: ModelConfig, shape: Shape, form: AttentionForm, data: Carried | None
+) -> dict[str, Any]:
+    """Return what the templates read."""
+    model = anatomy(config, shape)
+    variants: dict[str, Any] = {
+        name: known[getattr(config, name)]
+        for name, known in _VARIANTS.items()
+        if hasattr(config, name)
+    }
+    stacks = {part.path: part for part in model.folded if part.layer == "Stack"}
+    attentions = [part for part, _n in model.counted if isinstance(part, Attention)]
+    has_memory = any(part.is_cross for part in attentions)
+    has_mask = any(part.mask for part in attentions)
+    default = "=None" if has_memory else ""
+    inside = variants["position"].inside
+    kinds = [variants[name] for name in ("position", "text_position") if name in variants]
+    *_, last = (part for part, _n in model.counted if part.layer == "Linear")
+    vocabularies = _vocabularies(shape, data) if data else {}
+    facts = {
+        **variants,
+        "config": config,
+        "shape": shape,
+        "form": form,
+        "data": data,
+        "family": FAMILIES[config.family],
+        "own_names": model.own_names,
+        "stacks": stacks,
+        "has_memory": has_memory,
+        "has_mask": has_mask,
+        "is_always_masked": all(part.mask for part in attentions),
+        "has_window": any("window" in part.mask for part in attentions),
+        "mask_argument": [f"mask{default}"] if has_mask else [],
+        "memory_arguments": ["memory=None", "memory_mask=None"] if has_memory else [],
+        "relative_argument": [f"{inside.argument}{default}"] if inside else [],
+        "turn": inside.turn if inside else None,
+        "added_to_scores": inside.argument if inside and not inside.turn else None,
+        "functions": dict.fromkeys(f for kind in kinds for f in kind.functions),
+        "scales_embedding": getattr(shape, "scale_embedding", True) or not stacks,
+        "no_output_bias": "" if len(last.parameters) > 1 else ", bias=False",
+        "is_tied": any(one.tied_to for one in last.parameters),
+        "first_id": "0" if getattr(shape, "pad_id", None) is None else "PAD + 1",
+        "text_functions": text_functions(data.spelling) if data and data.spelling else "",
+        "vocabularies": vocabularies,
+        "source": next(iter(vocabularies), None),
+        "target": next(reversed(vocabularies), None),
+    }
+    stacks_first = sorted(model.folded, key=lambda part: part.layer != "Stack")
+    return facts | {"classes": _classes(stacks_first, facts)}
 
 
-def _main(config: ModelConfig, shape: Shape, data: Carried | None) -> str:
-    inputs, call = _tried(config, shape)
-    parse = ["parser = argparse.ArgumentParser()"]
-    if data is not None:
-        name, words = use.asked(data)
-        parse += [f'parser.add_argument("{name}", nargs="?", help="{words}")']
-    lines = [
-        *parse,
-        'parser.add_argument("--checkpoint", help="checkpoint.safetensors of a run")',
-        "given = parser.parse_args()",
-        "model = Model().eval()",
-        "if given.checkpoint:",
-        "    model.load_state_dict(load(given.checkpoint))",
-    ]
-    shown = [
-        *inputs,
-        "with torch.no_grad():",
-        f'    print("answer", tuple({call}.shape))',
-        'print(f"{sum(p.numel() for p in model.parameters()):,} parameters")',
-    ]
-    if data is None:
-        lines += shown
-    else:
-        answer = f"model.{data.verb}(given.{name})"
-        is_pair = data.verb in ("classify", "label")
-        lines += [
-            f"if given.{name} is None:",
-            *(f"    {line}" for line in shown),
-            "elif given.checkpoint:",
-            "    try:",
-            f'        print("{{}}, {{:.1%}} sure".format(*{answer}))'
-            if is_pair
-            else f"        print({answer})",
-            "    except (OSError, ValueError) as error:",
-            "        parser.error(str(error))",
-            "else:",
-            '    parser.error("without --checkpoint the weights are random")',
-        ]
-    body = "\n".join(f"    {line}" for line in lines)
-    return f'if __name__ == "__main__":\n{body}\n'
+def _classes(parts: Iterable[Part], facts: Mapping[str, Any]) -> list[str]:
+    """Return the source of each class of some parts once, inner ones first."""
+    found: list[str] = []
+    for part in parts:
+        found += _classes(part.children, facts)
+        names = (f"classes/{name}.py.j2" for name in (part.layer, part.kind))
+        name = next((name for name in names if name in _NAMES), None)
+        if name is not None:
+            found.append(_TEMPLATES.get_template(name).render(facts, part=part))
+    return list(dict.fromkeys(found))
 
 
-def _tried(config: ModelConfig, shape: Shape) -> tuple[list[str], str]:
-    """Return lines that make something to read, and the call that reads it."""
-    images = "images = torch.randn(2, CHANNELS, IMAGE, IMAGE)"
-    if isinstance(shape, ImageShape):
-        return [images], "model(images)"
-    if isinstance(shape, CaptionShape):
-        return [images, "words = torch.randint(PAD + 1, N_WORDS, (2, 5))"], "model(images, words)"
-    first = "0" if shape.pad_id is None else "PAD + 1"
-    if isinstance(config, EncoderDecoderConfig | RecurrentConfig):
-        return [
-            f"src = torch.randint({first}, SRC_WORDS, (2, 7))",
-            f"tgt_in = torch.randint({first}, TGT_WORDS, (2, 5))",
-        ], "model(src, tgt_in)"
-    is_pair = isinstance(config, DecoderOnlyConfig) and not shape.one_vocabulary
-    words = "SOURCE_WORDS + TARGET_WORDS" if is_pair else "N_WORDS"
-    return [f"ids = torch.randint({first}, {words}, (2, 7))"], "model(ids)"
+def text_functions(spelling: Spelling) -> str:
+    """Return the source of ``cut`` and ``joined``, with the lists that they look up."""
+    return _TEMPLATES.get_template("texts.py.j2").render(spelling=spelling)
+
+
+def _vocabularies(shape: Shape, data: Carried) -> dict[str, tuple[str, ...]]:
+    """Return the lists of tokens that a file carries, by their names in it."""
+    if not data.tgt:
+        return {}
+    if isinstance(shape, TextShape) and shape.is_label:
+        return {"WORDS": data.src, "LABELS": data.tgt[-shape.n_labels :]}
+    if not data.src or data.src == data.tgt:
+        return {"WORDS": data.tgt}
+    return {"SOURCE": data.src, "TARGET": data.tgt}
