@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tfm_core.mistakes.mistake import Mistake, blocks
 from tfm_core.sentences import N_
@@ -20,14 +20,26 @@ def _share(model: nn.Module) -> None:
         block.feed_forward_norm = SharedNorm(block.self_attention_norm)
 
 
+def _without_norms(config: Any) -> str | None:
+    if config.has_norms:
+        return None
+    return N_(
+        "There is no norm for the sublayers to share: choose LayerNorm or RMSNorm, or leave out "
+        "this mistake."
+    )
+
+
 SHARED_NORM = Mistake(
     name="shared-norm",
     label=N_("One LayerNorm shared by all sublayers of a block"),
-    help=N_("All sublayers of a block share one norm’s scale and shift: a mistake worth seeing."),
+    short=N_("one shared norm"),
+    help=N_("All sublayers of a block share one norm’s scale and shift."),
     source="Vaswani et al. 2017, section 3.1, with one norm a block",
-    settings={"model.shared_norm": True},
+    place="block",
+    right="self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)",
+    wrong="self.norm = nn.LayerNorm(d_model)  # used after attention and after feed-forward",
     apply=_share,
-    changes_attention_weights=False,
+    refusal=_without_norms,
     means=N_("One scale and shift had to serve all sublayers of a block."),
     probe="numbers",
 )

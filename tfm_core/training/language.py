@@ -31,12 +31,12 @@ class LanguageObjective(Objective):
         config: CorpusTaskConfig,
         *,
         label_smoothing: float = 0.0,
-        loss_input: str = "logits",
+        mistakes: tuple[str, ...] = (),
     ) -> None:
         """Take data of a corpus that lies on the device."""
         assert isinstance(data.task, CorpusTask)
         self.data, self.task = data, data.task
-        self.label_smoothing, self.loss_input = label_smoothing, loss_input
+        self.label_smoothing, self.mistakes = label_smoothing, mistakes
         self.n_train = len(data.train) if data.windows is None else len(data.windows)
         windows = data.windows
         self.reads_per_epoch = (
@@ -70,7 +70,7 @@ class LanguageObjective(Objective):
         loss = cross_entropy(
             logits.flatten(0, 1),
             targets.flatten(),
-            loss_input=self.loss_input,
+            mistakes=self.mistakes,
             smoothing=smoothing,
             ignored=PAD,
         )
@@ -83,7 +83,7 @@ class LanguageObjective(Objective):
 
         With label smoothing the loss has another lower bound, which we do not compute.
         """
-        floor = input_floor(self.label_smoothing, self.n_classes, self.loss_input)
+        floor = input_floor(self.label_smoothing, self.n_classes, self.mistakes)
         if floor is not None or not self.task.is_grammar or self.label_smoothing:
             return floor
         return entropy_per_token(self.task.config.unit)

@@ -24,7 +24,7 @@ class ReadObjective(TextObjective, ABC):
 
         Of probabilities taken for logits, what they alone leave.
         """
-        floor = input_floor(self.label_smoothing, self.n_classes, self.loss_input)
+        floor = input_floor(self.label_smoothing, self.n_classes, self.mistakes)
         if floor is not None or self._bounds is None:
             return floor
         return self._bounds[0]

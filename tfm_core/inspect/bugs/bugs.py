@@ -36,6 +36,7 @@ class Bug:
 def _in_code(name: str, level: int) -> Bug:
     """Return a mistake in the code, by its name in ``MISTAKES``."""
     mistake = MISTAKES[name]
+    assert mistake.probe is not None
     return Bug(
         name=name,
         label=mistake.label,

@@ -133,7 +133,7 @@ def gradients(subject: Subject) -> tuple[Row, ...]:
         model(src, tgt[:, :-1]),
         tgt[:, 1:],
         training.label_smoothing,
-        loss_input=training.loss_input,
+        mistakes=training.mistakes,
     )
     metrics.loss.backward()  # type: ignore[no-untyped-call]
     norms = gradient_norms(model, 0.0, None)

@@ -11,6 +11,7 @@ from tfm_core.data.shape import data_shape
 from tfm_core.inspect.bugs.bugs import Bug, bug_of, with_bug
 from tfm_core.inspect.bugs.probes import PROBES, Row, Subject, differs
 from tfm_core.inspect.source.file import source_code
+from tfm_core.mistakes import MISTAKES
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_
 
@@ -119,7 +120,8 @@ def difference(pair: Pair) -> str:
 def _code(experiment: Experiment) -> str:
     """Return the model's file, and behind it how it was trained."""
     training = experiment.training
-    given = "logits" if training.loss_input == "logits" else "logits.softmax(-1)"
+    codes = (MISTAKES[name].loss_code for name in training.mistakes)
+    given = next((code for code in codes if code), "logits")
     return "\n".join(
         [
             source_code(experiment.model, data_shape(experiment)),

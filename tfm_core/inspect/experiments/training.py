@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfm_core.inspect.experiments import findings
-from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, small
+from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, mistaken, small
 from tfm_core.inspect.experiments.order import WRITER
 from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_
@@ -72,7 +72,7 @@ TRAINING = (
     Demonstration(
         name="softmax-twice",
         theme="training",
-        title=N_("Softmax before the cross-entropy"),
+        title=MISTAKES["softmax-before-loss"].label,
         expects=N_(
             "The loss takes logits and has a softmax of its own. Given probabilities, which differ "
             "by 1 at most, it calls even a certain answer doubtful, and its gradient is small "
@@ -82,7 +82,7 @@ TRAINING = (
         base=WRITER,
         arms=(
             Arm("logits", N_("loss of logits")),
-            Arm("twice", N_("loss of probabilities"), MISTAKES["softmax-before-loss"].settings),
+            mistaken("twice", "softmax-before-loss"),
         ),
         compare=findings.twice_squashed,
         step="logits",

@@ -132,7 +132,7 @@ def residual_from_norm(trainer: Trainer) -> WrongBlock:
     if {block.attention_skip, block.feed_forward_skip} != {identity_skip}:
         raise StudentError(
             "This model’s residuals are not as they should be already, so there is nothing to "
-            "compare: choose “Around each sublayer” for them."
+            "compare: leave out that mistake."
         )
     x, twin = held.x, held.twin()
     twin.norm_first = True
