@@ -59,7 +59,7 @@ TERMS = (
     Term(N_("Mask"), N_("Says which query may attend to which key."), "masks",
          also="masked_fill 마스크 마스킹"),
     Term(N_("Causal mask"), N_("A token attends only to itself and to those before it."),
-         "masks", {"mask": "causal"}, ("causality",),
+         "masks", {"mask": "causal"},
          also="autoregressive future make_tgt_mask make_trg_mask look-ahead tril 캐주얼 "
          "룩어헤드 마스크"),
     Term(N_("Padding mask"), N_("Hides the filling of short sequences."),
@@ -146,7 +146,7 @@ TERMS = (
          "walk", {}, ("d_ff", "activation"),
          also="MLP FFN GELU ReLU fc1 fc2 linear_1 linear_2 hidden_dim d_ff 피드포워드"),
     Term(N_("Residual connection"), N_("A layer adds to its input and does not replace it."),
-         "walk", {}, ("residual",), also="skip addnorm 잔차 연결"),
+         "walk", {}, also="skip addnorm 잔차 연결"),
     Term(N_("Layer normalisation"), N_("Each token's vector gets mean 0 and deviation 1."),
          "walk", {}, ("norm", "norm_eps", "norm_first", "final_norm"),
          also="LayerNorm RMSNorm pre-norm post-norm addnorm ln1 norm1 ln_final 레이어 층 정규화"),

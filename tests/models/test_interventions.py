@@ -24,11 +24,11 @@ from tests.models.variants import (
 from tfm_core.config import ConfigError, Experiment, TrainingConfig
 from tfm_core.config.codec import from_query, to_query
 from tfm_core.decoding.kept import can_keep
-from tfm_core.mistakes import MISTAKES, make
+from tfm_core.mistakes import MISTAKES, made_in, make
 from tfm_core.models.embedding import TokenEmbedding
 
 H, D_HEAD = 3, 4
-OF_MODELS = [name for name, mistake in MISTAKES.items() if mistake.apply is not None]
+OF_MODELS = list(made_in("block", "decoder"))
 FAMILIES = ["encoder-decoder", "decoder-only"]
 
 

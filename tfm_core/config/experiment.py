@@ -7,6 +7,7 @@ from typing import Self, TypeVar
 from pydantic import Field, model_validator
 
 from tfm_core.config.base import Config, CrossError, knob
+from tfm_core.config.blocks import WriterConfig
 from tfm_core.config.captioner import CaptionerConfig
 from tfm_core.config.model import (
     EncoderDecoderConfig,
@@ -20,6 +21,7 @@ from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.shape import patches_per_side
 from tfm_core.config.task import TASK_FACTS, TaskConfig, TextTaskConfig, tasks_for
 from tfm_core.config.training import TrainingConfig
+from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.families import FAMILIES
 from tfm_core.variants.poolings import POOLINGS
@@ -70,6 +72,7 @@ class Experiment(Config):
         _check_patches(self)
         _check_max_len(self)
         _check_checkpointing(self)
+        _check_labels(self)
         return self
 
 
@@ -157,3 +160,19 @@ def _check_checkpointing(experiment: Experiment) -> None:
             "checkpointing off.",
             label=FAMILIES[experiment.model.family].label,
         )
+
+
+def _check_labels(experiment: Experiment) -> None:
+    """Raise CrossError where labels are to be wrong of a model that writes no token by token."""
+    model = experiment.model
+    if isinstance(model, WriterConfig | RecurrentConfig):
+        return
+    for name in experiment.training.mistakes:
+        if MISTAKES[name].labels is not None:
+            raise CrossError(
+                "training.mistakes",
+                "“{mistake}” is a mistake of models that write token by token; {family} does not: "
+                "choose another family, or leave out this mistake.",
+                mistake=MISTAKES[name].label,
+                family=FAMILIES[model.family].label,
+            )

@@ -10,16 +10,19 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from tfm_core.mistakes.causal_mask import MASK_TRANSPOSED, NO_CAUSAL_MASK
-from tfm_core.mistakes.loss import SOFTMAX_BEFORE_LOSS
+from tfm_core.mistakes.linear_score import LINEAR_SCORE
+from tfm_core.mistakes.loss import ARGMAX_BEFORE_LOSS, SOFTMAX_BEFORE_LOSS, TARGET_NOT_SHIFTED
+from tfm_core.mistakes.masks import FLOAT_MASK, PADDING_ON_QUERIES
 from tfm_core.mistakes.matrices import NO_OUTPUT_PROJECTION, SLICED_HEADS
 from tfm_core.mistakes.mistake import Mistake, Place
-from tfm_core.mistakes.norms import SHARED_NORM
+from tfm_core.mistakes.norms import DROPOUT_AFTER_NORM, SHARED_NORM
 from tfm_core.mistakes.residuals import (
     FEED_FORWARD_RESIDUAL_FROM_NORMED,
     NO_RESIDUALS,
     RESIDUAL_FROM_NORMED,
 )
 from tfm_core.mistakes.scale import NO_SCALE, SCALED_BY_D_MODEL
+from tfm_core.mistakes.split import KEYS_AT_QUERY_LENGTH
 from tfm_core.variants.record import Named, Registry
 
 if TYPE_CHECKING:
@@ -42,6 +45,13 @@ MISTAKES = Registry(
     NO_SCALE,
     SCALED_BY_D_MODEL,
     SOFTMAX_BEFORE_LOSS,
+    ARGMAX_BEFORE_LOSS,
+    TARGET_NOT_SHIFTED,
+    PADDING_ON_QUERIES,
+    FLOAT_MASK,
+    KEYS_AT_QUERY_LENGTH,
+    DROPOUT_AFTER_NORM,
+    LINEAR_SCORE,
 )
 
 

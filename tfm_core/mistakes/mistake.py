@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tfm_core.layers.attention import MultiHeadAttention
     from tfm_core.layers.blocks import Block
 
-Place = Literal["block", "decoder", "recurrent", "training"]
+Place = Literal["block", "decoder", "training"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,8 @@ class Mistake(Variant):
     """All about one mistake: its words, how to make it, what it changes, and how to find it.
 
     place: where a configuration can ask for it: in the blocks of any Transformer, in a decoder that
-    writes, in a recurrent model, or in training; None for one that only lessons show. short: the
+    writes, or in training; None for one that only lessons show, because a run of it crashes or
+    because nothing but the model itself has a form for it. short: the
     name of a run that makes it. means: what was done, and its effect. probe: the measurement that
     finds it, by its name in ``tfm_core.inspect.bugs``; None where no probe does. right, wrong: the
     line of code as it should be, and as it is written by mistake.
@@ -36,7 +37,8 @@ class Mistake(Variant):
     with it. refusal: a sentence where the settings of a model leave no place for it.
 
     loss_input: in training, what the loss gets in place of logits (N, classes): from 0 to 1.
-    loss_code: the same, as an expression in a generated file.
+    loss_code: the same, as an expression in a generated file. labels: of ids (B, T + 1), the tokens
+    (B, T) that are to be predicted from the first T. labels_code: the same of ``tgt``, as code.
     """
 
     place: Place | None
@@ -51,6 +53,8 @@ class Mistake(Variant):
     refusal: Callable[[Any], str | None] | None = None
     loss_input: Callable[[Tensor], Tensor] | None = None
     loss_code: str | None = None
+    labels: Callable[[Tensor], Tensor] | None = None
+    labels_code: str | None = None
 
     @property
     def settings(self) -> Mapping[str, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tfm_core.mistakes.mistake import Mistake, blocks
@@ -42,4 +43,36 @@ SHARED_NORM = Mistake(
     refusal=_without_norms,
     means=N_("One scale and shift had to serve all sublayers of a block."),
     probe="numbers",
+)
+
+
+def _drop_after(model: nn.Module) -> None:
+    from tfm_core.mistakes.parts import dropped
+
+    for block in blocks(model):
+        share, block.dropout.p = block.dropout.p, 0.0
+        if share:  # else it was moved already, or there is none
+            norms = (part for name, part in block.named_children() if name.endswith("_norm"))
+            for norm in norms:
+                norm.register_forward_hook(partial(dropped, share))
+
+
+DROPOUT_AFTER_NORM = Mistake(
+    name="dropout-after-norm",
+    label=N_("Dropout after the norm"),
+    short=N_("dropout after the norm"),
+    help=N_(
+        "dropout(norm(x + sublayer(x))) drops numbers of the token itself, where the paper drops "
+        "some of what a sublayer adds: in training no path through the stack stays whole."
+    ),
+    source="Vaswani et al. 2017, section 5.4, with dropout applied to the output of the norm",
+    place=None,
+    right="x = self.norm(x + self.dropout(sublayer(x)))",
+    wrong="x = self.dropout(self.norm(x + sublayer(x)))",
+    apply=_drop_after,
+    means=N_(
+        "Dropout came after the norm: in training a share of every token's own numbers was 0 after "
+        "each sublayer. Without dropout, and in evaluation, there is no difference."
+    ),
+    probe=None,
 )

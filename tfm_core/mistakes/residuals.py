@@ -113,6 +113,8 @@ FEED_FORWARD_RESIDUAL_FROM_NORMED = Mistake(
     ),
     source=_FEED_FORWARD_FROM_NORMED.source,
     place="block",
+    right="x = x + self.attention(self.norm1(x))\nx = x + self.mlp(self.norm2(x))",
+    wrong="x = x + self.attention(self.norm1(x))\nx = self.norm2(x)\nx = x + self.mlp(x)",
     apply=_overwrite_before_feed_forward,
     form=_FEED_FORWARD_FROM_NORMED,
     refusal=_without_pre_norm,

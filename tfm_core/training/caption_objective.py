@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.data.captions import CaptionData, CaptionSplit
 from tfm_core.data.compose import Changes
-from tfm_core.training.losses import input_floor
+from tfm_core.training.losses import input_floor, labels_of
 from tfm_core.training.objectives import (
     ALL,
     Draw,
@@ -75,7 +75,9 @@ class CaptionObjective(Objective):
         images = self.data.normalise(split.pictures(rows, changes))
         tgt = split.tgt[rows]
         logits = model(images, tgt[:, :-1])
-        return token_metrics(logits, tgt[:, 1:], smoothing, mistakes=self.mistakes)
+        return token_metrics(
+            logits, labels_of(tgt, self.mistakes), smoothing, mistakes=self.mistakes
+        )
 
     def loss_lower_bound(self) -> float | None:
         """Nobody knows how ambiguous handwriting is."""

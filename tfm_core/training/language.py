@@ -15,7 +15,7 @@ from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.moving import sent, taken
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import PAD
-from tfm_core.training.losses import cross_entropy, input_floor
+from tfm_core.training.losses import cross_entropy, input_floor, labels_of, predicts_others
 from tfm_core.training.objectives import ALL, MEASURE_BATCH, Draw, Objective, StepMetrics
 from tfm_core.training.readback import read
 
@@ -65,7 +65,7 @@ class LanguageObjective(Objective):
 
     def _metrics(self, model: nn.Module, rows: Tensor, smoothing: float) -> StepMetrics:
         """rows: (B, T + 1) ids from <bos> on; every token behind it is predicted."""
-        targets = rows[:, 1:]
+        targets = labels_of(rows, self.mistakes)
         logits = model(rows[:, :0], rows[:, :-1])  # (B, T, vocabulary)
         loss = cross_entropy(
             logits.flatten(0, 1),
@@ -86,6 +86,8 @@ class LanguageObjective(Objective):
         floor = input_floor(self.label_smoothing, self.n_classes, self.mistakes)
         if floor is not None or not self.task.is_grammar or self.label_smoothing:
             return floor
+        if predicts_others(self.mistakes):
+            return 0.0
         return entropy_per_token(self.task.config.unit)
 
     @torch.no_grad()

@@ -38,6 +38,21 @@ def _loss_input(mistakes: tuple[str, ...]) -> Callable[[Tensor], Tensor] | None:
     return next((MISTAKES[name].loss_input for name in mistakes if MISTAKES[name].loss_input), None)
 
 
+def labels_of(ids: Tensor, mistakes: tuple[str, ...]) -> Tensor:
+    """Return the tokens (B, T) of ids (B, T + 1) that are to be predicted from the first T."""
+    change = _labels(mistakes)
+    return ids[:, 1:] if change is None else change(ids)
+
+
+def predicts_others(mistakes: tuple[str, ...]) -> bool:
+    """Return whether mistakes ask for other tokens than the next ones."""
+    return _labels(mistakes) is not None
+
+
+def _labels(mistakes: tuple[str, ...]) -> Callable[[Tensor], Tensor] | None:
+    return next((MISTAKES[name].labels for name in mistakes if MISTAKES[name].labels), None)
+
+
 def lowest_loss(smoothing: float, n_classes: int, mistakes: tuple[str, ...]) -> float:
     """Return the lowest loss where targets are certain, but for their smoothing.
 

@@ -15,7 +15,7 @@ from tfm_core.data.image_data import ImageData, ImageSplit
 from tfm_core.data.moving import sent_together, taken
 from tfm_core.data.text_data import TextData, TextSplit
 from tfm_core.data.vocabulary import PAD, SPECIALS
-from tfm_core.training.losses import cross_entropy, input_floor, lowest_loss
+from tfm_core.training.losses import cross_entropy, input_floor, labels_of, lowest_loss
 from tfm_core.training.readback import read
 
 MEASURE_BATCH = 500
@@ -147,7 +147,7 @@ class TextObjective(Objective):
         return int(src_lengths[indices].max()), int(tgt_lengths[indices].max())
 
     def _metrics(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> StepMetrics:
-        logits, targets = model(src, tgt[:, :-1]), tgt[:, 1:]
+        logits, targets = model(src, tgt[:, :-1]), labels_of(tgt, self.mistakes)
         return token_metrics(
             logits, targets, smoothing, mistakes=self.mistakes, first_class=self.first_class
         )

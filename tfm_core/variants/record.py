@@ -72,13 +72,18 @@ class Registry(Mapping[str, V]):
         the first one. It is called at the first use, because its package lies above this one.
         """
         self.subject = subject
-        self._given, self._others = variants, others
+        self._given, self._others = self._by_name(variants), others
 
     @cached_property
     def _variants(self) -> dict[str, V]:
-        others = resolve(self._others)(type(self._given[0])) if self._others else ()
+        if self._others is None:
+            return self._given
+        first = next(iter(self._given.values()))
+        return self._by_name((*self._given.values(), *resolve(self._others)(type(first))))
+
+    def _by_name(self, variants: tuple[V, ...]) -> dict[str, V]:
         found: dict[str, V] = {}
-        for variant in (*self._given, *others):
+        for variant in variants:
             if variant.name in found:
                 raise ValueError(
                     f"There are two variants of {self.subject} named {variant.name!r}."

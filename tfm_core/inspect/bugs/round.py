@@ -120,14 +120,16 @@ def difference(pair: Pair) -> str:
 def _code(experiment: Experiment) -> str:
     """Return the model's file, and behind it how it was trained."""
     training = experiment.training
-    codes = (MISTAKES[name].loss_code for name in training.mistakes)
-    given = next((code for code in codes if code), "logits")
+    mistakes = [MISTAKES[name] for name in training.mistakes]
+    given = next((one.loss_code for one in mistakes if one.loss_code), "logits")
+    labels = next((one.labels_code for one in mistakes if one.labels_code), "tgt[:, 1:]")
     return "\n".join(
         [
             source_code(experiment.model, data_shape(experiment)),
             "# training",
             f"learning_rate = {training.learning_rate:g}",
             f"warm_up_steps = {round(training.warmup * training.steps)}",
+            f"targets = {labels}",
             f"loss = F.cross_entropy({given}.flatten(0, 1), targets.flatten(), ignore_index=PAD)",
         ]
     )

@@ -88,6 +88,42 @@ TRAINING = (
         step="logits",
     ),
     Demonstration(
+        name="argmax-before-loss",
+        theme="training",
+        title=MISTAKES["argmax-before-loss"].label,
+        expects=N_(
+            "The loss gets the predicted words in place of the logits, as a tensor that no weight "
+            "has a part in. No error is raised, and each step ends where it began: expect a loss "
+            "that stays where it is."
+        ),
+        expected=frozenset({"worse"}),
+        base=WRITER,
+        arms=(
+            Arm("logits", N_("loss of logits")),
+            mistaken("argmax", "argmax-before-loss"),
+        ),
+        compare=findings.usual,
+        step="logits",
+    ),
+    Demonstration(
+        name="target-not-shifted",
+        theme="training",
+        title=MISTAKES["target-not-shifted"].label,
+        expects=N_(
+            "Each word is to be predicted from itself, and the causal mask lets a word see itself. "
+            "Copying is easy: expect perfect curves, and nothing right when it writes by itself."
+        ),
+        expected=frozenset({"fooled"}),
+        base=WRITER,
+        arms=(
+            Arm("shifted", N_("target shifted by one")),
+            mistaken("unshifted", "target-not-shifted"),
+        ),
+        compare=findings.fooled,
+        step="logits",
+        writes_freely=True,
+    ),
+    Demonstration(
         name="coupled-decay",
         theme="training",
         title=N_("Adam with coupled weight decay"),
