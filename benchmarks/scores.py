@@ -69,7 +69,7 @@ def _above_floor(trainer: Trainer, test: Measured) -> float:
         replace(data, validation=data.test),  # an objective knows the floor of its validation words
         task,
         label_smoothing=training.label_smoothing,
-        loss_input=training.loss_input,
+        mistakes=training.mistakes,
     )
     bound = of_test.loss_lower_bound()
     assert bound is not None

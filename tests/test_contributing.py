@@ -31,6 +31,7 @@ def test_every_file_and_folder_that_is_named_is_there(document: str) -> None:
 def test_every_word_in_capitals_is_a_name_of_the_file_that_the_recipe_leads_to() -> None:
     for name, file in {
         "POSITIONS": "tfm_core/variants/positions/__init__.py",
+        "MISTAKES": "tfm_core/mistakes/__init__.py",
         "OPTIMISERS": "tfm_core/variants/optimisers/__init__.py",
         "TEXT_GENERATORS": "tfm_core/data/text/__init__.py",
         "TEXT_TASKS": "tfm_core/config/text_tasks.py",

@@ -194,9 +194,8 @@ PRESETS: dict[str, Preset] = {
                 "n_layers": 2,
                 "patch_size": 4,
                 "pooling": "cls",
-                "projections": "sliced",
                 "final_norm": "never",
-                "residual": "feed-forward-from-normed",
+                "mistakes": ("feed-forward-residual-from-normed", "sliced-heads"),
             },
             task_settings={"shift": 0.0},
             training={

@@ -8,6 +8,7 @@ logs, run folders and the command line read plain English.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Self
 
 
@@ -65,6 +66,12 @@ def joined(*sentences: str) -> Sentence:
     names = [f"sentence_{number}" for number, _sentence in enumerate(sentences, 1)]
     template = " ".join(f"{{{name}}}" for name in names)
     return Sentence(template, dict(zip(names, sentences, strict=True)))
+
+
+def listed(words: Iterable[str]) -> Sentence:
+    """Return words separated by commas, each still translated by itself; empty for none."""
+    values = {f"part_{number}": one for number, one in enumerate(words)}
+    return Sentence(", ".join(f"{{{name}}}" for name in values), values)
 
 
 class StudentError(ValueError):

@@ -14,6 +14,7 @@ from tfm_core.inspect.masks.lab import Projected
 
 SECTIONS = {
     "axis": N_("Trap: the wrong axis"),
+    "float": N_("Trap: a float mask"),
     "precision": N_("Trap: half precision"),
     "blind": N_("Trap: nothing allowed"),
     "code": N_("Bool, additive, and code"),
@@ -51,6 +52,8 @@ def _lab(choice: MaskChoice, projected: Projected) -> None:
     )
     if section == "precision":
         masks_traps.half_precision(projected, flow)
+    elif section == "float":
+        masks_traps.float_mask(projected, flow)
     elif section == "blind":
         masks_traps.blind_row(projected, flow)
     elif section == "code":

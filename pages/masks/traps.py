@@ -1,4 +1,4 @@
-"""Three traps of masks, shown on purpose, on the tokens of the lab."""
+"""Traps of masks, shown on purpose, on the tokens of the lab."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pages.ui import show, state
 from tfm_core.inspect.masks import code as mask_code
 from tfm_core.inspect.masks import traps
 from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, Array, Bools, MaskedAttention, Projected
+from tfm_core.mistakes import MISTAKES
 from tfm_core.plots import masks as plots
 
 
@@ -60,7 +61,7 @@ def wrong_axis(
     choice: MaskChoice, projected: Projected, rest: Bools, clicked: Collection[tuple[int, int]]
 ) -> None:
     """Show padding masked as keys, and by mistake as queries, under the rest of the mask."""
-    st.markdown(content("masks_wrong_axis"))
+    _explain("padding-on-queries")
     try:
         if len(projected.query) != len(projected.key):
             raise ValueError(_("This needs self-attention: choose any mask but cross-attention."))
@@ -86,6 +87,30 @@ def wrong_axis(
                 mask=_(MASKS[choice.kind].label)
             )
         )
+
+
+def float_mask(projected: Projected, flow: MaskedAttention) -> None:
+    """Show a mask as bool, and by mistake as numbers, which are added to the scores."""
+    _explain("float-mask")
+    try:
+        found = traps.float_mask(projected, flow.allowed)
+    except ValueError as error:
+        st.info(_(error), icon=":material/info:")
+        return
+    maps = {_("Bool: right"): found.right, _("Float, added: wrong"): found.wrong}
+    words = _("Queries spend {leaked} of their attention on forbidden keys.")
+    captions = [
+        _("Forbidden keys have no weight."),
+        words.format(leaked=show.percent(found.leaked)),
+    ]
+    _side_by_side(maps, projected.query, projected.key, captions, "float")
+
+
+def _explain(name: str) -> None:
+    """Show what a mistake is, and the code as it should be and as it is written."""
+    mistake = MISTAKES[name]
+    st.markdown(_(mistake.help))
+    st.code(f"{mistake.right}  # right\n{mistake.wrong}", "python", wrap_lines=True)
 
 
 def _wrong_words(found: traps.WrongAxis) -> str:

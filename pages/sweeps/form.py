@@ -78,7 +78,7 @@ def _dimension(
 ) -> Dimension:
     if one.kind == "bool":
         return Choices(one.path, (False, True))
-    if one.kind == "choice":
+    if one.kind in ("choice", "several"):
         return _variants(one, base, known, key)
     return _numbers(one, base, known, key, is_grid=is_grid)
 
@@ -86,13 +86,14 @@ def _dimension(
 def _variants(one: Setting, base: Experiment, known: Dimension | None, key: str) -> Dimension:
     choices = one.choices or {}
     now = space.value_of(base, one.path)
-    others = [name for name in list(choices)[:3] if name != now]
+    names = ["", *choices] if one.kind == "several" else list(choices)  # one at a time, or none
+    others = [name for name in names[:3] if name != now]
     default = known.values if isinstance(known, Choices) else (now, *others)
     picked = st.multiselect(
         _(one.label),
-        list(choices),
-        default=[name for name in default if name in choices],
-        format_func=lambda name: _(choices[name].label),
+        names,
+        default=[name for name in default if name in names],
+        format_func=lambda name: _(choices[name].label) if name else _("none"),
         key=key,
         help=_(one.help),
     )

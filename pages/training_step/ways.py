@@ -15,6 +15,7 @@ from pages.training_step.state import ModelAtStep
 from pages.ui import show
 from tfm_core.config import Experiment
 from tfm_core.inspect.syntax import source
+from tfm_core.mistakes import MISTAKES, Mistake
 from tfm_core.variants.optimisers import OPTIMISERS
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
         SilentArgmax,
         Softmaxed,
     )
-    from tfm_core.inspect.training_step.wrong_blocks import FourAxes, Mistake, WrongBlock
+    from tfm_core.inspect.training_step.wrong_blocks import FourAxes, WrongBlock, WrongModel
     from tfm_core.training.loop import Trainer
 
 T = TypeVar("T")
@@ -101,7 +102,12 @@ def _source(function: Callable[..., object]) -> str:
 def mistakes(model_at: ModelAtStep) -> None:
     """Show mistakes of the loop and of the model's code, made on a copy just now."""
     from tfm_core.inspect.training_step import mistakes as made
-    from tfm_core.inspect.training_step.wrong_blocks import BLOCK_MISTAKES, mm_on_four_axes
+    from tfm_core.inspect.training_step.wrong_blocks import (
+        BLOCK_MISTAKES,
+        MODEL_MISTAKES,
+        in_model,
+        mm_on_four_axes,
+    )
 
     st.header(_("In the training loop"), anchor=False)
 
@@ -116,8 +122,12 @@ def mistakes(model_at: ModelAtStep) -> None:
           "a twin that differs only in the mistake. No dropout.")
     )  # fmt: skip
     _mistake(model_at, 5, mm_on_four_axes, _four_axes)
-    for number, mistake in enumerate(BLOCK_MISTAKES.values(), 6):
-        _mistake(model_at, number, mistake.make, partial(_block, mistake))
+    for number, (name, work) in enumerate(BLOCK_MISTAKES.items(), 6):
+        _mistake(model_at, number, work, partial(_block, MISTAKES[name]))
+    st.header(_("In the code of the model"), anchor=False)
+    st.caption(_("The whole model with its own weights, on the next batch, beside a twin."))
+    for number, name in enumerate(MODEL_MISTAKES, 6 + len(BLOCK_MISTAKES)):
+        _mistake(model_at, number, partial(in_model, name=name), partial(_model, MISTAKES[name]))
 
 
 def _mistake(
@@ -143,13 +153,7 @@ def _argmax(result: Argmax) -> None:
 
 
 def _silent_argmax(result: SilentArgmax) -> None:
-    st.subheader(_("The same, silenced with `requires_grad_()`"), anchor=False)
-    st.code(
-        "predicted = logits.argmax(-1).float().requires_grad_()\n"
-        "loss = F.mse_loss(predicted, targets.float())\n"
-        "loss.backward()\noptimizer.step()",
-        "python",
-    )
+    _lines(MISTAKES["argmax-before-loss"])
     st.markdown(
         _("No error: the loss is {loss:.4g}, and `backward()` and `step()` succeed. But "
           "`requires_grad_()` makes a new leaf that isn't connected to the model: **{n} of {all}** "
@@ -174,8 +178,7 @@ def _zero_grad(result: Piled) -> None:
 
 
 def _softmax(result: Softmaxed) -> None:
-    st.subheader(_("softmax before `cross_entropy`"), anchor=False)
-    st.code("F.cross_entropy(logits.softmax(-1), targets)  # it takes logits", "python")
+    _lines(MISTAKES["softmax-before-loss"])
     st.markdown(
         _("The loss says {wrong:.4f} instead of {right:.4f}, and can never fall below "
           "**{floor:.4f}** with {n} classes, however sure the model. The gradient's norm is "
@@ -198,9 +201,29 @@ def _four_axes(result: FourAxes) -> None:
     st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
 
 
-def _block(mistake: Mistake, result: WrongBlock) -> None:
-    st.subheader(_(mistake.title), anchor=False)
+def _lines(mistake: Mistake) -> None:
+    """Show the name of a mistake, and the code as it should be and as it is written."""
+    st.subheader(_(mistake.label), anchor=False)
     st.code(f"{mistake.right}  # right\n\n{mistake.wrong}", "python", wrap_lines=True)
+
+
+def _model(mistake: Mistake, result: WrongModel) -> None:
+    _lines(mistake)
+    st.markdown(_(mistake.help))
+    if result.error:
+        st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
+        return
+    st.markdown(
+        _("The loss of the batch is **{wrong:.4f}** instead of {right:.4f}; in training, with "
+          "dropout {share:g}, {wrong_there:.4f} instead of {right_there:.4f}.").format(
+            wrong=result.wrong, right=result.right, share=result.dropout,
+            wrong_there=result.wrong_in_training, right_there=result.right_in_training,
+        )
+    )  # fmt: skip
+
+
+def _block(mistake: Mistake, result: WrongBlock) -> None:
+    _lines(mistake)
     numbers = [
         " ".join(f"{value:+.3f}" for value in values) for values in (result.right, result.wrong)
     ]

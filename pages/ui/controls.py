@@ -120,6 +120,8 @@ def widget(setting: Setting, shared: dict[str, Any]) -> None:
     held = st.session_state.get(shared["key"])
     if setting.kind == "choice":
         _choice(setting, held, shared)
+    elif setting.kind == "several":
+        _several(setting, held, shared)
     elif setting.kind == "bool":
         st.toggle(_(setting.label), value=held is True, help=_(setting.help), **shared)
     else:
@@ -164,7 +166,7 @@ def _reset(path: str, edition: tuple[int, int, int]) -> None:
 def _begin(key: str, value: Any) -> None:
     """Give a new widget its first value; one that is there already keeps what it holds."""
     if key not in st.session_state:
-        st.session_state[key] = value
+        st.session_state[key] = list(value) if isinstance(value, tuple) else value
 
 
 def complaint(sentence: str) -> None:
@@ -243,6 +245,22 @@ def _choice(setting: Setting, held: Any, shared: dict[str, Any]) -> None:
         st.selectbox(**words, index=names.index(held) if held in choices else 0, **shared)
 
 
+def _several(setting: Setting, held: Any, shared: dict[str, Any]) -> None:
+    choices = setting.choices or {}
+    chosen = [name for name in choices if name in (held or ())]
+    st.multiselect(
+        _(setting.label),
+        list(choices),
+        default=chosen,
+        format_func=lambda name: _(choices[name].label),
+        placeholder=_("none"),
+        help=variants(_(setting.help), choices),
+        **shared,
+    )
+    for name in chosen:
+        st.caption(_(choices[name].help))
+
+
 def _number(setting: Setting, held: Any, shared: dict[str, Any]) -> None:
     """Draw a number; it has no limits here, so that the configuration can say what is wrong."""
     number = int if setting.kind == "int" else float
@@ -267,6 +285,8 @@ def _take(key: str, setting: Setting) -> None:
     if not _is_of(setting, value):
         st.session_state[key] = old  # an emptied field too: it shows again what the draft holds
         return
+    if setting.kind == "several":
+        value = drafts.fitting(setting, value)
     values = drafts.chosen(draft.values, setting.path, value)
     state.set_draft(values, by=setting.path)
     for path in drafts.differences(values, draft.values):  # what followed has a control too
@@ -277,6 +297,8 @@ def _is_of(setting: Setting, value: Any) -> bool:
     """Say whether a value is one that the control of a setting can hold."""
     if setting.kind == "choice":
         return value in (setting.choices or {})
+    if setting.kind == "several":
+        return isinstance(value, list | tuple) and set(value) <= set(setting.choices or {})
     if setting.kind == "bool":
         return isinstance(value, bool)
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -121,6 +121,8 @@ def with_reset(checked: Checked, path: str) -> Values:
 
 def said(setting: Setting, value: Any) -> str:
     """Return a value of a setting as a person reads it."""
+    if setting.choices is not None and setting.kind == "several":
+        return ", ".join(_(setting.choices[name].label) for name in value) or _("none")
     if setting.choices is not None:
         known = setting.choices.get(value)
         return str(value) if known is None else _(known.label)
@@ -211,6 +213,10 @@ def fitting(setting: Setting, value: Any) -> Any:
     """
     if setting.kind == "choice":
         return _choice(setting, value)
+    if setting.kind == "several":
+        names = value.split(",") if isinstance(value, str) else value
+        given = {_choice(setting, name.strip()) for name in names if name}
+        return tuple(name for name in setting.choices or {} if name in given)
     if setting.kind == "bool":
         return _truth(setting, value)
     try:
@@ -273,7 +279,9 @@ def _moved(values: Mapping[str, Any], family: str, task: str) -> Values:
         value = values[section][name]
         if section != "training" and value == old[section].get(name):
             continue  # untouched: the new family's or task's own default is the better one
-        if setting.choices is None or value in setting.choices:
+        if setting.choices is not None and setting.kind == "several":
+            new[section][name] = tuple(one for one in value if one in setting.choices)
+        elif setting.choices is None or value in setting.choices:
             new[section][name] = value  # else a variant that only the old family has
     return new
 

@@ -21,21 +21,22 @@ from tfm_core.config import (
     Experiment,
     task_config,
 )
-from tfm_core.config.base import Labelled, choices_of
+from tfm_core.config.base import Labelled, choices_of, holds_several
 from tfm_core.config.training import TrainingConfig
 from tfm_core.sentences import N_
 
-Kind = Literal["choice", "bool", "int", "float"]
+Kind = Literal["choice", "several", "bool", "int", "float"]
 
 ADVANCED: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (N_("Attention"), ("projections", "scale", "query_key_gain", "causality", "window")),
-    (N_("Residuals and norms"), ("residual", "norm", "norm_eps", "final_norm", "shared_norm")),
+    (N_("Attention"), ("projection_bias", "query_key_gain", "window")),
+    (N_("Residuals and norms"), ("norm", "norm_eps", "final_norm")),
     (N_("Layers and tables"), ("max_len", "bias", "tie_embeddings", "is_bidirectional")),
     (
         N_("Optimiser"),
         ("warmup", "batch_warmup", "weight_decay", "beta1", "beta2", "clip_norm", "ema_decay"),
     ),
-    (N_("Loss"), ("label_smoothing", "loss_input")),
+    (N_("Loss"), ("label_smoothing",)),
+    (N_("Mistakes, on purpose"), ("mistakes",)),
     (N_("Arithmetic"), ("precision", "checkpointing", "compile")),
     (N_("Snapshots and stopping"), ("validate_every", "snapshots", "patience", "final_test")),
 )
@@ -71,11 +72,13 @@ class Setting:
 
 def by_topic(settings: Sequence[Setting]) -> list[tuple[str, list[Setting]]]:
     """Return advanced settings by their topic; those of none come last, under no title."""
-    named = {setting.name: setting for setting in settings}
     found = [
-        (title, [named.pop(name) for name in names if name in named]) for title, names in ADVANCED
+        (title, [one for name in names for one in settings if one.name == name])
+        for title, names in ADVANCED
     ]
-    return [(title, some) for title, some in (*found, ("", [*named.values()])) if some]
+    known = {name for _title, names in ADVANCED for name in names}
+    others = [one for one in settings if one.name not in known]
+    return [(title, some) for title, some in (*found, ("", others)) if some]
 
 
 def every_setting(family: str, task_name: str) -> dict[str, Setting]:
@@ -146,7 +149,7 @@ def _setting(path: str, info: FieldInfo) -> Setting:
         path,
         label=info.title or path,
         help=info.description or "",
-        kind="choice" if choices else _kind(info.annotation),
+        kind=_kind(info),
         lowest=bounds.get("ge", bounds.get("gt")),
         highest=bounds.get("le", bounds.get("lt")),
         step=extra.get("step"),
@@ -155,9 +158,11 @@ def _setting(path: str, info: FieldInfo) -> Setting:
     )
 
 
-def _kind(annotation: Any) -> Kind:
+def _kind(info: FieldInfo) -> Kind:
+    if choices_of(info) is not None:
+        return "several" if holds_several(info) else "choice"
     kinds: dict[Any, Kind] = {bool: "bool", int: "int", float: "float"}
-    return kinds[annotation]
+    return kinds[info.annotation]
 
 
 def _sized(setting: Setting, task_name: str) -> Setting:

@@ -172,6 +172,8 @@ def _settings(config: Config) -> Iterator[tuple[str, str]]:
 def _said(value: object) -> str:
     if isinstance(value, bool):
         return _("yes") if value else _("no")
+    if isinstance(value, tuple):
+        return ", ".join(value)
     text = f"{value:,}" if isinstance(value, int) else str(value)
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
 

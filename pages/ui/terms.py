@@ -42,7 +42,7 @@ TERMS = (
          "by-hand",
          also="어텐션"),
     Term(N_("Query, key, value"), N_("What a token looks for, what it offers, what it hands over."),
-         "by-hand", {"stage": "projections"}, ("projections",),
+         "by-hand", {"stage": "projections"}, ("projection_bias",),
          also="Q K V projection W_Q W_K W_V q_mappings k_mappings v_mappings queries "
          "keys values 쿼리 키 값"),
     Term(N_("Attention head"), N_("One of several attentions side by side, each with its own map."),
@@ -68,7 +68,7 @@ TERMS = (
     Term(N_("Mask"), N_("Says which query may attend to which key."), "masks",
          also="masked_fill 마스크 마스킹"),
     Term(N_("Causal mask"), N_("A token attends only to itself and to those before it."),
-         "masks", {"mask": "causal"}, ("causality",),
+         "masks", {"mask": "causal"},
          also="autoregressive future make_tgt_mask make_trg_mask look-ahead tril 캐주얼 "
          "룩어헤드 마스크"),
     Term(N_("Padding mask"), N_("Hides the filling of short sequences."),
@@ -155,9 +155,9 @@ TERMS = (
          also=f"MLP FFN {_labels(ACTIVATIONS)} fc1 fc2 "
          "linear_1 linear_2 hidden_dim d_ff 피드포워드"),
     Term(N_("Residual connection"), N_("A layer adds to its input and does not replace it."),
-         "walk", {}, ("residual",), also="skip addnorm 잔차 연결"),
+         "walk", {}, also="skip addnorm 잔차 연결"),
     Term(N_("Layer normalisation"), N_("Each token's vector gets mean 0 and deviation 1."),
-         "walk", {}, ("norm", "norm_eps", "norm_first", "shared_norm", "final_norm"),
+         "walk", {}, ("norm", "norm_eps", "norm_first", "final_norm"),
          also=f"{_labels(NORMS)} pre-norm post-norm addnorm ln1 norm1 ln_final 레이어 층 정규화"),
     Term(N_("Dropout"), N_("Zeroes random activations in training."), "walk", {}, ("dropout",),
          also="드롭아웃"),
@@ -169,7 +169,7 @@ TERMS = (
          "before", {"view": "history"}, ("attention",), also="Bahdanau Luong"),
     Term(N_("Captioning"), N_("A picture goes in, a sentence comes out."), "captions"),
     Term(N_("Loss"), N_("How surprised the model is by the truth; training lowers it."),
-         "training-step", {"stage": "loss"}, ("label_smoothing", "loss_input"),
+         "training-step", {"stage": "loss"}, ("label_smoothing",),
          also="cross-entropy CrossEntropyLoss logits 손실 로짓"),
     Term(N_("Teacher forcing"), N_("While training the decoder reads the true words before."),
          "training-step", {"stage": "batch"}),

@@ -114,8 +114,8 @@ def _label(settings: dict[str, Setting], path: str) -> str:
 
 
 def _said(setting: Setting, value: Any) -> str:
-    if setting.choices and value in setting.choices:
-        return str(_(setting.choices[value].label))
+    if setting.choices is not None:
+        return drafts.said(setting, value)
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"

@@ -2,11 +2,10 @@
 
 from hypothesis import strategies as st
 
-from tfm_core.config import MODEL_CONFIGS
+from tfm_core.config import MODEL_CONFIGS, ConfigError
 from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.cells import CELLS
 from tfm_core.variants.final_norms import FINAL_NORMS
 from tfm_core.variants.norms import NORMS
@@ -17,19 +16,15 @@ from tfm_core.variants.positions import (
     POSITIONS,
     POSITIONS_OF_WORDS,
 )
-from tfm_core.variants.projections import PROJECTIONS
-from tfm_core.variants.residuals import RESIDUALS
-from tfm_core.variants.scales import SCALES
 from tfm_core.variants.stems import STEMS
 
 SRC, TGT = 7, 5
 FIELDS = {
-    "norm": NORMS, "activation": ACTIVATIONS, "projections": PROJECTIONS, "residual": RESIDUALS,
-    "scale": SCALES, "final_norm": FINAL_NORMS, "causality": CAUSALITIES, "stem": STEMS,
+    "norm": NORMS, "activation": ACTIVATIONS, "final_norm": FINAL_NORMS, "stem": STEMS,
     "pooling": POOLINGS, "cell": CELLS, "attention": ALIGNMENT_SCORES,
     "text_position": ADDED_TO_WORDS,
 }  # fmt: skip
-FLAGS = ("norm_first", "bias", "shared_norm", "tie_embeddings", "is_bidirectional")
+FLAGS = ("norm_first", "bias", "projection_bias", "tie_embeddings", "is_bidirectional")
 
 
 def _positions(family):
@@ -65,10 +60,21 @@ def models(draw, families=tuple(MODEL_CONFIGS)):
     if "patch_size" in fields:
         settings["patch_size"] = draw(st.sampled_from([2, 4]))
     if settings.get("norm") == "none":
-        settings |= {"shared_norm": False, "final_norm": "pre-norm"}
-    if settings.get("norm") == "none" or not settings.get("norm_first", True):
-        settings["residual"] = draw(st.sampled_from(["normal", "none"]))
-    return MODEL_CONFIGS[family].parse(settings), _shape(draw, family)
+        settings |= {"final_norm": "pre-norm"}
+    config = MODEL_CONFIGS[family].parse(settings)
+    if "mistakes" in fields:
+        config = _with_mistakes(draw, config)
+    return config, _shape(draw, family)
+
+
+def _with_mistakes(draw, config):
+    """The configuration with some mistakes that it can make together."""
+    for name in draw(st.permutations(list(type(config).offered("mistakes"))))[:4]:
+        try:
+            config = config.replace(mistakes=[*config.mistakes, name])
+        except ConfigError:
+            continue
+    return config
 
 
 def _shape(draw, family):

@@ -3,7 +3,7 @@
 import pytest
 
 from tfm_core.config import MODEL_CONFIGS, TASK_FACTS, ConfigError, TrainingConfig, task_config
-from tfm_core.config.base import choices_of
+from tfm_core.config.base import choices_of, holds_several
 
 pytestmark = pytest.mark.quick
 
@@ -25,6 +25,14 @@ def test_every_name_has_a_label_and_help(config, name, choices):
 @pytest.mark.parametrize(("config", "name", "choices"), PICKED)
 def test_a_field_takes_the_names_of_its_registry_and_nothing_else(config, name, choices):
     field = config.model_fields[name]
+    if holds_several(field):
+        items = config.model_json_schema()["properties"][name]["items"]
+        assert items.get("enum", [items.get("const")]) == list(choices)
+        assert field.default == ()
+        with pytest.raises(ConfigError, match="lion is not one of ") as wrong:
+            config.parse({name: ["lion"]})
+        assert all(each in str(wrong.value) for each in choices)
+        return
     assert config.model_json_schema()["properties"][name]["enum"] == list(choices)
     assert field.default in choices
     with pytest.raises(ConfigError, match=f"{name} is 'spiral', but must be one of '") as wrong:

@@ -28,7 +28,11 @@ READING = sys.modules["tfm_core.decoding.reading"]  # the package calls a functi
 FAMILIES = ["encoder-decoder", "decoder-only", "captioner"]
 WRITERS = [(family, settings) for family, settings in TEXT_VARIANTS if family in FAMILIES]
 ALL = [*WRITERS, *(("captioner", settings) for settings in CAPTIONER_VARIANTS)]
-USUAL = [(family, s) for family, s in ALL if s.get("causality", "causal") == "causal"]
+USUAL = [
+    (family, s)
+    for family, s in ALL
+    if not {"no-causal-mask", "mask-transposed"} & {*s.get("mistakes", "").split(",")}
+]
 LONG_WRITERS = [
     *(
         (family, {"position": position, "window": window, "max_len": 2 * ROOM})
@@ -252,7 +256,9 @@ def test_a_context_that_slides_reads_the_text_anew():
             )
 
 
-@pytest.mark.parametrize("settings", [{"causality": "none"}, {"causality": "transposed"}])
+@pytest.mark.parametrize(
+    "settings", [{"mistakes": "no-causal-mask"}, {"mistakes": "mask-transposed"}]
+)
 def test_without_the_causal_mask_nothing_is_kept(settings):
     assert not can_keep(made("encoder-decoder", settings)[0])
 

@@ -39,7 +39,6 @@ from tfm_core.variants.cells import CELLS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import POSITIONS_OF_WORDS
-from tfm_core.variants.projections import PROJECTIONS
 from tfm_core.variants.stems import STEMS
 
 TEXTS = TextShape(SRC_WORDS, TGT_WORDS)
@@ -63,7 +62,10 @@ TEXT_CASES = [
     (family, settings | more)
     for settings, family, more in zip(
         together(
-            position=POSITIONS_OF_WORDS, norm=NORMS, activation=ACTIVATIONS, projections=PROJECTIONS
+            position=POSITIONS_OF_WORDS,
+            norm=NORMS,
+            activation=ACTIVATIONS,
+            mistakes=("", "no-output-projection", "sliced-heads"),
         ),
         itertools.cycle(["encoder-decoder", "decoder-only", "encoder-only", "decoder-only"]),
         itertools.cycle([{"norm_first": False, "bias": False}, {"window": 2}, {}]),
@@ -71,8 +73,8 @@ TEXT_CASES = [
     )
 ]
 TEXT_CASES += [
-    ("encoder-decoder", {"residual": "none", "scale": "none", "causality": "none"}),
-    ("decoder-only", {"residual": "from-normed", "scale": "sqrt-d-model", "causality": "none"}),
+    ("encoder-decoder", {"mistakes": "no-causal-mask,no-residuals,no-scale"}),
+    ("decoder-only", {"mistakes": "no-causal-mask,residual-from-normed,scaled-by-d-model"}),
 ]
 RECURRENT_CASES = [
     ("recurrent", settings) for settings in together(attention=ALIGNMENT_SCORES, cell=CELLS)

@@ -104,7 +104,8 @@ def test_gmacs_of_vision_transformers(name, published):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"activation": "swiglu"}, {"n_layers": 1}, {"projections": "no-output"}]
+    "settings",
+    [{}, {"activation": "swiglu"}, {"n_layers": 1}, {"mistakes": "no-output-projection"}],
 )
 def test_what_nobody_asks_for_is_what_training_leaves_out(settings):
     """With dropout, where PyTorch's attention on a CPU is made of products that are counted."""

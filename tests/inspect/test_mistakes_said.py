@@ -12,21 +12,20 @@ from tfm_core.inspect.compare.names import names
 from tfm_core.inspect.training_step.batch import answers, one_answer
 from tfm_core.inspect.training_step.step import start
 from tfm_core.inspect.training_step.wrong_blocks import residual_from_norm, shared_norm
+from tfm_core.mistakes import made_in
 from tfm_core.probe.labels import kind_of
 from tfm_core.variants.causalities import CAUSALITIES
-from tfm_core.variants.loss_inputs import LOSS_INPUTS
 from tfm_core.variants.norms import NORMS
-from tfm_core.variants.residuals import RESIDUALS
 from tfm_core.variants.scales import SCALES
 
 DECODER = "decoder.layers.0.self_attention"
 FIELDS = {
     "model__norm": NORMS,
-    "model__residual": RESIDUALS,
-    "model__scale": SCALES,
-    "model__causality": CAUSALITIES,
-    "training__loss_input": LOSS_INPUTS,
+    "model__mistakes": ["", *made_in("block", "decoder")],
+    "training__mistakes": ["", *made_in("training")],
 }
+OF_SCALE = {"sqrt-d-head": "", "none": "no-scale", "sqrt-d-model": "scaled-by-d-model"}
+OF_MASK = {"causal": "", "none": "no-causal-mask", "transposed": "mask-transposed"}
 
 
 def changed(path, name):
@@ -43,12 +42,13 @@ def test_runs_are_named_by_the_mistake_that_they_differ_in(path, registry):
 
 
 def test_a_run_without_residuals_is_called_that():
-    made = [changed("model__residual", name) for name in ("normal", "none")]
-    assert [str(name) for name in names(made)] == ["residuals", "no residuals"]
+    made = [changed("model__mistakes", name) for name in ("", "no-residuals")]
+    assert [str(name) for name in names(made)] == ["no mistakes", "no residuals"]
 
 
 def test_a_decoder_is_causal_in_words_only_where_it_is():
-    said = {name: kind_of(changed("model__causality", name), DECODER) for name in CAUSALITIES}
+    assert set(OF_MASK) == set(CAUSALITIES)
+    said = {name: kind_of(changed("model__mistakes", OF_MASK[name]), DECODER) for name in OF_MASK}
     assert len({kind.label for kind in said.values()}) == len(CAUSALITIES)
     assert "the causal mask hides the future" in said["causal"].look_for
     for name in ("none", "transposed"):
@@ -58,7 +58,7 @@ def test_a_decoder_is_causal_in_words_only_where_it_is():
 
 @pytest.mark.parametrize("name", SCALES)
 def test_the_arithmetic_of_a_cell_divides_as_the_model_does(name):
-    chosen = changed("model__scale", name)
+    chosen = changed("model__mistakes", OF_SCALE[name])
     d_head, d_model = chosen.model.d_head, chosen.model.d_model
     divisor = {"sqrt-d-head": math.sqrt(d_head), "none": 1.0, "sqrt-d-model": math.sqrt(d_model)}
     rng = np.random.default_rng(3)
@@ -77,7 +77,9 @@ def test_the_arithmetic_of_a_cell_divides_as_the_model_does(name):
 
 
 def test_a_loss_of_probabilities_is_taken_apart_as_one():
-    right, wrong = (start(changed("training__loss_input", name)) for name in LOSS_INPUTS)
+    right, wrong = (
+        start(changed("training__mistakes", name)) for name in ("", "softmax-before-loss")
+    )
     for trainer, is_softmaxed in ((right, False), (wrong, True)):
         found = answers(trainer)
         example = next(n for n in range(4) if found.of(n))
@@ -93,9 +95,9 @@ def test_a_loss_of_probabilities_is_taken_apart_as_one():
     ("settings", "make", "sentence"),
     [
         ({"norm": "none"}, shared_norm, "This model has no norms"),
-        ({"shared_norm": True}, shared_norm, "already has one norm"),
+        ({"mistakes": "shared-norm"}, shared_norm, "already has one norm"),
         ({"norm": "none"}, residual_from_norm, "This model has no norms"),
-        ({"residual": "none"}, residual_from_norm, "residuals are not as they should be"),
+        ({"mistakes": "no-residuals"}, residual_from_norm, "residuals are not as they should be"),
     ],
 )
 def test_a_mistake_that_a_model_makes_already_is_not_shown_again(settings, make, sentence):

@@ -6,6 +6,7 @@ operations of the layers: equal means equal, bit for bit.
 
 import copy
 import itertools
+import json
 import math
 
 import pytest
@@ -20,18 +21,15 @@ from tests.models.variants import (
     text_model,
     vit_model,
 )
-from tfm_core.config import TrainingConfig
+from tfm_core.config import ConfigError, Experiment, TrainingConfig
+from tfm_core.config.codec import from_query, to_query
 from tfm_core.decoding.kept import can_keep
-from tfm_core.mistakes import MISTAKES, asked_for, make
+from tfm_core.mistakes import MISTAKES, made_in, make
 from tfm_core.models.embedding import TokenEmbedding
 
 H, D_HEAD = 3, 4
-OF_MODELS = [name for name, mistake in MISTAKES.items() if mistake.apply is not None]
+OF_MODELS = list(made_in("block", "decoder"))
 FAMILIES = ["encoder-decoder", "decoder-only"]
-
-
-def settings_of(name):
-    return {path.split(".")[1]: value for path, value in MISTAKES[name].settings.items()}
 
 
 def causal(length):
@@ -142,11 +140,10 @@ def test_a_mistake_in_a_healthy_model_gives_the_logits_of_its_code(name, family)
 
 @pytest.mark.parametrize("name", OF_MODELS)
 def test_settings_ask_for_a_mistake_and_building_makes_it(name):
-    settings = settings_of(name)
     for family in FAMILIES:
-        config = text_config(family, **settings)
+        config = text_config(family, mistakes=[name])
         assert config.mistakes == (name,)
-        built = text_model(family, **settings).eval()
+        built = text_model(family, mistakes=[name]).eval()
         healthy = text_model(family).eval()
         make([name], healthy)
         assert list(healthy.state_dict()) == list(built.state_dict())
@@ -155,12 +152,58 @@ def test_settings_ask_for_a_mistake_and_building_makes_it(name):
         assert torch.equal(healthy(src, tgt), built(src, tgt))
 
 
-def test_healthy_settings_ask_for_none():
-    assert text_config("encoder-decoder").mistakes == ()
-    assert asked_for("training", TrainingConfig()) == ()
-    softmaxed = TrainingConfig.parse({"loss_input": "probabilities"})
-    assert asked_for("training", softmaxed) == ("softmax-before-loss",)
-    assert asked_for("model", softmaxed) == ()
+def test_a_healthy_config_asks_for_none_and_names_are_put_in_order():
+    assert text_config("encoder-decoder").mistakes == TrainingConfig().mistakes == ()
+    for given in ("no-scale,no-residuals", ["no-scale", "no-residuals", "no-scale"]):
+        config = text_config("encoder-decoder", mistakes=given)
+        assert config.mistakes == ("no-residuals", "no-scale")
+        assert from_query(to_query(Experiment(model=config))).model == config
+        assert type(config).parse(json.loads(config.model_dump_json())) == config
+
+
+@pytest.mark.parametrize(
+    ("section", "values", "sentence"),
+    [
+        ("model", {"family": "vit", "mistakes": "no-brain"}, "no-brain is not one of no-resid"),
+        ("model", {"family": "vit", "mistakes": 3}, "3 is not a list of names"),
+        ("model", {"family": "vit", "mistakes": "softmax-before-loss"}, "has no place here"),
+        ("training", {"mistakes": "no-scale"}, "has no place here"),
+        ("model", {"family": "encoder-only", "mistakes": "no-causal-mask"}, "has no place here"),
+    ],
+)
+def test_a_mistake_that_is_unknown_or_has_no_place_is_refused_with_a_sentence(
+    section, values, sentence
+):
+    with pytest.raises(ConfigError, match=sentence) as error:
+        Experiment.parse({section: values})
+    (problem,) = error.value.problems
+    assert problem.field == f"{section}.mistakes"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pair
+        for pair in itertools.combinations(OF_MODELS, 2)
+        if MISTAKES[pair[0]].excludes(MISTAKES[pair[1]])
+    ],
+)
+def test_of_two_wrong_forms_of_one_part_a_model_has_one(one, other):
+    with pytest.raises(ConfigError, match="exclude each other: choose one of them"):
+        text_config("encoder-decoder", mistakes=[one, other])
+
+
+def test_which_mistakes_exclude_each_other():
+    excluded = [
+        {"no-scale", "scaled-by-d-model"},
+        {"no-residuals", "residual-from-normed"},
+        {"no-causal-mask", "mask-transposed"},
+        {"no-output-projection", "sliced-heads"},
+    ]
+    for one, other in excluded:
+        assert MISTAKES[one].excludes(MISTAKES[other])
+    assert not MISTAKES["no-scale"].excludes(MISTAKES["no-residuals"])
+    assert not MISTAKES["shared-norm"].excludes(MISTAKES["shared-norm"])
 
 
 @pytest.mark.parametrize("name", OF_MODELS)
@@ -177,7 +220,7 @@ def test_a_mistake_made_twice_is_made_once(name):
     [
         pair
         for pair in itertools.permutations(OF_MODELS, 2)
-        if settings_of(pair[0]).keys() != settings_of(pair[1]).keys()
+        if not MISTAKES[pair[0]].excludes(MISTAKES[pair[1]])
     ],
 )
 def test_the_order_of_mistakes_does_not_matter(first, second):
@@ -203,13 +246,13 @@ def test_a_model_that_writes_nothing_has_no_causal_mask_to_be_wrong():
 
 
 def test_a_mistake_of_training_is_not_made_in_a_model():
-    with pytest.raises(ValueError, match="is made in training, not in a model"):
+    with pytest.raises(ValueError, match="is not made in a model"):
         make(["softmax-before-loss"], text_model("decoder-only"))
 
 
 @pytest.mark.parametrize("name", [None, "no-output-projection", "sliced-heads"])
 def test_a_matrix_that_is_not_there_draws_no_random_numbers(name):
-    model = text_model("encoder-only", **(settings_of(name) if name else {}), n_layers=1)
+    model = text_model("encoder-only", mistakes=name or (), n_layers=1)
     block = model.encoder.layers[0]
     torch.manual_seed(0)
     nn.Linear(12, 19)  # the output layer and the words come first

@@ -22,11 +22,12 @@ from tfm_core.training.events import Measured
 from tfm_core.training.loop import build, train
 from tfm_core.training.losses import cross_entropy, lowest_loss
 from tfm_core.variants.causalities import CAUSALITIES
-from tfm_core.variants.loss_inputs import LOSS_INPUTS
-from tfm_core.variants.residuals import RESIDUALS
+from tfm_core.variants.residuals import Residual
 from tfm_core.variants.scales import SCALES
 
 D_MODEL, D_HEAD = SMALL["d_model"], SMALL["d_model"] // SMALL["n_heads"]
+OF_SCALE = {"sqrt-d-head": "", "none": "no-scale", "sqrt-d-model": "scaled-by-d-model"}
+OF_MASK = {"causal": "", "none": "no-causal-mask", "transposed": "mask-transposed"}
 DIVISORS = {"sqrt-d-head": math.sqrt(D_HEAD), "none": 1.0, "sqrt-d-model": math.sqrt(D_MODEL)}
 FAMILY = "encoder-decoder"
 
@@ -42,7 +43,7 @@ def broken(**settings):
 
 @pytest.mark.parametrize("name", SCALES)
 def test_scores_are_products_over_what_the_scale_says(name):
-    model = text_model("decoder-only", scale=name, position="alibi").eval()
+    model = text_model("decoder-only", mistakes=OF_SCALE[name], position="alibi").eval()
     assert (model.decoder.layers[0].self_attention.divisor or math.sqrt(D_HEAD)) == DIVISORS[name]
     with capture(model) as cache:
         model(*text_batch())
@@ -73,12 +74,12 @@ def _from_normed(x, norm, f):
 
 
 JOINS = {  # residual and order: how an attention joins, and how the feed-forward layer does
-    ("normal", True): (_from_x, _from_x),
-    ("normal", False): (lambda x, norm, f: norm(x + f(x)),) * 2,
-    ("none", True): (lambda x, norm, f: f(norm(x)),) * 2,
-    ("none", False): (lambda x, norm, f: norm(f(x)),) * 2,
-    ("from-normed", True): (_from_normed, _from_normed),
-    ("feed-forward-from-normed", True): (_from_x, _from_normed),
+    ("", True): (_from_x, _from_x),
+    ("", False): (lambda x, norm, f: norm(x + f(x)),) * 2,
+    ("no-residuals", True): (lambda x, norm, f: f(norm(x)),) * 2,
+    ("no-residuals", False): (lambda x, norm, f: norm(f(x)),) * 2,
+    ("residual-from-normed", True): (_from_normed, _from_normed),
+    ("feed-forward-residual-from-normed", True): (_from_x, _from_normed),
 }
 
 
@@ -86,8 +87,7 @@ JOINS = {  # residual and order: how an attention joins, and how the feed-forwar
 @pytest.mark.parametrize(("residual", "norm_first"), JOINS)
 def test_a_block_joins_its_sublayers_as_its_residuals_say(residual, norm_first, norm):
     block = make_block(D_MODEL, 3, 11, has_cross=True, norm=norm, norm_first=norm_first)
-    asked = {"model.residual": residual}
-    make([name for name, one in MISTAKES.items() if one.settings == asked], block)
+    make([residual] if residual else [], block)
     x, memory = torch.randn(2, 7, D_MODEL), torch.randn(2, 5, D_MODEL)
     attend, feed_forward = JOINS[residual, norm_first]
     expected = attend(x, block.self_attention_norm, block.self_attention)
@@ -96,7 +96,8 @@ def test_a_block_joins_its_sublayers_as_its_residuals_say(residual, norm_first, 
     )
     expected = feed_forward(expected, block.feed_forward_norm, block.feed_forward)
     torch.testing.assert_close(block(x, memory=memory), expected)
-    assert {residual for residual, _norm_first in JOINS} == set(RESIDUALS)
+    of_residuals = {name for name, one in MISTAKES.items() if isinstance(one.form, Residual)}
+    assert {residual for residual, _norm_first in JOINS} - {""} == of_residuals
     n_of_norms = sum(p.numel() for name, p in block.named_parameters() if "_norm" in name)
     assert n_of_norms == (3 * 2 * D_MODEL if norm == "layernorm" else 0)
 
@@ -104,13 +105,21 @@ def test_a_block_joins_its_sublayers_as_its_residuals_say(residual, norm_first, 
 @pytest.mark.parametrize(
     ("settings", "field", "sentence"),
     [
-        ({"norm": "none", "shared_norm": True}, "shared_norm", "There is no norm for the subl"),
+        ({"norm": "none", "mistakes": "shared-norm"}, "mistakes", "There is no norm for the subl"),
         ({"norm": "none", "final_norm": "always"}, "final_norm", "There is no norm to stand"),
-        ({"norm": "none", "residual": "from-normed"}, "residual", "Nothing is normalised, so no"),
-        ({"norm_first": False, "residual": "from-normed"}, "residual", "Only pre-norm blocks can"),
         (
-            {"norm_first": False, "residual": "feed-forward-from-normed"},
-            "residual",
+            {"norm": "none", "mistakes": "residual-from-normed"},
+            "mistakes",
+            "Nothing is normalised, so no",
+        ),
+        (
+            {"norm_first": False, "mistakes": "residual-from-normed"},
+            "mistakes",
+            "Only pre-norm blocks can",
+        ),
+        (
+            {"norm_first": False, "mistakes": "feed-forward-residual-from-normed"},
+            "mistakes",
             "Only pre-norm blocks can",
         ),
     ],
@@ -129,15 +138,18 @@ def test_without_norms_none_stands_behind_the_last_block_either():
 
 
 def test_who_writes_nothing_has_no_causal_mask_to_leave_out():
-    with pytest.raises(ConfigError, match=r"There is no setting called model\.causality"):
+    with pytest.raises(ConfigError, match="“No causal mask in the decoder” has no place here"):
         Experiment.parse(
-            {"model": {"family": "encoder-only", "causality": "none"}, "task": {"name": "sort"}}
+            {
+                "model": {"family": "encoder-only", "mistakes": ["no-causal-mask"]},
+                "task": {"name": "sort"},
+            }
         )
 
 
 def reached(family, causality):
     """bool (T, T): whether the logits at a row change with the token that is read at a column."""
-    model = text_model(family, causality=causality, position="none").eval()
+    model = text_model(family, mistakes=OF_MASK[causality], position="none").eval()
     src, tgt = text_batch()
     src, tgt = src[:1], tgt[:1]
     before = model(src, tgt)
@@ -170,7 +182,7 @@ def test_without_its_mask_training_looks_perfect_and_what_is_written_is_wrong(fa
     chosen = experiment(
         family,
         "copy",
-        model={"causality": causality, "d_model": 32, "d_ff": 64, "position": "learned"},
+        model={"mistakes": OF_MASK[causality], "d_model": 32, "d_ff": 64, "position": "learned"},
         task={"size": 8, "n_train": 2000, "n_validation": 100},
         training={"steps": 300, "batch_size": 64, "learning_rate": 0.01, "validate_every": 300},
     )
@@ -190,26 +202,26 @@ def test_the_loss_of_probabilities_is_that_of_logits_softmaxed_twice():
     logits, targets = torch.randn(11, 7), torch.randint(7, (11,))
     twice = logits.softmax(-1).softmax(-1)
     expected = -twice[torch.arange(11), targets].log().mean()
-    found = cross_entropy(logits, targets, loss_input="probabilities")
+    found = cross_entropy(logits, targets, mistakes=("softmax-before-loss",))
     torch.testing.assert_close(found, expected)
-    right = cross_entropy(logits, targets, loss_input="logits", smoothing=0.1, ignored=3)
+    right = cross_entropy(logits, targets, mistakes=(), smoothing=0.1, ignored=3)
     torch.testing.assert_close(
         right, F.cross_entropy(logits, targets, label_smoothing=0.1, ignore_index=3)
     )
 
 
 @pytest.mark.parametrize(
-    ("smoothing", "n_classes", "name"),
-    [*itertools.product([0.0, 0.1, 0.6, 0.97], [2, 7], LOSS_INPUTS)],
+    ("smoothing", "n_classes", "mistakes"),
+    [*itertools.product([0.0, 0.1, 0.6, 0.97], [2, 7], [(), ("softmax-before-loss",)])],
 )
-def test_no_prediction_has_a_lower_loss_than_the_bound(smoothing, n_classes, name):
-    bound = lowest_loss(smoothing, n_classes, name)
+def test_no_prediction_has_a_lower_loss_than_the_bound(smoothing, n_classes, mistakes):
+    bound = lowest_loss(smoothing, n_classes, mistakes)
     target = torch.zeros(1, dtype=torch.long)
     logits = torch.zeros(1, n_classes, requires_grad=True)
     optimizer = torch.optim.Adam([logits], lr=0.1)
     for _ in range(400):
         optimizer.zero_grad()
-        loss = cross_entropy(logits, target, loss_input=name, smoothing=smoothing)
+        loss = cross_entropy(logits, target, mistakes=mistakes, smoothing=smoothing)
         loss.backward()
         optimizer.step()
     found = float(loss.detach())
@@ -218,7 +230,7 @@ def test_no_prediction_has_a_lower_loss_than_the_bound(smoothing, n_classes, nam
 
 
 def test_a_run_that_softmaxes_before_its_loss_says_so_in_every_loss():
-    trainer = build(experiment(training={"loss_input": "probabilities"}))
+    trainer = build(experiment(training={"mistakes": "softmax-before-loss"}))
     n = trainer.objective.n_classes
     assert trainer.objective.loss_lower_bound() == pytest.approx(math.log(math.e + n - 1) - 1)
     told = [event for event in train(trainer) if isinstance(event, Measured)]
@@ -227,9 +239,7 @@ def test_a_run_that_softmaxes_before_its_loss_says_so_in_every_loss():
 
 def test_the_right_way_stands_in_no_link_and_old_files_mean_it():
     blank = Experiment()
-    assert not {"model.residual", "model.scale", "model.causality"} & set(to_query(blank))
-    said = to_json(blank)
-    for name in ("residual", "scale", "causality", "loss_input"):
-        said = "\n".join(line for line in said.splitlines() if f'"{name}"' not in line)
-    assert "causality" not in said
+    assert not {"model.mistakes", "training.mistakes"} & set(to_query(blank))
+    said = "\n".join(line for line in to_json(blank).splitlines() if '"mistakes"' not in line)
+    assert "mistakes" not in said
     assert from_json(said) == blank

@@ -19,7 +19,6 @@ from tfm_core.mistakes import make
 from tfm_core.models.build import build_model
 from tfm_core.models.unfilled import unfilled
 from tfm_core.presets import PRESETS
-from tfm_core.variants.projections import PROJECTIONS
 
 
 def laid_out(config, shape):
@@ -202,7 +201,7 @@ def test_the_printed_total_is_below_that_of_the_stacks_alone():
     known = ARCHITECTURES["text-synthetic"]
     model = laid_out(known.model, known.shape)
     assert count(model.encoder) + count(model.decoder) == 39_392_256 > 33_582_976
-    whole = known.model.replace(projections="full", shared_norm=False)
+    whole = known.model.replace(mistakes=())
     assert count(laid_out(whole, known.shape)) == 48_493_496
 
 
@@ -212,8 +211,16 @@ def test_the_trainable_preset_is_the_model_of_the_notebook():
     assert data_shape(experiment) == known.shape
 
 
+KINDS = {
+    "full": {},
+    "unbiased": {"projection_bias": False},
+    "no-output": {"mistakes": "no-output-projection"},
+    "sliced": {"mistakes": "sliced-heads"},
+}
+
+
 def attention(kind):
-    config = EncoderOnlyConfig.parse({**SMALL, "projections": kind})
+    config = EncoderOnlyConfig.parse({**SMALL, **KINDS[kind]})
     return build_model(config, TextShape(17, 19)).encoder.layers[0].self_attention
 
 
@@ -233,9 +240,9 @@ def test_heads_on_slices_are_full_matrices_that_are_zero_elsewhere():
     assert not torch.allclose(ours(x)[..., :4], ours(changed)[..., :4])
 
 
-@pytest.mark.parametrize("kind", PROJECTIONS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_projections_differ_in_their_parameters(kind):
-    others = [count(attention(other)) for other in PROJECTIONS if other != kind]
+    others = [count(attention(other)) for other in KINDS if other != kind]
     assert count(attention(kind)) not in others
 
 

@@ -13,7 +13,6 @@ from tfm_core.models.build import (
 )
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.cells import CELLS
 from tfm_core.variants.final_norms import FINAL_NORMS
 from tfm_core.variants.norms import NORMS
@@ -24,15 +23,17 @@ from tfm_core.variants.positions import (
     POSITIONS,
     POSITIONS_OF_WORDS,
 )
-from tfm_core.variants.projections import PROJECTIONS
-from tfm_core.variants.residuals import RESIDUALS
-from tfm_core.variants.scales import SCALES
 from tfm_core.variants.stems import STEMS
 
 SRC_WORDS, TGT_WORDS, S, T = 17, 19, 7, 5
 TEXT_FAMILIES = ["encoder-decoder", "encoder-only", "decoder-only"]
 SEQUENCE_FAMILIES = [*TEXT_FAMILIES, "recurrent"]
 SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 11}
+
+
+def mistakes_of(family):
+    """Every mistake that a family can make with its other settings as they are."""
+    return list(MODEL_CONFIGS[family].offered("mistakes"))
 
 
 def _text_variants():
@@ -49,21 +50,18 @@ def _text_variants():
             {"window": 2},
             {"tie_embeddings": True},
             {"dropout": 0.1},
-            {"shared_norm": True},
+            {"projection_bias": False},
             {"query_key_gain": 2.0},
         ):
             yield family, settings
-        yield from ((family, {"projections": name}) for name in PROJECTIONS)
-        yield from ((family, {"residual": name}) for name in RESIDUALS)
-        yield from ((family, {"scale": name}) for name in SCALES)
-        yield family, {"residual": "none", "norm_first": False, "dropout": 0.1}
-        yield family, {"residual": "none", "norm": "none", "scale": "none"}
-        yield family, {"residual": "from-normed", "position": "t5-bias", "scale": "sqrt-d-model"}
+        yield from ((family, {"mistakes": name}) for name in mistakes_of(family))
+        yield family, {"mistakes": "no-residuals", "norm_first": False, "dropout": 0.1}
+        yield family, {"mistakes": "no-residuals,no-scale", "norm": "none"}
+        yield family, {"mistakes": "residual-from-normed,scaled-by-d-model", "position": "t5-bias"}
         if issubclass(MODEL_CONFIGS[family], WriterConfig):
-            yield from ((family, {"causality": name}) for name in CAUSALITIES)
-            yield family, {"causality": "transposed", "window": 2, "position": "alibi"}
+            yield family, {"mistakes": "mask-transposed", "window": 2, "position": "alibi"}
         yield from ((family, {"final_norm": name}) for name in FINAL_NORMS)
-        yield family, {"final_norm": "always", "norm_first": False, "projections": "unbiased"}
+        yield family, {"final_norm": "always", "norm_first": False, "projection_bias": False}
 
 
 def _recurrent_variants():
@@ -84,11 +82,12 @@ def _vit_variants():
     yield from ({"pooling": "cls", "position": name} for name in POSITIONS)
     yield {"norm_first": False, "bias": False}
     yield {"activation": "gelu_tanh", "norm_eps": 1e-6}
-    yield {"projections": "sliced", "final_norm": "never", "pooling": "cls", "bias": False}
-    yield {"projections": "sliced", "query_key_gain": 0.5}
-    yield from ({"pooling": "cls", "residual": name, "dropout": 0.1} for name in RESIDUALS)
-    yield {"pooling": "cls", "residual": "none", "norm_first": False, "scale": "none"}
-    yield from ({"norm": "none", "scale": name, "position": "alibi"} for name in SCALES)
+    yield {"mistakes": "sliced-heads", "final_norm": "never", "pooling": "cls", "bias": False}
+    yield {"mistakes": "sliced-heads", "query_key_gain": 0.5}
+    yield from ({"pooling": "cls", "mistakes": name, "dropout": 0.1} for name in mistakes_of("vit"))
+    yield {"pooling": "cls", "mistakes": "no-residuals,no-scale", "norm_first": False}
+    scales = ("", "no-scale", "scaled-by-d-model")
+    yield from ({"norm": "none", "mistakes": name, "position": "alibi"} for name in scales)
 
 
 def _captioner_variants():
@@ -100,9 +99,10 @@ def _captioner_variants():
     yield from ({"norm": name} for name in NORMS)
     yield {"norm_first": False, "bias": False, "norm_eps": 1e-6}
     yield {"n_encoder_layers": 1, "n_decoder_layers": 3, "dropout": 0.1, "query_key_gain": 2.0}
-    yield {"projections": "no-output", "shared_norm": True}
-    yield from ({"residual": name, "scale": "none"} for name in RESIDUALS)
-    yield from ({"causality": name, "scale": "sqrt-d-model"} for name in CAUSALITIES)
+    yield {"mistakes": "shared-norm,no-output-projection"}
+    yield from ({"mistakes": name} for name in mistakes_of("captioner"))
+    yield {"mistakes": "no-residuals,no-scale"}
+    yield {"mistakes": "mask-transposed,scaled-by-d-model"}
 
 
 TEXT_VARIANTS = [*_text_variants(), *_recurrent_variants()]

@@ -20,15 +20,16 @@ from tfm_core.training.loop import build
 from tfm_core.variants.causalities import CAUSALITIES
 
 WRITERS = ("encoder-decoder", "decoder-only")
+MASKS = {"causal": "", "none": "no-causal-mask", "transposed": "mask-transposed"}
 CASES = [
-    (f"{family}-{causality}-{window}", family, "copy", {"causality": causality, "window": window})
+    (f"{family}-{causality}-{window}", family, "copy", {"mistakes": mistake, "window": window})
     for family in WRITERS
-    for causality in CAUSALITIES
+    for causality, mistake in MASKS.items()
     for window in (0, 2)
 ]
 CASES += [
-    (f"captioner-{causality}", "captioner", "captions", {"causality": causality})
-    for causality in CAUSALITIES
+    (f"captioner-{causality}", "captioner", "captions", {"mistakes": mistake})
+    for causality, mistake in MASKS.items()
 ]
 CASES += [
     (f"encoder-only-{window}", "encoder-only", "copy", {"window": window}) for window in (0, 2)
@@ -36,7 +37,7 @@ CASES += [
 CASES += [
     ("label", "encoder-only", "sentiment", {"pooling": "cls"}),
     ("blanks", "encoder-only", "masked-words", {"window": 2}),
-    ("language", "decoder-only", "grammar", {"causality": "transposed"}),
+    ("language", "decoder-only", "grammar", {"mistakes": "mask-transposed"}),
     ("recurrent", "recurrent", "copy", {}),
     ("vit", "vit", "mnist-5000", {"pooling": "cls"}),
 ]

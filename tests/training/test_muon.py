@@ -22,7 +22,6 @@ from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS
 from tfm_core.variants.optimisers.muon import COEFFICIENTS, ITERATIONS, RMS
-from tfm_core.variants.projections import PROJECTIONS
 
 SHAPES = [(5, 3), (3, 5), (5, 5), (2, 3, 5, 5), (3, 7), (7, 11)]
 
@@ -145,7 +144,11 @@ def test_a_step_is_that_of_torchs_muon_and_torchs_adamw():
 
 MODELS = [
     *[(family, {}) for family in MODEL_CONFIGS],
-    *[("encoder-decoder", {"projections": name}) for name in PROJECTIONS],
+    *[
+        ("encoder-decoder", {"mistakes": name})
+        for name in ("", "no-output-projection", "sliced-heads")
+    ],
+    ("encoder-decoder", {"projection_bias": False}),
     *[("encoder-only", {"activation": name}) for name in ACTIVATIONS],
     ("encoder-decoder", {"position": "t5-bias", "tie_embeddings": True}),
     ("decoder-only", {"position": "learned", "n_layers": 3}),

@@ -64,7 +64,7 @@ def test_what_is_looked_up_or_added_is_not_decayed(name):
     experiment = PRESETS[name].experiment
     if name == "captions":
         experiment = experiment.replace(
-            model=experiment.model.replace(projections="sliced").model_dump()
+            model=experiment.model.replace(mistakes="sliced-heads").model_dump()
         )
     if name == "vit-digits":
         experiment = experiment.replace(

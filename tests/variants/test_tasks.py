@@ -149,7 +149,7 @@ class ShareObjective(Objective):
         task: ShareTaskConfig,
         *,
         label_smoothing: float = 0.0,
-        loss_input: str = "logits",
+        mistakes: tuple[str, ...] = (),
     ) -> None:
         self.data, self.n_train = data, len(data.train)
 

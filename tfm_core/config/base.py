@@ -79,9 +79,55 @@ class OneOf:
         return core_schema.literal_schema(list(self.choices))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SomeOf:
+    """Says that a field holds names of these, each once, in their order.
+
+    A link separates the names by commas. elsewhere: names that other configs know.
+    """
+
+    choices: Mapping[str, Labelled]
+    elsewhere: Mapping[str, Labelled]
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
+        """Validate with ``read``."""
+        names = core_schema.list_schema(core_schema.literal_schema(list(self.choices)))
+        return core_schema.no_info_plain_validator_function(
+            self.read, json_schema_input_schema=names
+        )
+
+    def read(self, value: object) -> tuple[str, ...]:
+        """Return names in the order of the choices. Raises StudentError, in a sentence."""
+        names = value.split(",") if isinstance(value, str) else value
+        if not isinstance(names, list | tuple):
+            raise StudentError("{value} is not a list of names.", value=_short(value))
+        given = [str(name).strip() for name in names if name != ""]
+        for name in given:
+            if name in self.choices:
+                continue
+            if name in self.elsewhere:
+                raise StudentError(
+                    "“{label}” has no place here: choose from {known}.",
+                    label=self.elsewhere[name].label,
+                    known=", ".join(self.choices) or "–",
+                )
+            raise StudentError(
+                "{name} is not one of {known}.",
+                name=_named(name),
+                known=", ".join(self.choices) or "–",
+            )
+        return tuple(name for name in self.choices if name in given)
+
+
 def choices_of(field: FieldInfo) -> Mapping[str, Labelled] | None:
     """Return the variants that a field can name, None where it holds another kind of value."""
-    return next((said.choices for said in field.metadata if isinstance(said, OneOf)), None)
+    found = (one.choices for one in field.metadata if isinstance(one, OneOf | SomeOf))
+    return next(found, None)
+
+
+def holds_several(field: FieldInfo) -> bool:
+    """Return whether a field holds the names of several variants."""
+    return any(isinstance(one, SomeOf) for one in field.metadata)
 
 
 class Config(BaseModel):

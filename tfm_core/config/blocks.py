@@ -9,7 +9,8 @@ from pydantic import model_validator
 
 from tfm_core.config.base import CrossError, OneOf, knob
 from tfm_core.config.family import FamilyConfig
-from tfm_core.mistakes import MISTAKES, asked_for
+from tfm_core.config.mistakes import MISTAKES_HELP, check_mistakes, some_of
+from tfm_core.mistakes import form_of
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.causalities import CAUSALITIES, Causality
@@ -80,30 +81,14 @@ class BlockConfig(FamilyConfig):
         "gelu", N_("Activation"), N_("The feed-forward layer's non-linearity.")
     )
     bias: bool = knob(True, N_("Biases"), N_("Add a bias in every linear layer."), advanced=True)
-
-    projections: Annotated[str, OneOf(PROJECTIONS)] = knob(
-        "full",
-        N_("Attention’s matrices"),
-        N_("Which matrices an attention has; the parameter table shows what each choice saves."),
+    projection_bias: bool = knob(
+        True,
+        N_("Biases in attention"),
+        N_("Whether its matrices have biases too; without them the scores hardly change."),
         advanced=True,
     )
-    shared_norm: bool = knob(
-        False,
-        N_("One norm for all sublayers"),
-        MISTAKES["shared-norm"].help,
-        advanced=True,
-    )
-    residual: Annotated[str, OneOf(RESIDUALS)] = knob(
-        "normal",
-        N_("Residuals"),
-        N_("What each sublayer's output is added to."),
-        advanced=True,
-    )
-    scale: Annotated[str, OneOf(SCALES)] = knob(
-        "sqrt-d-head",
-        N_("Scores divided by"),
-        N_("What the dot products of queries and keys are divided by before the softmax."),
-        advanced=True,
+    mistakes: Annotated[tuple[str, ...], some_of("block")] = knob(
+        (), N_("Mistakes"), MISTAKES_HELP, advanced=True
     )
     query_key_gain: float = knob(
         1.0,
@@ -136,9 +121,19 @@ class BlockConfig(FamilyConfig):
         return NORMS[self.norm].latex is not None
 
     @property
+    def residual(self) -> str:
+        """What each sublayer's output is added to, by its name in RESIDUALS."""
+        return form_of(self.mistakes, RESIDUALS)
+
+    @property
     def has_residuals(self) -> bool:
         """Whether a sublayer's output is added to anything."""
         return RESIDUALS[self.residual].has_sum
+
+    @property
+    def scale(self) -> str:
+        """What divides the scores before the softmax, by its name in SCALES."""
+        return form_of(self.mistakes, SCALES)
 
     @property
     def score_divisor(self) -> float | None:
@@ -149,14 +144,19 @@ class BlockConfig(FamilyConfig):
         return 1.0 if width is None else math.sqrt(getattr(self, width))
 
     @property
-    def mistakes(self) -> tuple[str, ...]:
-        """Names of the mistakes that the settings ask for, of ``tfm_core.mistakes``."""
-        return asked_for("model", self)
+    def projections(self) -> str:
+        """Which matrices an attention has, by their name in PROJECTIONS."""
+        return form_of(self.mistakes, PROJECTIONS)
+
+    @property
+    def shared_norm(self) -> bool:
+        """Whether all sublayers of a block have one norm."""
+        return "shared-norm" in self.mistakes
 
     @property
     def attention_bias(self) -> bool:
         """Whether the matrices of an attention have biases."""
-        return self.bias and PROJECTIONS[self.projections].has_bias
+        return self.bias and self.projection_bias
 
     @property
     def d_head(self) -> int:
@@ -182,18 +182,21 @@ class BlockConfig(FamilyConfig):
         if "position" in type(self).model_fields:
             check_position(self, "position")
         _check_norms(self)
+        check_mistakes(self)
         return self
 
 
 class WriterConfig(BlockConfig):
     """What the families add that write a text token by token, each seeing those before it."""
 
-    causality: Annotated[str, OneOf(CAUSALITIES)] = knob(
-        "causal",
-        N_("Causal mask"),
-        N_("Which tokens of what it writes a decoder's token sees."),
-        advanced=True,
+    mistakes: Annotated[tuple[str, ...], some_of("block", "decoder")] = knob(
+        (), N_("Mistakes"), MISTAKES_HELP, advanced=True
     )
+
+    @property
+    def causality(self) -> str:
+        """Which tokens of what it writes a decoder's token sees, by its name in CAUSALITIES."""
+        return form_of(self.mistakes, CAUSALITIES)
 
     @property
     def order(self) -> Causality:
@@ -216,24 +219,8 @@ def check_position(config: BlockConfig, field: str) -> None:
 
 def _check_norms(config: BlockConfig) -> None:
     """Raise CrossError where a setting says how to use a norm that is not there."""
-    if not config.has_norms:
-        if config.shared_norm:
-            raise CrossError(
-                "shared_norm",
-                "There is no norm for the sublayers to share: choose a norm, or switch this off.",
-            )
-        if config.final_norm == "always":
-            raise CrossError(
-                "final_norm",
-                "There is no norm to stand behind the last block: choose a norm, or "
-                "another last norm.",
-            )
-    if RESIDUALS[config.residual].normed and not (config.has_norms and config.norm_first):
+    if not config.has_norms and config.final_norm == "always":
         raise CrossError(
-            "residual",
-            "Only pre-norm blocks can take the residual from the normalised value: switch "
-            "Pre-norm on, or choose other residuals."
-            if config.has_norms
-            else "Nothing is normalised, so no residual can come from a normalised value: choose "
-            "a norm, or other residuals.",
+            "final_norm",
+            "There is no norm to stand behind the last block: choose a norm, or another last norm.",
         )

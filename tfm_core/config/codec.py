@@ -67,8 +67,15 @@ def values_to_query(values: Mapping[str, Any]) -> dict[str, str]:
     query = {"model.family": family, "task.name": task}
     for key, value in _flatten(values).items():
         if key not in query and key not in _NOT_IN_LINKS and usual.get(key) != value:
-            query[key] = str(value).lower() if isinstance(value, bool) else str(value)
+            query[key] = _in_link(value)
     return query
+
+
+def _in_link(value: object) -> str:
+    """Return a value as a link writes it."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def from_query(query: Mapping[str, str]) -> Experiment:

@@ -11,6 +11,7 @@ from tfm_core.config.model import EncoderDecoderConfig, ModelConfig
 from tfm_core.config.reads import SequenceTaskConfig
 from tfm_core.config.task import TASK_FACTS, TaskConfig, TextTaskConfig, tasks_for
 from tfm_core.config.training import TrainingConfig
+from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.families import FAMILIES
 
@@ -78,6 +79,7 @@ class Experiment(Config):
             self.model.check_picture(shape[-1], self.task.facts.label)
         _check_max_len(self)
         _check_checkpointing(self)
+        _check_labels(self)
         return self
 
 
@@ -129,3 +131,19 @@ def _check_checkpointing(experiment: Experiment) -> None:
             "checkpointing off.",
             label=FAMILIES[experiment.model.family].label,
         )
+
+
+def _check_labels(experiment: Experiment) -> None:
+    """Raise CrossError where labels are to be wrong of a model that writes no token by token."""
+    model = experiment.model
+    if model.order is not None or model.writes_from_past:
+        return
+    for name in experiment.training.mistakes:
+        if MISTAKES[name].labels is not None:
+            raise CrossError(
+                "training.mistakes",
+                "“{mistake}” is a mistake of models that write token by token; {family} does not: "
+                "choose another family, or leave out this mistake.",
+                mistake=MISTAKES[name].label,
+                family=FAMILIES[model.family].label,
+            )

@@ -62,7 +62,7 @@ class TextBlockConfig(BlockConfig):
         return False
 
 
-class EncoderDecoderConfig(TextBlockConfig, WriterConfig):
+class EncoderDecoderConfig(WriterConfig, TextBlockConfig):
     """The Transformer of 2017."""
 
     family: Literal["encoder-decoder"] = "encoder-decoder"
@@ -93,7 +93,7 @@ class EncoderOnlyConfig(TextBlockConfig):
         return True
 
 
-class DecoderOnlyConfig(TextBlockConfig, WriterConfig):
+class DecoderOnlyConfig(WriterConfig, TextBlockConfig):
     """A stack that reads source and target as one sequence, each token seeing only the past."""
 
     family: Literal["decoder-only"] = "decoder-only"

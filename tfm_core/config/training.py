@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import model_validator
 
 from tfm_core.config.base import Config, OneOf, knob
+from tfm_core.config.mistakes import MISTAKES_HELP, check_mistakes, some_of
 from tfm_core.sentences import N_
-from tfm_core.variants.loss_inputs import LOSS_INPUTS
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.schedules import SCHEDULES
@@ -112,11 +112,8 @@ class TrainingConfig(Config):
         step=0.05,
         advanced=True,
     )
-    loss_input: Annotated[str, OneOf(LOSS_INPUTS)] = knob(
-        "logits",
-        N_("Loss of"),
-        N_("What the cross-entropy is given."),
-        advanced=True,
+    mistakes: Annotated[tuple[str, ...], some_of("training")] = knob(
+        (), N_("Mistakes in training"), MISTAKES_HELP, advanced=True
     )
     clip_norm: float = knob(
         1.0,
@@ -219,6 +216,11 @@ class TrainingConfig(Config):
         if not isinstance(values, Mapping) or "weight_decay" in values:
             return values
         return {**values, "weight_decay": own_decay(values.get("optimizer"))}
+
+    @model_validator(mode="after")
+    def _mistakes_fit(self) -> Self:
+        check_mistakes(self)
+        return self
 
     def rate(self, step: int) -> float:
         """Return the learning rate of a step, counted from 1."""

@@ -128,6 +128,8 @@ def _ratio(new: int, old: int) -> str:
 def _said(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if value is None:
+    if value is None or value == ():
         return "none"
+    if isinstance(value, tuple):
+        return ", ".join(value)
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -21,7 +21,7 @@ _SIZES: dict[str, object] = {
     "activation": "relu",
 }  # fmt: skip
 _LIBRARY: dict[str, object] = {
-    "position": "learned", "max_len": _LONGEST, "projections": "unbiased", "final_norm": "always",
+    "position": "learned", "max_len": _LONGEST, "projection_bias": False, "final_norm": "always",
 }  # fmt: skip
 """What the models of one notebook have in common."""
 
@@ -90,7 +90,7 @@ FROM_TEXTS = (
     Architecture(
         "text-synthetic",
         N_("From the notebook: My_Transformer, synthetic ids"),
-        _pair(dropout=0.0, projections="no-output", shared_norm=True),
+        _pair(dropout=0.0, mistakes=("shared-norm", "no-output-projection")),
         TextShape(2500, 3000, scale_embedding=False),
         100,
         100,
@@ -137,7 +137,7 @@ FROM_TEXTS = (
         N_("From the notebook: MyVIT for MNIST, 1,770 parameters"),
         ViTConfig(
             d_model=8, n_heads=2, d_ff=24, n_layers=2, patch_size=4, pooling="cls",
-            projections="sliced", final_norm="never", residual="feed-forward-from-normed",
+            final_norm="never", mistakes=("feed-forward-residual-from-normed", "sliced-heads"),
         ),
         ImageShape(28, 1, 10),
         n_parameters=1_770,

@@ -1,31 +1,36 @@
 """Mistakes that people make in the code of a Transformer: one file a subject, one record a mistake.
 
-The layers are as they should be: a mistake is an intervention on a healthy model. What code,
-equation and walk make of it stands with the setting that asks for it, in ``tfm_core.variants``.
+The layers are as they should be: a mistake is an intervention on a healthy model, and its record
+holds the rest: its words, and what generated code, equations, diagrams and walks change with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tfm_core.mistakes.causal_mask import MASK_TRANSPOSED, NO_CAUSAL_MASK
-from tfm_core.mistakes.loss import SOFTMAX_BEFORE_LOSS
+from tfm_core.mistakes.linear_score import LINEAR_SCORE
+from tfm_core.mistakes.loss import ARGMAX_BEFORE_LOSS, SOFTMAX_BEFORE_LOSS, TARGET_NOT_SHIFTED
+from tfm_core.mistakes.masks import FLOAT_MASK, PADDING_ON_QUERIES
 from tfm_core.mistakes.matrices import NO_OUTPUT_PROJECTION, SLICED_HEADS
-from tfm_core.mistakes.mistake import Mistake
-from tfm_core.mistakes.norms import SHARED_NORM
+from tfm_core.mistakes.mistake import Mistake, Place
+from tfm_core.mistakes.norms import DROPOUT_AFTER_NORM, SHARED_NORM
 from tfm_core.mistakes.residuals import (
     FEED_FORWARD_RESIDUAL_FROM_NORMED,
     NO_RESIDUALS,
     RESIDUAL_FROM_NORMED,
 )
 from tfm_core.mistakes.scale import NO_SCALE, SCALED_BY_D_MODEL
-from tfm_core.variants.record import Registry
+from tfm_core.mistakes.split import KEYS_AT_QUERY_LENGTH
+from tfm_core.variants.record import Named, Registry
 
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["MISTAKES", "Mistake", "asked_for", "make"]
+__all__ = ["MISTAKES", "Mistake", "form_of", "forms", "made_in", "make"]
+
+F = TypeVar("F", bound=Named)
 
 MISTAKES = Registry(
     "mistake",
@@ -40,12 +45,32 @@ MISTAKES = Registry(
     NO_SCALE,
     SCALED_BY_D_MODEL,
     SOFTMAX_BEFORE_LOSS,
+    ARGMAX_BEFORE_LOSS,
+    TARGET_NOT_SHIFTED,
+    PADDING_ON_QUERIES,
+    FLOAT_MASK,
+    KEYS_AT_QUERY_LENGTH,
+    DROPOUT_AFTER_NORM,
+    LINEAR_SCORE,
 )
 
 
-def asked_for(section: str, settings: object) -> tuple[str, ...]:
-    """Return the names of the mistakes that the settings of a section, such as "model", ask for."""
-    return tuple(name for name, one in MISTAKES.items() if one.is_asked_for(section, settings))
+def made_in(*places: Place) -> Registry[Mistake]:
+    """Return the mistakes that a configuration can ask for in some places."""
+    return MISTAKES.only(*(name for name, one in MISTAKES.items() if one.place in places))
+
+
+def forms(kind: type[F]) -> tuple[F, ...]:
+    """Return the forms of a kind, such as ``Residual``, that mistakes give a part of a model."""
+    found = (mistake.form for mistake in MISTAKES.values())
+    return tuple(form for form in found if isinstance(form, kind))
+
+
+def form_of(mistakes: Iterable[str], known: Registry[Named]) -> str:
+    """Return the name of the form that a part has with some mistakes; the first is healthy."""
+    healthy = next(iter(known))
+    made = (MISTAKES[name].form for name in mistakes)
+    return next((one.name for one in made if one and type(one) is type(known[healthy])), healthy)
 
 
 def make(names: Iterable[str], model: nn.Module) -> None:
@@ -55,5 +80,5 @@ def make(names: Iterable[str], model: nn.Module) -> None:
     """
     for mistake in (MISTAKES[name] for name in names):
         if mistake.apply is None:
-            raise ValueError(f"The mistake {mistake.name!r} is made in training, not in a model.")
+            raise ValueError(f"The mistake {mistake.name!r} is not made in a model.")
         mistake.apply(model)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfm_core.mistakes.mistake import Mistake
 from tfm_core.sentences import N_
-from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.causalities import Causality
 
 if TYPE_CHECKING:
     from torch import nn
@@ -34,11 +34,24 @@ def _check_writes(model: nn.Module) -> nn.Module:
 NO_CAUSAL_MASK = Mistake(
     name="no-causal-mask",
     label=N_("No causal mask in the decoder"),
-    help=CAUSALITIES["none"].help,
-    source=CAUSALITIES["none"].source,
-    settings={"model.causality": "none"},
+    short=N_("no causal mask"),
+    help=N_(
+        "While it trains, a token sees those behind it, and so its own answer: the curves look "
+        "perfect, and what the model writes by itself is wrong."
+    ),
+    source="Vaswani et al. 2017, section 3.2.3, without the mask",
+    place="decoder",
     apply=_unmask,
-    changes_attention_weights=False,
+    form=Causality(
+        name="none",
+        sees_past=True,
+        sees_future=True,
+        note="no causal mask",
+        rule=lambda window: rf"|i - j| \le {window}" if window else None,
+        function="unmasked",
+        cut=None,
+        says="a query sees every key, those behind it too",
+    ),
     means=N_(
         "While it trained, a token saw those behind it, its own answer among them. It learned "
         "to copy that, and is lost where nobody writes the answer first."
@@ -48,11 +61,24 @@ NO_CAUSAL_MASK = Mistake(
 MASK_TRANSPOSED = Mistake(
     name="mask-transposed",
     label=N_("The causal mask on the wrong axis"),
-    help=CAUSALITIES["transposed"].help,
-    source=CAUSALITIES["transposed"].source,
-    settings={"model.causality": "transposed"},
+    short=N_("mask on the wrong axis"),
+    help=N_(
+        "The causal mask transposed: a token sees itself and what follows it, its answer first, "
+        "and nothing of what came before."
+    ),
+    source="Vaswani et al. 2017, section 3.2.3, with keys and queries swapped in the mask",
+    place="decoder",
     apply=_transpose,
-    changes_attention_weights=False,
+    form=Causality(
+        name="transposed",
+        sees_past=False,
+        sees_future=True,
+        note="causal mask transposed",
+        rule=lambda window: rf"i \le j \le i + {window}" if window else r"j \ge i",
+        function="transposed",
+        cut=".triu()",
+        says="a query sees itself and the keys behind it",
+    ),
     means=N_(
         "With keys and queries swapped, a token saw what follows it, and nothing of what came "
         "before."

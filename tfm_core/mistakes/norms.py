@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from tfm_core.mistakes.mistake import Mistake, blocks
 from tfm_core.sentences import N_
@@ -20,14 +21,58 @@ def _share(model: nn.Module) -> None:
         block.feed_forward_norm = SharedNorm(block.self_attention_norm)
 
 
+def _without_norms(config: Any) -> str | None:
+    if config.has_norms:
+        return None
+    return N_(
+        "There is no norm for the sublayers to share: choose LayerNorm or RMSNorm, or leave out "
+        "this mistake."
+    )
+
+
 SHARED_NORM = Mistake(
     name="shared-norm",
     label=N_("One LayerNorm shared by all sublayers of a block"),
-    help=N_("All sublayers of a block share one norm’s scale and shift: a mistake worth seeing."),
+    short=N_("one shared norm"),
+    help=N_("All sublayers of a block share one norm’s scale and shift."),
     source="Vaswani et al. 2017, section 3.1, with one norm a block",
-    settings={"model.shared_norm": True},
+    place="block",
+    right="self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)",
+    wrong="self.norm = nn.LayerNorm(d_model)  # used after attention and after feed-forward",
     apply=_share,
-    changes_attention_weights=False,
+    refusal=_without_norms,
     means=N_("One scale and shift had to serve all sublayers of a block."),
     probe="numbers",
+)
+
+
+def _drop_after(model: nn.Module) -> None:
+    from tfm_core.mistakes.parts import dropped
+
+    for block in blocks(model):
+        share, block.dropout.p = block.dropout.p, 0.0
+        if share:  # else it was moved already, or there is none
+            norms = (part for name, part in block.named_children() if name.endswith("_norm"))
+            for norm in norms:
+                norm.register_forward_hook(partial(dropped, share))
+
+
+DROPOUT_AFTER_NORM = Mistake(
+    name="dropout-after-norm",
+    label=N_("Dropout after the norm"),
+    short=N_("dropout after the norm"),
+    help=N_(
+        "dropout(norm(x + sublayer(x))) drops numbers of the token itself, where the paper drops "
+        "some of what a sublayer adds: in training no path through the stack stays whole."
+    ),
+    source="Vaswani et al. 2017, section 5.4, with dropout applied to the output of the norm",
+    place=None,
+    right="x = self.norm(x + self.dropout(sublayer(x)))",
+    wrong="x = self.dropout(self.norm(x + sublayer(x)))",
+    apply=_drop_after,
+    means=N_(
+        "Dropout came after the norm: in training a share of every token's own numbers was 0 after "
+        "each sublayer. Without dropout, and in evaluation, there is no difference."
+    ),
+    probe=None,
 )

@@ -1,14 +1,19 @@
-"""What a model is made of only where a mistake is made in it: two layers and two masks."""
+"""What a model is made of only where a mistake is made in it: layers, masks and functions."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.masks import causal_mask
+from tfm_core.layers.recurrent import AdditiveScore
+from tfm_core.layers.relative import Relative
 
 
 class SharedNorm(nn.Module):
@@ -71,3 +76,59 @@ def transposed_mask(length: int, device: torch.device | None = None) -> Tensor:
     A query sees itself and the keys behind it.
     """
     return causal_mask(length, device).mT
+
+
+def turned(forward: Callable[..., Tensor], stack: nn.Module, *args: Tensor, **settings: Any) -> Any:
+    """Run a stack with a mask of padding (..., 1, K) laid on the queries: (..., K, 1)."""
+    mask = settings.get("mask")
+    if mask is not None and mask.size(-2) == 1:
+        settings["mask"] = mask.mT
+    return forward(stack, *args, **settings)
+
+
+class AddedMask:
+    """Adds a bool mask to the scores as numbers, 1.0 for True, beside any relative positions."""
+
+    def __init__(self, mask: Tensor | None, relative: Relative | None) -> None:
+        """mask: broadcastable to (B, H, Q, K)."""
+        self.mask, self.relative = mask, relative
+
+    def __call__(
+        self, q: Tensor, k: Tensor, query_positions: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return queries, keys and what is added to the scores."""
+        bias = None
+        if self.relative is not None:
+            q, k, bias = self.relative(q, k, query_positions=query_positions)
+        if self.mask is None:
+            return q, k, bias
+        added = self.mask.to(q.dtype)
+        return q, k, added if bias is None else bias + added
+
+
+def projected_at_query_length(
+    attention: MultiHeadAttention, x: Tensor, memory: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return query, key and value (B, H, Q, D), all reshaped with the length of the queries.
+
+    Raises RuntimeError where ``memory`` (B, K, d_model) has another length.
+    """
+    q, k, v = MultiHeadAttention.project(attention, x, memory)
+    batch, n_heads, length, d_head = q.shape
+
+    def split(part: Tensor) -> Tensor:
+        merged = part.transpose(1, 2).flatten(2)  # (B, K, d_model)
+        return merged.view(batch, length, n_heads, d_head).transpose(1, 2)
+
+    return q, split(k), split(v)
+
+
+def linear_score(score: AdditiveScore, query_projection: Tensor, prepared: Tensor) -> Tensor:
+    """Return v^T (W s + U h) of an additive score, (B, Q, K): linear in both states."""
+    scores: Tensor = score.v(query_projection) + score.v(prepared).mT
+    return scores
+
+
+def dropped(share: float, norm: nn.Module, inputs: object, output: Tensor) -> Tensor:
+    """Drop a share of what a norm returns, in training; a forward hook."""
+    return F.dropout(output, share, norm.training)

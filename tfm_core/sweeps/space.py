@@ -147,6 +147,8 @@ def value_of(experiment: Experiment, path: str) -> Value | None:
     section, _dot, name = path.rpartition(".")
     holder = getattr(experiment, section, None) if section else experiment
     found = getattr(holder, name, None)
+    if isinstance(found, tuple):
+        return ",".join(found)
     return found if isinstance(found, str | int | float) else None
 
 
@@ -175,6 +177,8 @@ def shown(value: Value) -> str:
         return N_("yes") if value else N_("no")
     if isinstance(value, float):
         return plain(float(f"{value:.3g}"))
+    if value == "":
+        return N_("none")  # of several that could be
     return f"{value:,}" if isinstance(value, int) else value
 
 
@@ -343,7 +347,9 @@ def _check_choices(base: Experiment, one: Choices) -> None:
     for value in one.values:
         if type(value) is not kind:
             raise StudentError(
-                "{label} cannot be {value}.", label=label, value=shown(value) or "“”"
+                "{label} cannot be {value}.",
+                label=label,
+                value="“”" if value == "" else shown(value),
             )
         _check_value(base, one.path, value)
 

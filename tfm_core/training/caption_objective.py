@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.data.captions import CaptionData, CaptionSplit
 from tfm_core.data.compose import Changes
-from tfm_core.training.losses import input_floor
+from tfm_core.training.losses import input_floor, labels_of
 from tfm_core.training.objectives import (
     ALL,
     Draw,
@@ -32,11 +32,11 @@ class CaptionObjective(Objective):
         config: CaptionTaskConfig,
         *,
         label_smoothing: float = 0.0,
-        loss_input: str = "logits",
+        mistakes: tuple[str, ...] = (),
     ) -> None:
         """Take data that lies on the device."""
         self.data, self.config = data, config
-        self.label_smoothing, self.loss_input = label_smoothing, loss_input
+        self.label_smoothing, self.mistakes = label_smoothing, mistakes
         self.n_train = len(data.train)
         self.n_classes = len(data.vocabulary)
 
@@ -75,11 +75,13 @@ class CaptionObjective(Objective):
         images = self.data.normalise(split.pictures(rows, changes))
         tgt = split.tgt[rows]
         logits = model(images, tgt[:, :-1])
-        return token_metrics(logits, tgt[:, 1:], smoothing, loss_input=self.loss_input)
+        return token_metrics(
+            logits, labels_of(tgt, self.mistakes), smoothing, mistakes=self.mistakes
+        )
 
     def loss_lower_bound(self) -> float | None:
         """Nobody knows how ambiguous handwriting is."""
-        return input_floor(self.label_smoothing, self.n_classes, self.loss_input)
+        return input_floor(self.label_smoothing, self.n_classes, self.mistakes)
 
     @torch.no_grad()
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:

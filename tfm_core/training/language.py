@@ -15,7 +15,7 @@ from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.moving import sent, taken
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import PAD
-from tfm_core.training.losses import cross_entropy, input_floor
+from tfm_core.training.losses import cross_entropy, input_floor, labels_of, predicts_others
 from tfm_core.training.objectives import ALL, MEASURE_BATCH, Draw, Objective, StepMetrics
 from tfm_core.training.readback import read
 
@@ -31,12 +31,12 @@ class LanguageObjective(Objective):
         config: CorpusTaskConfig,
         *,
         label_smoothing: float = 0.0,
-        loss_input: str = "logits",
+        mistakes: tuple[str, ...] = (),
     ) -> None:
         """Take data of a corpus that lies on the device."""
         assert isinstance(data.task, CorpusTask)
         self.data, self.task = data, data.task
-        self.label_smoothing, self.loss_input = label_smoothing, loss_input
+        self.label_smoothing, self.mistakes = label_smoothing, mistakes
         self.n_train = len(data.train) if data.windows is None else len(data.windows)
         windows = data.windows
         self.reads_per_epoch = (
@@ -65,12 +65,12 @@ class LanguageObjective(Objective):
 
     def _metrics(self, model: nn.Module, rows: Tensor, smoothing: float) -> StepMetrics:
         """rows: (B, T + 1) ids from <bos> on; every token behind it is predicted."""
-        targets = rows[:, 1:]
+        targets = labels_of(rows, self.mistakes)
         logits = model(rows[:, :0], rows[:, :-1])  # (B, T, vocabulary)
         loss = cross_entropy(
             logits.flatten(0, 1),
             targets.flatten(),
-            loss_input=self.loss_input,
+            mistakes=self.mistakes,
             smoothing=smoothing,
             ignored=PAD,
         )
@@ -83,9 +83,11 @@ class LanguageObjective(Objective):
 
         With label smoothing the loss has another lower bound, which we do not compute.
         """
-        floor = input_floor(self.label_smoothing, self.n_classes, self.loss_input)
+        floor = input_floor(self.label_smoothing, self.n_classes, self.mistakes)
         if floor is not None or not self.task.is_grammar or self.label_smoothing:
             return floor
+        if predicts_others(self.mistakes):
+            return 0.0
         return entropy_per_token(self.task.config.unit)
 
     @torch.no_grad()

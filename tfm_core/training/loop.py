@@ -201,7 +201,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         data,
         task,
         label_smoothing=experiment.training.label_smoothing,
-        loss_input=experiment.training.loss_input,
+        mistakes=experiment.training.mistakes,
     )
     model = new_model(experiment).to(torch_device)
     if experiment.training.checkpointing:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from tfm_core.variants.loss_inputs import LOSS_INPUTS
+from tfm_core.mistakes import MISTAKES
 
 NO_TARGET = -100
 """What PyTorch leaves out where nothing else is said."""
@@ -16,30 +17,48 @@ def cross_entropy(
     logits: Tensor,
     targets: Tensor,
     *,
-    loss_input: str,
+    mistakes: tuple[str, ...],
     smoothing: float = 0.0,
     ignored: int = NO_TARGET,
     reduction: str = "mean",
 ) -> Tensor:
     """Return the cross-entropy of logits (N, classes) and targets (N,), in nats.
 
-    loss_input: a name of LOSS_INPUTS; "probabilities" is the mistake of a softmax before the loss's
-    own. ignored: the target that does not count.
+    mistakes: those of training, by name. ignored: the target that does not count.
     """
-    given = logits.float()
-    if LOSS_INPUTS[loss_input].is_softmaxed:
-        given = given.softmax(-1)
+    change = _loss_input(mistakes)
+    given = logits.float() if change is None else change(logits.float())
     return nn.functional.cross_entropy(
         given, targets, ignore_index=ignored, label_smoothing=smoothing, reduction=reduction
     )
 
 
-def lowest_loss(smoothing: float, n_classes: int, loss_input: str) -> float:
+def _loss_input(mistakes: tuple[str, ...]) -> Callable[[Tensor], Tensor] | None:
+    """Return what mistakes make of the logits before the loss; None where nothing."""
+    return next((MISTAKES[name].loss_input for name in mistakes if MISTAKES[name].loss_input), None)
+
+
+def labels_of(ids: Tensor, mistakes: tuple[str, ...]) -> Tensor:
+    """Return the tokens (B, T) of ids (B, T + 1) that are to be predicted from the first T."""
+    change = _labels(mistakes)
+    return ids[:, 1:] if change is None else change(ids)
+
+
+def predicts_others(mistakes: tuple[str, ...]) -> bool:
+    """Return whether mistakes ask for other tokens than the next ones."""
+    return _labels(mistakes) is not None
+
+
+def _labels(mistakes: tuple[str, ...]) -> Callable[[Tensor], Tensor] | None:
+    return next((MISTAKES[name].labels for name in mistakes if MISTAKES[name].labels), None)
+
+
+def lowest_loss(smoothing: float, n_classes: int, mistakes: tuple[str, ...]) -> float:
     """Return the lowest loss where targets are certain, but for their smoothing.
 
     The best prediction of a smoothed target is that target, and its loss the entropy.
     """
-    floor = input_floor(smoothing, n_classes, loss_input)
+    floor = input_floor(smoothing, n_classes, mistakes)
     if floor is not None:
         return floor
     share = smoothing / n_classes
@@ -49,7 +68,7 @@ def lowest_loss(smoothing: float, n_classes: int, loss_input: str) -> float:
     return -top * math.log(top) - (n_classes - 1) * share * math.log(share)
 
 
-def input_floor(smoothing: float, n_classes: int, loss_input: str) -> float | None:
+def input_floor(smoothing: float, n_classes: int, mistakes: tuple[str, ...]) -> float | None:
     """Return what the input of the loss alone keeps it above; None for logits, which may be any.
 
     Probabilities that are taken for logits reach from 0 to 1, so that even a certain and right
@@ -57,7 +76,7 @@ def input_floor(smoothing: float, n_classes: int, loss_input: str) -> float | No
     probability of the target, the others sharing the rest evenly: it is convex in it, and its
     slope is 0 where the softmax of the two differs by 1 - smoothing.
     """
-    if not LOSS_INPUTS[loss_input].is_softmaxed:
+    if _loss_input(mistakes) is None:
         return None
     others = n_classes - 1
     most = 1.0

@@ -34,13 +34,13 @@ def text_objective(
     config: TextTaskConfig,
     *,
     label_smoothing: float = 0.0,
-    loss_input: str = "logits",
+    mistakes: tuple[str, ...] = (),
 ) -> TextObjective:
     """Return how a text task is learned: hidden words or spans where some are, else next tokens."""
     objective: type[TextObjective] = TextObjective
     if config.facts.hides:
         objective = MaskedObjective if config.facts.answer == "blanks" else SpanObjective
-    return objective(data, config, label_smoothing=label_smoothing, loss_input=loss_input)
+    return objective(data, config, label_smoothing=label_smoothing, mistakes=mistakes)
 
 
 class MaskedObjective(ReadObjective):
@@ -52,10 +52,10 @@ class MaskedObjective(ReadObjective):
         config: TextTaskConfig,
         *,
         label_smoothing: float = 0.0,
-        loss_input: str = "logits",
+        mistakes: tuple[str, ...] = (),
     ) -> None:
         """Take data that lies on the device."""
-        super().__init__(data, config, label_smoothing=label_smoothing, loss_input=loss_input)
+        super().__init__(data, config, label_smoothing=label_smoothing, mistakes=mistakes)
         assert isinstance(data.task, MaskedWordsTask)
         self.task = data.task
         self.mask_id = self.task.src_vocabulary.id_of(MASK)
@@ -119,7 +119,7 @@ class MaskedObjective(ReadObjective):
         src, words, positions, targets, hidden, which, wanted, seen = tensors
         logits = model(src, words, positions)  # (B, R, vocabulary)
         picked = logits.flatten(0, 1)[which]
-        measure = partial(cross_entropy, loss_input=self.loss_input)
+        measure = partial(cross_entropy, mistakes=self.mistakes)
         loss = measure(picked, wanted, smoothing=smoothing)
         plain = measure(picked.detach(), wanted, reduction="none")
         is_correct = (logits.detach().argmax(-1) == targets) & hidden

@@ -15,7 +15,7 @@ from tfm_core.data.image_data import ImageData, ImageSplit
 from tfm_core.data.moving import sent_together, taken
 from tfm_core.data.text_data import TextData, TextSplit
 from tfm_core.data.vocabulary import PAD, SPECIALS
-from tfm_core.training.losses import cross_entropy, input_floor, lowest_loss
+from tfm_core.training.losses import cross_entropy, input_floor, labels_of, lowest_loss
 from tfm_core.training.readback import read
 
 MEASURE_BATCH = 500
@@ -124,10 +124,10 @@ class TextObjective(Objective):
         config: TextTaskConfig | OwnTextTaskConfig,
         *,
         label_smoothing: float = 0.0,
-        loss_input: str = "logits",
+        mistakes: tuple[str, ...] = (),
     ) -> None:
         """Take data that lies on the device."""
-        self.data, self.label_smoothing, self.loss_input = data, label_smoothing, loss_input
+        self.data, self.label_smoothing, self.mistakes = data, label_smoothing, mistakes
         self.n_train = len(data.train.src)
         is_label = config.facts.answer == "label"
         self.first_class = len(SPECIALS) if is_label else 0  # a label is never a special token
@@ -147,9 +147,9 @@ class TextObjective(Objective):
         return int(src_lengths[indices].max()), int(tgt_lengths[indices].max())
 
     def _metrics(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> StepMetrics:
-        logits, targets = model(src, tgt[:, :-1]), tgt[:, 1:]
+        logits, targets = model(src, tgt[:, :-1]), labels_of(tgt, self.mistakes)
         return token_metrics(
-            logits, targets, smoothing, loss_input=self.loss_input, first_class=self.first_class
+            logits, targets, smoothing, mistakes=self.mistakes, first_class=self.first_class
         )
 
     def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
@@ -169,7 +169,7 @@ class TextObjective(Objective):
 
     def loss_lower_bound(self) -> float | None:
         """Targets are functions of their sources, so only label smoothing keeps the loss up."""
-        return lowest_loss(self.label_smoothing, self.n_classes, self.loss_input)
+        return lowest_loss(self.label_smoothing, self.n_classes, self.mistakes)
 
     def accuracy_upper_bound(self) -> float | None:
         """Return the highest accuracy that the targets allow; None where all can be right."""
@@ -192,21 +192,26 @@ class OwnObjective(TextObjective):
 
     def loss_lower_bound(self) -> float | None:
         """Nobody knows how ambiguous a person's sentences are."""
-        return input_floor(self.label_smoothing, self.n_classes, self.loss_input)
+        return input_floor(self.label_smoothing, self.n_classes, self.mistakes)
 
 
 def token_metrics(
-    logits: Tensor, targets: Tensor, smoothing: float, *, loss_input: str, first_class: int = 0
+    logits: Tensor,
+    targets: Tensor,
+    smoothing: float,
+    *,
+    mistakes: tuple[str, ...],
+    first_class: int = 0,
 ) -> StepMetrics:
     """Measure predictions (B, T, vocabulary) of the tokens (B, T); padding does not count.
 
-    loss_input: see ``losses.cross_entropy``. first_class: the tokens before it are never answers,
+    mistakes: see ``losses.cross_entropy``. first_class: the tokens before it are never answers,
     and are left out of the loss.
     """
     loss = cross_entropy(
         logits[..., first_class:].flatten(0, 1),
         targets.flatten() - first_class,
-        loss_input=loss_input,
+        mistakes=mistakes,
         smoothing=smoothing,
         ignored=PAD - first_class,
     )
@@ -243,11 +248,11 @@ class ImageObjective(Objective):
         config: ImageTaskConfig,
         *,
         label_smoothing: float = 0.0,
-        loss_input: str = "logits",
+        mistakes: tuple[str, ...] = (),
     ) -> None:
         """Take data that lies on the device."""
         self.data, self.config = data, config
-        self.label_smoothing, self.loss_input = label_smoothing, loss_input
+        self.label_smoothing, self.mistakes = label_smoothing, mistakes
         self.n_train = len(data.train.labels)
         self.n_classes = data.facts.n_classes
 
@@ -273,13 +278,13 @@ class ImageObjective(Objective):
         self, model: nn.Module, images: Tensor, labels: Tensor, smoothing: float
     ) -> StepMetrics:
         logits = model(images)  # (B, classes)
-        loss = cross_entropy(logits, labels, loss_input=self.loss_input, smoothing=smoothing)
+        loss = cross_entropy(logits, labels, mistakes=self.mistakes, smoothing=smoothing)
         n_correct = (logits.detach().argmax(-1) == labels).sum()
         return StepMetrics(loss, n_correct, len(labels), None, len(labels))
 
     def loss_lower_bound(self) -> float | None:
         """Nobody knows how ambiguous pictures are."""
-        return input_floor(self.label_smoothing, self.n_classes, self.loss_input)
+        return input_floor(self.label_smoothing, self.n_classes, self.mistakes)
 
     @torch.no_grad()
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from tfm_core.training.losses import input_floor
+from tfm_core.training.losses import input_floor, predicts_others
 from tfm_core.training.objectives import TextObjective
 
 
@@ -24,11 +24,13 @@ class ReadObjective(TextObjective, ABC):
 
         Of probabilities taken for logits, what they alone leave.
         """
-        floor = input_floor(self.label_smoothing, self.n_classes, self.loss_input)
-        if floor is not None or self._bounds is None:
+        floor = input_floor(self.label_smoothing, self.n_classes, self.mistakes)
+        if floor is not None or self._bounds is None or predicts_others(self.mistakes):
             return floor
         return self._bounds[0]
 
     def accuracy_upper_bound(self) -> float | None:
         """Return the share of what is hidden that a perfect reader gets right, in the mean."""
-        return None if self._bounds is None else self._bounds[1]
+        if self._bounds is None or predicts_others(self.mistakes):
+            return None
+        return self._bounds[1]

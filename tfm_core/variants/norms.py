@@ -6,22 +6,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tfm_core.sentences import N_
-from tfm_core.variants.record import Example, Phrased, Registry
+from tfm_core.variants.record import Example, Registry, Variant
 
 NORM_EPS = 1e-5
 """What nn.LayerNorm takes where no epsilon is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Norm(Phrased):
+class Norm(Variant):
     """layer: called with d_model and ``eps``. latex: the equation, from d_model and epsilon.
 
     parameters: the shape of each trained tensor, as formulas. n_kept: numbers that PyTorch keeps of
     a token for the backward pass, from d_model, beside the result; keeps_input: whether what it
     reads is among them. code: the expression that makes it in a generated file, from epsilon;
     classes: the source of its own classes there. spread: what it takes over the numbers of a token,
-    in words. walk_topic, walk_words: its paragraph in the walk, example: its call there. Where
-    nothing is normalised there is no equation, code or spread.
+    in words. walk_topic, walk_words: its paragraph in the walk, example: its call there. phrase:
+    what the name of a run calls it. Where nothing is normalised there is no equation, code or
+    spread.
     """
 
     layer: str
@@ -35,6 +36,7 @@ class Norm(Phrased):
     spread: str | None
     walk_topic: str
     walk_words: str
+    phrase: str
 
 
 LAYER_NORM = Norm(

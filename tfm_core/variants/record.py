@@ -8,22 +8,19 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
+from functools import cached_property
 from typing import Any, Self, TypeVar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Variant:
-    """What every variant says of itself; a subject adds its own parts by inheriting.
+class Named:
+    """A record of a registry: its name, and the parts that a subject adds by inheriting.
 
-    name: as configs and links write it. label, help: as the app's controls show them. source: the
-    paper or the model it comes from. Every part must be given: a part that may be empty has a type
-    that allows ``None``, and says ``None``.
+    Every part must be given: a part that may be empty has a type that allows ``None``, and says
+    ``None``.
     """
 
     name: str
-    label: str
-    help: str
-    source: str
 
     def __new__(cls, **parts: Any) -> Self:
         """Raise TypeError, in a sentence, when a part is not given at all."""
@@ -49,6 +46,19 @@ class Variant:
                 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant(Named):
+    """A choice that a setting offers.
+
+    name: as configs and links write it. label, help: as the app's controls show them. source: the
+    paper or the model it comes from.
+    """
+
+    label: str
+    help: str
+    source: str
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """A function or an operator of PyTorch, as the walk explains it.
@@ -65,27 +75,37 @@ class Example:
     of: tuple[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phrased(Variant):
-    """A variant whose label needs its setting beside it. phrase: what the name of a run says."""
-
-    phrase: str
-
-
-V = TypeVar("V", bound=Variant, covariant=True)
+V = TypeVar("V", bound=Named, covariant=True)
 
 
 class Registry(Mapping[str, V]):
     """The variants of one subject by name, in the order in which they are offered."""
 
-    def __init__(self, subject: str, *variants: V) -> None:
-        """subject: in words, such as "position kind". Raises ValueError for a name used twice."""
+    def __init__(self, subject: str, *variants: V, others: str | None = None) -> None:
+        """subject: in words, such as "position kind". Raises ValueError for a name used twice.
+
+        others: ``"module:name"`` of a function that returns further variants, given the class of
+        the first one. It is called at the first use, because its package lies above this one.
+        """
         self.subject = subject
-        self._variants: dict[str, V] = {}
+        self._given, self._others = self._by_name(variants), others
+
+    @cached_property
+    def _variants(self) -> dict[str, V]:
+        if self._others is None:
+            return self._given
+        first = next(iter(self._given.values()))
+        return self._by_name((*self._given.values(), *resolve(self._others)(type(first))))
+
+    def _by_name(self, variants: tuple[V, ...]) -> dict[str, V]:
+        found: dict[str, V] = {}
         for variant in variants:
-            if variant.name in self._variants:
-                raise ValueError(f"There are two variants of {subject} named {variant.name!r}.")
-            self._variants[variant.name] = variant
+            if variant.name in found:
+                raise ValueError(
+                    f"There are two variants of {self.subject} named {variant.name!r}."
+                )
+            found[variant.name] = variant
+        return found
 
     def __getitem__(self, name: str) -> V:
         """Return a variant. Raises UnknownVariant, a KeyError whose text is a sentence."""

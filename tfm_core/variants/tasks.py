@@ -93,7 +93,7 @@ class TaskKind(Variant):
 
     config: the settings. text(config): the words of a text, and how they are cut; None where no
     text is learned from. load(task, *, seed, progress): the data. shape(experiment): what a model
-    must know of the data. objective(data, task, *, label_smoothing, loss_input): what is learned.
+    must know of the data. objective(data, task, *, label_smoothing, mistakes): what is learned.
     probe(trainer): fixed examples, and snapshot(trainer, n_attended): the attention on them; see
     ``probe.types``. inputs(experiment, item, picture): what the model is called with for one
     example. batches(experiment, data, rows): the same for many, and their items, see

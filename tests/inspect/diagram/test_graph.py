@@ -169,12 +169,12 @@ def test_embeddings_stand_outside_the_frames_of_the_blocks():
 
 
 MISTAKES = [  # settings, then what the equations of attention and of a block say of them
-    ({"scale": "none"}, "attention", r"\left(q_i^\top k_j\right)"),
-    ({"scale": "sqrt-d-model"}, "attention", r"\sqrt{12}"),
-    ({"causality": "transposed"}, "attention", r"j \ge i"),
-    ({"causality": "transposed", "window": 2}, "attention", r"i \le j \le i + 2"),
-    ({"residual": "none"}, "block", r"x &\leftarrow \mathrm{FFN}(\mathrm{Norm}(x))"),
-    ({"residual": "from-normed"}, "block", r"x &\leftarrow x + \mathrm{FFN}(x)"),
+    ({"mistakes": "no-scale"}, "attention", r"\left(q_i^\top k_j\right)"),
+    ({"mistakes": "scaled-by-d-model"}, "attention", r"\sqrt{12}"),
+    ({"mistakes": "mask-transposed"}, "attention", r"j \ge i"),
+    ({"mistakes": "mask-transposed", "window": 2}, "attention", r"i \le j \le i + 2"),
+    ({"mistakes": "no-residuals"}, "block", r"x &\leftarrow \mathrm{FFN}(\mathrm{Norm}(x))"),
+    ({"mistakes": "residual-from-normed"}, "block", r"x &\leftarrow x + \mathrm{FFN}(x)"),
     ({"norm": "none"}, "block", r"x &\leftarrow x + \mathrm{FFN}(x)"),
 ]
 
@@ -188,9 +188,11 @@ def test_equations_and_diagram_show_a_mistake(settings, part, said):
     assert drawn(wrong, shape) != drawn(right, shape)
 
 
-@pytest.mark.parametrize(("residual", "n_dashed"), [("normal", 2), ("none", 0), ("from-normed", 2)])
-def test_a_block_has_a_dashed_arrow_for_each_residual(residual, n_dashed):
-    config = text_config("decoder-only", residual=residual, n_layers=1)
+@pytest.mark.parametrize(
+    ("mistakes", "n_dashed"), [("", 2), ("no-residuals", 0), ("residual-from-normed", 2)]
+)
+def test_a_block_has_a_dashed_arrow_for_each_residual(mistakes, n_dashed):
+    config = text_config("decoder-only", mistakes=mistakes, n_layers=1)
     assert drawn(config, TextShape(17, 19)).count("dashed") == n_dashed
 
 

@@ -28,11 +28,11 @@ def _captioner(**settings: object) -> Experiment:
 EXPERIMENTS = {
     "encoder-decoder": text_experiment(),
     "encoder-decoder, pre-norm": text_experiment(norm_first=True),
-    "encoder-decoder, one norm": text_experiment(shared_norm=True),
+    "encoder-decoder, one norm": text_experiment(mistakes="shared-norm"),
     "encoder-only": text_experiment("encoder-only", window=2),
     "decoder-only": text_experiment("decoder-only"),
     "decoder-only, mistaken": text_experiment(
-        "decoder-only", residual="from-normed", norm_first=True, causality="transposed"
+        "decoder-only", mistakes="mask-transposed,residual-from-normed"
     ),
     "vit": vit_experiment(),
     "vit with CLS": vit_experiment("cls"),
@@ -134,7 +134,7 @@ def test_nothing_is_offered_that_the_model_does_not_have() -> None:
     assert "positions" not in kinds
     assert not heads_of(EXPERIMENTS["recurrent"])
     assert "mask" not in {part.kind for part in parts_of(EXPERIMENTS["vit"])}
-    bare = text_experiment("decoder-only", residual="none", norm="none", causality="none")
+    bare = text_experiment("decoder-only", mistakes="no-causal-mask,no-residuals", norm="none")
     kinds = {part.kind for part in parts_of(bare)}
     assert kinds == {"head", "sublayer", "layer", "positions"}
 

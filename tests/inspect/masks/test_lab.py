@@ -281,3 +281,15 @@ def test_words_a_run_does_not_know_are_said():
         scores.words_of(run, "the cat", "causal")
     with pytest.raises(ValueError, match="reads pictures"):
         scores.words_of(RunStore().get("recorded-digits"), "the cat")
+
+
+def test_a_float_mask_gives_forbidden_keys_a_share():
+    made, mask = seeded(WORDS, WORDS), mask_of("causal")
+    found = traps.float_mask(made, mask)
+    added = np.exp(made.scores + mask)
+    np.testing.assert_allclose(found.wrong, added / added.sum(1, keepdims=True), rtol=1e-5)
+    np.testing.assert_array_equal(found.right, flow(made, mask).weights)
+    assert found.leaked == pytest.approx(float((found.wrong * ~mask).sum(1).mean()))
+    assert found.leaked > 0.1
+    with pytest.raises(ValueError, match="forbids nothing"):
+        traps.float_mask(made, np.ones((7, 7), bool))

@@ -230,11 +230,11 @@ def test_the_generated_file_is_readable(index, form):
         assert not re.search(r"\b(src|tgt)(_\w+)?\b", code)
 
 
-@pytest.mark.parametrize("projections", ["full", "sliced"])
-def test_the_file_draws_queries_and_keys_as_large_as_the_engine(projections):
+@pytest.mark.parametrize("mistakes", ["", "sliced-heads"])
+def test_the_file_draws_queries_and_keys_as_large_as_the_engine(mistakes):
     drawn = {}
     for gain in (1.0, 1.5):
-        settings = {**SMALL, "patch_size": 2, "projections": projections, "query_key_gain": gain}
+        settings = {**SMALL, "patch_size": 2, "mistakes": mistakes, "query_key_gain": gain}
         made = {"__name__": "generated"}
         exec(source_code(CaptionerConfig.parse(settings), CAPTION_SHAPE), made)
         torch.manual_seed(5)

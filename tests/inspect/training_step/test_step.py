@@ -114,14 +114,14 @@ def test_the_arithmetic_by_hand_is_the_optimisers(optimizer, clip_norm):
             assert lines[0].value == float(taken.before[name][index])
 
 
-@pytest.mark.parametrize("projections", ["full", "sliced"])
-def test_singular_values_of_muon_are_those_of_its_update(projections):
+@pytest.mark.parametrize("mistakes", ["", "sliced-heads"])
+def test_singular_values_of_muon_are_those_of_its_update(mistakes):
     """Of the matrix in which the weight stands; AdamW's parameters have none."""
-    trainer = start(chosen(model={"projections": projections}, training={"optimizer": "muon"}))
+    trainer = start(chosen(model={"mistakes": mistakes}, training={"optimizer": "muon"}))
     _after, taken = take(trainer, 0.02)
     name = "decoder.layers.0.self_attention.in_projection"
-    name += ".heads" if projections == "sliced" else ".weight"
-    index = (1, 1, 3, 5) if projections == "sliced" else (3, 5)
+    name += ".heads" if mistakes else ".weight"
+    index = (1, 1, 3, 5) if mistakes else (3, 5)
     found = singular_values(taken, name, index, OPTIMISERS["muon"])
     decay = 1 - 0.02 * trainer.experiment.training.weight_decay
     moved = (decay * taken.before[name] - taken.after[name])[index[:-2]]

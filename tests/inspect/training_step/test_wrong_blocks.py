@@ -1,12 +1,21 @@
 """Mistakes in the code of a block: what they cost in parameters, and that outputs really differ."""
 
+from contextlib import suppress
+
 import pytest
 import torch
 
 from tests.inspect.training_step.test_step import chosen, weights, worst
+from tests.training.test_loop import experiment
 from tfm_core.inspect.training_step import wrong_blocks
 from tfm_core.inspect.training_step.step import start, take
-from tfm_core.inspect.training_step.wrong_blocks import BLOCK_MISTAKES, mm_on_four_axes
+from tfm_core.inspect.training_step.wrong_blocks import (
+    BLOCK_MISTAKES,
+    MODEL_MISTAKES,
+    in_model,
+    mm_on_four_axes,
+)
+from tfm_core.sentences import StudentError
 
 FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "vit", "captioner")
 
@@ -80,8 +89,11 @@ def test_mm_refuses_the_blocks_own_queries_and_keys(trainer):
 
 def test_the_users_model_is_left_as_it_was(trainer):
     before = weights(trainer)
-    for mistake in BLOCK_MISTAKES.values():
-        mistake.make(trainer)
+    for work in BLOCK_MISTAKES.values():
+        work(trainer)
+    for name in MODEL_MISTAKES:
+        with suppress(StudentError):
+            in_model(trainer, name)
     assert worst(before, weights(trainer)) == 0
     assert trainer.model.training
 
@@ -92,3 +104,18 @@ def test_what_has_no_blocks_or_one_head_says_so():
         mm_on_four_axes(recurrent)
     with pytest.raises(ValueError, match="has one head"):
         wrong_blocks.heads_on_slices(start(chosen(model={"n_heads": 1})))
+
+
+def test_a_mistake_in_the_model_changes_the_loss_or_crashes():
+    pair = start(experiment("encoder-decoder", "dates"))
+    found = {name: in_model(pair, name) for name in MODEL_MISTAKES if name != "linear-score"}
+    assert "is invalid for input of size" in found["keys-at-query-length"].error
+    for name in ("float-mask", "padding-on-queries"):
+        assert found[name].wrong != found[name].right
+    assert found["dropout-after-norm"].wrong == found["dropout-after-norm"].right
+    after = found["dropout-after-norm"]
+    assert after.wrong_in_training != after.right_in_training
+    with pytest.raises(StudentError, match="no place for the mistake “A score"):
+        in_model(pair, "linear-score")
+    recurrent = in_model(start(chosen("recurrent")), "linear-score")
+    assert recurrent.wrong != recurrent.right

@@ -32,7 +32,6 @@ from tfm_core.probe.labels import modules_by_kind
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import ADDED_TO_PATCHES, POSITIONS
 from tfm_core.variants.projections import PROJECTIONS
-from tfm_core.variants.residuals import RESIDUALS
 
 SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 11}
 READERS = [
@@ -459,24 +458,31 @@ def test_the_walk_of_the_notebooks_vit_has_its_notebooks_shapes():
     }  # fmt: skip
 
 
+MATRICES = {
+    "full": "", "unbiased": "", "no-output": "no-output-projection", "sliced": "sliced-heads"
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("projections", PROJECTIONS)
+@pytest.mark.parametrize("projections", MATRICES)
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name != "recurrent"])
 def test_every_printed_line_uses_parts_that_the_model_has(family, projections, norm):
     """Every projection with every norm, residual and kind of position that the family takes."""
-    settings = {"projections": projections, "norm": norm}
-    for more in combinations(family, norm):
+    settings = {"projection_bias": projections != "unbiased", "norm": norm}
+    for more in combinations(family, norm, MATRICES[projections]):
         runs(subject(experiment(family, **settings, **more)))
 
 
-def combinations(family, norm):
+def combinations(family, norm, mistake):
     """Every kind of position and every residual, each at least once."""
     places = ADDED_TO_PATCHES if family == "captioner" else POSITIONS
     if family not in ("vit", "captioner"):
         places = [name for name in places if name != "sinusoidal-2d"]
-    residuals = [name for name, one in RESIDUALS.items() if norm != "none" or not one.normed]
+    residuals = ["", "no-residuals"]
+    if norm != "none":
+        residuals += ["residual-from-normed", "feed-forward-residual-from-normed"]
     for number, place in enumerate(places):
-        yield {"position": place, "residual": residuals[number % len(residuals)]}
+        yield {"position": place, "mistakes": f"{residuals[number % len(residuals)]},{mistake}"}
 
 
 def runs(looked):

@@ -112,6 +112,7 @@ def test_what_is_no_click_on_this_mask_is_dropped(value):
     ("section", "words"),
     [
         ("axis", "Nothing leaks under this mask"),
+        ("float", "of their attention on forbidden keys"),
         ("precision", "The scores of query 1, `the`, under the mask above"),
         ("blind", "What PyTorch gives"),
         ("code", "True = forbidden"),

@@ -10,7 +10,8 @@ from tests.pages.looking import said
 from tests.pages.opening import opened_at
 from tests.training.test_loop import experiment
 from tfm_core.inspect.training_step.step import scheduled_rate, start, take
-from tfm_core.inspect.training_step.wrong_blocks import BLOCK_MISTAKES
+from tfm_core.inspect.training_step.wrong_blocks import BLOCK_MISTAKES, MODEL_MISTAKES
+from tfm_core.mistakes import MISTAKES
 from tfm_core.runs.store import RECORDED
 from tfm_core.training.checkpoints import FILE, save
 
@@ -151,7 +152,10 @@ def test_a_draft_has_no_choice_of_weights(store):
 def test_the_mistakes_in_a_block_say_their_parameters_and_outputs(store):
     at = at_stage(opened(), "mistakes")
     headings = {heading.value for heading in at.subheader}
-    assert {mistake.title for mistake in BLOCK_MISTAKES.values()} <= headings
+    names = {*BLOCK_MISTAKES, *MODEL_MISTAKES} - {"linear-score"}  # of recurrent models
+    names |= {"argmax-before-loss", "softmax-before-loss"}
+    assert {MISTAKES[name].label for name in names} <= headings
+    assert {"padding-on-queries", "float-mask", "dropout-after-norm"} <= {*MODEL_MISTAKES}
     assert "RuntimeError: self must be a matrix" in [block.value for block in at.code]
 
 

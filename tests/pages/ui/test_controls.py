@@ -24,6 +24,7 @@ from tfm_core.config import (
     TrainingConfig,
 )
 from tfm_core.config.codec import default_sections, values_to_query
+from tfm_core.mistakes import MISTAKES
 from tfm_core.presets import PRESETS
 from tfm_core.variants.optimisers import OPTIMISERS
 
@@ -54,7 +55,7 @@ def _nothing_left_behind():
 
 
 def keys_of(app: AppTest) -> set[str]:
-    kinds = ("number_input", "selectbox", "toggle", "button_group")
+    kinds = ("number_input", "selectbox", "multiselect", "toggle", "button_group")
     found = {widget.key for kind in kinds for widget in app.get(kind) if widget.key}
     return {key.partition("@")[0] for key in found}
 
@@ -110,7 +111,8 @@ def test_every_setting_has_words_and_its_default_fits(family) -> None:
         assert setting.label
         assert setting.help.endswith((".", "?"))
         value = drafts.get(values, setting.path)
-        assert drafts.fitting(setting, str(value)) == value
+        text = ",".join(value) if setting.kind == "several" else str(value)
+        assert drafts.fitting(setting, text) == value
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -585,5 +587,31 @@ def test_a_browser_that_missed_the_first_drawing_is_told_every_value_by_the_seco
                 default = list(setting.choices)[
                     default[0] if widget.type != "selectbox" else default
                 ]
+            if setting.kind == "several":
+                default = tuple(list(setting.choices)[number] for number in default)
             assert default == pytest.approx(value) if setting.kind == "float" else default == value
-    assert seen == {"int", "float", "bool", "choice"}
+    assert seen == {"int", "float", "bool", "choice", "several"}
+
+
+def test_mistakes_are_chosen_together_and_each_says_what_it_does(train) -> None:
+    app = train({"model.family": "encoder-decoder"})
+    field = key(app, "model.mistakes")
+    app.multiselect(key=field).select("no-scale").select("no-residuals").run()
+    values = app.session_state["draft"].values
+    assert values["model"]["mistakes"] == ("no-residuals", "no-scale")
+    assert drafts.differences(values, app.session_state["draft"].begun) == ["model.mistakes"]
+    assert all(MISTAKES[name].help in said(app) for name in ("no-scale", "no-residuals"))
+    assert app.query_params["model.mistakes"] == "no-residuals,no-scale"
+    app.multiselect(key=field).select("scaled-by-d-model").run()
+    assert "exclude each other: choose one of them" in said(app)
+
+
+def test_a_link_carries_mistakes_and_says_which_of_them_there_are_not(train) -> None:
+    app = train({"model.family": "encoder-decoder", "model.mistakes": "no-scale,no-causal-mask"})
+    assert app.session_state["draft"].values["model"]["mistakes"] == ("no-causal-mask", "no-scale")
+    assert app.multiselect(key=key(app, "model.mistakes")).value == ["no-causal-mask", "no-scale"]
+    app = train({"model.family": "vit", "model.mistakes": "no-causal-mask"})
+    assert app.session_state["draft"].values["model"]["mistakes"] == ()
+    assert "Mistakes cannot be “no-causal-mask”; it must be one of no-residuals" in said(app)
+    app = train({"model.family": "vit", "model.residual": "none"})
+    assert "There is no setting model.residual here; it is left out." in said(app)

@@ -36,6 +36,7 @@ class Bug:
 def _in_code(name: str, level: int) -> Bug:
     """Return a mistake in the code, by its name in ``MISTAKES``."""
     mistake = MISTAKES[name]
+    assert mistake.probe is not None
     return Bug(
         name=name,
         label=mistake.label,
@@ -66,6 +67,8 @@ _BUGS = (
         means=N_("Each step went ten times as far as the gradient is good for."),
     ),
     _in_code("softmax-before-loss", 1),
+    _in_code("argmax-before-loss", 1),
+    _in_code("target-not-shifted", 1),
     _in_code("no-residuals", 2),
     Bug(
         name="no-norm",

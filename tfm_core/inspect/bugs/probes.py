@@ -124,21 +124,25 @@ def gradients(subject: Subject) -> tuple[Row, ...]:
     import torch
 
     from tfm_core.training.gradients import gradient_norms
+    from tfm_core.training.losses import labels_of
     from tfm_core.training.objectives import token_metrics
 
+    torch.set_num_threads(1)
     src, tgt = subject.examples("train")
     model, training = subject.new, subject.experiment.training
     model.zero_grad(set_to_none=True)
     metrics = token_metrics(
         model(src, tgt[:, :-1]),
-        tgt[:, 1:],
+        labels_of(tgt, training.mistakes),
         training.label_smoothing,
-        loss_input=training.loss_input,
+        mistakes=training.mistakes,
     )
     metrics.loss.backward()  # type: ignore[no-untyped-call]
+    for parameter in model.parameters():
+        if parameter.grad is None:  # a part that the loss does not reach
+            parameter.grad = torch.zeros_like(parameter)
     norms = gradient_norms(model, 0.0, None)
     model.zero_grad(set_to_none=True)
-    torch.set_num_threads(1)
     return tuple(
         Row(N_("length of the gradient of {part}", part=part), norm) for part, norm in norms.items()
     )

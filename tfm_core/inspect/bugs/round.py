@@ -11,6 +11,7 @@ from tfm_core.data.shape import data_shape
 from tfm_core.inspect.bugs.bugs import Bug, bug_of, with_bug
 from tfm_core.inspect.bugs.probes import PROBES, Row, Subject, differs
 from tfm_core.inspect.source.file import source_code
+from tfm_core.mistakes import MISTAKES
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_
 
@@ -119,13 +120,16 @@ def difference(pair: Pair) -> str:
 def _code(experiment: Experiment) -> str:
     """Return the model's file, and behind it how it was trained."""
     training = experiment.training
-    given = "logits" if training.loss_input == "logits" else "logits.softmax(-1)"
+    mistakes = [MISTAKES[name] for name in training.mistakes]
+    given = next((one.loss_code for one in mistakes if one.loss_code), "logits")
+    labels = next((one.labels_code for one in mistakes if one.labels_code), "tgt[:, 1:]")
     return "\n".join(
         [
             source_code(experiment.model, data_shape(experiment)),
             "# training",
             f"learning_rate = {training.learning_rate:g}",
             f"warm_up_steps = {round(training.warmup * training.steps)}",
+            f"targets = {labels}",
             f"loss = F.cross_entropy({given}.flatten(0, 1), targets.flatten(), ignore_index=PAD)",
         ]
     )

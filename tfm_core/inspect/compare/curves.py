@@ -219,11 +219,11 @@ def caveats(experiments: Sequence[Experiment], metrics: Sequence[str]) -> tuple[
                 "which is not smoothed."
             )
         )
-    if "training.loss_input" in rows and "loss" in metrics:
+    if "training.mistakes" in rows and "loss" in metrics:
         said.append(
             N_(
-                "Where a softmax stands before the loss, every loss of the run is another "
-                "quantity, training and validation: compare the shares that are right."
+                "With a mistake in training, every loss of the run is another quantity, training "
+                "and validation: compare the shares that are right."
             )
         )
     if is_of_training and "model.dropout" in rows:

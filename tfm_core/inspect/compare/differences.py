@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from tfm_core.config import FAMILIES, TASK_FACTS, Experiment
 from tfm_core.config.base import Config, choices_of, plain
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, listed
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.positions import POSITIONS
 
@@ -117,6 +117,8 @@ def _setting(config: Config, name: str, field: FieldInfo) -> Setting:
 def said(value: object, field: FieldInfo) -> str:
     """Return a value in words: the label of a variant, a number as one writes it."""
     choices = choices_of(field)
+    if choices is not None and isinstance(value, tuple):
+        return listed(choices[str(name)].label for name in value) or N_("none")
     if choices is not None and value in choices:
         return choices[str(value)].label
     if isinstance(value, bool):

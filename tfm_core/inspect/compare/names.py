@@ -12,14 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from tfm_core.config import Experiment
 from tfm_core.config.base import plain
 from tfm_core.inspect.compare.differences import FAMILY, TASK, Difference, differences
-from tfm_core.sentences import N_, Sentence
-from tfm_core.variants.causalities import CAUSALITIES
-from tfm_core.variants.loss_inputs import LOSS_INPUTS
+from tfm_core.mistakes import MISTAKES
+from tfm_core.sentences import N_, Sentence, listed
 from tfm_core.variants.norms import NORMS
-from tfm_core.variants.projections import PROJECTIONS
-from tfm_core.variants.record import Phrased, Registry
-from tfm_core.variants.residuals import RESIDUALS
-from tfm_core.variants.scales import SCALES
 
 MOST_SAID = 3
 """Settings that a name says, where fewer do not tell the experiments apart."""
@@ -30,7 +25,7 @@ def names(experiments: Sequence[Experiment]) -> tuple[str, ...]:
     rows = differences(experiments)
     chosen = _telling([row for row in rows if row.field not in _follows(rows)])
     made = [
-        _joined([phrase(row, number) for row in chosen]) or experiment.task.facts.label
+        listed(filter(None, (phrase(row, number) for row in chosen))) or experiment.task.facts.label
         for number, experiment in enumerate(experiments)
     ]
     return _numbered(made)
@@ -39,7 +34,8 @@ def names(experiments: Sequence[Experiment]) -> tuple[str, ...]:
 def change(one: Experiment, other: Experiment) -> str:
     """Return what of the other experiment differs from the first, all of it; empty if nothing."""
     rows = differences([one, other])
-    return _joined([phrase(row, 1) for row in rows if row.field not in _follows(rows)])
+    shown = (phrase(row, 1) for row in rows if row.field not in _follows(rows))
+    return listed(filter(None, shown))
 
 
 def _follows(rows: Sequence[Difference]) -> set[str]:
@@ -81,13 +77,6 @@ def _n_told(rows: Sequence[Difference]) -> int:
     return len(set(zip(*(row.said for row in rows), strict=True)))
 
 
-def _joined(phrases: Sequence[str]) -> str:
-    """Return phrases in a row, each still translated by itself."""
-    said = [one for one in phrases if one]
-    template = ", ".join(f"{{part_{number}}}" for number in range(len(said)))
-    return Sentence(template, {f"part_{number}": one for number, one in enumerate(said)})
-
-
 def _numbered(made: Sequence[str]) -> tuple[str, ...]:
     """Return the names, those that stand several times with a number each."""
     counts, seen = Counter(made), Counter[str]()
@@ -112,8 +101,10 @@ def phrase(row: Difference, number: int) -> str:
         template = none if none and not value else one if one and value == 1 else many
         shown = f"{100 * value:.4g}" if field in _SHARES else plain(value)
         return Sentence(template, {"n": shown})
-    if field in _PHRASED:
-        return _PHRASED[field][str(value)].phrase
+    if field in _MISTAKES and isinstance(value, tuple):
+        return listed(MISTAKES[name].short for name in value) or _MISTAKES[field]
+    if field == "model.norm":
+        return NORMS[str(value)].phrase
     if field in _VARIANTS:
         return _VARIANTS[field](row.said[number])
     return N_("{label} {value}", label=row.label, value=row.said[number])
@@ -123,7 +114,7 @@ _SHARES = {"training.warmup", "training.batch_warmup"}
 _FLAGS: Mapping[str, tuple[str, str]] = {
     "model.norm_first": (N_("pre-norm"), N_("post-norm")),
     "model.bias": (N_("biases"), N_("no biases")),
-    "model.shared_norm": (N_("one norm for all sublayers"), N_("a norm for each sublayer")),
+    "model.projection_bias": (N_("biases in attention"), N_("no biases in attention")),
     "model.tie_embeddings": (N_("tied embeddings"), N_("untied embeddings")),
     "model.is_bidirectional": (N_("reads both ways"), N_("reads one way")),
     "training.checkpointing": (N_("checkpointing"), N_("no checkpointing")),
@@ -159,13 +150,9 @@ _COUNTED: Mapping[str, tuple[str, str, str]] = {  # of 0, of 1, of another numbe
     "training.patience": (N_("no patience"), "", N_("patience {n}")),
     "seed": ("", "", N_("seed {n}")),
 }
-_PHRASED: Mapping[str, Registry[Phrased]] = {
-    "model.norm": NORMS,
-    "model.residual": RESIDUALS,
-    "model.scale": SCALES,
-    "model.causality": CAUSALITIES,
-    "model.projections": PROJECTIONS,
-    "training.loss_input": LOSS_INPUTS,
+_MISTAKES: Mapping[str, str] = {  # without any
+    "model.mistakes": N_("no mistakes"),
+    "training.mistakes": N_("no mistakes in training"),
 }
 _VARIANTS: Mapping[str, Callable[[str], str]] = {
     "model.family": lambda label: label,

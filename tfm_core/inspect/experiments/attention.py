@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfm_core.inspect.attention.rnn_attention import HEADS, racers
 from tfm_core.inspect.experiments import findings
-from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, changed, small
+from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, changed, mistaken, small
 from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_
 
@@ -22,7 +22,7 @@ ATTENTION = (
     Demonstration(
         name="no-scale",
         theme="attention",
-        title=N_("No scaling by √d_head"),
+        title=MISTAKES["no-scale"].label,
         expects=N_(
             "A dot product of two vectors of 64 numbers lies 8 times as far from 0 as one of "
             "single numbers. Undivided, it makes the softmax put nearly all on one key before "
@@ -38,7 +38,7 @@ ATTENTION = (
         ),
         arms=(
             Arm("scaled", N_("divided by √d_head")),
-            Arm("unscaled", N_("not divided"), MISTAKES["no-scale"].settings),
+            mistaken("unscaled", "no-scale"),
         ),
         compare=findings.sharpened,
         step="scores",
@@ -47,7 +47,7 @@ ATTENTION = (
     Demonstration(
         name="scale-of-d-model",
         theme="attention",
-        title=N_("Scaling by √d_model"),
+        title=MISTAKES["scaled-by-d-model"].label,
         expects=N_(
             "With 16 heads √d_model is 4 times √d_head, so all keys begin nearly alike. But the "
             "matrices of queries and keys can grow and make up for it: at this size expect a "
@@ -62,7 +62,7 @@ ATTENTION = (
         ),
         arms=(
             Arm("d-head", N_("divided by √d_head")),
-            Arm("d-model", N_("divided by √d_model"), MISTAKES["scaled-by-d-model"].settings),
+            mistaken("d-model", "scaled-by-d-model"),
         ),
         compare=findings.sharpened,
         step="scores",
@@ -90,7 +90,7 @@ ATTENTION = (
     Demonstration(
         name="no-output-matrix",
         theme="attention",
-        title=N_("No output matrix"),
+        title=MISTAKES["no-output-projection"].label,
         expects=N_(
             "Without it the heads are put side by side and never mixed: each writes into its own "
             "slice of the vector. The feed-forward layer behind it mixes them all the same. "
@@ -100,7 +100,7 @@ ATTENTION = (
         base=_DATES,
         arms=(
             Arm("full", N_("with an output matrix")),
-            Arm("no-output", N_("no output matrix"), MISTAKES["no-output-projection"].settings),
+            mistaken("no-output", "no-output-projection"),
         ),
         compare=findings.usual,
         step="merge",
@@ -108,7 +108,7 @@ ATTENTION = (
     Demonstration(
         name="slices",
         theme="attention",
-        title=N_("Heads on slices of the embedding"),
+        title=MISTAKES["sliced-heads"].label,
         expects=N_(
             "Cutting the vector into eight before the projections, and not behind them, looks like "
             "a shortcut: each head then sees four numbers of each token and no others. Expect it "
@@ -118,7 +118,7 @@ ATTENTION = (
         base=_DATES,
         arms=(
             Arm("full", N_("each head sees all")),
-            Arm("sliced", N_("each head sees its slice"), MISTAKES["sliced-heads"].settings),
+            mistaken("sliced", "sliced-heads"),
         ),
         compare=findings.usual,
         step="queries-keys-values",

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from tfm_core.config import Experiment
 from tfm_core.config.codec import default_sections
 from tfm_core.inspect.experiments.result import Result
+from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_, Sentence, StudentError
 
 ThemeName = Literal["order", "attention", "residuals", "training"]
@@ -65,6 +66,12 @@ class Arm:
     name: str
     label: str
     changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+def mistaken(arm: str, name: str) -> Arm:
+    """Return the arm that makes a mistake, by its name in MISTAKES."""
+    mistake = MISTAKES[name]
+    return Arm(arm, mistake.short, mistake.settings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

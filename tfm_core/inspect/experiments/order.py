@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfm_core.inspect.experiments import findings
-from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, small
+from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, mistaken, small
 from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_
 
@@ -15,13 +15,13 @@ WRITER = small(
 )
 """A translator with its causal mask; with one mistake in it, and without, it comes with the app."""
 _CAUSAL = Arm("causal", N_("with the causal mask"))
-NO_MASK = Arm("none", N_("no causal mask"), MISTAKES["no-causal-mask"].settings)
+NO_MASK = mistaken("none", "no-causal-mask")
 
 ORDER = (
     Demonstration(
         name="no-causal-mask",
         theme="order",
-        title=N_("No causal mask"),
+        title=MISTAKES["no-causal-mask"].label,
         expects=N_(
             "While it trains, every word that it is to guess stands in what it reads, one place "
             "further on. Without the mask it copies that word. Expect curves as good as ever, and "
@@ -37,7 +37,7 @@ ORDER = (
     Demonstration(
         name="mask-on-the-wrong-axis",
         theme="order",
-        title=N_("Mask on the wrong axis"),
+        title=MISTAKES["mask-transposed"].label,
         expects=N_(
             "Transposed, the triangle hides the past in place of the future. The word to guess is "
             "still there to be copied, and all that a writer really has is hidden. Expect perfect "
@@ -47,7 +47,7 @@ ORDER = (
         base=WRITER,
         arms=(
             _CAUSAL,
-            Arm("transposed", N_("mask on the wrong axis"), MISTAKES["mask-transposed"].settings),
+            mistaken("transposed", "mask-transposed"),
         ),
         compare=findings.fooled,
         step="masks",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfm_core.inspect.experiments import findings
-from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, small
+from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, mistaken, small
 from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_
 
@@ -19,7 +19,7 @@ RESIDUALS = (
     Demonstration(
         name="no-residuals",
         theme="residuals",
-        title=N_("No residuals"),
+        title=MISTAKES["no-residuals"].label,
         expects=N_(
             "What a sublayer puts out replaces what went in, so a token keeps nothing of itself "
             "that attention does not hand on, and the gradient has no short way back. Two blocks "
@@ -34,7 +34,7 @@ RESIDUALS = (
         ),
         arms=(
             Arm("residuals", N_("with residuals")),
-            Arm("none", N_("no residuals"), MISTAKES["no-residuals"].settings),
+            mistaken("none", "no-residuals"),
         ),
         compare=findings.usual,
         step="add-norm",
@@ -42,7 +42,7 @@ RESIDUALS = (
     Demonstration(
         name="residual-from-normed",
         theme="residuals",
-        title=N_("Residual from the normalised value"),
+        title=MISTAKES["residual-from-normed"].label,
         expects=N_(
             "One line of code, x = norm(x), and the sum begins anew at each sublayer: no path runs "
             "through the stack untouched, and pre-norm has lost what it is good for. With two "
@@ -52,7 +52,7 @@ RESIDUALS = (
         base=_DEEP,
         arms=(
             Arm("input", N_("residual from the input")),
-            Arm("normed", N_("residual from norm(x)"), MISTAKES["residual-from-normed"].settings),
+            mistaken("normed", "residual-from-normed"),
         ),
         compare=findings.usual,
         step="add-norm",
@@ -97,7 +97,7 @@ RESIDUALS = (
     Demonstration(
         name="shared-norm",
         theme="residuals",
-        title=N_("One LayerNorm for all sublayers"),
+        title=MISTAKES["shared-norm"].label,
         expects=N_(
             "Written once and called everywhere, a norm has one scale and one shift for all. "
             "The matrices behind it can learn what it lacks: at this size expect no difference, "
@@ -107,7 +107,7 @@ RESIDUALS = (
         base=small("encoder-decoder", "english-korean", training={"steps": 300}),
         arms=(
             Arm("own", N_("a norm for each sublayer")),
-            Arm("shared", N_("one shared norm"), MISTAKES["shared-norm"].settings),
+            mistaken("shared", "shared-norm"),
         ),
         compare=findings.usual,
         step="add-norm",

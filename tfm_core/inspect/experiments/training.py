@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfm_core.inspect.experiments import findings
-from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, small
+from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, mistaken, small
 from tfm_core.inspect.experiments.order import WRITER
 from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_
@@ -72,7 +72,7 @@ TRAINING = (
     Demonstration(
         name="softmax-twice",
         theme="training",
-        title=N_("Softmax before the cross-entropy"),
+        title=MISTAKES["softmax-before-loss"].label,
         expects=N_(
             "The loss takes logits and has a softmax of its own. Given probabilities, which differ "
             "by 1 at most, it calls even a certain answer doubtful, and its gradient is small "
@@ -82,10 +82,46 @@ TRAINING = (
         base=WRITER,
         arms=(
             Arm("logits", N_("loss of logits")),
-            Arm("twice", N_("loss of probabilities"), MISTAKES["softmax-before-loss"].settings),
+            mistaken("twice", "softmax-before-loss"),
         ),
         compare=findings.twice_squashed,
         step="logits",
+    ),
+    Demonstration(
+        name="argmax-before-loss",
+        theme="training",
+        title=MISTAKES["argmax-before-loss"].label,
+        expects=N_(
+            "The loss gets the predicted words in place of the logits, as a tensor that no weight "
+            "has a part in. No error is raised, and each step ends where it began: expect a loss "
+            "that stays where it is."
+        ),
+        expected=frozenset({"worse"}),
+        base=WRITER,
+        arms=(
+            Arm("logits", N_("loss of logits")),
+            mistaken("argmax", "argmax-before-loss"),
+        ),
+        compare=findings.usual,
+        step="logits",
+    ),
+    Demonstration(
+        name="target-not-shifted",
+        theme="training",
+        title=MISTAKES["target-not-shifted"].label,
+        expects=N_(
+            "Each word is to be predicted from itself, and the causal mask lets a word see itself. "
+            "Copying is easy: expect perfect curves, and nothing right when it writes by itself."
+        ),
+        expected=frozenset({"fooled"}),
+        base=WRITER,
+        arms=(
+            Arm("shifted", N_("target shifted by one")),
+            mistaken("unshifted", "target-not-shifted"),
+        ),
+        compare=findings.fooled,
+        step="logits",
+        writes_freely=True,
     ),
     Demonstration(
         name="coupled-decay",

@@ -1,4 +1,4 @@
-"""Three ways to get a mask wrong, measured: the wrong axis, half precision, a blind row.
+"""Ways to get a mask wrong, measured: the wrong axis, a float mask, half precision, a blind row.
 
 torch is imported where it is needed, so that a page that imports this stays quick to appear.
 """
@@ -62,6 +62,39 @@ def wrong_axis(
     wrong = flow(projected, toggled(keep.T & rest, clicked)).weights
     alone = flow(projected, np.array(keep.T)).weights
     return WrongAxis(right, wrong, leaked(wrong), alone, leaked(alone))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AddedMask:
+    """Weights (Q, K) under a bool mask, and where its 0.0 and 1.0 are added to the scores.
+
+    leaked: the share of attention that queries then spend on forbidden keys, 0 to 1, on average.
+    """
+
+    right: Array
+    wrong: Array
+    leaked: float
+
+
+def float_mask(projected: Projected, allowed: Bools) -> AddedMask:
+    """Hand a mask (Q, K), True = may attend, to PyTorch's attention as bool and as float.
+
+    Raises StudentError where the mask forbids nothing.
+    """
+    import torch
+    import torch.nn.functional as F
+
+    from tfm_core.inspect.masks.lab import flow
+
+    if allowed.all():
+        raise StudentError("This mask forbids nothing: choose one that hides some keys.")
+    scores, keys = torch.tensor(projected.scores, dtype=torch.float32), torch.eye(len(allowed[0]))
+    added = F.scaled_dot_product_attention(
+        scores[None], keys[None], keys[None], torch.tensor(allowed).float()[None], scale=1.0
+    )
+    wrong = added[0].numpy()  # with one-hot keys and values: the weights themselves
+    leaked = float(np.where(allowed, 0, wrong).sum(1).mean())
+    return AddedMask(flow(projected, allowed).weights, wrong, leaked)
 
 
 @dataclass(frozen=True, slots=True)

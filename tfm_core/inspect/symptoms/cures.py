@@ -27,10 +27,10 @@ _WARM = 0.2
 _PATIENCE = 3
 
 _AS_USUAL: Mapping[str, tuple[str, ...]] = {
-    "model": ("residual", "scale", "norm", "causality"),
-    "training": ("loss_input",),
+    "model": ("mistakes", "norm"),
+    "training": ("mistakes",),
 }
-"""Settings one of whose values is a mistake: what they are by default learns."""
+"""Settings some of whose values are mistakes: what they are by default learns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ number that differs is the mistake's.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.inspect.training_step.step import forward, gradients
+from tfm_core.config import BlockConfig
+from tfm_core.inspect.training_step.mistakes import BORROWED_DROPOUT
+from tfm_core.inspect.training_step.step import copied, forward, gradients
 from tfm_core.layers.blocks import Block, identity_skip
 from tfm_core.mistakes import MISTAKES, make
 from tfm_core.mistakes.parts import SharedNorm, SlicedProjection
@@ -44,16 +47,6 @@ class WrongBlock:
     apart: float
     spread: float
     fact: str
-
-
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """A mistake: its title, the line as it should be, the line as it is written by mistake."""
-
-    title: str
-    right: str
-    wrong: str
-    make: Callable[[Trainer], WrongBlock]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +125,7 @@ def residual_from_norm(trainer: Trainer) -> WrongBlock:
     if {block.attention_skip, block.feed_forward_skip} != {identity_skip}:
         raise StudentError(
             "This model’s residuals are not as they should be already, so there is nothing to "
-            "compare: choose “Around each sublayer” for them."
+            "compare: leave out that mistake."
         )
     x, twin = held.x, held.twin()
     twin.norm_first = True
@@ -182,32 +175,80 @@ def heads_on_slices(trainer: Trainer) -> WrongBlock:
     return _compared(held.block, twin, held.out(held.block), held.out(twin), fact)
 
 
-BLOCK_MISTAKES: dict[str, Mistake] = {
-    "shared-norm": Mistake(
-        MISTAKES["shared-norm"].label,
-        "self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)",
-        "self.norm = nn.LayerNorm(d_model)  # used after attention and after feed-forward",
-        shared_norm,
-    ),
-    "no-output": Mistake(
-        MISTAKES["no-output-projection"].label,
-        "return self.W_O(heads.transpose(1, 2).reshape(B, T, d_model))",
-        "return heads.transpose(1, 2).reshape(B, T, d_model)",
-        no_output_projection,
-    ),
-    "normed-residual": Mistake(
-        MISTAKES["residual-from-normed"].label,
-        "x = x + self.mlp(self.norm2(x))",
-        "x = self.norm2(x)\nx = x + self.mlp(x)  # x is gone: the norm is added",
-        residual_from_norm,
-    ),
-    "slices": Mistake(
-        MISTAKES["sliced-heads"].label,
-        "q = self.W_Q(x).view(B, T, n_heads, d_head)  # W_Q: d_model x d_model",
-        "q = self.W_Q[h](x[:, :, h * d_head : (h + 1) * d_head])  # W_Q[h]: d_head x d_head",
-        heads_on_slices,
-    ),
+BLOCK_MISTAKES: dict[str, Callable[[Trainer], WrongBlock]] = {
+    "shared-norm": shared_norm,
+    "no-output-projection": no_output_projection,
+    "residual-from-normed": residual_from_norm,
+    "sliced-heads": heads_on_slices,
 }
+"""Mistakes of ``tfm_core.mistakes`` that are shown on a block, and what shows them."""
+MODEL_MISTAKES = tuple(
+    name
+    for name, one in MISTAKES.items()
+    if one.apply is not None and one.wrong is not None and name not in BLOCK_MISTAKES
+)
+"""Those that are shown on the whole model."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrongModel:
+    """Losses of the next batch with the model as it should be and with a mistake in it.
+
+    dropout: what each block drops in training, borrowed where the model drops nothing. error: of
+    a model that crashes with the mistake; its losses are not a number.
+    """
+
+    right: float = math.nan
+    wrong: float = math.nan
+    right_in_training: float = math.nan
+    wrong_in_training: float = math.nan
+    dropout: float = math.nan
+    error: str = ""
+
+
+def in_model(trainer: Trainer, name: str) -> WrongModel:
+    """Make a mistake in a copy of the model, and run the next batch through both.
+
+    The two draw the same dropout. Raises StudentError where the mistake has no place in the model.
+    """
+    config = trainer.experiment.model
+    if name in getattr(config, "mistakes", ()):
+        raise StudentError("This model already makes this mistake.")
+    refusal = MISTAKES[name].refusal
+    sentence = refusal(config) if refusal is not None and isinstance(config, BlockConfig) else None
+    if sentence is not None:
+        raise StudentError(sentence)
+    right = copied(trainer)
+    drops = [part for part in right.model.modules() if isinstance(part, nn.Dropout)]
+    share = max((part.p for part in drops), default=0.0)
+    if not share:
+        share = BORROWED_DROPOUT
+        for part in drops:
+            part.p = share
+    wrong = copied(right)
+    try:
+        make([name], wrong.model)
+    except ValueError:
+        raise StudentError(
+            "This model has no place for the mistake “{mistake}”.", mistake=MISTAKES[name].label
+        ) from None
+    try:
+        return WrongModel(
+            right=_loss(right, is_training=False),
+            wrong=_loss(wrong, is_training=False),
+            right_in_training=_loss(right, is_training=True),
+            wrong_in_training=_loss(wrong, is_training=True),
+            dropout=share,
+        )
+    except RuntimeError as error:
+        return WrongModel(error=str(error))
+
+
+@torch.no_grad()
+def _loss(trainer: Trainer, *, is_training: bool) -> float:
+    """Return the loss of the next batch."""
+    trainer.model.train(is_training)
+    return float(forward(trainer).loss)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,79 @@
+"""Masks that hide the wrong thing, or nothing: padding as queries, and a mask that is added."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tfm_core.mistakes.mistake import Mistake, attentions
+from tfm_core.sentences import N_
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+def _turn(model: nn.Module) -> None:
+    from tfm_core.layers.blocks import Stack
+    from tfm_core.mistakes.parts import turned
+
+    encoder = getattr(model, "encoder", None)
+    if not isinstance(encoder, Stack) or not hasattr(model, "src_embedding"):
+        raise ValueError(f"A {type(model).__name__} encodes no text, so it masks no padding there.")
+    encoder.forward = partial(turned, Stack.forward, encoder)  # type: ignore[method-assign]
+    encoder.at = partial(turned, Stack.at, encoder)  # type: ignore[method-assign]
+
+
+def _add(model: nn.Module) -> None:
+    from tfm_core.layers.attention import MultiHeadAttention
+    from tfm_core.mistakes.parts import AddedMask
+
+    def added(attention: MultiHeadAttention, *args: Any, **settings: Any) -> Any:
+        mask, relative = settings.pop("mask", None), settings.pop("relative", None)
+        return MultiHeadAttention.forward(
+            attention, *args, relative=AddedMask(mask, relative), **settings
+        )
+
+    for attention in attentions(model):
+        attention.forward = partial(added, attention)  # type: ignore[method-assign]
+
+
+PADDING_ON_QUERIES = Mistake(
+    name="padding-on-queries",
+    label=N_("The padding mask on the query axis"),
+    short=N_("padding masked as queries"),
+    help=N_(
+        "A padding mask has one value per token and belongs on the last axis, the keys. On the "
+        "axis of the queries it silences padding where it asks, while real tokens keep reading it "
+        "as keys wherever no other part of the mask hides it, in every layer. Nothing crashes, the "
+        "loss still falls, and the model is slightly worse: a bug that can live for years."
+    ),
+    source="Vaswani et al. 2017, section 3.2.1, with keys and queries swapped in the padding mask",
+    place=None,
+    right="scores.masked_fill(~keep[:, None, None, :], -inf)  # keep: (B, K)",
+    wrong="scores.masked_fill(~keep[:, None, :, None], -inf)",
+    apply=_turn,
+    means=N_(
+        "In the encoder, padding was masked as queries: real tokens read it as keys, and what they "
+        "are depends on how much padding the batch has."
+    ),
+    probe=None,
+)
+FLOAT_MASK = Mistake(
+    name="float-mask",
+    label=N_("A mask of 0.0 and 1.0 given to scaled_dot_product_attention"),
+    short=N_("mask added as numbers"),
+    help=N_(
+        "A float mask is added to the scores. With 1.0 for allowed and 0.0 for forbidden keys, an "
+        "allowed key has e times the weight of a forbidden one: nothing is hidden."
+    ),
+    source="torch.nn.functional.scaled_dot_product_attention, attn_mask of type float",
+    place=None,
+    right="F.scaled_dot_product_attention(q, k, v, torch.ones(T, T).tril().bool())",
+    wrong="F.scaled_dot_product_attention(q, k, v, torch.ones(T, T).tril())  # added to the scores",
+    apply=_add,
+    means=N_(
+        "The mask was a float tensor, so it was added: an allowed score is 1 higher, and no key is "
+        "hidden, neither padding nor the future."
+    ),
+    probe=None,
+)
