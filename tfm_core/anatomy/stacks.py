@@ -6,6 +6,7 @@ What a model of a task with its vocabularies is made of, ``anatomy`` says.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from tfm_core.config import ModelConfig
@@ -102,6 +103,7 @@ def stacks(config: ModelConfig) -> tuple[StackPlan, ...]:
     )
 
 
+@lru_cache(maxsize=128)
 def attentions(config: ModelConfig) -> tuple[AttentionPlan, ...]:
     """Return the attentions of a model in the order of the forward pass."""
     plans = tuple(plan for stack in stacks(config) for plan in stack.attentions)

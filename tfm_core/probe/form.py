@@ -24,8 +24,6 @@ MOST_EXAMPLES = 64
 _MOST_TEXT = 100_000  # characters of one example
 _MAX_NUMBER = 10**6  # of a class, a token or a pixel
 _N_BUCKETS = 32  # of offsets, for which a head learns a number (layers.relative)
-# kinds of tasks whose probe has another one
-_KINDS = {"corpus": "text", "own-pictures": "image", "own": "text"}
 
 Text = Annotated[str, text(_MOST_TEXT)]
 Number = Annotated[int, whole(0, _MAX_NUMBER)]
@@ -247,7 +245,8 @@ def form_of(experiment: Experiment, probe: Probe | None) -> SnapshotForm:
 def check_probe(experiment: Experiment, probe: Probe) -> None:
     """Raise Unreadable, in a clause, where a probe is not one of an experiment."""
     task = experiment.task
-    if probe.kind != _KINDS.get(task.kind, task.kind):
+    words = "caption" if task.picture_shape else "text"
+    if probe.kind != ("image" if task.class_names else words):
         raise Unreadable("its examples are not those of {task}", task=task.facts.label)
     if not 1 <= len(probe.items) <= MOST_EXAMPLES:
         raise Unreadable("it has {n:,} examples", n=len(probe.items))
