@@ -118,9 +118,9 @@ def _arithmetic(answer: Answer) -> None:
     index = answer.names.index(answer.target)
     logit, p = float(answer.logits[index]), float(answer.probabilities[index])
     came = (
-        _("**Logits** come out of the model, and a softmax makes probabilities of them, which is a "
-          "mistake: the loss takes them for logits; that of “{target}” is {logit:.4f}.")
-        if answer.is_softmaxed
+        _("**Logits** come out of the model, and a mistake makes something else of them, which the "
+          "loss takes for logits; that of “{target}” is {logit:.4f}.")
+        if answer.is_changed
         else _("**Logits** come out of the model; that of “{target}” is {logit:.4f}.")
     )  # fmt: skip
     rest = _(

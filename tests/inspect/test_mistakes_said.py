@@ -84,7 +84,7 @@ def test_a_loss_of_probabilities_is_taken_apart_as_one():
         found = answers(trainer)
         example = next(n for n in range(4) if found.of(n))
         answer = one_answer(trainer, found, found.of(example)[0])
-        assert answer.is_softmaxed is is_softmaxed
+        assert answer.is_changed is is_softmaxed
         counted = found.losses[found.counts].mean()
         assert float(counted) == pytest.approx(found.loss, abs=1e-5)
         assert bool((abs(answer.logits - 0.5) <= 0.5).all()) is is_softmaxed

@@ -159,6 +159,20 @@ def test_dropout_after_the_norm_drops_numbers_of_the_token_itself():
     assert bool((found == 0).any())
 
 
+@pytest.mark.parametrize("width", [8, 512])
+def test_a_norm_with_the_deviation_of_a_sample_is_too_small_by_its_width(width):
+    right = torch.nn.LayerNorm(width)
+    torch.nn.init.normal_(right.weight)
+    x = torch.randn(B, T, width)
+    naive = (x - x.mean(-1, True)) / (x.std(-1, keepdim=True) ** 2 + right.eps).sqrt()
+    found = spoilt(right, "sample-deviation")(x)
+    torch.testing.assert_close(found, naive * right.weight)
+    factor = {8: 1.069, 512: 1.001}[width]
+    torch.testing.assert_close(right(x), found * factor, rtol=1e-3, atol=1e-4)
+    with pytest.raises(ValueError, match="has no LayerNorm"):
+        make(["sample-deviation"], text_model("decoder-only", norm="rmsnorm"))
+
+
 def test_what_has_no_such_part_has_no_such_mistake():
     for model in (vit_model(), captioner_model(), text_model("decoder-only")):
         with pytest.raises(ValueError, match="masks no padding there"):

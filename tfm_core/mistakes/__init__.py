@@ -15,7 +15,7 @@ from tfm_core.mistakes.loss import ARGMAX_BEFORE_LOSS, SOFTMAX_BEFORE_LOSS, TARG
 from tfm_core.mistakes.masks import FLOAT_MASK, PADDING_ON_QUERIES
 from tfm_core.mistakes.matrices import NO_OUTPUT_PROJECTION, SLICED_HEADS
 from tfm_core.mistakes.mistake import Mistake, Place
-from tfm_core.mistakes.norms import DROPOUT_AFTER_NORM, SHARED_NORM
+from tfm_core.mistakes.norms import DROPOUT_AFTER_NORM, SAMPLE_DEVIATION, SHARED_NORM
 from tfm_core.mistakes.residuals import (
     FEED_FORWARD_RESIDUAL_FROM_NORMED,
     NO_RESIDUALS,
@@ -51,6 +51,7 @@ MISTAKES = Registry(
     FLOAT_MASK,
     KEYS_AT_QUERY_LENGTH,
     DROPOUT_AFTER_NORM,
+    SAMPLE_DEVIATION,
     LINEAR_SCORE,
 )
 

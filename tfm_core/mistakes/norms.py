@@ -76,3 +76,36 @@ DROPOUT_AFTER_NORM = Mistake(
     ),
     probe=None,
 )
+
+
+def _divide_by_sample_deviation(model: nn.Module) -> None:
+    from torch import Tensor, nn
+
+    def normed(norm: nn.LayerNorm, x: Tensor) -> Tensor:
+        scaled = (x - x.mean(-1, keepdim=True)) * (x.var(-1, keepdim=True) + norm.eps).rsqrt()
+        return scaled * norm.weight + norm.bias
+
+    norms = [part for part in model.modules() if isinstance(part, nn.LayerNorm)]
+    if not norms:
+        raise ValueError(f"A {type(model).__name__} has no LayerNorm.")
+    for norm in norms:
+        norm.forward = partial(normed, norm)  # type: ignore[method-assign]
+
+
+SAMPLE_DEVIATION = Mistake(
+    name="sample-deviation",
+    label=N_("A LayerNorm that divides the variance by n - 1"),
+    short=N_("variance over n - 1"),
+    help=N_(
+        "torch.var and torch.std divide by n - 1 unless told otherwise, LayerNorm by n: what a "
+        "hand-written norm returns is √(n / (n - 1)) times too small, 6.9 % at a width of 8 and "
+        "0.1 % at 512."
+    ),
+    source="Ba et al. 2016, Eq. 3, with Bessel's correction",
+    place=None,
+    right="x = (x - x.mean(-1, True)) / (x.var(-1, correction=0, keepdim=True) + eps).sqrt()",
+    wrong="x = (x - x.mean(-1, True)) / (x.var(-1, keepdim=True) + eps).sqrt()",
+    apply=_divide_by_sample_deviation,
+    means=N_("Every norm divided by the deviation of a sample, so what it returned was too small."),
+    probe=None,
+)

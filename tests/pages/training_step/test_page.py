@@ -11,7 +11,7 @@ from tests.pages.opening import opened_at
 from tests.training.test_loop import experiment
 from tfm_core.inspect.training_step.step import scheduled_rate, start, take
 from tfm_core.inspect.training_step.wrong_blocks import BLOCK_MISTAKES, MODEL_MISTAKES
-from tfm_core.mistakes import MISTAKES
+from tfm_core.mistakes import MISTAKES, made_in
 from tfm_core.runs.store import RECORDED
 from tfm_core.training.checkpoints import FILE, save
 
@@ -36,6 +36,15 @@ def test_every_stage_of_every_family_is_drawn(store, family):
         assert not at.exception
         assert not at.error, at.error[0].value
         assert not at.warning, at.warning[0].value
+
+
+@pytest.mark.parametrize("name", made_in("training"))
+def test_every_stage_is_drawn_with_a_mistake_in_training(store, name):
+    at = opened(chosen(training={"mistakes": name}))
+    for stage in STAGES:
+        at_stage(at, stage)
+        assert not at.exception
+        assert not at.error, at.error[0].value
 
 
 def test_the_losses_shown_are_those_of_the_step(store):

@@ -41,7 +41,7 @@ class Answer:
     """One answer from logits to its loss, the best classes first and the right one among them.
 
     names, logits, probabilities, losses: one entry a class shown; losses are -log p in nats.
-    is_softmaxed: the logits are probabilities, which the loss takes for logits, by mistake.
+    is_changed: a mistake made these logits of the model's, and the loss takes them for logits.
     """
 
     names: list[str]
@@ -53,7 +53,7 @@ class Answer:
     log_sum: float
     n_classes: int
     smoothing: float
-    is_softmaxed: bool
+    is_changed: bool
 
 
 def batch_rows(trainer: Trainer) -> Rows:

@@ -9,12 +9,15 @@ from typing import Any
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+_CHANGES = (Tensor.softmax, Tensor.argmax, Tensor.float, nn.functional.one_hot)
+"""What mistakes put between the logits and the loss."""
+
 
 @dataclass(frozen=True, slots=True)
 class LossCall:
     """What a cross-entropy was called with: logits (N, classes), targets (N,).
 
-    given: what it was called with in their place, where a softmax stands between, by mistake.
+    given: what it was called with in their place, where something stands between, by mistake.
     """
 
     logits: Tensor
@@ -31,7 +34,7 @@ class Listening(TorchFunctionMode):
         """Start with none."""
         super().__init__()
         self.calls: list[tuple[LossCall, Tensor]] = []
-        self._softmaxes: list[tuple[Tensor, Tensor]] = []
+        self._made: list[tuple[Tensor, Tensor]] = []
 
     def __torch_function__(
         self,
@@ -43,14 +46,21 @@ class Listening(TorchFunctionMode):
         """Note the arguments, and call."""
         named = dict(kwargs or {})
         out = func(*args, **named)
-        if func is Tensor.softmax:
-            self._softmaxes.append((args[0], out))
+        if func in _CHANGES:
+            self._made.append((args[0], out))
         if func is nn.functional.cross_entropy:
             given, targets = args[:2]
-            logits = next((x for x, made in self._softmaxes if made is given), given)
+            logits = self._origin(given)
             ignored, smoothing = named.get("ignore_index", -100), named.get("label_smoothing", 0.0)
             self.calls.append((LossCall(logits, given, targets, ignored, smoothing), out))
         return out
+
+    def _origin(self, given: Tensor) -> Tensor:
+        """Return the logits of which a mistake made what the loss is given."""
+        for source, made in reversed(self._made):
+            if made is given and source is not given:
+                return self._origin(source)
+        return given
 
     def call_of(self, loss: Tensor) -> LossCall | None:
         """Return the call that gave a loss, None where no cross-entropy did."""
