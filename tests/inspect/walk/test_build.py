@@ -275,6 +275,11 @@ def test_each_family_has_the_steps_that_exist_in_it(family):
     assert names == expected[family]
 
 
+def test_the_steps_have_the_names_that_the_parts_say(looked_at):
+    parts = looked_at.anatomy.all
+    assert {step.name for step in walk(looked_at)} == {name for p in parts for name in p.steps}
+
+
 def test_the_names_of_the_steps_are_unique_and_fit_a_link(looked_at):
     names = [step.name for step in walk(looked_at)]
     assert len(set(names)) == len(names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tfm_core.anatomy import Anatomy, Part, Tensor
@@ -20,7 +20,7 @@ class DiagramColours:
     fills: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Node:
     """A box to click, and what it is about.
 
@@ -47,27 +47,6 @@ class Node:
     def code(self) -> tuple[str, ...]:
         """Classes and functions of the generated file."""
         return tuple(dict.fromkeys(name for part in self.parts for name in _code(part)))
-
-
-def about(
-    label: str,
-    *parts: Part,
-    title: str = "",
-    modules: tuple[str, ...] = (),
-    steps: tuple[str, ...] = (),
-    layer: int | None = None,
-    n_blocks: int = 1,
-) -> Node:
-    """Return a node; without a title and steps of its own it has its label's and its parts'."""
-    return Node(
-        parts=parts,
-        label=label,
-        title=title or label.partition(BREAK)[0],
-        modules=modules,
-        steps=steps or next((part.steps for part in parts if part.steps), ()),
-        layer=layer,
-        n_blocks=n_blocks,
-    )
 
 
 def _code(part: Part) -> Iterator[str]:
@@ -126,14 +105,11 @@ class Drawing:
         each = " per block" if is_repeated else ""
         return f"{BREAK}{n:,} parameters{each}" if n else ""
 
-    def modules(self, *paths: str, n_blocks: int = 1) -> tuple[str, ...]:
-        """Return the paths of all modules with parameters at or below some.
-
-        n_blocks: how many equal blocks are folded into the first, in which the paths lie.
-        """
-        starts, folded = tuple(f"{path}." for path in paths), f".layers.0–{n_blocks - 1}"
+    def _modules(self, paths: Sequence[str], n_folded: int) -> tuple[str, ...]:
+        """Return the paths of all modules with parameters at or below some."""
+        starts, folded = tuple(f"{path}." for path in paths), f".layers.0–{n_folded - 1}"
         found = (one.path for one in self.found.modules if f"{one.path}.".startswith(starts))
-        return tuple(path.replace(".layers.0", folded) if n_blocks > 1 else path for path in found)
+        return tuple(path.replace(".layers.0", folded) if n_folded > 1 else path for path in found)
 
     def number(self, name: str) -> str:
         """Return a size as it is written."""
@@ -143,29 +119,51 @@ class Drawing:
         """Return the shape of a tensor with its numbers: ``(B, 28, 512)``."""
         return f"({', '.join(map(self.number, tensor.shape))})"
 
-    def box(self, name: str, kind: str, node: Node) -> str:
-        """Draw a box and return its name."""
-        self.nodes[name] = node
-        label, fill = node.label, self.look.fills[kind]
-        self.lines.append(
-            f'"{name}" [label="{label}", fillcolor="{fill}", tooltip="{label}", class="{kind}"];'
+    def box(
+        self,
+        name: str,
+        kind: str,
+        label: str,
+        *parts: Part,
+        title: str = "",
+        paths: Sequence[str] = (),
+        count: str | None = None,
+        steps: tuple[str, ...] = (),
+        layer: int | None = None,
+        n_blocks: int = 1,
+        n_folded: int = 1,
+    ) -> str:
+        """Draw a box and return its name; what is not given follows from label, parts and paths.
+
+        paths: of the modules whose parameters are its own. count: the last lines of its label, else
+        their number. n_folded: how many blocks the paths stand for.
+        """
+        if count is None:
+            count = self.count(*paths, is_repeated=n_blocks > 1)
+        self.nodes[name] = Node(
+            parts,
+            f"{label}{count}",
+            title or label.partition(BREAK)[0],
+            self._modules(paths, max(n_blocks, n_folded)),
+            steps or next((part.steps for part in parts if part.steps), ()),
+            layer,
+            n_blocks,
         )
+        text, fill = self.nodes[name].label, f'fillcolor="{self.look.fills[kind]}"'
+        style = f'{fill}, tooltip="{text}", class="{kind}"'
+        if kind == "sum":
+            style = f'shape=circle, width=0.28, fixedsize=true, class="{kind}", {fill}, '
+            style += 'tooltip="residual: the sum of both"'
+        self.lines.append(f'"{name}" [label="{text}", {style}];')
         return name
 
-    def below(self, name: str, kind: str, node: Node, *, shape: str = "") -> None:
-        """Draw a box below the last one, with an arrow to it."""
-        self.box(name, kind, node)
-        self.edge(self.last, name, shape or self.shape(node.parts[0].inputs[0]))
+    def lead(self, name: str, shape: str = "") -> None:
+        """Draw an arrow from the last node to one, and go on from there.
+
+        shape: on the arrow; without one, that of what the node's part reads.
+        """
+        self.edge(self.last, name, shape or self.shape(self.nodes[name].parts[0].inputs[0]))
         self.last = name
-
-    def plus(self, name: str, node: Node) -> str:
-        """Draw the sum of a residual and return its name."""
-        self.nodes[name] = node
-        self.lines.append(
-            f'"{name}" [label="+", shape=circle, width=0.28, fixedsize=true, class="sum", '
-            f'fillcolor="{self.look.fills["sum"]}", tooltip="residual: the sum of both"];'
-        )
-        return name
 
     def fork(self, name: str) -> str:
         """Draw the point at which a residual leaves the way through its block; return its name.

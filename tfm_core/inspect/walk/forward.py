@@ -17,6 +17,7 @@ from tfm_core.config.shape import Shape, TextShape
 from tfm_core.models.build import Model
 from tfm_core.probe.capture import ActivationCache, capture
 from tfm_core.sentences import joined
+from tfm_core.variants.causalities import CAUSAL, CAUSALITIES, Causality
 
 Item = Mapping[str, Any]
 """An example as a probe holds it."""
@@ -105,6 +106,12 @@ class Subject:
         if not any(len(part.inputs) > 1 for part in self.anatomy.of_kind("stack")):
             return ""
         return "N:tokens" if self.anatomy.of_kind("stem") else "S:src"
+
+    @property
+    def order(self) -> Causality:
+        """Which way a decoder's tokens look; the causal way where nothing is written."""
+        written = (part.order for part in self.anatomy.attentions if part.order)
+        return CAUSALITIES[next(written, CAUSAL.name)]
 
     @property
     def n_words(self) -> int:

@@ -83,7 +83,7 @@ def masking(view: BlockView) -> WalkStep:
     got = view.got
     masked = got("self_attention.masked_scores")
     mask = got("self_attention.mask")
-    cut = CAUSALITIES[getattr(view.subject.config, "causality", "causal")].cut
+    cut = view.subject.order.cut
     return WalkStep(
         "masking",
         N_("Mask"),
