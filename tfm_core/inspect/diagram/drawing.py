@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from tfm_core.anatomy import Anatomy, Part, Tensor
 from tfm_core.variants.positions import POSITIONS
@@ -63,9 +64,9 @@ class Drawing:
     sizes: the numbers behind the names in its tensors' shapes. src_len: tokens of the source.
     opened: the blocks drawn one by one, counted from 0; none: folded. last: the node that the next
     one is drawn below. side: "src" or "tgt" in a column of words, else "". memory: what a decoder
-    looks back at. edges: the last lines of the document, as an arrow in a frame pulls both ends in.
-    across: tail and head of the arrows from one column to the other, which Graphviz would lead
-    around the second one.
+    looks back at. modules: those with parameters, by the path of each module they lie in. edges:
+    the last lines of the document, as an arrow in a frame pulls both ends in. across: tail and head
+    of the arrows from one column to the other, which Graphviz would lead around the second one.
     """
 
     found: Anatomy
@@ -76,6 +77,7 @@ class Drawing:
     last: str = ""
     side: str = ""
     memory: str = ""
+    modules: dict[str, list[Part]] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     edges: list[str] = field(default_factory=list)
@@ -100,16 +102,24 @@ class Drawing:
 
         is_repeated: each block has such a node.
         """
-        starts = tuple(f"{path}." for path in paths)
-        n = sum(one.size for one in self.found.parameters if one.name.startswith(starts))
+        parameters = (one for part in self._below(paths) for one in part.parameters)
+        n = sum(one.size for one in parameters if not one.tied_to)
         each = " per block" if is_repeated else ""
         return f"{BREAK}{n:,} parameters{each}" if n else ""
 
     def _modules(self, paths: Sequence[str], n_folded: int) -> tuple[str, ...]:
         """Return the paths of all modules with parameters at or below some."""
-        starts, folded = tuple(f"{path}." for path in paths), f".layers.0–{n_folded - 1}"
-        found = (one.path for one in self.found.modules if f"{one.path}.".startswith(starts))
-        return tuple(path.replace(".layers.0", folded) if n_folded > 1 else path for path in found)
+        found, folded = self._below(paths), f".layers.0–{n_folded - 1}"
+        if n_folded == 1:
+            return tuple(part.path for part in found)
+        return tuple(part.path.replace(".layers.0", folded) for part in found)
+
+    def _below(self, paths: Sequence[str]) -> list[Part]:
+        if not self.modules:
+            for part in self.found.modules:
+                for path in accumulate(part.path.split("."), "{}.{}".format):
+                    self.modules.setdefault(path, []).append(part)
+        return [part for path in paths for part in self.modules.get(path, ())]
 
     def number(self, name: str) -> str:
         """Return a size as it is written."""
