@@ -497,7 +497,7 @@ def runs(looked):
             exec(step.code, names)
         is_whole_part = step.name in WHOLE_PARTS
         assert is_whole_part or not called, (step.name, step.code)
-        assert ("out_projection" in step.code) <= (looked.block.projections in MIXED), step.code
+        assert ("out_projection" in step.code) <= (looked.config.projections in MIXED), step.code
         for one in step.after:
             torch.testing.assert_close(
                 names[one.name], one.value, rtol=1e-4, atol=1e-5, msg=lambda m, s=step: s.name + m

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from torch import Tensor
 
 from tfm_core.anatomy import Anatomy, anatomy
-from tfm_core.config import BlockConfig, ModelConfig
+from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape, TextShape
 from tfm_core.models.build import Model
 from tfm_core.probe.capture import ActivationCache, capture
@@ -72,12 +72,6 @@ class Subject:
     def anatomy(self) -> Anatomy:
         """The parts of the model."""
         return anatomy(self.config, self.shape)
-
-    @property
-    def block(self) -> BlockConfig:
-        """The settings of a Transformer's blocks; a recurrent model has none."""
-        assert isinstance(self.config, BlockConfig)
-        return self.config
 
     @property
     def reader(self) -> str:
