@@ -211,13 +211,13 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
         list(names),
         both.mistake,
     )
-    if subject.block.score_divisor is not None:
+    if both.is_own:
         words = f"{words} {_('This model makes the mistake.')}"
     words = words.format(
         head=head + 1,
         right=float(both.right_bits.mean()),
         wrong=float(both.wrong_bits.mean()),
-        small=subject.block.d_head**0.5,
+        small=subject.anatomy.sizes["d_head"] ** 0.5,
         large=subject.config.d_model**0.5,
     )
     show.live_figure(figure, words, key="walk-mistake")

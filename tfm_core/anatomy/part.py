@@ -205,3 +205,18 @@ class Attention(Part):
     window: int = 0
     scale: str = ""
     relative: str = ""
+
+    @property
+    def is_sliced(self) -> bool:
+        """Whether each head maps a slice of its own."""
+        return self.children[0].layer == "SlicedProjection"
+
+    @property
+    def has_bias(self) -> bool:
+        """Whether its matrices have biases."""
+        return len(self.children[0].parameters) > 1
+
+    @property
+    def has_output(self) -> bool:
+        """Whether a matrix mixes the heads' outputs."""
+        return self.children[-1].kind == "projection"

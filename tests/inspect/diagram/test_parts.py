@@ -1,5 +1,7 @@
 """Every block of the diagram has its code, and all parameters stand in exactly one block."""
 
+from collections import Counter
+
 import pytest
 
 from tests.inspect.diagram.test_graph import LOOK, MODELS
@@ -12,6 +14,9 @@ from tfm_core.inspect.diagram.graph import diagram
 from tfm_core.inspect.diagram.parts import code_of, parameters_of
 from tfm_core.inspect.equations.model import equations
 from tfm_core.inspect.walk.subject import walk_index
+from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
+
+SHARED = {"encoder.relative", "decoder.relative"}  # by all blocks of a stack
 
 
 def parts(config, shape, opened=range(0)):
@@ -35,6 +40,10 @@ def test_blocks_hold_all_parameters_and_have_code_equations_and_steps(
         config = text_config(family, **settings)
     found = parts(config, shape, opened)
     assert owned(found, config, shape) == parameter_table(config, shape).total
+    rows = Counter(
+        row.module for one in found.values() for row in parameters_of(one, config, shape)
+    )
+    assert {name for name, n in rows.items() if n > 1} <= SHARED
     known = equations(config, shape)
     for one in found.values():
         assert code_of(one, config, shape)
@@ -84,3 +93,30 @@ def test_a_block_of_a_captioner_leads_to_its_own_steps_and_its_own_block(node, s
     assert {entry.name for entry in walk_index(config, CAPTION_SHAPE)} & set(one.steps) == steps
     layer = node.split(".")[2] if "." in node else None
     assert one.layer == (None if layer is None else int(layer))
+
+
+def test_a_box_of_closed_blocks_leads_to_the_step_of_its_own_stack():
+    config = text_config("encoder-decoder", n_encoder_layers=3, n_decoder_layers=3)
+    found = parts(config, TextShape(17, 19), range(1))
+    assert found["encoder.layers.1-2"].steps == ("encoder-stack",)
+    assert found["decoder.layers.1-2"].steps == ("logits",)
+
+
+@pytest.mark.parametrize("position", POSITIONS_OF_WORDS)
+def test_an_attention_shows_the_code_of_positions_that_act_in_it(position):
+    found = parts(text_config("encoder-decoder", position=position), TextShape(17, 19))
+    kind = POSITIONS[position]
+    functions = {function.name for function in kind.functions}
+    own, cross = (
+        functions & set(found[f"decoder.layers.0.{name}"].code)
+        for name in ("self_attention", "cross_attention")
+    )
+    assert own == (functions if kind.is_inside else set())
+    assert not cross
+
+
+@pytest.mark.parametrize(("norm", "expected"), [("layernorm", ("norm",)), ("none", ())])
+def test_segments_stand_in_the_equation_of_a_norm_that_they_have(norm, expected):
+    shape = TextShape(17, 17, head="pooler", n_segments=2)
+    found = parts(text_config("encoder-only", norm=norm), shape)
+    assert found["segments"].equations == expected

@@ -274,6 +274,11 @@ def test_each_family_has_the_steps_that_exist_in_it(family):
     assert names == expected[family]
 
 
+def test_the_steps_have_the_names_that_the_parts_say(looked_at):
+    parts = looked_at.anatomy.all
+    assert {step.name for step in walk(looked_at)} == {name for p in parts for name in p.steps}
+
+
 def test_the_names_of_the_steps_are_unique_and_fit_a_link(looked_at):
     names = [step.name for step in walk(looked_at)]
     assert len(set(names)) == len(names)
@@ -498,7 +503,7 @@ def runs(looked):
             exec(step.code, names)
         is_whole_part = step.name in WHOLE_PARTS
         assert is_whole_part or not called, (step.name, step.code)
-        assert ("out_projection" in step.code) <= (looked.block.projections in MIXED), step.code
+        assert ("out_projection" in step.code) <= (looked.config.projections in MIXED), step.code
         for one in step.after:
             torch.testing.assert_close(
                 names[one.name], one.value, rtol=1e-4, atol=1e-5, msg=lambda m, s=step: s.name + m

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain, repeat
 
 from tfm_core.anatomy import Attention, Part, Sublayer, sublayers
-from tfm_core.inspect.diagram.drawing import BREAK, Drawing, Node, about
+from tfm_core.inspect.diagram.drawing import BREAK, Drawing
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.causalities import CAUSALITIES
@@ -30,15 +31,10 @@ def stack(drawing: Drawing, part: Part) -> None:
         drawing.lines.append("}")
     final = part.children[-1]
     if final.kind == "norm":
-        label = NORMS[final.variant].label
-        node = about(
-            f"{label}{drawing.count(final.path)}",
-            final,
-            part,
-            title=f"{label} behind the {part.path}",
-            modules=drawing.modules(final.path),
-        )
-        drawing.below(f"{part.path} final", "norm", node)
+        name, label = f"{part.path} final", NORMS[final.variant].label
+        title = f"{label} behind the {part.path}"
+        drawing.box(name, "norm", label, final, part, title=title, paths=[final.path])
+        drawing.lead(name)
     if drawing.has_two_columns and not drawing.memory:
         words = f"memory{BREAK}{drawing.shape(part.outputs[0])}"
         drawing.memory = drawing.words("memory", words)
@@ -61,9 +57,10 @@ def _closed(drawing: Drawing, part: Part, blocks: list[Part]) -> None:
     paths, first = [block.path for block in blocks], _layer(blocks[0])
     last = first + len(blocks) - 1
     label = f"{part.path.capitalize()} blocks {first + 1} to {last + 1}"
-    label += f"{BREAK}{len(blocks)} like the others{drawing.count(*paths)}"
-    node = about(label, blocks[0], modules=drawing.modules(*paths), steps=part.steps, layer=first)
-    drawing.below(f"{paths[0]}-{last}", part.path, node)
+    label += f"{BREAK}{len(blocks)} like the others"
+    name = f"{paths[0]}-{last}"
+    drawing.box(name, part.path, label, blocks[0], paths=paths, steps=part.steps, layer=first)
+    drawing.lead(name)
     if len(part.inputs) > 1:
         drawing.across.append((drawing.memory, drawing.last))
 
@@ -87,25 +84,21 @@ def _sublayer(drawing: Drawing, block: Part, drawn: Sublayer, n: int) -> None:
     words = name.rpartition(".")[2].replace("_", "-")
     shapes = chain([drawing.shape(residual.inputs[-1])], repeat(""))  # on the first arrow alone
 
-    def node(label: str, *parts: Part, title: str, paths: tuple[str, ...] = ()) -> Node:
-        modules = drawing.modules(*paths, n_blocks=n)
-        steps = sublayer.steps if parts[0] is sublayer else residual.steps or sublayer.steps
-        return about(
-            label, *parts, title=title, modules=modules, steps=steps, layer=layer, n_blocks=n
-        )
+    def around(kind: str, label: str, *parts: Part, title: str, paths: Sequence[str] = ()) -> str:
+        return drawing.box(
+            f"{name} {label if kind == 'sum' else kind}", kind, label, *parts, title=title,
+            paths=paths, count="", steps=residual.steps or sublayer.steps, layer=layer, n_blocks=n,
+        )  # fmt: skip
 
-    def fork() -> str:
-        forked = drawing.fork(f"{name} fork")
-        drawing.edge(drawing.last, forked, next(shapes), has_head=False)
-        return forked
+    def lead(to: str, *, has_head: bool = True) -> str:
+        drawing.edge(drawing.last, to, next(shapes), has_head=has_head)
+        drawing.last = to
+        return to
 
-    def normed(norm: Part, side: str) -> str:
+    def normed(norm: Part, side: str) -> None:
         label = NORMS[norm.variant].label
         title = f"{which}: {label} {side} {words}"
-        made = node(label, norm, block, title=title, paths=(norm.path,))
-        drawing.box(f"{name} norm", "norm", made)
-        drawing.edge(drawing.last, f"{name} norm", next(shapes))
-        return f"{name} norm"
+        lead(around("norm", label, norm, block, title=title, paths=[norm.path]))
 
     kind, label = _label(drawing, sublayer)
     paths, count = [name], drawing.count(name, is_repeated=n > 1)
@@ -115,24 +108,23 @@ def _sublayer(drawing: Drawing, block: Part, drawn: Sublayer, n: int) -> None:
             count += f"{of_all} of {shared.variant}, shared by all blocks"
     first = label.partition(BREAK)[0]
     title = f"{which}: {first[:1].lower()}{first[1:]}"
-    drawing.box(name, kind, node(label + count, sublayer, title=title, paths=tuple(paths)))
+    drawing.box(
+        name, kind, label, sublayer, title=title, paths=paths, count=count, layer=layer, n_blocks=n
+    )
     skipped = ""
     if drawn.has_sum and not drawn.is_normed:
-        skipped = drawing.last = fork()
+        skipped = lead(drawing.fork(f"{name} fork"), has_head=False)
     if norm is not None and drawn.norm_first:
-        drawing.last = normed(norm, "before")
+        normed(norm, "before")
     if drawn.is_normed:
-        skipped = drawing.last = fork()
-    drawing.edge(drawing.last, name, next(shapes))
-    drawing.last = name
+        skipped = lead(drawing.fork(f"{name} fork"), has_head=False)
+    lead(name)
     if drawn.has_sum:
         title = N_("{block}: sum around {words}", block=which, words=words)
-        drawing.plus(f"{name} +", node("+", residual, title=title))
-        drawing.edge(name, f"{name} +")
-        drawing.edge(skipped, f"{name} +", dashed=True)
-        drawing.last = f"{name} +"
+        lead(around("sum", "+", residual, title=title))
+        drawing.edge(skipped, drawing.last, dashed=True)
     if norm is not None and not drawn.norm_first:
-        drawing.last = normed(norm, "behind")
+        normed(norm, "behind")
     if kind == "cross":
         drawing.across.append((drawing.memory, name))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from tfm_core.anatomy import Anatomy, Part, Tensor
 from tfm_core.variants.positions import POSITIONS
@@ -20,7 +21,7 @@ class DiagramColours:
     fills: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Node:
     """A box to click, and what it is about.
 
@@ -49,27 +50,6 @@ class Node:
         return tuple(dict.fromkeys(name for part in self.parts for name in _code(part)))
 
 
-def about(
-    label: str,
-    *parts: Part,
-    title: str = "",
-    modules: tuple[str, ...] = (),
-    steps: tuple[str, ...] = (),
-    layer: int | None = None,
-    n_blocks: int = 1,
-) -> Node:
-    """Return a node; without a title and steps of its own it has its label's and its parts'."""
-    return Node(
-        parts=parts,
-        label=label,
-        title=title or label.partition(BREAK)[0],
-        modules=modules,
-        steps=steps or next((part.steps for part in parts if part.steps), ()),
-        layer=layer,
-        n_blocks=n_blocks,
-    )
-
-
 def _code(part: Part) -> Iterator[str]:
     positions = part.variant if part.kind == "positions" else getattr(part, "relative", "")
     if positions:
@@ -84,9 +64,9 @@ class Drawing:
     sizes: the numbers behind the names in its tensors' shapes. src_len: tokens of the source.
     opened: the blocks drawn one by one, counted from 0; none: folded. last: the node that the next
     one is drawn below. side: "src" or "tgt" in a column of words, else "". memory: what a decoder
-    looks back at. edges: the last lines of the document, as an arrow in a frame pulls both ends in.
-    across: tail and head of the arrows from one column to the other, which Graphviz would lead
-    around the second one.
+    looks back at. modules: those with parameters, by the path of each module they lie in. edges:
+    the last lines of the document, as an arrow in a frame pulls both ends in. across: tail and head
+    of the arrows from one column to the other, which Graphviz would lead around the second one.
     """
 
     found: Anatomy
@@ -97,6 +77,7 @@ class Drawing:
     last: str = ""
     side: str = ""
     memory: str = ""
+    modules: dict[str, list[Part]] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     edges: list[str] = field(default_factory=list)
@@ -121,19 +102,24 @@ class Drawing:
 
         is_repeated: each block has such a node.
         """
-        starts = tuple(f"{path}." for path in paths)
-        n = sum(one.size for one in self.found.parameters if one.name.startswith(starts))
+        parameters = (one for part in self._below(paths) for one in part.parameters)
+        n = sum(one.size for one in parameters if not one.tied_to)
         each = " per block" if is_repeated else ""
         return f"{BREAK}{n:,} parameters{each}" if n else ""
 
-    def modules(self, *paths: str, n_blocks: int = 1) -> tuple[str, ...]:
-        """Return the paths of all modules with parameters at or below some.
+    def _modules(self, paths: Sequence[str], n_folded: int) -> tuple[str, ...]:
+        """Return the paths of all modules with parameters at or below some."""
+        found, folded = self._below(paths), f".layers.0–{n_folded - 1}"
+        if n_folded == 1:
+            return tuple(part.path for part in found)
+        return tuple(part.path.replace(".layers.0", folded) for part in found)
 
-        n_blocks: how many equal blocks are folded into the first, in which the paths lie.
-        """
-        starts, folded = tuple(f"{path}." for path in paths), f".layers.0–{n_blocks - 1}"
-        found = (one.path for one in self.found.modules if f"{one.path}.".startswith(starts))
-        return tuple(path.replace(".layers.0", folded) if n_blocks > 1 else path for path in found)
+    def _below(self, paths: Sequence[str]) -> list[Part]:
+        if not self.modules:
+            for part in self.found.modules:
+                for path in accumulate(part.path.split("."), "{}.{}".format):
+                    self.modules.setdefault(path, []).append(part)
+        return [part for path in paths for part in self.modules.get(path, ())]
 
     def number(self, name: str) -> str:
         """Return a size as it is written."""
@@ -143,29 +129,51 @@ class Drawing:
         """Return the shape of a tensor with its numbers: ``(B, 28, 512)``."""
         return f"({', '.join(map(self.number, tensor.shape))})"
 
-    def box(self, name: str, kind: str, node: Node) -> str:
-        """Draw a box and return its name."""
-        self.nodes[name] = node
-        label, fill = node.label, self.look.fills[kind]
-        self.lines.append(
-            f'"{name}" [label="{label}", fillcolor="{fill}", tooltip="{label}", class="{kind}"];'
+    def box(
+        self,
+        name: str,
+        kind: str,
+        label: str,
+        *parts: Part,
+        title: str = "",
+        paths: Sequence[str] = (),
+        count: str | None = None,
+        steps: tuple[str, ...] = (),
+        layer: int | None = None,
+        n_blocks: int = 1,
+        n_folded: int = 1,
+    ) -> str:
+        """Draw a box and return its name; what is not given follows from label, parts and paths.
+
+        paths: of the modules whose parameters are its own. count: the last lines of its label, else
+        their number. n_folded: how many blocks the paths stand for.
+        """
+        if count is None:
+            count = self.count(*paths, is_repeated=n_blocks > 1)
+        self.nodes[name] = Node(
+            parts,
+            f"{label}{count}",
+            title or label.partition(BREAK)[0],
+            self._modules(paths, max(n_blocks, n_folded)),
+            steps or next((part.steps for part in parts if part.steps), ()),
+            layer,
+            n_blocks,
         )
+        text, fill = self.nodes[name].label, f'fillcolor="{self.look.fills[kind]}"'
+        style = f'{fill}, tooltip="{text}", class="{kind}"'
+        if kind == "sum":
+            style = f'shape=circle, width=0.28, fixedsize=true, class="{kind}", {fill}, '
+            style += 'tooltip="residual: the sum of both"'
+        self.lines.append(f'"{name}" [label="{text}", {style}];')
         return name
 
-    def below(self, name: str, kind: str, node: Node, *, shape: str = "") -> None:
-        """Draw a box below the last one, with an arrow to it."""
-        self.box(name, kind, node)
-        self.edge(self.last, name, shape or self.shape(node.parts[0].inputs[0]))
+    def lead(self, name: str, shape: str = "") -> None:
+        """Draw an arrow from the last node to one, and go on from there.
+
+        shape: on the arrow; without one, that of what the node's part reads.
+        """
+        self.edge(self.last, name, shape or self.shape(self.nodes[name].parts[0].inputs[0]))
         self.last = name
-
-    def plus(self, name: str, node: Node) -> str:
-        """Draw the sum of a residual and return its name."""
-        self.nodes[name] = node
-        self.lines.append(
-            f'"{name}" [label="+", shape=circle, width=0.28, fixedsize=true, class="sum", '
-            f'fillcolor="{self.look.fills["sum"]}", tooltip="residual: the sum of both"];'
-        )
-        return name
 
     def fork(self, name: str) -> str:
         """Draw the point at which a residual leaves the way through its block; return its name.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfm_core.anatomy import Part
 from tfm_core.config.shape import Shape, TextShape
-from tfm_core.inspect.diagram.drawing import BREAK, Drawing, about
+from tfm_core.inspect.diagram.drawing import BREAK, Drawing
 from tfm_core.sentences import N_
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import POSITIONS
@@ -17,7 +17,7 @@ def model_input(drawing: Drawing, part: Part) -> None:
     drawing.side = name.removesuffix(" ids") if name.endswith(" ids") else ""
     label = _ids(drawing) if drawing.side else "Picture"
     steps = ("tokens", "masks") if drawing.side else part.steps
-    drawing.last = drawing.box(name, "data", about(label, part, steps=steps))
+    drawing.last = drawing.box(name, "data", label, part, steps=steps)
 
 
 def _ids(drawing: Drawing) -> str:
@@ -46,16 +46,21 @@ def embedding(drawing: Drawing, part: Part) -> None:
     weights = [one.children[0].parameters[0] for one in tables if not one.is_second_name]
     sizes = " + ".join(f"{weight.shape[0]:,}" for weight in weights)
     sizes = f"({sizes})" if len(weights) > 1 else sizes
-    paths = tuple(one.path for one in tables)
     is_shared = any(weight.tied_to for weight in weights)
-    count = f"{BREAK}shared with the source" if is_shared else drawing.count(*paths)
+    count = f"{BREAK}shared with the source" if is_shared else None
     shape, d_model = drawing.found.shape, drawing.number("d_model")
     is_scaled = not isinstance(shape, TextShape) or shape.scale_embedding
     scale = f", times √{d_model}" if is_scaled else ""
-    label = f"Embedding{scale}{BREAK}{sizes} x {d_model}{count}"
-    title = f"Embedding of the {_embedded(drawing, shape)}"
-    node = about(label, part, title=title, modules=drawing.modules(*paths))
-    drawing.below(part.path, "embedding", node)
+    name = drawing.box(
+        part.path,
+        "embedding",
+        f"Embedding{scale}{BREAK}{sizes} x {d_model}",
+        part,
+        title=f"Embedding of the {_embedded(drawing, shape)}",
+        paths=[one.path for one in tables],
+        count=count,
+    )
+    drawing.lead(name)
 
 
 def _embedded(drawing: Drawing, shape: Shape) -> str:
@@ -75,55 +80,54 @@ def positions(drawing: Drawing, part: Part) -> None:
     if not kind.is_added:
         return
     name = f"{drawing.side}_positions" if drawing.side else part.path
-    label = f"+ positions{BREAK}{kind.label.lower()}{drawing.count(part.path)}"
-    modules = drawing.modules(part.path)
-    node = about(label, part, title=N_("Positions"), modules=modules)
-    drawing.below(name, "embedding", node)
+    label, title = f"+ positions{BREAK}{kind.label.lower()}", N_("Positions")
+    drawing.box(name, "embedding", label, part, title=title, paths=[part.path])
+    drawing.lead(name)
 
 
 def segments(drawing: Drawing, part: Part) -> None:
     """Draw the vector of a segment, and the norm behind it."""
-    label = f"Segments and norm{drawing.count(part.path)}"
-    node = about(label, *part, modules=drawing.modules(part.path))
-    drawing.below(part.path, "embedding", node)
+    label = "Segments and norm"
+    drawing.lead(drawing.box(part.path, "embedding", label, *part, paths=[part.path]))
 
 
 def stem(drawing: Drawing, part: Part) -> None:
     """Draw the patches of a picture."""
     size = drawing.number("patch_size")
-    label = f"{STEMS[part.variant].drawn} of {size} x {size}, projected{drawing.count(part.path)}"
-    drawing.below(part.path, "embedding", about(label, part, modules=drawing.modules(part.path)))
+    label = f"{STEMS[part.variant].drawn} of {size} x {size}, projected"
+    drawing.lead(drawing.box(part.path, "embedding", label, part, paths=[part.path]))
 
 
 def cls(drawing: Drawing, part: Part) -> None:
     """Draw the token in front of the patches."""
-    label = f"CLS token in front{BREAK}{part.parameters[0].size} parameters"
-    drawing.below("cls", "embedding", about(label, part, modules=(part.path,)))
+    count = f"{BREAK}{part.parameters[0].size} parameters"
+    label = "CLS token in front"
+    drawing.lead(drawing.box("cls", "embedding", label, part, paths=[part.path], count=count))
 
 
 def pooling(drawing: Drawing, part: Part) -> None:
     """Draw how many vectors become one."""
     tokens = "words" if drawing.side else "patches"
     label = POOLINGS[part.variant].drawn.format(tokens=tokens)
-    drawing.below("pool", "data", about(label, part))
+    drawing.lead(drawing.box("pool", "data", label, part))
 
 
 def head(drawing: Drawing, part: Part) -> None:
     """Draw the last layer, if there is one."""
     if part.layer == "Identity":
         return
-    count, d_model = drawing.count(part.path), drawing.number("d_model")
+    d_model = drawing.number("d_model")
     if part.layer == "Pooler":
-        label = f"Pooler: first token, tanh{count}"
+        label = "Pooler: first token, tanh"
     elif part.layer == "LabelOutput":
         hidden = f"{drawing.number('n_hidden')}, ReLU, x " if len(part.children) > 1 else ""
         labels = drawing.number("n_labels")
-        label = f"Linear to the labels{BREAK}{d_model} x {hidden}{labels}{count}"
+        label = f"Linear to the labels{BREAK}{d_model} x {hidden}{labels}"
     else:
         tied = f"{BREAK}the embedding's matrix: tied" if part.parameters[0].tied_to else ""
         answers = drawing.number(part.outputs[0].shape[-1])
-        label = f"Linear{BREAK}{d_model} x {answers}{tied}{count}"
-    drawing.below("output", "output", about(label, part, modules=drawing.modules(part.path)))
+        label = f"Linear{BREAK}{d_model} x {answers}{tied}"
+    drawing.lead(drawing.box("output", "output", label, part, paths=[part.path]))
 
 
 _ANSWERS = {"Pooler": "Vector of the text", "Identity": "Vectors of all tokens"}
@@ -133,4 +137,4 @@ def answer(drawing: Drawing, part: Part) -> None:
     """Draw what the model says."""
     layer = next(one.layer for one in drawing.found.folded if one.kind == "head")
     label = _ANSWERS.get(layer, "Logits")
-    drawing.below("logits", "data", about(label, part), shape=drawing.shape(part.outputs[0]))
+    drawing.lead(drawing.box("logits", "data", label, part), drawing.shape(part.outputs[0]))

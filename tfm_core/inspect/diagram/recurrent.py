@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfm_core.anatomy import Part
-from tfm_core.inspect.diagram.drawing import Drawing, about
+from tfm_core.inspect.diagram.drawing import Drawing
 from tfm_core.sentences import N_
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS
@@ -14,55 +14,43 @@ def encoder(drawing: Drawing, part: Part) -> None:
     n = len(part.children)
     n_drawn = n if drawing.opened else 1
     for layer, reader in enumerate(part.children[:n_drawn]):
-        times = f" x {n}" if n > n_drawn else ""
-        which = f" {layer + 1}" if n_drawn > 1 else times
+        is_folded = n > n_drawn
+        which = f" {layer + 1}" if n_drawn > 1 else f" x {n}" if is_folded else ""
         drawing.frame(f"encoder {layer}", "Encoder", f"block{which}")
         how = "from both ends" if len(reader.children) > 1 else "from left to right"
         label = f"{CELLS[reader.variant].label}, {how}"
-        is_many = n > n_drawn
-        node = about(
-            f"{label}{drawing.count(reader.path)}",
+        words = f"s 1 to {n}" if is_folded else f" {layer + 1}"
+        drawing.box(
+            reader.path,
+            "attention",
+            label,
             reader,
-            title=N_(
-                "Encoder layer{words}: {title}",
-                words=f"s 1 to {n}" if is_many else f" {layer + 1}",
-                title=label,
-            ),
-            modules=drawing.modules(reader.path, n_blocks=n if is_many else 1),
+            title=N_("Encoder layer{words}: {title}", words=words, title=label),
+            paths=[reader.path],
+            n_folded=n if is_folded else 1,
         )
-        drawing.below(reader.path, "attention", node)
+        drawing.lead(reader.path)
         drawing.lines.append("}")
-    drawing.memory = drawing.last
-    _, last = part.outputs
-    bridge = drawing.part("bridge")
-    label = f"tanh of the last states{drawing.count('bridge')}"
-    node = about(label, bridge, modules=drawing.modules("bridge"))
-    drawing.below("bridge", "norm", node, shape=drawing.shape(last))
+    drawing.memory, (_, last) = drawing.last, part.outputs
+    label, bridge = "tanh of the last states", drawing.part("bridge")
+    drawing.lead(
+        drawing.box("bridge", "norm", label, bridge, paths=["bridge"]), drawing.shape(last)
+    )
 
 
 def decoder(drawing: Drawing, part: Part) -> None:
     """Draw the decoder with its attention, and the readout that both lead to."""
     words, token = drawing.shape(part.inputs[0]), drawing.last
     look = next(one for one in part.children if one.kind == "attention")
-    score = ALIGNMENT_SCORES[look.variant]
+    score, cell, n = ALIGNMENT_SCORES[look.variant], CELLS[part.variant], drawing.number("n_layers")
     drawing.frame("decoder", "Decoder,", "token by token", below=True)
-    label = f"{score.label} attention{drawing.count(look.path)}"
-    attention = drawing.box(
-        "attention", "cross", about(label, look, modules=drawing.modules(look.path))
-    )
-    n = drawing.sizes["n_layers"]
-    label = CELLS[part.variant].label + (f" x {n}" if n > 1 else "")
-    path = "decoder.steps"
-    node = about(
-        f"{label}{drawing.count(path)}",
-        part,
-        title=N_("Decoder: {title}", title=label),
-        modules=drawing.modules(path),
-    )
-    steps = drawing.box("steps", "attention", node)
-    label = f"tanh of state and context{drawing.count('readout')}"
-    node = about(label, drawing.part("readout"), modules=drawing.modules("readout"))
-    readout = drawing.box("readout", "feed-forward", node)
+    label = f"{score.label} attention"
+    attention = drawing.box("attention", "cross", label, look, paths=[look.path])
+    label = cell.label + (f" x {n}" if n != "1" else "")
+    title = N_("Decoder: {title}", title=label)
+    steps = drawing.box("steps", "attention", label, part, title=title, paths=["decoder.steps"])
+    label, part = "tanh of state and context", drawing.part("readout")
+    readout = drawing.box("readout", "feed-forward", label, part, paths=["readout"])
     drawing.lines.append("}")
     memory, state = drawing.part("encoder").outputs
     drawing.edge(drawing.memory, attention, f"memory {drawing.shape(memory)}")

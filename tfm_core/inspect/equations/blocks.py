@@ -56,9 +56,8 @@ def attention(config: TransformerConfig, found: Anatomy) -> Equation:
     if width is not None:
         score = rf"\frac{{{score}}}{{\sqrt{{{found.sizes[width]}}}}}"
     heads = rf"[\mathrm{{head}}_1; \dots; \mathrm{{head}}_{{{own.n_heads}}}]"
-    for part in own.children:
-        if part.path.endswith(".out_projection"):
-            heads += r"\,W_O" + (" + b" if len(part.parameters) > 1 else "")
+    if own.has_output:
+        heads += r"\,W_O" + (" + b" if own.has_bias else "")
     rows = [
         rf"a_{{ij}} &= \mathrm{{softmax}}_{{{keys}}}\left({score}{extra}\right)",
         rf"\mathrm{{head}}_h &= \sum_{{{keys}}} {dropped(config, 'a_{ij}')}\, v_j",

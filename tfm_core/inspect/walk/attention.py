@@ -14,7 +14,6 @@ from tfm_core.inspect.walk.steps import (
     shape_question,
 )
 from tfm_core.sentences import N_
-from tfm_core.variants.projections import PROJECTIONS
 
 
 def heads(view: BlockView) -> WalkStep:
@@ -23,7 +22,7 @@ def heads(view: BlockView) -> WalkStep:
     projection = view.module("self_attention").get_submodule("in_projection").weight
     assert isinstance(projection, Tensor)
     weight = projection.detach()[:d_model]
-    is_sliced = PROJECTIONS[view.subject.block.projections].is_sliced
+    is_sliced = view.attention.is_sliced
     label = N_("matrix that makes the queries")
     if is_sliced:
         label = N_("matrix that makes the queries, 0 outside each head's slice")
@@ -60,11 +59,10 @@ def heads(view: BlockView) -> WalkStep:
 def projections(view: BlockView) -> WalkStep:
     """Queries, keys and values of every token."""
     got, axes = view.got, f"B {view.axis} d_model"
-    *_, d_model = view.sizes
+    *_, n_heads, d_head, d_model = view.sizes
     projection = view.module("self_attention").get_submodule("in_projection")
     n = sum(parameter.numel() for parameter in projection.parameters())
-    block = view.subject.block
-    bias = f" + {d_model}" if block.attention_bias else ""
+    bias = f" + {d_model}" if view.attention.has_bias else ""
     because = N_(
         "3 x ({d_model} x {d_model}{bias}) = {n:,}; the number of heads changes nothing.",
         d_model=d_model,
@@ -74,22 +72,22 @@ def projections(view: BlockView) -> WalkStep:
     wrong = {
         n // 3: N_("That is one of them; query, key and value have one each."),
         3 * d_model**2: N_("Each of the three has a bias too, one number an output."),
-        n * block.n_heads: N_("More heads cut the same matrices into more pieces; they add none."),
+        n * n_heads: N_("More heads cut the same matrices into more pieces; they add none."),
     }
     hint = N_("Each of the three makes {d_model} numbers of {d_model}.", d_model=d_model)
     topic = "projections" if bias else "projections-unbiased"
     code = "q, k, v = attention.in_projection(x).chunk(3, -1)"
     names: dict[str, object] = {"attention": view.module("self_attention")}
-    if PROJECTIONS[block.projections].is_sliced:
+    if view.attention.is_sliced:
         topic = "projections-sliced" if bias else "projections-sliced-unbiased"
-        code, names = _sliced(projection, block.n_heads, block.d_head, d_model)
+        code, names = _sliced(projection, n_heads, d_head, d_model)
         wrong = {n // 3: wrong[n // 3]}
-        hint = N_("Each head makes {d_head} numbers of {d_head}, three times.", d_head=block.d_head)
+        hint = N_("Each head makes {d_head} numbers of {d_head}, three times.", d_head=d_head)
         because = N_(
             "3 x {n_heads} x ({d_head} x {d_head}{bias}) = {n:,}: each head maps its own slice.",
-            n_heads=block.n_heads,
-            d_head=block.d_head,
-            bias=f" + {block.d_head}" if block.attention_bias else "",
+            n_heads=n_heads,
+            d_head=d_head,
+            bias=f" + {d_head}" if bias else "",
             n=n,
         )
     return WalkStep(
@@ -142,7 +140,7 @@ def split(view: BlockView) -> WalkStep:
         ),
     ]
     topics: tuple[str, ...] = ("split",)
-    inside = view.kind.inside
+    inside = view.inside
     if inside is not None and inside.turn is not None:
         turned = got("self_attention.query")
         extra = [seen("turned", inside.title, turned, f"B H {view.axis} d_head"), *extra]
@@ -197,7 +195,7 @@ def weighted_sum(view: BlockView) -> WalkStep:
     code, topics = "heads = weights @ values", dropped(view.subject.config)
     if topics:
         code = "heads = dropout(weights) @ values"
-        names["dropout"] = nn.Dropout(view.subject.block.dropout).eval()
+        names["dropout"] = nn.Dropout(view.subject.config.dropout).eval()
     return WalkStep(
         "weighted-sum",
         N_("Weighted sum of the values"),
@@ -255,7 +253,7 @@ def merge(view: BlockView) -> WalkStep:
     batch, length, n_heads, d_head, d_model = view.sizes
     axes = f"B {view.axis} d_model"
     output = seen("output", N_("output of the attention"), got("self_attention.output"), axes)
-    has_output = PROJECTIONS[view.subject.block.projections].has_output
+    has_output = view.attention.has_output
     code, made = "output = heads.transpose(1, 2).reshape(B, Q, d_model)", [output]
     names: dict[str, object] = {"B": batch, "Q": length, "d_model": d_model}
     because = N_(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from tfm_core.config import BlockConfig
+from tfm_core.anatomy import Sublayer
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, mask_seen
 from tfm_core.inspect.walk.steps import (
     Question,
@@ -16,8 +16,8 @@ from tfm_core.inspect.walk.steps import (
 )
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NONE as NO_NORM
 from tfm_core.variants.norms import NORMS, Norm
-from tfm_core.variants.residuals import RESIDUALS
 
 
 def blocks(view: BlockView) -> tuple[Seen, ...]:
@@ -42,7 +42,9 @@ def encoder_stack(view: BlockView) -> WalkStep:
     if view.has("self_attention.mask"):
         before.append(mask_seen(view.got("self_attention.mask"), axis.partition(":")[2]))
         code = "memory = encoder(placed, mask=mask)"
-    topics = ("encoder-stack", "final-norm") if subject.block.has_final_norm else ("encoder-stack",)
+    topics: tuple[str, ...] = ("encoder-stack",)
+    if view.part.children[-1].kind == "norm":
+        topics = (*topics, "final-norm")
     return WalkStep(
         "encoder-stack", N_("Encoder stack"), topics, code, tuple(before),
         (seen("memory", N_("the encoder's output (memory)"), memory, f"B {axis} d_model"),),
@@ -53,68 +55,73 @@ def encoder_stack(view: BlockView) -> WalkStep:
 
 def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
     """What an attention found is added to what was there. sublayer: which attention."""
-    config, axes = view.subject.block, f"B {view.axis} d_model"
-    residual, got = RESIDUALS[config.residual], view.got
+    part, got, axes = view.sublayer(sublayer), view.got, f"B {view.axis} d_model"
     change = seen("output", N_("output of the attention"), got(f"{sublayer}_norm.change"), axes)
     joined = seen("joined", N_("what leaves the sublayer"), got(f"{sublayer}_norm.joined"), axes)
     before, after, extra = [change], [joined], []
-    topics = dropped(config)
+    topics, norm = dropped(view.subject.config), _norm(part)
     change_said = "dropout(output)" if topics else "output"
-    is_normed = residual.is_normed(sublayer)
-    if is_normed:
+    if part.is_normed:
         came = N_("norm(x), which the attention read, in the place of x")
     elif sublayer == "self_attention":
         came = N_("the block's input")
     else:
         came = N_("the residual: the input as it was")
-    if residual.has_sum:
+    if part.has_sum:
         before.insert(0, seen("x", came, got(f"{sublayer}_norm.skipped"), axes))
-    total = f"x + {change_said}" if residual.has_sum else change_said
-    if not config.has_norms:
-        code = f"joined = {total}" + ("" if residual.has_sum else "  # x is lost")
-    elif config.norm_first:
-        note = "the attention read norm(x)" if residual.has_sum else "x is lost"
-        note = "x is norm(x) from here on" if is_normed else note
+    total = f"x + {change_said}" if part.has_sum else change_said
+    if part.norm is None:
+        code = f"joined = {total}" + ("" if part.has_sum else "  # x is lost")
+    elif part.norm_first:
+        note = "the attention read norm(x)" if part.has_sum else "x is lost"
+        note = "x is norm(x) from here on" if part.is_normed else note
         code = f"joined = {total}  # {note}"
-        if not is_normed:
+        if not part.is_normed:
             normed = got(f"{sublayer}_norm.normed")
             extra = [seen("normed", N_("norm(x), which the attention read"), normed, axes)]
     else:
         code = f"total = {total}\njoined = norm(total)"
-        label = N_("the sum") if residual.has_sum else N_("what is normalised")
+        label = N_("the sum") if part.has_sum else N_("what is normalised")
         after.insert(0, seen("total", label, got(f"{sublayer}_norm.total"), axes))
     return WalkStep(
         "add-norm",
-        _joined_title(config),
-        (*_joined_topics(config), NORMS[config.norm].walk_topic, *topics),
+        _joined_title(part),
+        (_joined_topic(part), norm.walk_topic, *topics),
         code,
         tuple(before),
         tuple(after),
-        _norm_question(NORMS[config.norm], *view.got(f"{sublayer}_norm.joined").shape),
+        _norm_question(norm, *view.got(f"{sublayer}_norm.joined").shape),
         extra=tuple(extra),
         names={"norm": view.module(f"{sublayer}_norm"), "dropout": view.module("dropout")},
         block=view.path,
     )
 
 
-def _joined_title(config: BlockConfig) -> str:
+def _norm(part: Sublayer) -> Norm:
+    return NO_NORM if part.norm is None else NORMS[part.norm.variant]
+
+
+def _order(part: Sublayer) -> str:
+    """Return where a sublayer's norm stands, as topics call it."""
+    if part.norm is None:
+        return "none"
+    return "first" if part.norm_first else "last"
+
+
+def _joined_title(part: Sublayer) -> str:
     """Return what happens around a sublayer, as a title."""
-    if RESIDUALS[config.residual].has_sum:
-        return N_("Add and norm") if config.has_norms else N_("Add, without a norm")
-    return N_("Norm, without a residual") if config.has_norms else N_("No residual and no norm")
+    if part.has_sum:
+        return N_("Add and norm") if part.norm else N_("Add, without a norm")
+    return N_("Norm, without a residual") if part.norm else N_("No residual and no norm")
 
 
-def _joined_topics(config: BlockConfig) -> tuple[str, ...]:
-    """Return the topics on where the norm stands and on what is added."""
-    residual = RESIDUALS[config.residual]
-    if residual.is_normed("self_attention"):
-        return ("residual-from-normed",)
-    if not residual.has_sum:
-        order = "first" if config.norm_first else "last"
-        return (f"residual-none-norm-{order}" if config.has_norms else "residual-none",)
-    if not config.has_norms:
-        return ("residual-alone",)
-    return ("norm-first" if config.norm_first else "norm-last",)
+def _joined_topic(part: Sublayer) -> str:
+    """Return the topic on where the norm stands and on what is added."""
+    if part.is_normed:
+        return "residual-from-normed"
+    if not part.has_sum:
+        return f"residual-none-norm-{_order(part)}" if part.norm else "residual-none"
+    return f"norm-{_order(part)}" if part.norm else "residual-alone"
 
 
 def _norm_question(norm: Norm, batch: int, length: int, d_model: int) -> Question:
@@ -182,24 +189,23 @@ def _twice_as_many() -> Question:
 
 def feed_forward(view: BlockView) -> WalkStep:
     """Every token alone is widened, bent and narrowed; then add and norm again."""
-    config, got, axes = view.subject.block, view.got, f"B {view.axis} d_model"
-    batch, length, _, _, d_model = view.sizes
-    residual = RESIDUALS[config.residual]
-    read = "norm(x)" if config.has_norms and config.norm_first else "x"
-    activation = ACTIVATIONS[config.activation]
+    part, got, axes = view.sublayer("feed_forward"), view.got, f"B {view.axis} d_model"
+    batch, length, n_heads, _, d_model = view.sizes
+    d_ff, activation = view.subject.anatomy.sizes["d_ff"], ACTIVATIONS[part.layer.variant]
     hidden_layer = seen(
         "hidden", N_("hidden layer"), got("feed_forward.hidden"), f"B {view.axis} d_ff"
     )
     hidden = activation.code.format(up="ff.up(y)", gate="ff.gate(y)")
-    topics = dropped(config)
+    topics = dropped(view.subject.config)
     total = "dropout(ff.down(ff.dropout(hidden)))" if topics else "ff.down(hidden)"
-    if residual.has_sum:
-        total = f"{'y' if residual.is_normed('feed_forward') else 'x'} + {total}"
-    last = f"norm({total})" if config.has_norms and not config.norm_first else total
+    if part.has_sum:
+        total = f"{'y' if part.is_normed else 'x'} + {total}"
+    read = "norm(x)" if _order(part) == "first" else "x"
+    last = f"norm({total})" if _order(part) == "last" else total
     return WalkStep(
         "feed-forward",
-        _feed_forward_title(config),
-        ("feed-forward", activation.walk_topic, _feed_forward_topic(config), *topics),
+        _feed_forward_title(part),
+        ("feed-forward", activation.walk_topic, _feed_forward_topic(view, part), *topics),
         f"y = {read}\nhidden = {hidden}\noutput = {last}",
         (seen("x", N_("after the attention"), _arriving(view), axes),),
         (
@@ -214,13 +220,13 @@ def feed_forward(view: BlockView) -> WalkStep:
                 (batch, length, d_model),
                 N_("That is the width before and after; in between it is wider."),
             ),
-            ((batch, config.d_ff), N_("Every token has its own hidden layer.")),
+            ((batch, d_ff), N_("Every token has its own hidden layer.")),
             (
-                (batch, length, d_model + config.d_ff),
+                (batch, length, d_model + d_ff),
                 N_("The matrix makes d_ff new numbers; the old ones are not kept beside them."),
             ),
             (
-                (batch, config.n_heads, length, config.d_ff),
+                (batch, n_heads, length, d_ff),
                 N_("There are no heads here: they were merged."),
             ),
         ),
@@ -238,22 +244,19 @@ def _arriving(view: BlockView) -> Tensor:
     return view.got(f"{last}_norm.joined")
 
 
-def _feed_forward_title(config: BlockConfig) -> str:
-    if RESIDUALS[config.residual].has_sum:
-        if config.has_norms:
+def _feed_forward_title(part: Sublayer) -> str:
+    if part.has_sum:
+        if part.norm:
             return N_("Feed-forward, add and norm")
         return N_("Feed-forward and add, without a norm")
-    if config.has_norms:
+    if part.norm:
         return N_("Feed-forward and norm, without a residual")
     return N_("Feed-forward, without residual and norm")
 
 
-def _feed_forward_topic(config: BlockConfig) -> str:
+def _feed_forward_topic(view: BlockView, part: Sublayer) -> str:
     """Return the topic on what stands around the layer."""
-    residual = RESIDUALS[config.residual]
-    if residual.is_normed("attention"):
-        return "ff-residual-from-normed"
-    if residual.normed:
-        return "ff-residual-alone-from-normed"
-    order = ("first" if config.norm_first else "last") if config.has_norms else "none"
-    return f"ff-norm-{order}" if residual.has_sum else f"ff-residual-none-norm-{order}"
+    if part.is_normed:
+        is_first = view.sublayer("self_attention").is_normed
+        return "ff-residual-from-normed" if is_first else "ff-residual-alone-from-normed"
+    return f"ff-{'' if part.has_sum else 'residual-none-'}norm-{_order(part)}"

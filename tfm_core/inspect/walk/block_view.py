@@ -10,12 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.anatomy import Part
+from tfm_core.anatomy import Attention, Part, Sublayer, sublayers
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Seen, seen
 from tfm_core.sentences import N_
 from tfm_core.variants.causalities import CAUSALITIES, Causality
-from tfm_core.variants.positions import POSITIONS, Position
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.positions.position import Inside
 
 MODULES: dict[str, object] = {"math": math, "torch": torch, "F": F}
 
@@ -24,14 +25,28 @@ MODULES: dict[str, object] = {"math": math, "torch": torch, "F": F}
 class BlockView:
     """A part of a subject, and the opened block in which it lies or which follows it.
 
-    path: name of the block's module. axis: its tokens' axis and their list, as ``"S:src"``.
+    axis: of the block's tokens, and their list, as ``"S:src"``.
     """
 
     subject: Subject
     part: Part
-    path: str
+    block: Part
     axis: str
     example: int
+
+    @property
+    def path(self) -> str:
+        """The path of the block."""
+        return self.block.path
+
+    @property
+    def attention(self) -> Attention:
+        """The block's self-attention."""
+        return next(part for part in self.block if isinstance(part, Attention))
+
+    def sublayer(self, name: str) -> Sublayer:
+        """Return a sublayer of the block by the end of its path."""
+        return next(one for one in sublayers(self.block) if one.layer.path.endswith(f".{name}"))
 
     def got(self, what: str) -> Tensor:
         """Return what was recorded below the block: ``"self_attention.weights"``."""
@@ -51,9 +66,10 @@ class BlockView:
         return CAUSALITIES.get(getattr(self.part, "order", ""))
 
     @property
-    def kind(self) -> Position:
-        """The position kind of the model."""
-        return POSITIONS[self.subject.config.position]
+    def inside(self) -> Inside | None:
+        """The positions that act in the block's self-attention."""
+        relative = self.attention.relative
+        return POSITIONS[relative].inside if relative else None
 
     @property
     def pair(self) -> str:
@@ -65,7 +81,7 @@ class BlockView:
     def sizes(self) -> tuple[int, int, int, int, int]:
         """B, tokens, H, d_head, d_model."""
         batch, length, d_model = self.got("self_attention.query_input").shape
-        n_heads = self.subject.block.n_heads
+        n_heads = self.attention.n_heads
         return batch, length, n_heads, d_model // n_heads, d_model
 
 
@@ -78,7 +94,7 @@ def views(subject: Subject, layer: int, example: int) -> Iterator[BlockView]:
     stacks = [number for number, part in enumerate(parts) if part.kind == "stack"]
     for number, part in enumerate(parts):
         stack = parts[next((n for n in stacks if n >= number), stacks[-1])]
-        blocks = [one.path for one in stack.children if one.kind == "block"] or [stack.path]
+        blocks = [one for one in stack.children if one.kind == "block"] or [stack]
         block, axis = blocks[min(layer, len(blocks) - 1)], _axis(subject, stack)
         for one in _from_inside(part, block):
             yield BlockView(subject, one, block, axis, example)
@@ -93,9 +109,9 @@ def _axis(subject: Subject, stack: Part) -> str:
     return "S:src" if subject.memory_axis else "S:slots"
 
 
-def _from_inside(part: Part, block: str) -> Iterator[Part]:
+def _from_inside(part: Part, block: Part) -> Iterator[Part]:
     for child in part.children:
-        if child.kind != "block" or child.path == block:
+        if child.kind != "block" or child is block:
             yield from _from_inside(child, block)
     yield part
 

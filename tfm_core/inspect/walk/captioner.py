@@ -8,7 +8,6 @@ from tfm_core.inspect.walk import block, decoder, tokens
 from tfm_core.inspect.walk.block_view import MODULES, BlockView
 from tfm_core.inspect.walk.steps import WalkStep
 from tfm_core.inspect.walk.weights import scores_code
-from tfm_core.variants.projections import PROJECTIONS
 
 _CROSS = """\
 queries, keys, values = attention.project(x, memory)
@@ -27,16 +26,17 @@ def word_positions(view: BlockView) -> WalkStep:
 def cross_attention(view: BlockView) -> WalkStep:
     """The words ask, the patches answer; without a mask the arithmetic fits in four lines."""
     step = decoder.cross_attention(view)
-    heads, merged = view.subject.block.d_head, "heads.transpose(1, 2).reshape(x.shape)"
-    if PROJECTIONS[view.subject.block.projections].has_output:
+    *_, d_head, d_model = view.sizes
+    merged = "heads.transpose(1, 2).reshape(x.shape)"
+    if view.attention.has_output:
         merged = f"attention.out_projection({merged})"
     return replace(
         step,
         topics=("cross-attention-captioner",),
-        code=_CROSS.format(scores=scores_code(view.subject.block), merged=merged),
+        code=_CROSS.format(scores=scores_code(view.attention.scale), merged=merged),
         after=(*step.extra, *step.after),
         extra=(),
-        names={**MODULES, **step.names, "d_head": heads, "d_model": view.subject.block.d_model},
+        names={**MODULES, **step.names, "d_head": d_head, "d_model": d_model},
     )
 
 

@@ -12,11 +12,12 @@ import numpy.typing as npt
 from torch import Tensor
 
 from tfm_core.anatomy import Anatomy, anatomy
-from tfm_core.config import BlockConfig, ModelConfig
+from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape, TextShape
 from tfm_core.models.build import Model
 from tfm_core.probe.capture import ActivationCache, capture
 from tfm_core.sentences import joined
+from tfm_core.variants.causalities import CAUSAL, CAUSALITIES, Causality
 
 Item = Mapping[str, Any]
 """An example as a probe holds it."""
@@ -73,12 +74,6 @@ class Subject:
         return anatomy(self.config, self.shape)
 
     @property
-    def block(self) -> BlockConfig:
-        """The settings of a Transformer's blocks; a recurrent model has none."""
-        assert isinstance(self.config, BlockConfig)
-        return self.config
-
-    @property
     def reader(self) -> str:
         """The family, or what a text model is asked for where that says more."""
         shape = self.shape
@@ -105,6 +100,12 @@ class Subject:
         if not any(len(part.inputs) > 1 for part in self.anatomy.of_kind("stack")):
             return ""
         return "N:tokens" if self.anatomy.of_kind("stem") else "S:src"
+
+    @property
+    def order(self) -> Causality:
+        """Which way a decoder's tokens look; the causal way where nothing is written."""
+        written = (part.order for part in self.anatomy.attentions if part.order)
+        return CAUSALITIES[next(written, CAUSAL.name)]
 
     @property
     def n_words(self) -> int:

@@ -18,21 +18,20 @@ from tfm_core.inspect.walk.steps import (
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import window_mask
 from tfm_core.sentences import N_
-from tfm_core.variants.causalities import CAUSALITIES
 
 
 def masks(view: BlockView) -> WalkStep:
     """Which query may attend to which key."""
     subject = view.subject
-    window = getattr(subject.config, "window", 0)
+    window = subject.anatomy.attentions[0].window
     near = " & near" if window else ""
-    family = str(getattr(subject.config, "family", ""))
+    letter, _colon, words = view.axis.partition(":")
     mask = view.got("self_attention.mask")
     length = view.sizes[1]
-    names: dict[str, object] = {**MODULES, view.axis[0]: length}
+    names: dict[str, object] = {**MODULES, letter: length}
     if window:
         names["near"] = window_mask(length, window)
-    order = CAUSALITIES[getattr(subject.config, "causality", "causal")]
+    order = subject.order
     causal = f"torch.ones({{n}}, {{n}}, dtype=torch.bool){order.cut or ''}"
     both = ids_seen(subject)
     tgt = both[-1]
@@ -41,20 +40,20 @@ def masks(view: BlockView) -> WalkStep:
     after: tuple[Seen, ...]
     if not has_padding:
         names["B"] = mask.size(0)
-        before, after = (), (mask_seen(mask, "sequence"),)
+        before, after = (), (mask_seen(mask, words),)
         code = f"mask = {causal.format(n='L')}.expand(B, 1, L, L){near}"
-    elif family == "decoder-only":
+    elif letter == "L":  # source and target in one sequence
         before = (_keep(subject, length),)
         code = f"mask = keep[:, None, None, :] & {causal.format(n='L')}{near}"
-        after = (mask_seen(mask, "sequence"),)
-    elif family == "encoder-only":
+        after = (mask_seen(mask, words),)
+    elif words == "slots":  # of an encoder alone
         ids = subject.cache["src_embedding.ids"]
         has_slots = subject.reader == "encoder-only"
         label = N_("source ids, with slots to answer in") if has_slots else N_("ids of the text")
         before = (seen("src", label, ids, "B S:slots"),)
         code = f"mask = (src != 0)[:, None, None, :]{near}"
-        after = (mask_seen(mask, "slots"),)
-    elif family == "captioner":  # pictures have no padding: the caption alone has a mask
+        after = (mask_seen(mask, words),)
+    elif letter == "T":  # pictures have no padding: the caption alone has a mask
         before, code = (tgt,), f"tgt_mask = (tgt != 0)[:, None, None, :] & {causal.format(n='T')}"
         after = (seen("tgt_mask", N_("target mask: 1 = may attend"), mask, "B 1 Q:tgt K:tgt"),)
     else:
@@ -69,7 +68,7 @@ def masks(view: BlockView) -> WalkStep:
         )
         tgt_mask = subject.cache["decoder.layers.0.self_attention.mask"]
         after = (
-            mask_seen(mask, "src"),
+            mask_seen(mask, words),
             seen("tgt_mask", N_("target mask: 1 = may attend"), tgt_mask, "B 1 Q:tgt K:tgt"),
         )
     topic = f"masks-causality-{order.name}" if order.sees_future else f"masks-{subject.reader}"
@@ -93,7 +92,7 @@ def _keep(subject: Subject, length: int) -> Seen:
 def _mask_question(subject: Subject, mask: Seen, example: int, *, has_padding: bool) -> Question:
     _, _, n_rows, n_keys = mask.shape
     if not mask.has_values:
-        if has_padding or CAUSALITIES[getattr(subject.config, "causality", "causal")].cut is None:
+        if has_padding or subject.order.cut is None:
             return _mask_shape(mask)
         return _triangle_shape(mask)
     row = min(2, n_rows - 1)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.mistakes.scale import SQRT_D_MODEL
+from tfm_core.variants.scales import SCALES
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,10 +22,12 @@ class Scales:
     """Weights (Q, K) of one head with both scales, and the entropy (Q,) of their rows in bits.
 
     mistake: the wrong scale, a name of SCALES; the model's own where that is wrong.
-    most: the largest entropy that each row could have, (Q,), with the keys that it may attend to.
+    is_own: whether the model makes it. most: the largest entropy that each row could have, (Q,),
+    with the keys that it may attend to.
     """
 
     mistake: str
+    is_own: bool
     right: Tensor
     wrong: Tensor
     right_bits: Tensor
@@ -36,22 +39,24 @@ def scales(subject: Subject, module: str, example: int, head: int) -> Scales:
     """Return one head's weights with the right and with the wrong scale. module: an attention."""
     scores = subject.cache[f"{module}.scores"]  # (B, H, Q, K), divided as the model does it
     mask = subject.cache.get(f"{module}.mask")
-    config = subject.block
+    sizes, scale = subject.anatomy.sizes, SCALES[subject.anatomy.attentions[0].scale]
     rows = scores[example, head]
     bias = subject.cache.get(f"{module}.bias")
     penalty = 0.0 if bias is None else bias[head]
-    own, root = config.score_divisor, math.sqrt(config.d_head)
-    if own is None:
+    own = 1.0 if scale.width is None else math.sqrt(sizes[scale.width])
+    root, is_right = math.sqrt(sizes["d_head"]), scale.width == "d_head"
+    if is_right:
         mistake, right = SQRT_D_MODEL.name, rows
-        wrong = (rows - penalty) * (root / math.sqrt(config.d_model)) + penalty
+        wrong = (rows - penalty) * (root / math.sqrt(sizes["d_model"])) + penalty
     else:
-        mistake, wrong = config.scale, rows
+        mistake, wrong = scale.name, rows
         right = (rows - penalty) * (own / root) + penalty
     allowed = None if mask is None else mask.expand_as(scores)[example, head]
     right_weights, wrong_weights = _softmax(right, allowed), _softmax(wrong, allowed)
     n_keys = rows.new_full((rows.size(0),), rows.size(1)) if allowed is None else allowed.sum(-1)
     return Scales(
         mistake,
+        not is_right,
         right_weights,
         wrong_weights,
         entropy(right_weights),

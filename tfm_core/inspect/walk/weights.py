@@ -6,7 +6,6 @@ import math
 
 from torch import Tensor
 
-from tfm_core.config import BlockConfig
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.steps import (
     Question,
@@ -29,11 +28,11 @@ def scores(view: BlockView) -> WalkStep:
         seen("queries", N_("queries"), got("self_attention.query"), f"B H Q:{words} d_head"),
         seen("keys", N_("keys"), got("self_attention.key"), f"B H K:{words} d_head"),
     ]
-    scale = SCALES[view.subject.block.scale]
-    code = f"scores = {scores_code(view.subject.block)}"
+    scale = SCALES[view.attention.scale]
+    code = f"scores = {scores_code(scale.name)}"
     is_right = scale.width == "d_head"
     topics: tuple[str, ...] = ("scores" if is_right else f"scores-{scale.name}",)
-    inside = view.kind.inside
+    inside = view.inside
     if inside is not None and inside.turn is None:
         bias = got("self_attention.bias")
         before.append(seen("bias", inside.title, bias, f"H Q:{words} K:{words}"))
@@ -72,9 +71,9 @@ def scores(view: BlockView) -> WalkStep:
     )
 
 
-def scores_code(config: BlockConfig) -> str:
-    """Return the expression of the scores of queries and keys."""
-    width = SCALES[config.scale].width
+def scores_code(scale: str) -> str:
+    """Return the expression of the scores of queries and keys. scale: a name of SCALES."""
+    width = SCALES[scale].width
     return "queries @ keys.mT" + (f" / math.sqrt({width})" if width else "")
 
 
@@ -83,7 +82,7 @@ def masking(view: BlockView) -> WalkStep:
     got = view.got
     masked = got("self_attention.masked_scores")
     mask = got("self_attention.mask")
-    cut = CAUSALITIES[getattr(view.subject.config, "causality", "causal")].cut
+    cut = view.subject.order.cut
     return WalkStep(
         "masking",
         N_("Mask"),
@@ -205,7 +204,7 @@ def _nothing_hidden(n_queries: int, n_keys: int) -> Question:
 def softmax(view: BlockView) -> WalkStep:
     """From scores to shares; the wrong scale is shown beside the right one."""
     got = view.got
-    is_masked, scale = view.has("self_attention.mask"), view.subject.block.scale
+    is_masked, scale = view.has("self_attention.mask"), view.attention.scale
     before = [seen("masked", N_("scores"), got("self_attention.masked_scores"), view.pair)]
     code = "weights = masked.softmax(-1)"
     if is_masked:
@@ -219,9 +218,9 @@ def softmax(view: BlockView) -> WalkStep:
         code,
         tuple(before),
         (seen("weights", N_("attention weights"), got("self_attention.weights"), view.pair),),
-        _scale_question(view.subject.block.n_heads)
+        _scale_question(view.attention.n_heads)
         if scale == "sqrt-d-head"
-        else _right_scale_question(view.subject.block),
+        else _right_scale_question(view),
         names=MODULES,
         block=view.path,
     )
@@ -257,21 +256,23 @@ def _scale_question(n_heads: int) -> Question:
     )
 
 
-def _right_scale_question(config: BlockConfig) -> Question:
+def _right_scale_question(view: BlockView) -> Question:
     """Ask what the right scale would do, of a model that has another."""
     evenly, sharply, alike = N_("more evenly"), N_("more sharply"), N_("exactly alike")
-    here, right = config.score_divisor or 1.0, math.sqrt(config.d_head)
+    *_, d_head, d_model = view.sizes
+    here = 1.0 if SCALES[view.attention.scale].width is None else math.sqrt(d_model)
+    right = math.sqrt(d_head)
     answer = alike if here == right else evenly if here < right else sharply
     because = {
         evenly: N_(
             "sqrt({d_head}) is more than this model divides by: scores and their differences "
             "would shrink, and the softmax come closer to equal shares.",
-            d_head=config.d_head,
+            d_head=d_head,
         ),
         sharply: N_(
             "sqrt({d_head}) is less than sqrt({d_model}): scores and their differences would grow.",
-            d_head=config.d_head,
-            d_model=config.d_model,
+            d_head=d_head,
+            d_model=d_model,
         ),
         alike: N_("Here both divisors are the same number."),
     }[answer]
