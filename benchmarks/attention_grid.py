@@ -24,7 +24,8 @@ PAGE = """
 import numpy as np
 import streamlit as st
 
-from pages.components.head_grid import head_grid
+from pages.components.head_grid import GridLook, head_grid
+from tfm_core.inspect.attention.map_view import MapView
 
 st.set_page_config(layout="wide")
 st.session_state.setdefault("n", 0)
@@ -34,12 +35,9 @@ n = st.session_state.n
 weights = np.random.default_rng(n).dirichlet(np.full(64, 0.1), (8, 8, 64)).astype(np.float16)
 tokens = [f"token {i}" for i in range(64)]
 head_grid(
-    weights,
-    tokens,
-    tokens,
-    chosen=(0, n % 8),
+    MapView(weights, tokens, tokens),
+    GridLook(chosen=(0, n % 8), theme="light"),
     on_pick=lambda layer, head: None,
-    theme="light",
     key="grid",
 )
 """

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from pages.attention import selection as chosen
-from pages.attention.figures import named_rows
+from pages.attention.figures import one_head
 from pages.attention.selection_link import Offer, Selection, nearest_step
 from pages.i18n import _
 from pages.ui import runs_access, show, state, visitors
@@ -21,7 +20,7 @@ from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.inspect.compare.beside import same_example
 from tfm_core.plots.attention import head_map
 from tfm_core.plots.difference import difference_map
-from tfm_core.probe.labels import KINDS, axes, kind_of, modules_by_kind
+from tfm_core.probe.labels import KINDS, axes, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
@@ -189,42 +188,22 @@ def _maps(
     names = axes(run.experiment, example.item, module)
     their_names = axes(other.experiment, theirs.item, their_module)
     check_same_tokens((names.query, names.key), (their_names.query, their_names.key))
-    left = example.maps([module])[0, selection.head]
-    right = theirs.maps([their_module])[0, versus.head]
-    mask, their_mask = example.masks[module], theirs.masks[their_module]
-    both = compare(left, right, mask | their_mask)
+    left = one_head(run, example, selection)
+    right = dataclasses.replace(
+        left,
+        weights=theirs.maps([their_module])[0, versus.head],
+        may_attend=theirs.masks[their_module],
+    )
+    both = compare(left.weights, right.weights, left.allowed | right.allowed)
     titles = (
         _title(selection.layer, selection.head, example.step, None),
         _title(versus.layer, versus.head, theirs.step, None if other.id == run.id else other),
     )
     top = None if selection.kind in {"patches", "picture"} else 1.0
-    kind = kind_of(run.experiment, module)
-    called = named_rows(run, example, selection, module)
-    query_title, key_title = called.title, _(kind.key)
-    one_map = partial(
-        head_map,
-        query_tokens=called.names,
-        key_tokens=names.key,
-        theme=state.theme(),
-        top=top,
-        query_title=query_title,
-        key_title=key_title,
-        query_words=called.words,
-    )
     figures = (
-        one_map(left, may_attend=mask),
-        one_map(right, may_attend=their_mask),
-        difference_map(
-            left,
-            right,
-            called.names,
-            names.key,
-            theme=state.theme(),
-            may_attend=mask | their_mask,
-            names=(_("first"), _("second")),
-            query_title=query_title,
-            key_title=key_title,
-        ),
+        head_map(left, theme=state.theme(), top=top),
+        head_map(right, theme=state.theme(), top=top),
+        difference_map(left, right, state.theme(), names=(_("first"), _("second"))),
     )
     figures[2].data[0].colorbar.title.text = ""  # no room; the caption says it
     captions = (*titles, _("The second minus the first"))

@@ -15,7 +15,7 @@ from pages.attention.controls import MEAN
 from pages.attention.selection_link import Offer, Selection
 from pages.components import live_figure
 from pages.components.animation import SnapshotAnimation, single_frame
-from pages.components.head_grid import OverPicture, head_grid
+from pages.components.head_grid import GridLook, OverPicture, head_grid
 from pages.components.head_lines import head_lines
 from pages.components.moving import Tree, moving
 from pages.i18n import _
@@ -24,6 +24,7 @@ from pages.ui.typed import escape
 from tfm_core.inspect.attention.alignment import clearest_row
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_labels import HeadLabels
+from tfm_core.inspect.attention.map_view import MapView, map_view
 from tfm_core.plots import attention as plots
 from tfm_core.plots.outline import outline_cells
 from tfm_core.plots.palette import COLOURS, ORANGE
@@ -31,7 +32,7 @@ from tfm_core.probe.labels import (
     CLS,
     Rows,
     axes,
-    kind_of,
+    kinds_of,
     modules_by_kind,
     rows,
 )
@@ -78,6 +79,19 @@ def named_rows(run: Run, example: Example, selection: Selection, module: str) ->
     return Rows(found.names, tuple(_(words) for words in found.words), _(found.title))
 
 
+def all_heads(run: Run, example: Example, selection: Selection) -> MapView:
+    """Return the maps of the chosen attention, in the session's language."""
+    return map_view(run.experiment, example, kind=selection.kind, by=selection.row_names, say=_)
+
+
+def one_head(run: Run, example: Example, selection: Selection) -> MapView:
+    """Return the map of the chosen head, in the session's language."""
+    return map_view(
+        run.experiment, example, kind=selection.kind, layer=selection.layer, head=selection.head,
+        by=selection.row_names, say=_,
+    )  # fmt: skip
+
+
 KIND_COLOURS = {
     "encoder": "encoder",
     "slots": "encoder",
@@ -99,30 +113,24 @@ def heads(
     dim: Sequence[bool] = (),
 ) -> None:
     """Show all heads of the chosen attention; a click picks one."""
-    modules = modules_by_kind(run.experiment)[selection.kind]
-    names = axes(run.experiment, example.item, modules[0])
-    called = named_rows(run, example, selection, modules[0])
-    kind = kind_of(run.experiment, modules[0])
-    maps = example.maps(modules)
-    head_grid(
-        maps,
-        called.names,
-        names.key,
+    kind = kinds_of(run.experiment)[selection.kind]
+    view = all_heads(run, example, selection)
+    look = GridLook(
         chosen=(selection.layer, selection.head),
-        on_pick=lambda layer, head: chosen.choose(run.id, layer=layer, head=head),
         theme=state.theme(),
-        key="attention-heads",
-        may_attend=example.may_attend(modules)[:, None],
         top=top,
         dim=dim,
-        animation=single_frame(maps, example.step, labels.short)
-        if animation is None
-        else animation,
+        animation=animation or single_frame(view.weights, example.step, labels.short),
         step=example.step,
-        on_step=lambda step: controls.animation_left(run, selection, offer.steps, step),
         title=_("All heads: {kind}").format(kind=_(kind.label)),
-        query_words=called.words,
         over=over_picture(run, example, selection),
+    )
+    head_grid(
+        view,
+        look,
+        on_pick=lambda layer, head: chosen.choose(run.id, layer=layer, head=head),
+        key="attention-heads",
+        on_step=lambda step: controls.animation_left(run, selection, offer.steps, step),
     )
     words = _("Each small map is one head; click one to see it large. {look_for}")
     caption = words.format(look_for=_(kind.look_for))
@@ -176,29 +184,17 @@ def title(
 def one_map(run: Run, example: Example, selection: Selection, *, top: float | None) -> None:
     """Show the chosen head as a map; a click or Enter on a cell opens its arithmetic."""
     module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
-    names = axes(run.experiment, example.item, module)
-    called = named_rows(run, example, selection, module)
-    kind = kind_of(run.experiment, module)
-    weights = example.maps([module])[0, selection.head]
-    figure = plots.head_map(
-        weights,
-        called.names,
-        names.key,
-        theme=state.theme(),
-        may_attend=example.masks[module],
-        top=top,
-        query_title=called.title,
-        key_title=_(kind.key),
-        query_words=called.words,
-    )
+    view = one_head(run, example, selection)
+    figure = plots.head_map(view, theme=state.theme(), top=top)
     truth = alignment.true_cells(run.experiment, example, module)
     outline_cells(figure, truth, ORANGE)
-    _explanation(weights, called, names.key, example.masks[module], truth, selection.kind)
+    _explanation(view, truth, selection.kind)
     if selection.view == "arithmetic":
+        names = axes(run.experiment, example.item, module)
         cell = arithmetic.cell_at(example, selection, module, names)
         arithmetic.outline(figure, cell, names)
     figure.update_layout(
-        uirevision=f"{selection.kind} {called.names} {names.key}",
+        uirevision=f"{selection.kind} {view.query} {view.key}",
         height=min(figure.layout.height, HIGHEST),
     )
     live_figure.live_figure(
@@ -211,14 +207,7 @@ def one_map(run: Run, example: Example, selection: Selection, *, top: float | No
     st.caption(_("Click a cell for its arithmetic."))
 
 
-def _explanation(
-    weights: npt.NDArray[Any],
-    called: Rows,
-    key_tokens: Sequence[str],
-    may_attend: npt.NDArray[np.bool_],
-    truth: npt.NDArray[np.bool_],
-    kind: str,
-) -> None:
+def _explanation(view: MapView, truth: npt.NDArray[np.bool_], kind: str) -> None:
     """Say in words what the frames mean and what the clearest row of the map reads."""
     said = []
     if truth.any():
@@ -227,9 +216,10 @@ def _explanation(
             if kind == "picture"
             else _("Orange frames: the true source of each token.")
         )
-    row = clearest_row(weights, may_attend, truth)
+    row = clearest_row(view.weights, view.allowed, truth)
     if row is not None:
-        (line,) = lines(weights[row : row + 1], called.words[row : row + 1], key_tokens)
+        only = slice(row, row + 1)
+        (line,) = lines(view.weights[only], view.query_words[only], view.key)
         said.append(_("For example, row {reading}.").format(reading=line))
     if said:
         st.caption(" ".join(said))
@@ -237,10 +227,8 @@ def _explanation(
 
 def in_words(run: Run, example: Example, selection: Selection) -> None:
     """Offer the chosen head as a list of sentences."""
-    module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
-    called = named_rows(run, example, selection, module)
-    weights = example.maps([module])[0, selection.head]
-    map_in_words(weights, called.words, axes(run.experiment, example.item, module).key)
+    view = one_head(run, example, selection)
+    map_in_words(view.weights, view.query_words, view.key)
 
 
 def patch_by_patch(run: Run, example: Example, selection: Selection, *, top: float | None) -> None:
@@ -261,19 +249,10 @@ def patch_by_patch(run: Run, example: Example, selection: Selection, *, top: flo
 
 def one_as_lines(run: Run, example: Example, selection: Selection) -> None:
     """Show the chosen head as lines from keys to queries: the thicker, the more weight."""
-    module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
-    names = axes(run.experiment, example.item, module)
-    called = named_rows(run, example, selection, module)
-    kind = kind_of(run.experiment, module)
     head_lines(
-        example.maps([module])[0, selection.head],
-        called.names,
-        names.key,
-        titles=(called.title, _(kind.key)),
+        one_head(run, example, selection),
         ink=COLOURS[KIND_COLOURS.get(selection.kind, "decoder")],
         pin=selection.pin,
         on_pin=lambda pin: chosen.choose(run.id, pin=pin),
         key="attention-lines",
-        may_attend=example.masks[module],
-        query_words=called.words,
     )

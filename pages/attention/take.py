@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from pages.attention import statistics
-from pages.attention.figures import named_rows, over_picture
+from pages.attention.figures import all_heads, one_head, over_picture
 from pages.attention.selection_link import Selection
 from pages.components.animation import SnapshotAnimation, single_frame
-from pages.components.head_grid import pack
+from pages.components.head_grid import GridLook, pack
 from pages.components.head_lines import pack_lines
 from pages.components.standalone import standalone
 from pages.components.svg_png import svg_as_png
@@ -24,7 +26,7 @@ from tfm_core.plots import export
 from tfm_core.plots.attention import head_map
 from tfm_core.plots.map_image import map_svg
 from tfm_core.plots.palette import COLOURS
-from tfm_core.probe.labels import axes, kind_of, kinds_of, modules_by_kind, written_tokens
+from tfm_core.probe.labels import kinds_of, modules_by_kind, written_tokens
 from tfm_core.runs.run import Run
 
 
@@ -123,41 +125,22 @@ def _page(
     top: float | None,
     animation: SnapshotAnimation | None,
 ) -> bytes:
-    modules = modules_by_kind(run.experiment)[selection.kind]
-    names = axes(run.experiment, example.item, modules[0])
-    kind = kind_of(run.experiment, modules[0])
-    maps = example.maps(modules)
+    kind = kinds_of(run.experiment)[selection.kind]
     labels = statistics.labels(run, example, selection.kind, is_own=selection.example is None)
-    called = named_rows(run, example, selection, modules[0])
-    grid = pack(
-        maps,
-        called.names,
-        names.key,
+    view = all_heads(run, example, selection)
+    look = GridLook(
         chosen=(selection.layer, selection.head),
         theme="light",
-        may_attend=example.may_attend(modules)[:, None],
         top=top,
-        animation=single_frame(maps, example.step, labels.short)
-        if animation is None
-        else animation,
+        animation=animation or single_frame(view.weights, example.step, labels.short),
         step=example.step,
-        query_words=called.words,
         over=over_picture(run, example, selection),
         says=True,
     )
-    lines = pack_lines(
-        maps[selection.layer, selection.head],
-        called.names,
-        names.key,
-        titles=(called.title, _(kind.key)),
-        ink=COLOURS["cross"],
-        pin=selection.pin,
-        may_attend=example.masks[modules[selection.layer]],
-        query_words=called.words,
-    )
+    one = view.head(selection.layer, selection.head)
     return standalone(
-        grid,
-        lines,
+        pack(view, look),
+        pack_lines(one, ink=COLOURS["cross"], pin=selection.pin),
         title=f"{_(kind.label)}: {run.meta.name}",
         words=f"{_(kind.help)} {_(kind.look_for)}",
         which=_("Layer {layer}, head {head}").format(
@@ -168,63 +151,34 @@ def _page(
 
 
 def _map(run: Run, example: Example, selection: Selection, top: float | None) -> bytes:
-    module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
-    names = axes(run.experiment, example.item, module)
-    called = named_rows(run, example, selection, module)
-    weights = example.maps([module])[0, selection.head]
-    kind = kind_of(run.experiment, module)
     return map_svg(
-        weights,
-        called.names,
-        names.key,
-        title=_title(run, example, selection),
-        may_attend=example.masks[module],
-        top=top,
-        query_title=called.title,
-        key_title=_(kind.key),
+        one_head(run, example, selection), title=_title(run, example, selection), top=top
     )
 
 
 def _map_page(run: Run, example: Example, selection: Selection, top: float | None) -> bytes:
-    module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
-    names = axes(run.experiment, example.item, module)
-    called = named_rows(run, example, selection, module)
-    kind = kind_of(run.experiment, module)
-    figure = head_map(
-        example.maps([module])[0, selection.head],
-        called.names,
-        names.key,
-        may_attend=example.masks[module],
-        top=top,
-        query_title=called.title,
-        key_title=_(kind.key),
-        query_words=called.words,
-    )
-    return export.page(figure, title=_title(run, example, selection), words=_(kind.look_for))
+    figure = head_map(one_head(run, example, selection), top=top)
+    words = _(kinds_of(run.experiment)[selection.kind].look_for)
+    return export.page(figure, title=_title(run, example, selection), words=words)
 
 
 def _one_numbers(run: Run, example: Example, selection: Selection) -> bytes:
+    read = replace(selection, rows="read")
     module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
-    names = axes(run.experiment, example.item, module)
-    weights = example.maps([module])[0, selection.head]
     written = written_tokens(run.experiment, example.item, module)
-    return export.csv(
-        export.map_table(weights, names.query, names.key, example.masks[module], written)
-    )
+    return export.csv(export.map_table(one_head(run, example, read), written))
 
 
 def _all_numbers(run: Run, example: Example, selection: Selection) -> bytes:
+    view = all_heads(run, example, replace(selection, rows="read"))
+    module = modules_by_kind(run.experiment)[selection.kind][0]
+    written = written_tokens(run.experiment, example.item, module)
     tables = []
-    for layer, module in enumerate(modules_by_kind(run.experiment)[selection.kind], 1):
-        names = axes(run.experiment, example.item, module)
-        written = written_tokens(run.experiment, example.item, module)
-        for head, weights in enumerate(example.maps([module])[0], 1):
-            table = export.map_table(
-                weights, names.query, names.key, example.masks[module], written
-            )
-            table.insert(0, "head", head)
-            table.insert(0, "layer", layer)
-            tables.append(table)
+    for layer, head in np.ndindex(view.weights.shape[:2]):
+        table = export.map_table(view.head(layer, head), written)
+        table.insert(0, "head", head + 1)
+        table.insert(0, "layer", layer + 1)
+        tables.append(table)
     return export.csv(pd.concat(tables))
 
 

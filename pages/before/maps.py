@@ -8,6 +8,7 @@ from pages.i18n import N_, _
 from pages.ui import page_table, run_words, show, state
 from tfm_core.inspect import conclusions
 from tfm_core.inspect.attention import rnn_attention
+from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.attention.rnn_attention import HEADS, Contest, CrossAttentionAtStep
 from tfm_core.plots.attention import head_map
 from tfm_core.plots.outline import outline_cells
@@ -112,15 +113,15 @@ def _one(name: str, run: Run, look: CrossAttentionAtStep | None, index: int) -> 
 
 def _map(name: str, run: Run, look: CrossAttentionAtStep, index: int) -> None:
     names, called = look.names[index], look.rows[index]
-    figure = head_map(
+    view = MapView(
         look.weights[index][look.head],
         called.names,
         names.key,
-        theme=state.theme(),
         query_title=_(called.title),
         key_title=_("source token"),
         query_words=tuple(_(row) for row in called.words),
     )
+    figure = head_map(view, theme=state.theme())
     outline_cells(figure, look.truth[index], ORANGE)
     words = _("Step {step}, over all {n} sentences of the probe: {share} on the true words").format(
         step=f"{look.step:,}", n=len(look.weights), share=show.percent(look.share)

@@ -9,15 +9,16 @@ import streamlit as st
 
 from pages.compare.link import AT, EXAMPLE, KIND, LAST
 from pages.compare.names import Drawn
-from pages.components.head_grid import OverPicture, head_grid
+from pages.components.head_grid import GridLook, OverPicture, head_grid
 from pages.components.moving import moving
 from pages.i18n import _
 from pages.ui import answer, page_table, show, state, view_link
 from pages.ui.task_panels import example_name
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.example import Example, example_of
+from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.compare.beside import common_step, nearest, same_example
-from tfm_core.probe.labels import CLS, KINDS, axes, kinds_of, modules_by_kind, rows
+from tfm_core.probe.labels import CLS, KINDS, kinds_of, modules_by_kind
 from tfm_core.probe.types import Probe
 
 MOST = 4
@@ -165,40 +166,32 @@ def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
         st.caption(_("This run kept no attention of this example, only its answer."))
         return
     try:
-        _heads(side.one, example, kind, modules)
+        _heads(side.one, example, kind)
     except ValueError as error:
         show.problem(error)
 
 
-def _heads(one: Drawn, example: Example, kind: str, modules: Sequence[str]) -> None:
+def _heads(one: Drawn, example: Example, kind: str) -> None:
     experiment = one.run.experiment
-    maps = example.maps(modules)
-    named = axes(experiment, example.item, modules[0])
-    called = rows(experiment, example.item, modules[0])
+    view = map_view(experiment, example, kind=kind, say=_)
     kept = st.session_state.setdefault(_HEADS, {})
     layer, head = kept.get(one.run.id, (0, 0))
-    chosen = (min(layer, maps.shape[0] - 1), min(head, maps.shape[1] - 1))
+    chosen = (min(layer, view.weights.shape[0] - 1), min(head, view.weights.shape[1] - 1))
     over = None
     if kind == "patches" and example.picture is not None:
-        over = OverPicture(example.picture, None, int(CLS in named.key), _("mean of all patches"))
+        over = OverPicture(example.picture, None, int(CLS in view.key), _("mean of all patches"))
 
     def pick(layer: int, head: int) -> None:
         kept[one.run.id] = (layer, head)
 
-    head_grid(
-        maps,
-        called.names,
-        named.key,
+    look = GridLook(
         chosen=chosen,
-        on_pick=pick,
         theme=state.theme(),
-        key=f"compare-heads-{one.slot}",
-        may_attend=example.may_attend(modules)[:, None],
         top=None if kind in {"patches", "picture"} else 1.0,
         title=_(kinds_of(experiment)[kind].label),
-        query_words=tuple(_(words) for words in called.words),
         over=over,
     )
+    head_grid(view, look, on_pick=pick, key=f"compare-heads-{one.slot}")
     st.page_link(
         page_table.path_of("attention"),
         label=_("Look into layer {layer}, head {head}").format(

@@ -19,6 +19,7 @@ from pages.components.animation import SnapshotAnimation, single_frame
 from pages.components.component import component, is_index
 from pages.components.packing import packed, pooled, query_names
 from pages.i18n import _
+from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import ThemeName
 from tfm_core.plots.patches import INK
@@ -58,36 +59,42 @@ class OverPicture:
         }
 
 
-def head_grid(
-    weights: npt.NDArray[Any],
-    query_tokens: Sequence[str],
-    key_tokens: Sequence[str],
-    *,
-    chosen: tuple[int, int],
-    on_pick: Callable[[int, int], None],
-    theme: ThemeName,
-    key: str,
-    may_attend: npt.NDArray[np.bool_] | None = None,
-    top: float | None = 1.0,
-    dim: Sequence[bool] = (),
-    animation: SnapshotAnimation | None = None,
-    step: int = 0,
-    on_step: Callable[[int], None] | None = None,
-    title: str = "",
-    query_words: Sequence[str] = (),
-    over: OverPicture | None = None,
-) -> None:
-    """Show every head; ``on_pick(layer, head)``, both from 0, is called before the next run.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class GridLook:
+    """How all heads are drawn.
 
-    weights: (L, H, Q, K), float16 or float32. may_attend: bool, broadcastable to weights, True =
-    may attend; the rest is grey. top: the weight with the most ink; None takes the largest of each
-    head. dim: the heads to fade, row by row. animation: the same heads at every snapshot, which
-    stands at ``step``; ``on_step`` hears where it was left. title: a heading. query_words: what is
-    said of each query, where that is more than its token. over: draw the heads over a picture, not
-    as matrices.
+    chosen: layer and head, from 0. top: the weight with the most ink; None takes the largest of
+    each head. dim: the heads to fade, row by row. animation: the same heads at every snapshot,
+    which stands at ``step``. title: a heading. over: draw the heads over a picture, not as
+    matrices. says: the animation says the answer itself.
     """
-    n_layers, n_heads = weights.shape[:2]
-    steps = () if animation is None else animation.steps  # a session keeps what its callbacks hold
+
+    chosen: tuple[int, int]
+    theme: ThemeName
+    top: float | None = 1.0
+    dim: Sequence[bool] = ()
+    animation: SnapshotAnimation | None = None
+    step: int = 0
+    title: str = ""
+    over: OverPicture | None = None
+    says: bool = False
+
+
+def head_grid(
+    view: MapView,
+    look: GridLook,
+    *,
+    on_pick: Callable[[int, int], None],
+    key: str,
+    on_step: Callable[[int], None] | None = None,
+) -> None:
+    """Show every head of (L, H, Q, K); ``on_pick(layer, head)``, from 0, comes before the next run.
+
+    on_step: hears where an animation was left.
+    """
+    n_layers, n_heads = view.weights.shape[:2]
+    # a session keeps what its callbacks hold
+    steps = () if look.animation is None else look.animation.steps
 
     def picked(head: object) -> None:
         if is_index(head, n_layers, n_heads):
@@ -97,75 +104,32 @@ def head_grid(
         if on_step is not None and to in steps:
             on_step(int(to))
 
-    _component(
-        pack(
-            weights,
-            query_tokens,
-            key_tokens,
-            chosen=chosen,
-            theme=theme,
-            may_attend=may_attend,
-            top=top,
-            dim=dim,
-            animation=animation,
-            step=step,
-            title=title,
-            query_words=query_words,
-            over=over,
-        ),
-        on={"pick": picked, "step": moved},
-        key=key,
-    )
+    _component(pack(view, look), on={"pick": picked, "step": moved}, key=key)
 
 
-def pack(
-    weights: npt.NDArray[Any],
-    query_tokens: Sequence[str],
-    key_tokens: Sequence[str],
-    *,
-    chosen: tuple[int, int],
-    theme: ThemeName,
-    may_attend: npt.NDArray[np.bool_] | None = None,
-    top: float | None = 1.0,
-    dim: Sequence[bool] = (),
-    animation: SnapshotAnimation | None = None,
-    step: int = 0,
-    title: str = "",
-    query_words: Sequence[str] = (),
-    over: OverPicture | None = None,
-    says: bool = False,
-) -> bytes:
+def pack(view: MapView, look: GridLook) -> bytes:
     """Return what the browser gets: header length (uint32), JSON header, weights (F, L, H, Q, K).
 
-    says: the animation says the answer itself. Numbers are little-endian; a masked weight is NaN.
-    Raises ValueError when tokens do not fit.
+    Numbers are little-endian; a masked weight is NaN.
     """
-    if weights.shape[2:] != (len(query_tokens), len(key_tokens)):
-        raise ValueError(
-            f"The maps are {weights.shape[2]} by {weights.shape[3]}, but there are "
-            f"{len(query_tokens)} query and {len(key_tokens)} key tokens."
-        )
-    shown = single_frame(weights) if animation is None else animation
-    values = shown.weights
-    if may_attend is not None:
-        values = np.where(may_attend, values, np.array(np.nan, values.dtype))
-    values, block = pooled(values, MAX_VALUES)
+    shown = single_frame(view.weights) if look.animation is None else look.animation
+    values, block = pooled(view.seen(shown.weights), MAX_VALUES)
     header = {
         "shape": values.shape[1:],
         "block": block,
-        "query": list(query_tokens),
-        "key": list(key_tokens),
-        "rows": query_names(query_tokens, query_words),
-        "title": title,
-        "says": says,
-        "over": None if over is None or block > 1 else over.header(len(key_tokens)),
-        "chosen": chosen,
-        "top": top,
-        "scale": SCALES[theme],
-        "masked": MASKED[theme],
-        "dim": list(dim),
+        "query": list(view.query),
+        "key": list(view.key),
+        "rows": query_names(view.query, view.query_words),
+        "title": look.title,
+        "says": look.says,
+        "over": None if look.over is None or block > 1 else look.over.header(len(view.key)),
+        "chosen": look.chosen,
+        "top": look.top,
+        "scale": SCALES[look.theme],
+        "masked": MASKED[look.theme],
+        "dim": list(look.dim),
         "words": _words(),
-        **shown.header(step if animation is not None else shown.steps[0]),
+        **shown.header(look.step if look.animation is not None else shown.steps[0]),
     }
     return packed(header, values)
 

@@ -18,6 +18,7 @@ import streamlit as st
 from pages.components.component import component, is_index, plain
 from pages.components.packing import packed, pooled
 from pages.i18n import _
+from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.stage import Answer, Frame, Stage
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import COLOURS
@@ -175,8 +176,12 @@ def pack(shown: Stage, name: str, most: int = MOST_VALUES) -> bytes:
     return packed(header, weights)
 
 
+_NO_MAPS = MapView(np.zeros((1, 0), np.float16), (), (), query_title="", key_title="")
+
+
 def still(shown: Stage) -> dict[str, Any]:
     """Return what all snapshots of a stage have in common, as the browser gets it."""
+    maps = shown.maps or _NO_MAPS
     return {
         "kinds": [
             {"label": _(kind.label), "look_for": _(kind.look_for)} for kind in shown.kind_words
@@ -196,12 +201,12 @@ def still(shown: Stage) -> dict[str, Any]:
         "surface": shown.surface,
         "side": shown.side,
         "cls": shown.has_cls,
-        "query": shown.query,
-        "key": shown.key,
+        "query": maps.query,
+        "key": maps.key,
         "axes": _("Rows: {query}. Columns: {key}.").format(
-            query=_(shown.axis_titles[0]), key=_(shown.axis_titles[1])
+            query=_(maps.query_title), key=_(maps.key_title)
         ),
-        "row_words": [_(words) for words in shown.row_words],
+        "row_words": [_(words) for words in maps.query_words],
         "scales": SCALES,
         "masked": MASKED,
     }

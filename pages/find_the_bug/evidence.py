@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
-from pages.components.head_grid import head_grid
+from pages.components.head_grid import GridLook, head_grid
 from pages.find_the_bug.state import Round
 from pages.i18n import N_, _
 from pages.ui import runs_access, show, state
 from tfm_core.inspect.attention.example import example_of
+from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.bugs.probes import PROBES
 from tfm_core.inspect.bugs.round import Pair
 from tfm_core.plots import comparison as plots
 from tfm_core.plots.comparison import Line, Panel
-from tfm_core.probe.labels import KINDS, axes, modules_by_kind, rows
+from tfm_core.probe.labels import KINDS, modules_by_kind
 from tfm_core.runs.run import Run
 
 VIEW = "find-the-bug-view"
@@ -100,26 +103,15 @@ def _grid(run: Run, name: str, kind: str) -> None:
         st.info(_("No snapshot yet."), icon=":material/hourglass_empty:")
         return
     experiment = run.experiment
-    modules = modules_by_kind(experiment)[kind]
     try:
         example = example_of(experiment, run.probe(), run.snapshot(steps[-1]), 0)
-        maps = example.maps(modules)
+        view = replace(map_view(experiment, example, kind=kind), query_words=())
     except ValueError as error:
         show.problem(error)
         return
-    named = axes(experiment, example.item, modules[0])
-    called = rows(experiment, example.item, modules[0])
-    head_grid(
-        maps,
-        called.names,
-        named.key,
-        chosen=(0, 0),
-        on_pick=_nothing,
-        theme=state.theme(),
-        key=f"bug-heads-{name}-{kind}",
-        may_attend=example.may_attend(modules)[:, None],
-        title=_("{name}, step {step}").format(name=name, step=f"{steps[-1]:,}"),
-    )
+    title = _("{name}, step {step}").format(name=name, step=f"{steps[-1]:,}")
+    look = GridLook(chosen=(0, 0), theme=state.theme(), title=title)
+    head_grid(view, look, on_pick=_nothing, key=f"bug-heads-{name}-{kind}")
 
 
 def _answers(played: Round) -> None:

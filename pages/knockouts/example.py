@@ -13,11 +13,12 @@ from pages.knockouts.outcome import Asked
 from pages.ui import answer, show, state
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.example import Example
+from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.knockouts.example import example_without, most_moved, moved
 from tfm_core.inspect.knockouts.parts import Part
 from tfm_core.plots import attention as plots
 from tfm_core.probe.continuation import is_language
-from tfm_core.probe.labels import axes, kind_of, kinds_of, modules_by_kind, rows
+from tfm_core.probe.labels import kinds_of, modules_by_kind
 from tfm_core.runs.run import Run
 
 MEAN = -1
@@ -52,27 +53,17 @@ def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
         run, off, kinds, changed, len(next(iter(before.attention.values())))
     )
     module = kinds[kind][layer]
-    keys = axes(run.experiment, before.item, module).key
-    called, words = rows(run.experiment, before.item, module), kind_of(run.experiment, module)
     columns = st.columns(2, gap="medium")
     titles = (_("Everything on"), _("Without it") if len(off) == 1 else _("Without them"))
     pairs = zip(columns, (before, after), titles, ("before", "after"), strict=True)
     for column, example, title, name in pairs:
-        maps = example.attention[module]
-        weights = maps.mean(0) if head == MEAN else maps[head]
+        view = map_view(
+            run.experiment, example, kind=kind, layer=layer,
+            head=None if head == MEAN else head, say=_,
+        )  # fmt: skip
         with column:
             show.figure(
-                plots.head_map(
-                    weights,
-                    called.names,
-                    keys,
-                    title,
-                    state.theme(),
-                    may_attend=example.masks[module],
-                    query_title=_(called.title),
-                    key_title=_(words.key),
-                    query_words=tuple(_(row) for row in called.words),
-                ),
+                plots.head_map(view, title, state.theme()),
                 _moved(before, after, module, head) if name == "after" else "",
                 key=f"knockouts-map-{name}",
             )

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE
+from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.attention import head_map
 from tfm_core.plots.export import page
 from tfm_core.plots.map_image import map_svg
@@ -35,7 +36,7 @@ def tab(chromium):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_an_exported_page_is_drawn_and_answers_the_pointer(tab, tmp_path, theme):
     file = tmp_path / "head.html"
-    figure = head_map(WEIGHTS, TOKENS, TOKENS, theme=theme)
+    figure = head_map(MapView(WEIGHTS, TOKENS, TOKENS), theme=theme)
     file.write_bytes(page(figure, title="Layer 1, head 1", words="Look for rows.", theme=theme))
     tab.goto(file.as_uri())
     expect(tab.get_by_role("heading", name="Layer 1, head 1")).to_be_visible()
@@ -48,7 +49,7 @@ def test_an_exported_page_is_drawn_and_answers_the_pointer(tab, tmp_path, theme)
 
 def test_an_exported_svg_is_drawn_as_it_is(tab, tmp_path):
     file = tmp_path / "head.svg"
-    file.write_bytes(map_svg(WEIGHTS, TOKENS, TOKENS, title="Layer 1, head 1"))
+    file.write_bytes(map_svg(MapView(WEIGHTS, TOKENS, TOKENS), title="Layer 1, head 1"))
     tab.goto(file.as_uri())
     expect(tab.locator("rect")).to_have_count(10)  # the paper and nine cells
     expect(tab.locator("text", has_text="학교")).to_have_count(2)

@@ -32,7 +32,7 @@ def test_every_snapshot_is_a_frame_with_an_answer_to_each_example_and_a_label_of
         assert len(frame.labels) == model.n_decoder_layers * model.n_heads
     assert shown.weights is not None
     assert shown.weights.shape[:3] == (2, model.n_decoder_layers, model.n_heads)
-    assert shown.weights.shape[3:] == (len(shown.query), len(shown.key))
+    assert shown.weights.shape[3:] == (len(shown.maps.query), len(shown.maps.key))
 
 
 def test_weights_are_those_of_the_snapshot_cut_to_the_example_and_nan_where_masked(store):

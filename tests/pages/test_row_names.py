@@ -54,7 +54,7 @@ def test_on_attention(store, kind):
 @KIND
 def test_on_the_stage(store, kind):
     shown = stage.read(constructed_run(store, text_experiment()), kind, 0)
-    assert (list(shown.query), shown.axis_titles[0]) == ROWS[kind]
+    assert (list(shown.maps.query), shown.maps.query_title) == ROWS[kind]
 
 
 @KIND

@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.export import csv, map_table, page
 from tfm_core.plots.map_image import cell_colours, map_svg
@@ -32,7 +33,7 @@ def test_a_page_has_plotly_inside_and_loads_nothing():
 @pytest.mark.parametrize("theme", list(SCALES))
 def test_an_svg_has_a_square_for_each_cell_and_a_word_for_each_token(theme):
     weights = weights_of()
-    drawn = ET.fromstring(map_svg(weights, QUERY, KEY, title="Layer <1>", theme=theme))
+    drawn = ET.fromstring(map_svg(MapView(weights, QUERY, KEY), title="Layer <1>", theme=theme))
     squares = [cell for cell in drawn.iter(f"{SVG}rect") if cell.find(f"{SVG}title") is not None]
     assert len(squares) == 15
     assert squares[7].find(f"{SVG}title").text == f"학교 → </text>: {weights[1, 2]:.4f}"
@@ -42,35 +43,35 @@ def test_an_svg_has_a_square_for_each_cell_and_a_word_for_each_token(theme):
 
 def test_a_masked_cell_of_an_svg_is_grey():
     allowed = np.tril(np.ones((3, 5), bool))
-    drawn = map_svg(weights_of(), QUERY, KEY, may_attend=allowed).decode()
+    drawn = map_svg(MapView(weights_of(), QUERY, KEY, allowed)).decode()
     assert drawn.count(f'fill="{MASKED["light"]}"') == (~allowed).sum()
     assert drawn.count("(masked)") == (~allowed).sum()
 
 
 def test_a_large_map_is_one_picture_in_its_svg():
     tokens = [str(index) for index in range(512)]
-    drawn = map_svg(np.eye(512), tokens, tokens)
+    drawn = map_svg(MapView(np.eye(512), tokens, tokens))
     assert len(drawn) < 200_000
     assert b"data:image/png;base64," in drawn
     ET.fromstring(drawn)
 
 
 def test_cells_have_the_colours_of_the_scale():
-    weights, allowed = np.array([[0.0, 1.0]]), np.array([[True, True]])
-    colours = cell_colours(weights, allowed, SCALES["light"], 0, 1, "light")
+    view = MapView(np.array([[0.0, 1.0]]), "q", "ab")
+    colours = cell_colours(view, SCALES["light"], 0, 1, "light")
     ends = [tuple(bytes.fromhex(SCALES["light"][i][1:])) for i in (0, -1)]
     assert [tuple(colour) for colour in colours[0].tolist()] == ends
 
 
 def test_a_table_says_what_each_row_writes_where_it_does():
-    table = map_table(weights_of(), QUERY, KEY, None, ("a", None, "b"))
+    table = map_table(MapView(weights_of(), QUERY, KEY), ("a", None, "b"))
     assert table["writes"].dropna().tolist() == ["a"] * 5 + ["b"] * 5
-    assert "writes" not in map_table(weights_of(), QUERY, KEY)
+    assert "writes" not in map_table(MapView(weights_of(), QUERY, KEY))
 
 
 def test_a_table_has_a_row_for_each_cell_with_the_exact_weight():
     weights = weights_of()
-    table = map_table(weights, QUERY, KEY)
+    table = map_table(MapView(weights, QUERY, KEY))
     row = table[(table["query"] == 2) & (table["key"] == 4)].iloc[0]
     assert (row["query_token"], row["key_token"]) == ("학교", "school")
     assert row["weight"] == weights[1, 3]
@@ -78,7 +79,7 @@ def test_a_table_has_a_row_for_each_cell_with_the_exact_weight():
 
 
 def test_a_csv_is_read_back_as_it_was():
-    table = map_table(weights_of(), QUERY, ("I", "to", "a", "b", "c"))
+    table = map_table(MapView(weights_of(), QUERY, ("I", "to", "a", "b", "c")))
     again = pd.read_csv(io.BytesIO(csv(table)))
     assert again["query_token"].tolist() == table["query_token"].tolist()
     np.testing.assert_allclose(again["weight"], table["weight"], rtol=1e-6)
@@ -87,10 +88,3 @@ def test_a_csv_is_read_back_as_it_was():
 def test_a_token_is_no_formula_in_a_spreadsheet():
     found = csv(pd.DataFrame({"token": ["=1+1", "+", "-", "a-b"], "n": [-1, 2, 3, 4]})).decode()
     assert found.splitlines()[1:] == ["'=1+1,-1", "'+,2", "'-,3", "a-b,4"]
-
-
-def test_tokens_and_weights_must_fit():
-    with pytest.raises(ValueError, match=r"weights are \(3, 5\), but there are 3 query and 3 key"):
-        map_svg(weights_of(), QUERY, QUERY)
-    with pytest.raises(ValueError, match=r"weights are \(3, 5\), but there are 3 query and 3 key"):
-        map_table(weights_of(), QUERY, QUERY)

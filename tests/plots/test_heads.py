@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from tfm_core.inspect.attention.deletion import deletion
+from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.deletion import deletion_curves
 from tfm_core.plots.difference import DIVERGING, difference_map
@@ -65,7 +66,8 @@ def test_no_scores_make_an_empty_figure():
 def test_the_difference_scale_is_even_around_zero():
     left = np.array([[0.9, 0.1], [0.5, 0.5]])
     right = np.array([[0.2, 0.8], [0.5, 0.5]])
-    heat = difference_map(left, right, ["a", "b"], ["c", "d"], names=("step 1", "step 9")).data[0]
+    views = (MapView(weights, ["a", "b"], ["c", "d"]) for weights in (left, right))
+    heat = difference_map(*views, names=("step 1", "step 9")).data[0]
     assert (heat.zmin, heat.zmax) == pytest.approx((-0.7, 0.7))
     np.testing.assert_allclose(heat.z, right - left, atol=1e-6)
     assert heat.hovertext[0][1].endswith("step 1 0.1000<br>step 9 0.8000<br>difference +0.7000")
@@ -73,12 +75,13 @@ def test_the_difference_scale_is_even_around_zero():
 
 def test_what_the_mask_forbids_is_grey_in_a_difference_too():
     allowed = np.tril(np.ones((2, 2), bool))
-    figure = difference_map(np.eye(2), np.eye(2), "ab", "ab", "dark", may_attend=allowed)
+    view = MapView(np.eye(2), "ab", "ab", allowed)
+    figure = difference_map(view, view, "dark")
     assert np.isnan(figure.data[0].z[0, 1])
     assert figure.layout.plot_bgcolor == MASKED["dark"]
     assert figure.data[0].hovertext[0][1].endswith("(masked)")
     with pytest.raises(ValueError, match="they must be alike"):
-        difference_map(np.eye(2), np.eye(3), "ab", "ab")
+        difference_map(view, MapView(np.eye(3), "abc", "abc"))
 
 
 @pytest.mark.parametrize("theme", list(SCALES))

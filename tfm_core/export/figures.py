@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import plotly.graph_objects as go
 
 from tfm_core.export import layout
+from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots import export
 from tfm_core.plots.curves import Measurements, ReferenceLine, learning_curve
 from tfm_core.plots.map_image import map_svg
@@ -97,12 +98,14 @@ def heads(run: Run) -> Iterator[tuple[str, bytes]]:
             yield (
                 f"figures/{kind}-layer-{layer}-head-{head}.svg",
                 map_svg(
-                    one.astype("float32"),
-                    called.names,
-                    names.key,
+                    MapView(
+                        one.astype("float32"),
+                        called.names,
+                        names.key,
+                        may_attend[:n_queries, :n_keys],
+                        called.title,
+                        kind_of(run.experiment, modules[-1]).key,
+                    ),
                     title=f"{kind} attention, layer {layer}, head {head}, step {snapshot.step:,}",
-                    may_attend=may_attend[:n_queries, :n_keys],
-                    query_title=called.title,
-                    key_title=kind_of(run.experiment, modules[-1]).key,
                 ),
             )

@@ -7,7 +7,7 @@ by step: what a page plays back and forth. Torch-free.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -17,17 +17,16 @@ import numpy.typing as npt
 
 from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention import head_labels
-from tfm_core.inspect.attention.example import Example, example_of
+from tfm_core.inspect.attention.example import example_of
+from tfm_core.inspect.attention.map_view import MapView, map_view
 from tfm_core.probe.continuation import is_language
 from tfm_core.probe.labels import (
     CLS,
     AttentionKind,
-    Axes,
-    axes,
+    has_cls,
     kinds_of,
     modules_by_kind,
     patches_per_side,
-    rows,
 )
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.run import Run
@@ -75,13 +74,11 @@ class Frame:
 class Stage:
     """All snapshots of a run, for one kind of attention on one example.
 
-    weights: float16 (F, L, H, Q, K), NaN where the mask forbids to look; None without attention.
-    surface: how they are drawn. ``map``: queries down, keys across. ``words``: K patches of the
-    picture, for each of Q words. ``picture``: K patches, Q = 1: the row of CLS, or where there is
-    none the mean of all rows. side: patches to a side of the picture, else 0.
-    query, row_words: the names of the rows, and a phrase for each, see ``labels.Rows``.
-    axis_titles: what the rows and the columns are. kinds: the names of all that the model has;
-    kind_words: the same in words. pictures: uint8 (P, C, height, width), None for texts.
+    maps: of weights float16 (F, L, H, Q, K); None without attention. surface: how they are drawn.
+    ``map``: queries down, keys across. ``words``: K patches of the picture, for each of Q words.
+    ``picture``: K patches, Q = 1 without a name: the row of CLS, or where there is none the mean of
+    all rows. side: patches to a side of the picture, else 0. kinds: the names of all that the model
+    has; kind_words: the same in words. pictures: uint8 (P, C, height, width), None for texts.
     """
 
     kind: str | None
@@ -91,15 +88,16 @@ class Stage:
     examples: tuple[Shown, ...]
     frames: tuple[Frame, ...]
     surface: Surface
-    weights: Array | None = None
-    query: tuple[str, ...] = ()
-    row_words: tuple[str, ...] = ()
-    key: tuple[str, ...] = ()
+    maps: MapView | None = None
     side: int = 0
     pictures: Array | None = None
     has_cls: bool = False
     kind_words: tuple[AttentionKind, ...] = ()
-    axis_titles: tuple[str, str] = ("", "")
+
+    @property
+    def weights(self) -> Array | None:
+        """The weights as they are seen, NaN where the mask forbids to look."""
+        return None if self.maps is None else self.maps.seen()
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -125,25 +123,23 @@ def read(
     chosen = kind if kind in kinds else next(iter(kinds), None)
     index = example if example is not None and 0 <= example < n_attended else _telling(probe)
     frames: list[Frame] = []
-    maps: list[Array] = []
+    views: list[MapView] = []
     for step in run.snapshot_steps() if steps is None else steps:
         try:
-            frame, weights = _frame(run, probe, step, chosen, index)
+            frame, view = _frame(run, probe, step, chosen, index)
         except ValueError:
             continue  # one that is damaged is said where it is asked for by its step
-        if maps and (weights is None or weights.shape != maps[0].shape):
+        if views and (view is None or view.weights.shape != views[0].weights.shape):
             continue
         frames.append(frame)
-        if weights is not None:
-            maps.append(weights)
+        if view is not None:
+            views.append(view)
     examples = tuple(_shown(experiment, item) for item in probe.items)
-    if chosen is None or not maps:
+    if chosen is None or not views:
         return Stage(
             chosen, kinds, index, n_attended, examples, tuple(frames), "none",
             pictures=probe.images, kind_words=words,
         )  # fmt: skip
-    names = _names(experiment, probe, chosen, index)
-    called = rows(experiment, probe.items[index], modules_by_kind(experiment)[chosen][0])
     surface: Surface = {"patches": "picture", "picture": "words"}.get(chosen, "map")  # type: ignore[assignment]
     side = patches_per_side(experiment) if surface != "map" else 0
     return Stage(
@@ -154,15 +150,11 @@ def read(
         examples=examples,
         frames=tuple(frames),
         surface=surface,
-        weights=np.stack(maps),
-        query=() if surface == "picture" else called.names,
-        row_words=() if surface == "picture" else called.words,
-        key=tuple(name for name in names.key if not (side and name == CLS)),
+        maps=_together(views),
         side=side,
         pictures=probe.images,
-        has_cls=CLS in names.key,
+        has_cls=has_cls(experiment),
         kind_words=words,
-        axis_titles=(called.title, kinds_of(experiment)[chosen].key),
     )
 
 
@@ -179,13 +171,19 @@ def _kinds(experiment: Experiment) -> tuple[str, ...]:
     return tuple(sorted(modules_by_kind(experiment), key=lambda kind: kind not in _FIRST_KINDS))
 
 
-def _names(experiment: Experiment, probe: Probe, kind: str, index: int) -> Axes:
-    return axes(experiment, probe.items[index], modules_by_kind(experiment)[kind][0])
+def _together(views: Sequence[MapView]) -> MapView:
+    """Return the maps (F, L, H, Q, K) of all snapshots; a mask may have changed between two."""
+    masks = [view.may_attend for view in views if view.may_attend is not None]
+    return replace(
+        views[0],
+        weights=np.stack([view.weights for view in views]),
+        may_attend=np.stack(masks) if masks else None,
+    )
 
 
 def _frame(
     run: Run, probe: Probe, step: int, kind: str | None, index: int
-) -> tuple[Frame, Array | None]:
+) -> tuple[Frame, MapView | None]:
     """Return what a snapshot shows, from memory where it was read before. Raises ValueError."""
     snapshot = run.snapshot(step)
     path = snapshot_path(run.folder, step)
@@ -197,16 +195,14 @@ def _frame(
     if any(module not in snapshot.attention for module in modules):
         return Frame(step, answers, ()), None
     example = example_of(run.experiment, probe, snapshot, index)
-    weights = _drawn(example, modules, kind, _names(run.experiment, probe, kind, index))
-    return Frame(step, answers, head_labels.of_step(run, step, kind).short), weights
-
-
-def _drawn(example: Example, modules: Sequence[str], kind: str, names: Axes) -> Array:
-    """Return the weights (L, H, Q, K) as they are drawn, see ``Stage``."""
-    maps = example.maps(modules)
-    if kind != "patches":
-        return np.where(example.may_attend(modules)[:, None], maps, np.array(np.nan, maps.dtype))
-    return over_picture(maps, has_cls=CLS in names.key)
+    view = map_view(run.experiment, example, kind=kind)
+    if kind == "patches":
+        cls = CLS in view.key
+        view = replace(
+            view, weights=over_picture(view.weights, has_cls=cls), may_attend=None,
+            query=(), query_words=(), key=view.key[cls:],
+        )  # fmt: skip
+    return Frame(step, answers, head_labels.of_step(run, step, kind).short), view
 
 
 def over_picture(maps: Array, *, has_cls: bool) -> Array:

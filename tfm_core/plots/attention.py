@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.language import marked
 from tfm_core.plots.palette import ThemeName
 from tfm_core.sentences import N_
@@ -56,64 +57,45 @@ _MAX_TEXTS = 16_384  # cells with a hover text of their own; beyond that the axe
 
 
 def head_map(
-    weights: Floats,
-    query_tokens: Sequence[str],
-    key_tokens: Sequence[str],
-    title: str = "",
-    theme: Theme = "light",
-    *,
-    may_attend: npt.NDArray[np.bool_] | None = None,
-    top: float | None = 1.0,
-    query_title: str = N_("query token"),
-    key_title: str = N_("key token"),
-    query_words: Sequence[str] = (),
+    view: MapView, title: str = "", theme: Theme = "light", *, top: float | None = 1.0
 ) -> go.Figure:
     """Draw one head's weights as a heatmap; its cells are square unless the map is a mere strip.
 
-    weights: (Q, K), 0 to 1. may_attend: bool (Q, K), True = may attend; the rest is shown grey.
-    query_words: what hovering says of each row, where that is more than its token.
-    top: the weight with the most ink; None takes the largest of this map.
-    Raises ValueError when weights and tokens do not fit together.
+    view: of weights (Q, K), 0 to 1. top: the weight with the most ink; None takes the largest.
     """
-    weights = np.asarray(weights, np.float32)
-    if weights.shape != (len(query_tokens), len(key_tokens)):
-        raise ValueError(
-            f"weights are {weights.shape}, but there are {len(query_tokens)} query "
-            f"and {len(key_tokens)} key tokens."
-        )
-    allowed = np.ones(weights.shape, np.bool_) if may_attend is None else may_attend
+    weights = np.asarray(view.weights, np.float32)
     top = top_of(weights) if top is None else top
-    is_flat = len(key_tokens) >= _STRIP * len(query_tokens)  # few words, many patches
+    is_flat = len(view.key) >= _STRIP * len(view.query)  # few words, many patches
     # the whole layout at once: plotly takes milliseconds for each update of a figure
     return go.Figure(
         go.Heatmap(
-            z=np.where(allowed, weights, np.nan).astype(np.float32),
+            z=view.seen(weights),
             zmin=0,
             zmax=top,
             colorscale=list(SCALES[theme]),
             colorbar=legend_to(top),
             xgap=1 if max(weights.shape) <= 32 else 0,
             ygap=1 if max(weights.shape) <= 32 else 0,
-            **_hover(weights, query_tokens, key_tokens, allowed, query_words),
+            **_hover(view, weights),
         ),
         {
             "title": {"text": escape(title, quote=False)},
             "plot_bgcolor": MASKED[theme],
-            "height": _FLAT if is_flat else int(np.clip(160 + 24 * len(query_tokens), 380, 660)),
+            "height": _FLAT if is_flat else int(np.clip(160 + 24 * len(view.query), 380, 660)),
             "margin": {"l": 8, "r": 8, "t": 80 if title else 48, "b": 8},
             "xaxis": {
-                "title": {"text": N_("{key_title} (key, across)", key_title=key_title)},
+                "title": {"text": N_("{key_title} (key, across)", key_title=view.key_title)},
                 "tickangle": -45,
                 "constrain": "domain",
-                **_ticks(key_tokens),
+                **_ticks(view.key),
             },
             "yaxis": {
-                "title": {"text": N_("{query_title} (query, down)", query_title=query_title)},
+                "title": {"text": N_("{query_title} (query, down)", query_title=view.query_title)},
                 "autorange": "reversed",
                 "scaleanchor": None if is_flat else "x",
                 "constrain": "domain",
                 "constraintoward": "top",
-                **_ticks(query_tokens),
+                **_ticks(view.query),
             },
         },
     )
@@ -125,25 +107,21 @@ def top_of(weights: Floats) -> float:
     return largest if largest > 0 else 1.0
 
 
-def _hover(
-    weights: Floats,
-    query: Sequence[str],
-    key: Sequence[str],
-    allowed: npt.NDArray[np.bool_],
-    query_words: Sequence[str],
-) -> dict[str, Any]:
+def _hover(view: MapView, weights: Floats) -> dict[str, Any]:
     if weights.size > _MAX_TEXTS:
         return {"hovertemplate": N_("query %{y}<br>key %{x}<br>weight %{z:.4f}<extra></extra>")}
     # the span marks the number for the animation, which writes another one there while it plays
-    said = query_words or [f"query {i}: {token}" for i, token in enumerate(query, 1)]
+    said = view.query_words or [f"query {i}: {name}" for i, name in enumerate(view.query, 1)]
     queries = [escape(words, quote=False) for words in said]
-    keys = [f"key {i}: {escape(token, quote=False)}" for i, token in enumerate(key, 1)]
+    keys = [f"key {i}: {escape(token, quote=False)}" for i, token in enumerate(view.key, 1)]
     texts = [
         [
             f"{q}<br>{k}<br>weight <span>{weight:.4f}</span>{'' if may else ' (masked)'}"
             for k, weight, may in zip(keys, row, allowed_row, strict=True)
         ]
-        for q, row, allowed_row in zip(queries, weights.tolist(), allowed.tolist(), strict=True)
+        for q, row, allowed_row in zip(
+            queries, weights.tolist(), view.allowed.tolist(), strict=True
+        )
     ]
     return {"hovertext": texts, "hoverinfo": "text"}
 

@@ -7,11 +7,11 @@ from html import escape
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
-from tfm_core.plots.attention import Floats, Theme
+from tfm_core.inspect.attention.map_view import MapView
+from tfm_core.plots.attention import Theme
 from tfm_core.plots.palette import BACKGROUNDS, INKS
 from tfm_core.plots.template import FONT, template
 
@@ -48,35 +48,22 @@ def _drawn(figure: go.Figure, theme: Theme, number: int) -> str:
     return drawn
 
 
-def map_table(
-    weights: Floats,
-    query_tokens: Sequence[str],
-    key_tokens: Sequence[str],
-    may_attend: npt.NDArray[np.bool_] | None = None,
-    written: Sequence[str | None] = (),
-) -> pd.DataFrame:
+def map_table(view: MapView, written: Sequence[str | None] = ()) -> pd.DataFrame:
     """Return one row a cell: query and key by number (from 1) and token, weight, may_attend.
 
-    weights: (Q, K). written: the token that each query writes, a column where any does. Raises
-    ValueError when weights and tokens do not fit together.
+    view: of weights (Q, K). written: the token that each query writes, a column where any does.
     """
-    if weights.shape != (len(query_tokens), len(key_tokens)):
-        raise ValueError(
-            f"weights are {weights.shape}, but there are {len(query_tokens)} query "
-            f"and {len(key_tokens)} key tokens."
-        )
-    queries, keys = (axis.ravel() for axis in np.indices(weights.shape))
-    allowed = np.ones(weights.shape, np.bool_) if may_attend is None else may_attend
+    queries, keys = (axis.ravel() for axis in np.indices(view.weights.shape))
     writes = {"writes": [written[index] for index in queries.tolist()]} if any(written) else {}
     return pd.DataFrame(
         {
             "query": queries + 1,
-            "query_token": [query_tokens[index] for index in queries.tolist()],
+            "query_token": [view.query[index] for index in queries.tolist()],
             **writes,
             "key": keys + 1,
-            "key_token": [key_tokens[index] for index in keys.tolist()],
-            "weight": np.asarray(weights, np.float32).ravel(),
-            "may_attend": allowed.ravel(),
+            "key_token": [view.key[index] for index in keys.tolist()],
+            "weight": np.asarray(view.weights, np.float32).ravel(),
+            "may_attend": view.allowed.ravel(),
         }
     )
 

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.text.gpt_reading import Digits, LensReading
 from tfm_core.plots.attention import LEGEND
+from tfm_core.plots.kinds import bars
 from tfm_core.plots.language import marked
 from tfm_core.plots.palette import COLOURS, GREY, ThemeName
 from tfm_core.plots.template import sequential
@@ -33,14 +34,11 @@ def guesses(best: Sequence[tuple[str, float]], truth: str, chance: float, rank: 
         rows.append((truth, chance, True))
     names = [f"{shown(t)}{f' ◀ came, no. {rank}' if came else ''}" for t, _, came in rows]
     figure = go.Figure(
-        go.Bar(
-            x=np.array([p for _, p, _ in rows], np.float32),
-            y=list(range(len(rows))),
-            orientation="h",
-            marker={"color": [COLOURS["right"] if came else GREY for *_, came in rows]},
-            text=[f"{p:.1%}" if p >= 0.001 else "< 0.1%" for _, p, _ in rows],
-            textposition="outside",
-            cliponaxis=False,
+        bars(
+            range(len(rows)),
+            [p for _, p, _ in rows],
+            [COLOURS["right"] if came else GREY for *_, came in rows],
+            texts=[f"{p:.1%}" if p >= 0.001 else "< 0.1%" for _, p, _ in rows],
             hovertemplate="%{customdata}: %{x:.5f}<extra></extra>",
             customdata=names,
         )
@@ -55,13 +53,15 @@ def before_and_after(tokens: Sequence[str], before: Floats, after: Floats) -> go
         ("model", before, GREY, "/"),
         ("drawn from", after, COLOURS["decoder"], ""),
     ):
-        figure.add_bar(
-            x=np.asarray(values, np.float32),
-            y=list(range(len(tokens))),
-            name=name,
-            orientation="h",
-            marker={"color": colour, "pattern": {"shape": pattern}},
-            hovertemplate=f"{name}: %{{x:.5f}}<extra></extra>",
+        figure.add_trace(
+            bars(
+                range(len(tokens)),
+                values,
+                colour,
+                name=name,
+                marker={"pattern": {"shape": pattern}},
+                hovertemplate=f"{name}: %{{x:.5f}}<extra></extra>",
+            )
         )
     figure.update_layout(barmode="group")
     return _bars(figure, [shown(token) for token in tokens])

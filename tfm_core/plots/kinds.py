@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.plots.palette import GREY
@@ -28,6 +30,29 @@ def lay_out(
     figure.update_xaxes(**_axis(x))
     figure.update_yaxes(**_axis(y))
     return figure
+
+
+def bars(
+    names: Sequence[Any],
+    values: npt.ArrayLike,
+    colour: str | Sequence[str],
+    *,
+    texts: Sequence[str] = (),
+    **more: Any,
+) -> go.Bar:
+    """Return bars that run to the right, one a name, with a text behind each if there are texts.
+
+    colour: of all, or of each. more: further settings of the trace.
+    """
+    behind = {"text": list(texts), "textposition": "outside", "cliponaxis": False} if texts else {}
+    marker = {"color": colour, **more.pop("marker", {})}
+    return go.Bar(
+        y=list(names),
+        x=np.asarray(values, np.float32),
+        orientation="h",
+        marker=marker,
+        **{**behind, **more},
+    )
 
 
 def reference_line(figure: go.Figure, *, x: float) -> None:

@@ -9,13 +9,13 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.plots.attention import MASKED, SCALES, Floats, Theme, top_of
+from tfm_core.inspect.attention.map_view import MapView
+from tfm_core.plots.attention import MASKED, SCALES, Theme, top_of
 from tfm_core.plots.language import marked
 from tfm_core.plots.palette import BACKGROUNDS, INKS
 from tfm_core.plots.png import png_url
 from tfm_core.plots.sheet import colours_at
 from tfm_core.plots.template import FONT
-from tfm_core.sentences import N_
 
 _CELL = 24  # pixels to a side of a cell with room enough
 _LARGEST = 1600  # pixels to a side of a map; cells become smaller beyond
@@ -24,34 +24,29 @@ _MAX_SQUARES = 10_000  # cells with a square and a tooltip of their own; more be
 
 
 def map_svg(
-    weights: Floats,
-    query_tokens: Sequence[str],
-    key_tokens: Sequence[str],
+    view: MapView,
     *,
     title: str = "",
     theme: Theme = "light",
-    may_attend: npt.NDArray[np.bool_] | None = None,
     top: float | None = 1.0,
     scale: Sequence[str] | None = None,
     lowest: float = 0.0,
-    query_title: str = N_("query token"),
-    key_title: str = N_("key token"),
 ) -> bytes:
     """Return a map as SVG: every cell a square with its value as a tooltip, tokens on both axes.
 
-    weights: (Q, K). top: the weight with the most ink, None the largest; scale and lowest: another
-    colour scale and where it begins (a difference: the diverging one, -top). Raises ValueError when
-    weights and tokens do not fit together.
+    view: of weights (Q, K). top: the weight with the most ink, None the largest; scale and lowest:
+    another colour scale and where it begins (a difference: the diverging one, -top).
     """
-    _check(weights, query_tokens, key_tokens)
-    end = top_of(weights) if top is None else top
-    allowed = np.ones(weights.shape, np.bool_) if may_attend is None else may_attend
-    colours = cell_colours(weights, allowed, scale or SCALES[theme], lowest, end, theme)
-    size = _cell_size(weights.shape)
+    query_tokens, key_tokens, shape = view.query, view.key, view.weights.shape
+    end = top_of(view.weights) if top is None else top
+    colours = cell_colours(view, scale or SCALES[theme], lowest, end, theme)
+    size = _cell_size(shape)
     left, head = _room(query_tokens), _room(key_tokens) + (26 if title else 0)
-    words = f"{query_title} down, {key_title} across; colours from {lowest:.3g} to {end:.3g}"
-    width = max(left + size * weights.shape[1] + 24, 7 * max(len(words), len(title)) + 16)
-    height = head + size * weights.shape[0] + 34
+    words = (
+        f"{view.query_title} down, {view.key_title} across; colours from {lowest:.3g} to {end:.3g}"
+    )
+    width = max(left + size * shape[1] + 24, 7 * max(len(words), len(title)) + 16)
+    height = head + size * shape[0] + 34
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
         f'width="{width:g}" height="{height:g}" font-family="{escape(FONT)}" font-size="12" '
@@ -59,7 +54,7 @@ def map_svg(
         f'role="img"><title>{_plain(title or "Attention map")}</title>',
         f'<rect width="{width:g}" height="{height:g}" fill="{BACKGROUNDS[theme]}"/>',
         f'<text x="8" y="20" font-size="15">{_plain(title)}</text>',
-        *_cells(weights, allowed, colours, query_tokens, key_tokens, (left, head, size)),
+        *_cells(view, colours, (left, head, size)),
         *_labels(query_tokens, key_tokens, (left, head, size)),
         f'<text x="8" y="{height - 10:g}">{_plain(words)}</text>',
         "</svg>",
@@ -68,32 +63,25 @@ def map_svg(
 
 
 def cell_colours(
-    weights: Floats,
-    may_attend: npt.NDArray[np.bool_],
+    view: MapView,
     scale: Sequence[str],
     lowest: float,
     highest: float,
     theme: Theme,
 ) -> npt.NDArray[np.uint8]:
     """Return (Q, K, 3): the colour of every cell; what the mask forbids is grey."""
-    shares = np.clip((np.asarray(weights, np.float64) - lowest) / (highest - lowest), 0, 1)
+    shares = np.clip((np.asarray(view.weights, np.float64) - lowest) / (highest - lowest), 0, 1)
     colours = colours_at(scale, np.nan_to_num(shares))
-    colours[~may_attend] = list(bytes.fromhex(MASKED[theme][1:]))
+    colours[~view.allowed] = list(bytes.fromhex(MASKED[theme][1:]))
     return colours
 
 
 Frame = tuple[float, float, float]  # left and upper edge of the cells, size of one, in pixels
 
 
-def _cells(
-    weights: Floats,
-    allowed: npt.NDArray[np.bool_],
-    colours: npt.NDArray[np.uint8],
-    query: Sequence[str],
-    key: Sequence[str],
-    frame: Frame,
-) -> list[str]:
+def _cells(view: MapView, colours: npt.NDArray[np.uint8], frame: Frame) -> list[str]:
     left, upper, size = frame
+    weights, allowed = view.weights, view.allowed
     if weights.size > _MAX_SQUARES:
         rows, columns = weights.shape
         return [
@@ -104,7 +92,8 @@ def _cells(
     squares = []
     for q, row in enumerate(np.asarray(weights, np.float32).tolist()):
         for k, weight in enumerate(row):
-            words = f"{query[q]} → {key[k]}: {weight:.4f}{'' if allowed[q, k] else ' (masked)'}"
+            words = f"{view.query[q]} → {view.key[k]}: {weight:.4f}"
+            words += "" if allowed[q, k] else " (masked)"
             colour = "#{:02x}{:02x}{:02x}".format(*colours[q, k].tolist())
             squares.append(
                 f'<rect x="{left + k * size:g}" y="{upper + q * size:g}" width="{size:g}" '
@@ -153,11 +142,3 @@ def _plain(text: str) -> str:
 
 def _cell_size(shape: tuple[int, ...]) -> float:
     return min(_CELL, _LARGEST / max(1, *shape))
-
-
-def _check(weights: Floats, query: Sequence[str], key: Sequence[str]) -> None:
-    if weights.shape != (len(query), len(key)):
-        raise ValueError(
-            f"weights are {weights.shape}, but there are {len(query)} query "
-            f"and {len(key)} key tokens."
-        )

@@ -13,6 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.attention import SCALES, head_map, short, top_of
 from tfm_core.plots.curves import Measurements, learning_curve
 from tfm_core.plots.palette import BACKGROUNDS
@@ -81,16 +82,15 @@ def attention(found: Attention, head: int | None = None) -> go.Figure:
     title = f"{kind.label}, layer {found.layer + 1}, step {found.step:,}"
     if head is None:
         return _grid(found, title)
-    figure = head_map(
+    view = MapView(
         found.weights[head],
         found.query,
         found.key,
-        f"{title}, head {head + 1}",
-        may_attend=found.may_attend,
-        query_title=kind.written if kind.is_named_by_written else kind.query,
-        key_title=kind.key,
+        found.may_attend,
+        kind.written if kind.is_named_by_written else kind.query,
+        kind.key,
     )
-    return _shown(figure)
+    return _shown(head_map(view, f"{title}, head {head + 1}"))
 
 
 def _grid(found: Attention, title: str) -> go.Figure:

@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.plots.attention import Floats
+from tfm_core.plots.kinds import bars
 from tfm_core.plots.palette import GREY, HUES
 from tfm_core.plots.positions import BORDER, MARGIN, axes, from_zero
 from tfm_core.plots.thinning import thin
@@ -33,14 +34,11 @@ def noticed(changes: Mapping[str, tuple[str | None, float]]) -> go.Figure:
     labels = list(changes)
     values = np.array([value for _, value in changes.values()], np.float32)
     figure = go.Figure(
-        go.Bar(
-            y=[escape(label, quote=False).replace(", ", ",<br>") for label in labels],  # phones
-            x=values,
-            orientation="h",
-            marker={"color": [HUES[look(kind).colour] for kind, _ in changes.values()]},
-            text=[f"{100 * value:.3g} %" if value >= 1e-5 else "0: a bag" for value in values],
-            textposition="outside",
-            cliponaxis=False,
+        bars(
+            [escape(label, quote=False).replace(", ", ",<br>") for label in labels],  # phones
+            values,
+            [HUES[look(kind).colour] for kind, _ in changes.values()],
+            texts=[f"{100 * value:.3g} %" if value >= 1e-5 else "0: a bag" for value in values],
             hovertemplate="%{y}: %{x:.2e}<extra></extra>",
         )
     )

@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.plots.attention import SCALES, Floats, Theme
+from tfm_core.plots.kinds import bars
 from tfm_core.plots.palette import BLUE, GREEN, GREY, PURPLE, VERMILION
 from tfm_core.sentences import N_
 
@@ -24,14 +25,12 @@ _MARGIN = {"l": 8, "r": 16, "t": 8, "b": 8}
 def label_bars(labels: Sequence[str], probabilities: Floats) -> go.Figure:
     """Draw the probability of each label, 0 to 1."""
     figure = go.Figure(
-        go.Bar(
-            y=[escape(label) for label in labels],
-            x=np.asarray(probabilities, np.float32),
-            orientation="h",
-            marker={"color": [_LABELS.get(label, BLUE) for label in labels]},
-            text=[f"{value:.1%}" for value in probabilities],
+        bars(
+            [escape(label) for label in labels],
+            probabilities,
+            [_LABELS.get(label, BLUE) for label in labels],
+            texts=[f"{value:.1%}" for value in probabilities],
             textposition="auto",
-            cliponaxis=False,
             hovertemplate="%{y}: %{x:.4f}<extra></extra>",
         )
     )
@@ -134,13 +133,15 @@ def word_choice(words: Sequence[str], model: Floats, truth: Floats | None) -> go
     if truth is not None:
         sides.insert(0, ("truth", truth, GREEN, "/"))
     for label, values, colour, pattern in sides:
-        figure.add_bar(
-            y=names,
-            x=np.asarray(values, np.float32),
-            orientation="h",
-            name=label,
-            marker={"color": colour, "pattern": {"shape": pattern, "solidity": 0.25}},
-            hovertemplate=N_("“%{{y}}”: %{{x:.4f}}<extra>{label}</extra>", label=label),
+        figure.add_trace(
+            bars(
+                names,
+                values,
+                colour,
+                name=label,
+                marker={"pattern": {"shape": pattern, "solidity": 0.25}},
+                hovertemplate=N_("“%{{y}}”: %{{x:.4f}}<extra>{label}</extra>", label=label),
+            )
         )
     figure.update_yaxes(autorange="reversed", title={"text": N_("word")})
     figure.update_xaxes(title={"text": N_("probability")}, rangemode="tozero", tickformat=".0%")

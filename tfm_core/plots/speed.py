@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.inspect.speed.paired import Spread
-from tfm_core.plots.kinds import lay_out
+from tfm_core.plots.kinds import bars, lay_out, reference_line
 from tfm_core.plots.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from tfm_core.sentences import N_
 
@@ -49,11 +49,10 @@ def times(
         for name, value in zip(labels, middle, strict=True)
     ]
     figure = go.Figure(
-        go.Bar(
-            y=[_broken(label) for label in labels],
-            x=middle,
-            orientation="h",
-            marker={"color": [look(i)["color"] for i in numbers or range(len(labels))]},
+        bars(
+            [_broken(label) for label in labels],
+            middle,
+            [look(i)["color"] for i in numbers or range(len(labels))],
             error_x={"type": "data", "symmetric": False, "array": high - middle,
                      "arrayminus": middle - low, "thickness": 1.5, "width": 5,
                      "color": GREY},
@@ -81,14 +80,11 @@ def counted(n_bytes: Mapping[str, int], numbers: Sequence[int] | None = None) ->
     labels = list(n_bytes)
     values = np.array([value / 2**20 for value in n_bytes.values()], np.float32)
     figure = go.Figure(
-        go.Bar(
-            y=[_broken(label) for label in labels],
-            x=values,
-            orientation="h",
-            marker={"color": [look(i)["color"] for i in numbers or range(len(labels))]},
-            text=[_amount(value, "MiB") for value in values],
-            textposition="outside",
-            cliponaxis=False,
+        bars(
+            [_broken(label) for label in labels],
+            values,
+            [look(i)["color"] for i in numbers or range(len(labels))],
+            texts=[_amount(value, "MiB") for value in values],
             hovertext=[f"{escape(k)}<br><b>{v:,} bytes</b>" for k, v in n_bytes.items()],
             hoverinfo="text",
         )
@@ -139,7 +135,7 @@ def curves(
     )
     figure.update_yaxes(type="log", title={"text": y_title}, tickformat="~g", dtick=1)
     if crossover is not None:
-        figure.add_vline(x=crossover, line={"color": GREY, "dash": "dot", "width": 1})
+        reference_line(figure, x=crossover)
     return figure.update_layout(height=340, margin={"l": 8, "r": 12, "t": 36, "b": 8})
 
 

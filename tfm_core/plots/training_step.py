@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from tfm_core.inspect.training_step.batch import Answer
 from tfm_core.inspect.training_step.fold import Folded, Group
 from tfm_core.inspect.training_step.graph import LOSS
+from tfm_core.plots.kinds import bars
 from tfm_core.plots.palette import BLUE, COLOURS, GREEN, GREY, VERMILION
 from tfm_core.sentences import N_
 
@@ -52,17 +53,14 @@ def answer(one: Answer) -> go.Figure:
     """Draw the probabilities of the classes shown; the right one is green and marked."""
     is_right = [name == one.target for name in one.names]
     figure = go.Figure(
-        go.Bar(
-            y=[
+        bars(
+            [
                 f"{escape(name)} ✓" if right else escape(name)
                 for name, right in zip(one.names, is_right, strict=True)
             ],
-            x=np.asarray(one.probabilities, np.float32),
-            orientation="h",
-            marker={"color": [GREEN if right else GREY for right in is_right]},
-            text=[f"{p:.4f}" if p > 0.001 else f"{p:.2g}" for p in one.probabilities.tolist()],
-            textposition="outside",
-            cliponaxis=False,
+            one.probabilities,
+            [GREEN if right else GREY for right in is_right],
+            texts=[f"{p:.4f}" if p > 0.001 else f"{p:.2g}" for p in one.probabilities.tolist()],
             hovertext=[
                 f"{escape(n)}<br>logit {logit:.4f}<br>probability {p:.6f}<br>-log p {-lp:.4f}"
                 for n, logit, p, lp in zip(
@@ -91,11 +89,11 @@ def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -
     kept = sorted(np.argsort(-norms)[:_MOST_BARS].tolist())
     rows = list(range(len(kept)))
     figure = go.Figure(
-        go.Bar(
-            y=rows,
-            x=norms[kept],
-            orientation="h",
-            marker={"color": COLOURS["gradient"], "opacity": 0.55},
+        bars(
+            rows,
+            norms[kept],
+            COLOURS["gradient"],
+            marker={"opacity": 0.55},
             hovertext=[
                 f"{escape(names[i])}<br>{counts[i]:,} numbers<br><b>norm {norms[i]:.4g}</b>"
                 for i in kept

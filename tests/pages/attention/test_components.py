@@ -10,22 +10,25 @@ from pages.components import head_grid, head_lines
 from pages.components.animation import SnapshotAnimation, single_frame
 from pages.components.component import Component, is_index
 from pages.components.digit_pad import SIDE, decode
-from pages.components.head_grid import MAX_VALUES, pack
+from pages.components.head_grid import MAX_VALUES, GridLook, pack
 from pages.components.head_lines import pack_lines, valid_pin
 from tests.pages.looking import unpacked
+from tfm_core.inspect.attention.map_view import MapView
+
+LOOK = GridLook(chosen=(0, 0), theme="light")
 
 
 def test_the_grid_of_48_heads_is_sent_as_it_is():
     weights = np.random.default_rng(0).random((6, 8, 64, 64)).astype(np.float16)
     tokens = [f"token {i}" for i in range(64)]
-    header, values = unpacked(pack(weights, tokens, tokens, chosen=(0, 0), theme="light"))
+    header, values = unpacked(pack(MapView(weights, tokens, tokens), LOOK))
     assert np.array_equal(values, weights)
     assert header["block"] == 1
 
 
 def test_too_many_weights_are_sent_as_the_largest_of_each_block():
     weights = np.random.default_rng(0).random((2, 3, 501, 499)).astype(np.float32)
-    header, values = unpacked(pack(weights, ["q"] * 501, ["k"] * 499, chosen=(0, 0), theme="dark"))
+    header, values = unpacked(pack(MapView(weights, ["q"] * 501, ["k"] * 499), LOOK))
     assert values.size <= MAX_VALUES
     assert header["block"] == 2
     assert values[1, 2, 3, 4] == weights[1, 2, 6:8, 8:10].max()
@@ -50,7 +53,7 @@ def test_a_drawing_arrives_as_grey_values():
 
 def test_the_lines_of_a_head_are_its_weights():
     weights = np.random.default_rng(0).random((5, 7)).astype(np.float16)
-    sent = pack_lines(weights, ["q"] * 5, ["k"] * 7, titles=("", ""), ink="#2f7fc1", pin=("k", 6))
+    sent = pack_lines(MapView(weights, ["q"] * 5, ["k"] * 7), ink="#2f7fc1", pin=("k", 6))
     length = int.from_bytes(sent[:4], "little")
     header = json.loads(sent[4 : 4 + length])
     assert header["pin"] == ["k", 6]
@@ -60,7 +63,7 @@ def test_the_lines_of_a_head_are_its_weights():
 
 def test_a_pin_of_a_longer_example_is_let_go():
     weights = np.zeros((5, 7), np.float16)
-    sent = pack_lines(weights, ["q"] * 5, ["k"] * 7, titles=("", ""), ink="#2f7fc1", pin=("q", 5))
+    sent = pack_lines(MapView(weights, ["q"] * 5, ["k"] * 7), ink="#2f7fc1", pin=("q", 5))
     assert json.loads(sent[4 : 4 + int.from_bytes(sent[:4], "little")])["pin"] is None
 
 
@@ -82,21 +85,18 @@ def test_what_a_session_keeps_of_a_drawing_holds_no_weights(monkeypatch, draw):
     module = {"grid": head_grid, "lines": head_lines}[draw]
     monkeypatch.setattr(module, "_component", Component(lambda **given: kept.update(given)))
     weights = np.zeros((2, 3, 5, 5), np.float16)
+    view = MapView(weights, "abcde", "abcde")
     if draw == "grid":
-        module.head_grid(
-            weights, "abcde", "abcde", chosen=(0, 0), on_pick=print, theme="light", key="k",
-            animation=single_frame(weights), on_step=print,
-        )  # fmt: skip
+        look = GridLook(chosen=(0, 0), theme="light", animation=single_frame(weights))
+        module.head_grid(view, look, on_pick=print, key="k", on_step=print)
     else:
-        module.head_lines(
-            weights[0, 0], "abcde", "abcde", titles=("q", "k"), ink="#000000", pin=None,
-            on_pin=print, key="k",
-        )  # fmt: skip
+        module.head_lines(view.head(0, 0), ink="#000000", pin=None, on_pin=print, key="k")
     callbacks = [value for name, value in kept.items() if name.startswith("on_")]
     assert callbacks
     held = [value for one in callbacks for value in _references(one)]
     assert print in held
-    assert not [one for one in held if isinstance(one, np.ndarray | SnapshotAnimation)]
+    kinds = (np.ndarray, SnapshotAnimation, MapView, GridLook)
+    assert not [one for one in held if isinstance(one, kinds)]
 
 
 def _references(function):

@@ -13,7 +13,7 @@ from pages.attention.compare import Versus
 from pages.attention.controls import offer_of
 from pages.attention.selection_link import DEEPER, VIEWS, Selection, resolve, to_query
 from pages.components.animation import Frame, SnapshotAnimation
-from pages.components.head_grid import pack
+from pages.components.head_grid import GridLook, pack
 from pages.components.head_lines import pack_lines
 from pages.components.standalone import standalone
 from tests.data.own.test_texts import PAIRS
@@ -24,6 +24,7 @@ from tests.pages.made_runs import made_run
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.inspect.attention.example import example_of
+from tfm_core.inspect.attention.map_view import MapView
 
 
 @pytest.fixture(scope="module")
@@ -144,16 +145,10 @@ def test_the_page_that_plays_carries_its_data_and_asks_for_nothing():
     weights = np.random.default_rng(0).random((3, 2, 3, 5, 7)).astype(np.float16)
     animation = SnapshotAnimation("x", [Frame(step) for step in (0, 5, 9)], weights)
     tokens = ["</script><b>"] * 5, ["k"] * 7
-    sent = pack(
-        weights[0],
-        *tokens,
-        chosen=(0, 0),
-        theme="light",
-        animation=animation,
-        step=5,
-        dim=[True] * 6,
-    )
-    lines = pack_lines(weights[0, 0, 0], *tokens, titles=("q", "k"), ink="#2f7fc1", pin=None)
+    view = MapView(weights[0], *tokens)
+    look = GridLook(chosen=(0, 0), theme="light", animation=animation, step=5, dim=[True] * 6)
+    sent = pack(view, look)
+    lines = pack_lines(view.head(0, 0), ink="#2f7fc1", pin=None)
     page = standalone(sent, lines, title="<i>", words="", which="", theme="dark").decode()
     assert "<i>" not in page
     assert "</script><b>" not in page

@@ -29,7 +29,7 @@ def test_header_and_weights_come_out_as_they_went_in(store) -> None:
     assert [frame["step"] for frame in header["frames"]] == list(shown.steps)
     assert header["frames"][1]["answers"][2]["tokens"] == list(shown.frames[1].answers[2].tokens)
     assert len(header["examples"]) == len(shown.examples)
-    assert header["query"] == list(shown.query)
+    assert header["query"] == list(shown.maps.query)
     assert header["attention"] == shown.kinds.index("cross")
 
 

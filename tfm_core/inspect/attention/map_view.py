@@ -1,0 +1,101 @@
+"""Maps of attention as their painters take them: weights, mask and names in one value.
+
+Canvas, stage, plotly and SVG read the same value, and only here a mask becomes something to see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import Experiment
+from tfm_core.inspect.attention.example import Example
+from tfm_core.probe.labels import RowNames, axes, kind_of, modules_by_kind, rows
+from tfm_core.sentences import N_
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MapView:
+    """Maps of one shape with their names: one head (Q, K), or all, layers and heads first.
+
+    weights: (..., Q, K). query, key: the names of rows and columns; no query where its single row
+    has no name. may_attend: bool, broadcastable to the weights, True = may attend; None for all.
+    query_title, key_title: what rows and columns are. query_words: a phrase for each row, where
+    that is more than its name. Raises ValueError when names do not fit.
+    """
+
+    weights: Array
+    query: Sequence[str]
+    key: Sequence[str]
+    may_attend: npt.NDArray[np.bool_] | None = None
+    query_title: str = N_("query token")
+    key_title: str = N_("key token")
+    query_words: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Raise ValueError when names do not fit the weights."""
+        n_query, n_key = self.weights.shape[-2:]
+        if (n_query, n_key) != (len(self.query) or 1, len(self.key)):
+            raise ValueError(
+                f"The maps are {n_query} by {n_key}, but there are {len(self.query)} query and "
+                f"{len(self.key)} key tokens."
+            )
+
+    @property
+    def allowed(self) -> npt.NDArray[np.bool_]:
+        """The mask, in the shape of the weights."""
+        mask = True if self.may_attend is None else self.may_attend
+        return np.broadcast_to(np.asarray(mask), self.weights.shape)
+
+    def seen(self, weights: Array | None = None) -> Array:
+        """Return its weights, or others of such maps, with NaN where the mask forbids to look."""
+        values = self.weights if weights is None else weights
+        if self.may_attend is None:
+            return values
+        return np.where(self.may_attend, values, np.array(np.nan, values.dtype))
+
+    def head(self, layer: int, head: int) -> MapView:
+        """Return one of all heads, (L, H, Q, K)."""
+        mask = None if self.may_attend is None else self.allowed[layer, head]
+        return MapView(
+            self.weights[layer, head], self.query, self.key, mask,
+            self.query_title, self.key_title, self.query_words,
+        )  # fmt: skip
+
+
+def map_view(
+    experiment: Experiment,
+    example: Example,
+    *,
+    kind: str,
+    layer: int | None = None,
+    head: int | None = None,
+    by: RowNames | None = None,
+    say: Callable[[str], str] = lambda words: words,
+) -> MapView:
+    """Return all heads of a kind of attention on an example (L, H, Q, K), or one map of a layer.
+
+    head: of the layer; None the mean of its heads. by: what rows are called by, see ``rows``. say:
+    brings words into a language. Raises ValueError where maps were not recorded.
+    """
+    modules = modules_by_kind(experiment)[kind]
+    modules = modules if layer is None else modules[layer : layer + 1]
+    called = rows(experiment, example.item, modules[0], by)
+    weights, mask = example.maps(modules), example.may_attend(modules)[:, None]
+    if layer is not None:
+        weights, mask = weights[0].mean(0) if head is None else weights[0, head], mask[0, 0]
+    return MapView(
+        weights,
+        called.names,
+        axes(experiment, example.item, modules[0]).key,
+        mask,
+        say(called.title),
+        say(kind_of(experiment, modules[0]).key),
+        tuple(map(say, called.words)),
+    )
