@@ -23,7 +23,6 @@ from tfm_core.probe.continuation import is_language
 from tfm_core.probe.labels import (
     CLS,
     AttentionKind,
-    has_cls,
     kinds_of,
     modules_by_kind,
     patches_per_side,
@@ -153,7 +152,7 @@ def read(
         maps=_together(views),
         side=side,
         pictures=probe.images,
-        has_cls=has_cls(experiment),
+        has_cls=experiment.has_cls,
         kind_words=words,
     )
 
