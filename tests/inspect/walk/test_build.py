@@ -9,6 +9,7 @@ import torch
 from pages.ui.question import paragraphs
 from pages.ui.walk_links import step_of
 from tests.models.variants import CAPTIONER_VARIANTS, TEXT_VARIANTS, VIT_VARIANTS, text_batch
+from tests.pairwise import pairwise
 from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, Experiment
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.parameter_table import parameter_table
@@ -459,24 +460,20 @@ def test_the_walk_of_the_notebooks_vit_has_its_notebooks_shapes():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("projections", PROJECTIONS)
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name != "recurrent"])
-def test_every_printed_line_uses_parts_that_the_model_has(family, projections, norm):
-    """Every projection with every norm, residual and kind of position that the family takes."""
-    settings = {"projections": projections, "norm": norm}
-    for more in combinations(family, norm):
-        runs(subject(experiment(family, **settings, **more)))
-
-
-def combinations(family, norm):
-    """Every kind of position and every residual, each at least once."""
+def test_every_printed_line_uses_parts_that_the_model_has(family):
+    """Every two of projections, norm, residual and kind of position that the family takes."""
     places = ADDED_TO_PATCHES if family == "captioner" else POSITIONS
     if family not in ("vit", "captioner"):
         places = [name for name in places if name != "sinusoidal-2d"]
-    residuals = [name for name, one in RESIDUALS.items() if norm != "none" or not one.normed]
-    for number, place in enumerate(places):
-        yield {"position": place, "residual": residuals[number % len(residuals)]}
+    for settings in pairwise(
+        lambda one: one["norm"] != "none" or not RESIDUALS[one["residual"]].normed,
+        projections=PROJECTIONS,
+        norm=NORMS,
+        position=places,
+        residual=RESIDUALS,
+    ):
+        runs(subject(experiment(family, **settings)))
 
 
 def runs(looked):
