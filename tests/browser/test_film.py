@@ -117,7 +117,7 @@ def test_the_model_in_the_page_answers_as_the_run_does(open_file, name) -> None:
     tab = open_file(film(run, with_model=True))
     examples = tab.locator("#asking .chip")
     expect(examples).to_have_count(len(run.probe().items))
-    for number in {0, len(run.probe().items) - 1}:
+    for number in range(len(run.probe().items)):
         examples.nth(number).click()
         assert answer(tab) == said(run, number)
     if name == "recorded-korean":
