@@ -10,7 +10,10 @@ import pytest
 
 from benchmarks.attacks import folders, links, uploads
 from benchmarks.attacks._pages import Tally, app_on
+from tests.nightly import IS_NIGHTLY
 from tfm_core.runs.run import Run
+
+N_FOLDERS, N_LINKS = (14, 25) if IS_NIGHTLY else (5, 8)
 
 
 @pytest.fixture(scope="module")
@@ -27,15 +30,15 @@ def root(tmp_path: Path) -> Iterator[Path]:
 
 def test_garbled_folders_break_no_page_and_no_worker(bases: list[Run], root: Path) -> None:
     tally = Tally()
-    folders.attack(tally, Counter(), bases, root, count=14)
+    folders.attack(tally, Counter(), bases, root, count=N_FOLDERS)
     folders.look_at_lists(tally, root)
     assert tally.broken == []
-    assert tally.attacks == 14
+    assert tally.attacks == N_FOLDERS
 
 
 def test_forged_links_open_or_say_why_not(root: Path) -> None:
     tally = Tally()
-    links.attack(tally, Counter(), count=25)
+    links.attack(tally, Counter(), count=N_LINKS)
     assert tally.broken == []
 
 

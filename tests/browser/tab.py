@@ -29,6 +29,8 @@ LAST_STEP = (  # what plotly decoded: the figure itself still holds base64
     "Math.max(0, ...(node._fullData?.find(line => line.name === 'training')?.x ?? []))"
 )
 """JavaScript for ``Tab.plotly``: the last step of the training curve, 0 before the first."""
+POLL_MILLISECONDS = 50
+"""Between two looks of JavaScript: looking in every frame makes the browser draw every frame."""
 REST_SECONDS = 180
 """How long a page may take to come to rest."""
 TRY_MILLISECONDS = 5_000
@@ -205,6 +207,7 @@ class Tab:
                 return found && Number(found[1].replaceAll(',', '')) >= least;
             })""",
             arg=least,
+            polling=POLL_MILLISECONDS,
         )
         return self.step()
 
@@ -229,6 +232,7 @@ class Tab:
                 return node?._fullData && ({expression});
             }}""",
             arg=[f"[data-testid=stMain] {_FIGURE.format(name)}", arg],
+            polling=POLL_MILLISECONDS,
         )
 
     def await_draws(self, count: int) -> None:

@@ -1,4 +1,4 @@
-"""A curve keeps its node and its zoom while new points arrive."""
+"""A curve keeps its node, its zoom and its hidden lines while new points arrive."""
 
 import pytest
 
@@ -11,7 +11,9 @@ pytestmark = pytest.mark.browser
 RANGES = "[...node._fullLayout.xaxis.range, ...node._fullLayout.yaxis.range]"
 
 
-def test_zoom_and_node_survive_new_points(open_tab: OpenTab) -> None:
+def test_zoom_node_and_a_line_hidden_in_the_legend_survive_new_points(
+    open_tab: OpenTab,
+) -> None:
     tab = open_tab(link_of(LONG))
     tab.button("Start").click()
     tab.await_plotly("loss", f"{LAST_STEP} > 1")
@@ -33,12 +35,6 @@ def test_zoom_and_node_survive_new_points(open_tab: OpenTab) -> None:
         tab.await_plotly("loss", f"{LAST_STEP} > arg", tab.plotly("loss", LAST_STEP))
     assert tab.plotly("loss", RANGES) == zoomed
     assert tab.plotly("loss", "node.mark") == "the same node"
-
-
-def test_a_line_hidden_in_the_legend_stays_hidden(open_tab: OpenTab) -> None:
-    tab = open_tab(link_of(LONG))
-    tab.button("Start").click()
-    tab.await_plotly("loss", f"{LAST_STEP} > 1")
     tab.figure("loss").locator(".legendtoggle").first.click()
     hidden = "node._fullData.some(line => line.visible === 'legendonly')"
     tab.await_plotly("loss", hidden)

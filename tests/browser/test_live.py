@@ -39,7 +39,23 @@ def stopped_at(step: int, run: Run) -> Run:
     return run
 
 
-def test_pause_stands_still_step_makes_one_step_and_resume_goes_on(open_tab: OpenTab) -> None:
+def test_a_run_goes_on_without_its_tab_and_two_others_can_watch_it(open_tab: OpenTab) -> None:
+    first = start(open_tab, LONG)
+    run_id, before = first.run_id, first.step()
+    first.page.context.close()
+    tabs = [open_tab(f"train?run={run_id}") for _person in range(2)]
+    for tab in tabs:
+        tab.await_step(before + 1)
+    tabs[0].button("Pause").click()
+    for tab in tabs:
+        expect(tab.state("Paused")).to_be_visible()
+        tab.await_draws(2)
+    assert tabs[0].step() == tabs[1].step() > before
+
+
+def test_a_run_is_paused_stepped_resumed_killed_and_resumed(
+    open_tab: OpenTab, server: AppServer
+) -> None:
     tab = start(open_tab, LONG)
     tab.button("Pause").click()
     expect(tab.state("Paused")).to_be_visible()
@@ -56,48 +72,9 @@ def test_pause_stands_still_step_makes_one_step_and_resume_goes_on(open_tab: Ope
     expect(tab.state("Training")).to_be_visible()
     tab.await_step(paused + 10)
 
-
-def test_a_reload_shows_the_same_run_further_on(open_tab: OpenTab) -> None:
-    tab = start(open_tab, LONG)
-    run_id, before = tab.run_id, tab.step()
-    tab.reload()
-    assert tab.run_id == run_id
-    assert tab.await_step(before + 1) > before
-    tab.await_plotly("loss", f"{LAST_STEP} > arg", before)
-
-
-def test_a_run_goes_on_without_its_tab_and_two_others_can_watch_it(open_tab: OpenTab) -> None:
-    first = start(open_tab, LONG)
-    run_id, before = first.run_id, first.step()
-    first.page.context.close()
-    tabs = [open_tab(f"train?run={run_id}") for _person in range(2)]
-    for tab in tabs:
-        tab.await_step(before + 1)
-    tabs[0].button("Pause").click()
-    for tab in tabs:
-        expect(tab.state("Paused")).to_be_visible()
-        tab.await_draws(2)
-    assert tabs[0].step() == tabs[1].step() > before
-
-
-def test_a_page_change_and_back_shows_the_run_again(open_tab: OpenTab) -> None:
-    tab = start(open_tab, LONG)
-    before, run_id = tab.step(), tab.run_id
-    tab.go_to("Watch", "Runs")
-    expect(tab.main.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
-    tab.strip.get_by_role("link", name="Watch it learn").click()
-    tab.await_step(before + 1)
-    assert tab.run_id == run_id
-
-
-def test_a_killed_worker_leaves_an_interrupted_run_that_goes_on_when_resumed(
-    open_tab: OpenTab, server: AppServer
-) -> None:
-    tab = start(open_tab, LONG)
-    tab.await_step(60)
+    run = server.store.get(tab.run_id)
     tab.button("Pause").click()
     expect(tab.state("Paused")).to_be_visible()
-    run = server.store.get(tab.run_id)
     saved = run.status.step
     tab.button("Resume").click()
     tab.await_step(saved + 1)
@@ -111,6 +88,22 @@ def test_a_killed_worker_leaves_an_interrupted_run_that_goes_on_when_resumed(
     wait_until(lambda: run.curves().resumed, "the run goes on from its checkpoint")
     tab.await_step(step + 1)
     tab.await_plotly("loss", f"{LAST_STEP} > arg", step)
+
+
+def test_a_reload_and_a_page_change_and_back_show_the_run_further_on(open_tab: OpenTab) -> None:
+    tab = start(open_tab, LONG)
+    run_id, before = tab.run_id, tab.step()
+    tab.reload()
+    assert tab.run_id == run_id
+    assert tab.await_step(before + 1) > before
+    tab.await_plotly("loss", f"{LAST_STEP} > arg", before)
+
+    before = tab.step()
+    tab.go_to("Watch", "Runs")
+    expect(tab.main.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
+    tab.strip.get_by_role("link", name="Watch it learn").click()
+    tab.await_step(before + 1)
+    assert tab.run_id == run_id
 
 
 def test_a_stopped_run_resumes_to_its_end_where_the_page_comes_to_rest(

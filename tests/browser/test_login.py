@@ -101,15 +101,17 @@ def test_a_run_is_its_persons_from_login_to_logout(
 
     nobody.goto(f"train?run={run.id}")
     nobody.await_step(1)
-    ben = new_person(BEN, f"train?run={run.id}")
-    expect(ben.main.get_by_text("This run belongs to Ann Lee")).to_be_visible()
-    for tab in (nobody, ben):
-        for name in ("Pause", "Stop", "Step", "Publish"):
-            expect(tab.button(name)).to_have_count(0)
-
+    expect(nobody.button("Pause")).to_have_count(0)
     again = new_person(ANN, f"train?run={run.id}")  # on another machine
     again.button("Pause").click()
     expect(ann.state("Paused")).to_be_visible()
+    ben = new_person(BEN, f"train?run={run.id}")
+    expect(ben.main.get_by_text("This run belongs to Ann Lee")).to_be_visible()
+    for tab in (nobody, ben):
+        expect(tab.state("Paused")).to_be_visible()
+        for name in ("Resume", "Stop", "Step", "Publish"):
+            expect(tab.button(name)).to_have_count(0)
+
     admin = new_person(CEM, f"train?run={run.id}")
     admin.button("Stop").click()
     expect(ann.state("Stopped")).to_be_visible()

@@ -1,6 +1,7 @@
-"""From Home, one press starts a preset, and its curve grows: one of each kind of model and task.
+"""From Home, one press starts a preset, and its curve grows: one of each kind of task.
 
-That every preset has a row which starts its own experiment is a matter of the page's tests.
+That every preset has a row which starts its own experiment, and that every page opens with a run of
+each, is a matter of the pages' tests.
 """
 
 import os
@@ -17,11 +18,8 @@ from tfm_core.presets import PRESETS
 pytestmark = pytest.mark.browser
 
 HAS_MNIST = (Path(os.environ.get("TFM_DATA_DIR", "")) / "MNIST" / "raw").is_dir()
-KINDS = {
-    (preset.experiment.model.family, preset.experiment.task.kind): name
-    for name, preset in reversed(PRESETS.items())
-}
-"""The first preset of each family on each kind of task."""
+KINDS = {preset.experiment.task.kind: name for name, preset in reversed(PRESETS.items())}
+"""The first preset of each kind of task."""
 
 
 def press(tab: Tab, preset: str) -> None:

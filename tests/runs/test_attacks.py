@@ -1,6 +1,6 @@
 """Runs are killed, cut off, suspended, raced for and told the wrong time; nothing is lost.
 
-The attacks of ``benchmarks/attacks``, a few blows each, in one process of their own that forks.
+The attacks of ``benchmarks/attacks``, a few of each, in one process of their own that forks.
 """
 
 import json
@@ -10,20 +10,25 @@ from pathlib import Path
 
 import pytest
 
+from tests.nightly import IS_NIGHTLY
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks as Linux does")
 
-ATTACKS = """
+N_KILLS, N_CUTS, N_SERVERS = (12, 6, 5) if IS_NIGHTLY else (4, 2, 3)
+ATTACKS = f"""
 import json
 from benchmarks.attacks import clocks, kills, power, servers
 
-print(json.dumps({
-    "kills": [[case.kills, case.failures] for case in kills.attack(12, seed=3)],
-    "power": [[cut.way, wrong] for cut, wrong in power.attack(6, seed=3)[1]],
+print(json.dumps({{
+    "kills": [[case.kills, case.failures] for case in kills.attack({N_KILLS}, seed=3)],
+    "power": [[cut.way, wrong] for cut, wrong in power.attack({N_CUTS}, seed=3)[1]],
     "clocks": clocks.attack(steps=(-3600, 60)),
     "suspended": clocks.suspend(3.0)[3],
-    "servers": [servers.attack(5, seed=3, with_cli=with_cli).most for with_cli in (False, True)],
-    "served": servers.attack(5, seed=4, with_cli=True).failures,
-}))
+    "servers": [
+        servers.attack({N_SERVERS}, seed=3, with_cli=with_cli).most for with_cli in (False, True)
+    ],
+    "served": servers.attack({N_SERVERS}, seed=4, with_cli=True).failures,
+}}))
 """
 
 
@@ -41,12 +46,12 @@ def found():
 
 
 def test_a_run_that_is_killed_at_any_writing_call_ends_bit_for_bit_the_same(found):
-    assert sum(len(kills) for kills, _ in found["kills"]) >= 12
+    assert sum(len(kills) for kills, _ in found["kills"]) >= N_KILLS
     assert [(kills, wrong) for kills, wrong in found["kills"] if wrong] == []
 
 
 def test_a_run_goes_on_from_whatever_a_power_cut_leaves(found):
-    assert len(found["power"]) == 18
+    assert len(found["power"]) == 3 * N_CUTS
     assert [(way, wrong) for way, wrong in found["power"] if wrong] == []
 
 

@@ -9,6 +9,7 @@ import torch
 from pages.ui.question import paragraphs
 from pages.ui.walk_links import step_of
 from tests.models.variants import CAPTIONER_VARIANTS, TEXT_VARIANTS, VIT_VARIANTS, text_batch
+from tests.pairwise import pairwise
 from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, Experiment
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.parameter_table import parameter_table
@@ -466,28 +467,34 @@ def test_the_walk_of_the_notebooks_vit_has_its_notebooks_shapes():
 MATRICES = {
     "full": "", "unbiased": "", "no-output": "no-output-projection", "sliced": "sliced-heads"
 }  # fmt: skip
+RESIDUALS = ("", "no-residuals", "residual-from-normed", "feed-forward-residual-from-normed")
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("projections", MATRICES)
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name != "recurrent"])
-def test_every_printed_line_uses_parts_that_the_model_has(family, projections, norm):
-    """Every projection with every norm, residual and kind of position that the family takes."""
-    settings = {"projection_bias": projections != "unbiased", "norm": norm}
-    for more in combinations(family, norm, MATRICES[projections]):
-        runs(subject(experiment(family, **settings, **more)))
-
-
-def combinations(family, norm, mistake):
-    """Every kind of position and every residual, each at least once."""
+def test_every_printed_line_uses_parts_that_the_model_has(family):
+    """Every two of projections, norm, residual and kind of position that the family takes."""
     places = ADDED_TO_PATCHES if family == "captioner" else POSITIONS
     if family not in ("vit", "captioner"):
         places = [name for name in places if name != "sinusoidal-2d"]
-    residuals = ["", "no-residuals"]
-    if norm != "none":
-        residuals += ["residual-from-normed", "feed-forward-residual-from-normed"]
-    for number, place in enumerate(places):
-        yield {"position": place, "mistakes": f"{residuals[number % len(residuals)]},{mistake}"}
+    for settings in pairwise(
+        lambda one: one["norm"] != "none" or "from-normed" not in one["residual"],
+        projections=MATRICES,
+        norm=NORMS,
+        position=places,
+        residual=RESIDUALS,
+    ):
+        projections = settings["projections"]
+        runs(
+            subject(
+                experiment(
+                    family,
+                    projection_bias=projections != "unbiased",
+                    norm=settings["norm"],
+                    position=settings["position"],
+                    mistakes=f"{settings['residual']},{MATRICES[projections]}",
+                )
+            )
+        )
 
 
 def runs(looked):

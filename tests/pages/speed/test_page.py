@@ -36,13 +36,12 @@ def opened(experiment=None, compare="data"):
 
 
 def finished(at):
-    """Draw again until the measurement is over."""
-
-    def over():
-        at.run()
-        return not [one for one in at.button if one.key == "speed-stop"]
-
-    wait_until(over, "the measurement is over")
+    """Draw the page, which starts what waits for its turn, and again after the measurement."""
+    at.run()
+    process = state.runner()._current
+    wait_until(lambda: process.poll() and not process.is_running, "the measurement is over")
+    at.run()
+    assert not [one for one in at.button if one.key == "speed-stop"]
     return at
 
 

@@ -1,0 +1,5 @@
+"""Long random attacks: a part of each in every test run, all of it with ``TFM_NIGHTLY=1``."""
+
+import os
+
+IS_NIGHTLY = os.environ.get("TFM_NIGHTLY") == "1"

@@ -1,0 +1,27 @@
+"""A few combinations in which every two choices of different settings meet once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection
+from typing import Any
+
+
+def pairwise(
+    allowed: Callable[[dict[str, Any]], bool] = lambda settings: True,
+    **choices: Collection[Any],
+) -> list[dict[str, Any]]:
+    """Return allowed combinations that hold each pair of choices that any of them can hold.
+
+    Greedy, and the same each time: the next is always the first of those with the most new pairs.
+    """
+    names = list(choices)
+    every = [dict(zip(names, one, strict=True)) for one in itertools.product(*choices.values())]
+    pairs = [set(itertools.combinations(one.items(), 2)) for one in every if allowed(one)]
+    open_pairs = set().union(*pairs)
+    chosen = []
+    while open_pairs:
+        best = max(pairs, key=lambda one: len(one & open_pairs))
+        open_pairs -= best
+        chosen.append(dict(item for pair in best for item in pair))
+    return [{name: one[name] for name in names} for one in chosen]
