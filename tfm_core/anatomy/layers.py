@@ -86,12 +86,12 @@ def tensor(name: str, *shape: str) -> Tensor:
 
 
 def model_input(name: str, *shape: str, steps: tuple[str, ...]) -> Part:
-    """Return what a model reads: a tensor of one example in a batch."""
+    """Return a tensor that a model takes, as a part."""
     return Part(kind="input", path="", outputs=(tensor(name, *shape),), steps=steps)
 
 
 def model_output(*shape: str, steps: tuple[str, ...] = ("whole",)) -> Part:
-    """Return what a model says: a tensor of one example in a batch."""
+    """Return the tensor that a model gives, as a part."""
     return Part(kind="answer", path="", outputs=(tensor("logits", *shape),), steps=steps)
 
 
@@ -238,8 +238,7 @@ WRITING: Mapping[str, tuple[str, ...]] = {
     "cross_attention": ("cross-attention",),
     "feed_forward": ("logits",),
 }
-"""The same for a block that looks back: what it has as the one that it looks back at is not shown
-again."""
+"""The same for a decoder that looks back at an encoder, whose blocks are opened already."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,7 @@ _SHOWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "head": (("model",), ("Pooler", "Model")),
     "answer": (("model",), ("Model",)),
 }
-"""Own name, layer or kind of a part -> the equations it stands in, and those classes and functions
-of a generated file of which it is made."""
+"""Own name, layer or kind of a part -> its equations, and its classes in a generated file."""
 _ELSEWHERE = ((), ("Model",))
 
 
@@ -166,12 +165,12 @@ class Part:
 
     @property
     def equations(self) -> tuple[str, ...]:
-        """The equations it stands in, by their names."""
+        """The names of its equations."""
         return self._shown[0]
 
     @property
     def code(self) -> tuple[str, ...]:
-        """The classes and functions of a generated file of which it is made."""
+        """Its classes and functions in a generated file."""
         return self._shown[1]
 
     @property

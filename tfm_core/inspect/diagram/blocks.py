@@ -16,9 +16,9 @@ from tfm_core.variants.scales import SCALES
 
 def stack(drawing: Drawing, part: Part) -> None:
     """Draw a stack, folded or not, and what a decoder that looks back at it reads."""
-    blocks = [one for one in part.children if one.kind == "block"]
+    blocks = [child for child in part.children if child.kind == "block"]
     if len(part.inputs) > 1:
-        heads = [one.outputs[0].name for one in drawing.found.folded if one.kind == "input"]
+        heads = [other.outputs[0].name for other in drawing.model.folded if other.kind == "input"]
         drawing.side_by_side(*heads)
     for first, last in _groups(len(blocks), drawing.opened):
         if drawing.opened and last > first:
@@ -75,9 +75,9 @@ def _block(drawing: Drawing, block: Part, n: int) -> None:
         _sublayer(drawing, block, sublayer, n)
 
 
-def _sublayer(drawing: Drawing, block: Part, drawn: Sublayer, n: int) -> None:
+def _sublayer(drawing: Drawing, block: Part, joint: Sublayer, n: int) -> None:
     """Draw a sublayer with its norm and its residual."""
-    sublayer, residual, norm = drawn.layer, drawn.residual, drawn.norm
+    sublayer, residual, norm = joint.layer, joint.residual, joint.norm
     name, layer = sublayer.path, _layer(block)
     stack = block.path.partition(".")[0].capitalize()
     which = f"{stack} block" + (f"s 1 to {n}" if n > 1 else f" {layer + 1}")
@@ -102,7 +102,7 @@ def _sublayer(drawing: Drawing, block: Part, drawn: Sublayer, n: int) -> None:
 
     kind, label = _label(drawing, sublayer)
     paths, count = [name], drawing.count(name, is_repeated=n > 1)
-    for shared in (one for one in sublayer if one.kind == "relative"):
+    for shared in (part for part in sublayer if part.kind == "relative"):
         paths.append(shared.path)
         if of_all := drawing.count(shared.path):
             count += f"{of_all} of {shared.variant}, shared by all blocks"
@@ -112,18 +112,18 @@ def _sublayer(drawing: Drawing, block: Part, drawn: Sublayer, n: int) -> None:
         name, kind, label, sublayer, title=title, paths=paths, count=count, layer=layer, n_blocks=n
     )
     skipped = ""
-    if drawn.has_sum and not drawn.is_normed:
+    if joint.has_sum and not joint.is_normed:
         skipped = lead(drawing.fork(f"{name} fork"), has_head=False)
-    if norm is not None and drawn.norm_first:
+    if norm is not None and joint.norm_first:
         normed(norm, "before")
-    if drawn.is_normed:
+    if joint.is_normed:
         skipped = lead(drawing.fork(f"{name} fork"), has_head=False)
     lead(name)
-    if drawn.has_sum:
+    if joint.has_sum:
         title = N_("{block}: sum around {words}", block=which, words=words)
         lead(around("sum", "+", residual, title=title))
         drawing.edge(skipped, drawing.last, dashed=True)
-    if norm is not None and not drawn.norm_first:
+    if norm is not None and not joint.norm_first:
         normed(norm, "behind")
     if kind == "cross":
         drawing.across.append((drawing.memory, name))

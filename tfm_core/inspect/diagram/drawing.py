@@ -69,7 +69,7 @@ class Drawing:
     of the arrows from one column to the other, which Graphviz would lead around the second one.
     """
 
-    found: Anatomy
+    model: Anatomy
     sizes: Mapping[str, int]
     src_len: int
     look: DiagramColours
@@ -86,37 +86,37 @@ class Drawing:
     @property
     def has_two_columns(self) -> bool:
         """Whether one stack looks back at another."""
-        return sum(part.kind == "input" for part in self.found.folded) > 1
+        return sum(part.kind == "input" for part in self.model.folded) > 1
 
     @property
     def writes(self) -> bool:
         """Whether tokens are written in the order of the text."""
-        return any(part.path == "decoder" for part in self.found.folded)
+        return any(part.path == "decoder" for part in self.model.folded)
 
     def part(self, path: str) -> Part:
         """Return a part that lies in no other, by its path."""
-        return next(part for part in self.found.folded if part.path == path)
+        return next(part for part in self.model.folded if part.path == path)
 
     def count(self, *paths: str, is_repeated: bool = False) -> str:
         """Return the parameters below modules as a line of a label, or nothing.
 
         is_repeated: each block has such a node.
         """
-        parameters = (one for part in self._below(paths) for one in part.parameters)
-        n = sum(one.size for one in parameters if not one.tied_to)
+        parameters = (p for part in self._below(paths) for p in part.parameters)
+        n = sum(p.size for p in parameters if not p.tied_to)
         each = " per block" if is_repeated else ""
         return f"{BREAK}{n:,} parameters{each}" if n else ""
 
     def _modules(self, paths: Sequence[str], n_folded: int) -> tuple[str, ...]:
         """Return the paths of all modules with parameters at or below some."""
-        found, folded = self._below(paths), f".layers.0–{n_folded - 1}"
+        modules, folded = [part.path for part in self._below(paths)], f".layers.0–{n_folded - 1}"
         if n_folded == 1:
-            return tuple(part.path for part in found)
-        return tuple(part.path.replace(".layers.0", folded) for part in found)
+            return tuple(modules)
+        return tuple(path.replace(".layers.0", folded) for path in modules)
 
     def _below(self, paths: Sequence[str]) -> list[Part]:
         if not self.modules:
-            for part in self.found.modules:
+            for part in self.model.modules:
                 for path in accumulate(part.path.split("."), "{}.{}".format):
                     self.modules.setdefault(path, []).append(part)
         return [part for path in paths for part in self.modules.get(path, ())]

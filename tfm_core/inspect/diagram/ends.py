@@ -22,7 +22,7 @@ def model_input(drawing: Drawing, part: Part) -> None:
 
 def _ids(drawing: Drawing) -> str:
     """Return what the ids of a column are in this model."""
-    shape, sizes = drawing.found.shape, drawing.sizes
+    shape, sizes = drawing.model.shape, drawing.sizes
     if drawing.has_two_columns or not isinstance(shape, TextShape):
         return "Source ids" if drawing.side == "src" else "Target ids, shifted right"
     if drawing.writes:
@@ -39,16 +39,18 @@ def _ids(drawing: Drawing) -> str:
 def embedding(drawing: Drawing, part: Part) -> None:
     """Draw the table of a column of ids, or both tables of source and target in one sequence."""
     tables = [
-        one for one in drawing.found.folded if one.layer == part.layer and one.inputs == part.inputs
+        other
+        for other in drawing.model.folded
+        if (other.layer, other.inputs) == (part.layer, part.inputs)
     ]
     if part is not tables[0]:
         return
-    weights = [one.children[0].parameters[0] for one in tables if not one.is_second_name]
+    weights = [table.children[0].parameters[0] for table in tables if not table.is_second_name]
     sizes = " + ".join(f"{weight.shape[0]:,}" for weight in weights)
     sizes = f"({sizes})" if len(weights) > 1 else sizes
     is_shared = any(weight.tied_to for weight in weights)
     count = f"{BREAK}shared with the source" if is_shared else None
-    shape, d_model = drawing.found.shape, drawing.number("d_model")
+    shape, d_model = drawing.model.shape, drawing.number("d_model")
     is_scaled = not isinstance(shape, TextShape) or shape.scale_embedding
     scale = f", times √{d_model}" if is_scaled else ""
     name = drawing.box(
@@ -57,7 +59,7 @@ def embedding(drawing: Drawing, part: Part) -> None:
         f"Embedding{scale}{BREAK}{sizes} x {d_model}",
         part,
         title=f"Embedding of the {_embedded(drawing, shape)}",
-        paths=[one.path for one in tables],
+        paths=[table.path for table in tables],
         count=count,
     )
     drawing.lead(name)
@@ -135,6 +137,6 @@ _ANSWERS = {"Pooler": "Vector of the text", "Identity": "Vectors of all tokens"}
 
 def answer(drawing: Drawing, part: Part) -> None:
     """Draw what the model says."""
-    layer = next(one.layer for one in drawing.found.folded if one.kind == "head")
+    layer = next(other.layer for other in drawing.model.folded if other.kind == "head")
     label = _ANSWERS.get(layer, "Logits")
     drawing.lead(drawing.box("logits", "data", label, part), drawing.shape(part.outputs[0]))

@@ -63,9 +63,9 @@ def diagram(
     opened: the blocks of each stack to draw one by one, from 0; those around them share a box, and
     where it is empty the blocks are drawn once.
     """
-    found = anatomy(config, shape)
-    drawing = Drawing(found, found.at(src_len, tgt_len), src_len, look, opened)
-    for part in found.parts:
+    model = anatomy(config, shape)
+    drawing = Drawing(model, model.at(src_len, tgt_len), src_len, look, opened)
+    for part in model.parts:
         draw = _DRAWN.get(part.layer) or _DRAWN.get(part.kind)
         if draw is not None:
             draw(drawing, part)

@@ -41,12 +41,12 @@ def encoder(drawing: Drawing, part: Part) -> None:
 def decoder(drawing: Drawing, part: Part) -> None:
     """Draw the decoder with its attention, and the readout that both lead to."""
     words, token = drawing.shape(part.inputs[0]), drawing.last
-    look = next(one for one in part.children if one.kind == "attention")
-    score, cell, n = ALIGNMENT_SCORES[look.variant], CELLS[part.variant], drawing.number("n_layers")
+    asking = next(child for child in part.children if child.kind == "attention")
+    score, n = ALIGNMENT_SCORES[asking.variant], drawing.number("n_layers")
     drawing.frame("decoder", "Decoder,", "token by token", below=True)
     label = f"{score.label} attention"
-    attention = drawing.box("attention", "cross", label, look, paths=[look.path])
-    label = cell.label + (f" x {n}" if n != "1" else "")
+    attention = drawing.box("attention", "cross", label, asking, paths=[asking.path])
+    label = CELLS[part.variant].label + (f" x {n}" if n != "1" else "")
     title = N_("Decoder: {title}", title=label)
     steps = drawing.box("steps", "attention", label, part, title=title, paths=["decoder.steps"])
     label, part = "tanh of state and context", drawing.part("readout")

@@ -39,10 +39,10 @@ def aligned(rows: Sequence[str]) -> str:
     return r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
 
 
-def attention(config: TransformerConfig, found: Anatomy) -> Equation:
+def attention(config: TransformerConfig, model: Anatomy) -> Equation:
     """Return what a head weighs, and how the heads are joined."""
-    own = [part for part in found.attentions if not part.is_cross][-1]
-    is_pair = any(part.is_cross for part in found.attentions)
+    own = [part for part in model.attentions if not part.is_cross][-1]
+    is_pair = any(part.is_cross for part in model.attentions)
     scale, width = SCALES[own.scale], SCALES[own.scale].width
     source = "Vaswani et al. 2017, Eq. 1" if width == "d_head" else scale.source
     keys, rule = _keys(own, is_pair=is_pair)
@@ -54,7 +54,7 @@ def attention(config: TransformerConfig, found: Anatomy) -> Equation:
         source += f"; {kind.source}{', in self-attention only' if is_pair else ''}"
     score = f"{q} {k}"
     if width is not None:
-        score = rf"\frac{{{score}}}{{\sqrt{{{found.sizes[width]}}}}}"
+        score = rf"\frac{{{score}}}{{\sqrt{{{model.sizes[width]}}}}}"
     heads = rf"[\mathrm{{head}}_1; \dots; \mathrm{{head}}_{{{own.n_heads}}}]"
     if own.has_output:
         heads += r"\,W_O" + (" + b" if own.has_bias else "")
@@ -81,19 +81,19 @@ def _keys(own: Attention, *, is_pair: bool) -> tuple[str, list[str]]:
     return "j", rows
 
 
-def feed_forward(config: TransformerConfig, found: Anatomy) -> Equation:
+def feed_forward(config: TransformerConfig, model: Anatomy) -> Equation:
     """Return the layer, and what its bend is where that has more than one form."""
     first, last, gate = (" + b_1", " + b_2", " + b_g") if config.bias else ("", "", "")
-    chosen = ACTIVATIONS[found.of_kind("feed-forward")[0].variant]
+    chosen = ACTIVATIONS[model.of_kind("feed-forward")[0].variant]
     hidden = dropped(config, chosen.latex(f"x W_1{first}", f"x W_g{gate}"))
     rows = [rf"\mathrm{{FFN}}(x) &= {hidden}\, W_2{last}"]
     rows += [chosen.bend] if chosen.bend else []
     return Equation(N_("Feed-forward"), aligned(rows), chosen.source)
 
 
-def block(config: TransformerConfig, found: Anatomy) -> Equation:
+def block(config: TransformerConfig, model: Anatomy) -> Equation:
     """Return the sublayers in their order, with residuals and norms in their places."""
-    parts = sublayers(found.blocks[-1])
+    parts = sublayers(model.blocks[-1])
     lines: list[str] = []
     for part in parts:
         read = r"\mathrm{Norm}(x)" if part.norm_first else "x"
@@ -135,9 +135,9 @@ def _order(part: Sublayer) -> tuple[str, str]:
     return "A block, post-norm", "Vaswani et al. 2017, section 3.1"
 
 
-def norm(config: TransformerConfig, found: Anatomy) -> Equation:
+def norm(config: TransformerConfig, model: Anatomy) -> Equation:
     """Return the norm with its epsilon."""
-    chosen = NORMS[found.of_kind("norm")[0].variant]
+    chosen = NORMS[model.of_kind("norm")[0].variant]
     assert chosen.latex is not None
     latex = chosen.latex(config.d_model, _scientific(config.norm_eps))
     return Equation(chosen.label, latex, chosen.source)

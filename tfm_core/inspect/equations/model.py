@@ -21,16 +21,16 @@ __all__ = ["Equation", "equations"]
 
 def equations(config: ModelConfig, shape: Shape) -> dict[str, Equation]:
     """Return the equations that the parts of a model stand in, by their names."""
-    found = anatomy(config, shape)
-    names = {name for part, _n in found.counted for name in part.equations}
-    known = recurrent.EQUATIONS if found.of_kind("cell") else _EQUATIONS
-    return {name: make(config, found) for name, make in known.items() if name in names}
+    model = anatomy(config, shape)
+    names = {name for part, _n in model.counted for name in part.equations}
+    known = recurrent.EQUATIONS if model.of_kind("cell") else _EQUATIONS
+    return {name: make(config, model) for name, make in known.items() if name in names}
 
 
-def _embedding(config: TransformerConfig, found: Anatomy) -> Equation:
+def _embedding(config: TransformerConfig, model: Anatomy) -> Equation:
     """Return the rows of patches and of words, as far as there are any, and of positions."""
-    stems, layers = found.of_kind("stem"), {part.layer for part in found.folded}
-    added = [POSITIONS[part.variant].added for part in found.of_kind("positions")]
+    stems, layers = model.of_kind("stem"), {part.layer for part in model.folded}
+    added = [POSITIONS[part.variant].added for part in model.of_kind("positions")]
     has_words, rows, source = "TokenEmbedding" in layers, list[str](), ""
     if stems:
         stem = STEMS[stems[0].variant]
@@ -45,21 +45,21 @@ def _embedding(config: TransformerConfig, found: Anatomy) -> Equation:
         word = f"{word} + {added[1].of_words}" if added[1] else word
         rows.append(rf"\text{{word: }}y_t &= {dropped(config, word)}")
     elif has_words:
-        x, source = _words(found, added[0])
+        x, source = _words(model, added[0])
         rows = [f"x_t &= {dropped(config, x)}"]
-    rows += dict.fromkeys(row for one in added if one for row in one.rows(config.d_model))
+    rows += dict.fromkeys(row for kind in added if kind for row in kind.rows(config.d_model))
     return Equation(N_("Embedding and positions"), aligned(rows), source)
 
 
-def _words(found: Anatomy, added: Added | None) -> tuple[str, str]:
+def _words(model: Anatomy, added: Added | None) -> tuple[str, str]:
     """Return the vector of a word, and where it comes from."""
-    shape = found.shape
-    x = rf"\sqrt{{{found.sizes['d_model']}}}\,E_{{w_t}}"
+    shape = model.shape
+    x = rf"\sqrt{{{model.sizes['d_model']}}}\,E_{{w_t}}"
     source = "Vaswani et al. 2017, section 3.4"
     if isinstance(shape, TextShape) and not shape.scale_embedding:
         x, source = "E_{w_t}", "not scaled by sqrt(d_model), as in GPT-2 and BERT"
     x = _plus(x, added)
-    for part in found.folded:
+    for part in model.folded:
         if part.kind == "segments":
             has_norm = len(part.children) > 1
             x = rf"\mathrm{{Norm}}({x} + S_1)" if has_norm else f"{x} + S_1"
@@ -72,9 +72,9 @@ def _plus(x: str, added: Added | None) -> str:
     return x if added is None else f"{x} + {added.latex}"
 
 
-def _output(_config: TransformerConfig, found: Anatomy) -> Equation:
-    (head,) = found.of_kind("head")
-    pooled = [POOLINGS[part.variant] for part in found.of_kind("pooling")]
+def _output(_config: TransformerConfig, model: Anatomy) -> Equation:
+    (head,) = model.of_kind("head")
+    pooled = [POOLINGS[part.variant] for part in model.of_kind("pooling")]
     last = head.children[-1] if head.children else head
     bias = " + b" if len(last.parameters) > 1 else ""
     return Equation(N_("The answer"), *_answer(head, pooled, bias))

@@ -46,7 +46,7 @@ class BlockView:
 
     def sublayer(self, name: str) -> Sublayer:
         """Return a sublayer of the block by the end of its path."""
-        return next(one for one in sublayers(self.block) if one.layer.path.endswith(f".{name}"))
+        return next(part for part in sublayers(self.block) if part.layer.path.endswith(f".{name}"))
 
     def got(self, what: str) -> Tensor:
         """Return what was recorded below the block: ``"self_attention.weights"``."""
@@ -94,10 +94,10 @@ def views(subject: Subject, layer: int, example: int) -> Iterator[BlockView]:
     stacks = [number for number, part in enumerate(parts) if part.kind == "stack"]
     for number, part in enumerate(parts):
         stack = parts[next((n for n in stacks if n >= number), stacks[-1])]
-        blocks = [one for one in stack.children if one.kind == "block"] or [stack]
+        blocks = [child for child in stack.children if child.kind == "block"] or [stack]
         block, axis = blocks[min(layer, len(blocks) - 1)], _axis(subject, stack)
-        for one in _from_inside(part, block):
-            yield BlockView(subject, one, block, axis, example)
+        for inner in _from_inside(part, block):
+            yield BlockView(subject, inner, block, axis, example)
 
 
 def _axis(subject: Subject, stack: Part) -> str:

@@ -53,7 +53,7 @@ _MAKERS: _Makers = {
     "logits": answer.logits,
     "whole": answer.whole,
 }
-"""Name of a step, which a part says -> what makes it."""
+"""Name of a step -> what makes it."""
 _OF_READER: Mapping[str, _Makers] = {
     "vit": {"pooling": vit.pooling, "whole": vit.whole},
     "captioner": {"cross-attention": captioner.cross_attention},
@@ -68,7 +68,7 @@ _OF_READER: Mapping[str, _Makers] = {
         "writing": recurrent.writing,
     },
 }
-"""``Subject.reader`` -> what it has in the place of these, or besides."""
+"""``Subject.reader`` -> its own steps, instead of these or besides."""
 
 
 def walk(subject: Subject, *, layer: int = 0, example: int = 0) -> tuple[WalkStep, ...]:
