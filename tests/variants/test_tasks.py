@@ -215,6 +215,7 @@ SHARE = TaskKind(
     batch_rows=lambda: share_probe,
     class_name=lambda: share_probe,
     walk=lambda: share_probe,
+    carried=lambda: share_probe,
 )
 
 
