@@ -52,8 +52,8 @@ EXPORTS = (
         "tfm_core.export.onnx",
         N_("The model as ONNX"),
         N_(
-            "Its forward pass, for other languages, browsers and phones: handed out once it "
-            "answered as the model does."
+            "Its forward pass, for other languages, browsers and phones. Checked against the "
+            "model before the download."
         ),
         ":material/deployed_code:",
         "application/octet-stream",
@@ -64,7 +64,7 @@ EXPORTS = (
         "tensorboard",
         "tfm_core.export.tensorboard",
         N_("TensorBoard events"),
-        N_("Curves, settings and heads: unpack it and say `tensorboard --logdir .`"),
+        N_("Curves, settings and heads: unpack it and run `tensorboard --logdir .`"),
         ":material/query_stats:",
         "application/zip",
         needs_weights=False,
