@@ -14,7 +14,7 @@ from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.explanations import EXPLANATIONS, FILLS, Explained, explained
-from tfm_core.plots.deletion import deletion_curves
+from tfm_core.plots.knockouts import deletion_curves
 from tfm_core.plots.patches import patch_overlay
 from tfm_core.runs.run import Run
 

@@ -26,7 +26,7 @@ from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_labels import HeadLabels
 from tfm_core.inspect.attention.map_view import MapView, map_view
 from tfm_core.plots import attention as plots
-from tfm_core.plots.outline import outline_cells
+from tfm_core.plots.attention import outline_cells
 from tfm_core.plots.palette import COLOURS, ORANGE
 from tfm_core.probe.labels import (
     CLS,

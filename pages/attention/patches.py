@@ -14,7 +14,7 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.attention.example import Example
 from tfm_core.plots import attention as plots
 from tfm_core.plots import patches as patch_plots
-from tfm_core.plots.caption_strip import caption_strip
+from tfm_core.plots.captions import caption_strip
 from tfm_core.probe.labels import CLS, axes, modules_by_kind, patches_per_side
 from tfm_core.runs.run import Run
 

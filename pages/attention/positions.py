@@ -8,7 +8,7 @@ from pages.i18n import _
 from pages.ui import show, state
 from tfm_core.config import Experiment
 from tfm_core.inspect.positions.similarity import geometry, tiles_of
-from tfm_core.plots.position_tiles import position_tiles
+from tfm_core.plots.positions import position_tiles
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import POSITIONS
 

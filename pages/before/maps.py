@@ -10,8 +10,7 @@ from tfm_core.inspect import conclusions
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.attention.rnn_attention import HEADS, Contest, CrossAttentionAtStep
-from tfm_core.plots.attention import head_map
-from tfm_core.plots.outline import outline_cells
+from tfm_core.plots.attention import head_map, outline_cells
 from tfm_core.plots.palette import ORANGE
 from tfm_core.runs.run import Run
 

@@ -14,7 +14,7 @@ from pages.ui import show, view_link
 from tfm_core.inspect.by_hand import attention, learning
 from tfm_core.inspect.by_hand import text as by_hand_text
 from tfm_core.inspect.by_hand.attention import Floats, Matrices
-from tfm_core.plots import by_hand_lesson as plots
+from tfm_core.plots import by_hand as plots
 
 _BASE, _MADE = "hand-matrices", "hand-made"
 LETTERS = {"query": "W_Q", "key": "W_K", "value": "W_V", "out": "W_O"}

@@ -10,7 +10,7 @@ from pages.by_hand.words import Given
 from pages.i18n import _
 from pages.ui import view_link
 from tfm_core.inspect.by_hand import attention, text
-from tfm_core.plots.by_hand_boards import Pick
+from tfm_core.plots.by_hand import Pick
 
 _PICK = "hand-pick"
 _PAIRS = {"scores", "scaled", "masked", "exp", "weights", "mix"}

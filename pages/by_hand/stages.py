@@ -21,7 +21,7 @@ from tfm_core.inspect.by_hand import forms as by_hand_forms
 from tfm_core.inspect.by_hand.attention import Attended, Matrices
 from tfm_core.inspect.walk.steps import Question
 from tfm_core.plots import by_hand as plots
-from tfm_core.plots.by_hand_boards import Pick
+from tfm_core.plots.by_hand import Pick
 from tfm_core.plots.sheet import SheetLine
 
 TITLES = (

@@ -23,7 +23,7 @@ from tfm_core.config import ConfigError, Experiment
 from tfm_core.inspect.conclusions import beyond, most_right
 from tfm_core.inspect.positions import race as position_race
 from tfm_core.inspect.positions.race import Extrapolation, Race
-from tfm_core.plots import position_race as plots
+from tfm_core.plots import positions as plots
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import POSITIONS
 

@@ -10,7 +10,7 @@ from pages.ui.typed import escape
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.masks import lab
 from tfm_core.inspect.positions import shuffle
-from tfm_core.plots import position_race as plots
+from tfm_core.plots import positions as plots
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import POSITIONS
 

@@ -11,7 +11,7 @@ from pages.ui import show, state
 from pages.ui.typed import escape
 from pages.walk import tensor
 from tfm_core.plots import walk as plots
-from tfm_core.plots.caption_strip import caption_strip
+from tfm_core.plots.captions import caption_strip
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject

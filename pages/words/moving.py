@@ -10,7 +10,7 @@ from pages.words.embeddings import table_to_show
 from pages.words.link import DIMENSIONS
 from tfm_core.facts.storage import MOST_EMBEDDED
 from tfm_core.inspect.text import embeddings
-from tfm_core.plots import embeddings_moving as plots
+from tfm_core.plots import embeddings as plots
 
 
 def view() -> None:

@@ -6,12 +6,11 @@ import pytest
 
 from tfm_core.inspect.attention.deletion import deletion
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.plots.attention import MASKED, SCALES
-from tfm_core.plots.deletion import deletion_curves
-from tfm_core.plots.difference import DIVERGING, difference_map
+from tfm_core.plots.attention import DIFFERENCE, MASKED, SCALES, difference_map
 from tfm_core.plots.head_scores import best_of, score_lines
+from tfm_core.plots.knockouts import deletion_curves
 from tfm_core.plots.palette import COLOURS, _luminance
-from tfm_core.plots.position_tiles import mosaic_of, position_tiles
+from tfm_core.plots.positions import mosaic_of, position_tiles
 
 MODULES = ("decoder.layers.0.cross_attention", "decoder.layers.1.cross_attention")
 
@@ -86,7 +85,7 @@ def test_what_the_mask_forbids_is_grey_in_a_difference_too():
 
 @pytest.mark.parametrize("theme", list(SCALES))
 def test_a_diverging_scale_gets_stronger_on_both_sides(theme):
-    lightness = [_luminance(colour) for colour in DIVERGING[theme]]
+    lightness = [_luminance(colour) for colour in DIFFERENCE[theme]]
     middle = lightness[2]
     away = [abs(value - middle) for value in lightness]
     assert away[0] > away[1] > 0

@@ -6,8 +6,7 @@ import pytest
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.compute import PARTS
 from tfm_core.facts.parameter_table import most_in, parameter_table
-from tfm_core.plots.compute import bars, growth
-from tfm_core.plots.parameters import histograms, treemap
+from tfm_core.plots.costs import bars, growth, histograms, treemap
 
 
 @pytest.mark.parametrize("name", ["transformer-base", "gpt2-small", "vit-b"])

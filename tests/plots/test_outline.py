@@ -3,7 +3,7 @@
 import numpy as np
 import plotly.graph_objects as go
 
-from tfm_core.plots.outline import outline_cells
+from tfm_core.plots.attention import outline_cells
 
 
 def test_every_marked_cell_gets_a_frame_around_its_middle():

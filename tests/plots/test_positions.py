@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from tfm_core.inspect.positions import tables as core
-from tfm_core.plots import position_race, positions
+from tfm_core.plots import positions
 from tfm_core.plots.palette import HUES
 from tfm_core.variants.positions import POSITIONS
 
 
 def test_one_point_alone_is_drawn_on_an_axis_from_zero():
-    from tfm_core.plots import before, position_race
+    from tfm_core.plots import before
 
     one = np.array([300.0]), np.array([0.5])
-    for module, name in ((before, "one-head"), (position_race, "learned")):
+    for module, name in ((before, "one-head"), (positions, "learned")):
         figure = module.race({name: ("label", *one)}, "step", "share")
         assert tuple(figure.layout.xaxis.range) == (0, 600)
         two = module.race({name: ("label", np.array([0.0, 9.0]), np.ones(2))}, "step", "share")
@@ -21,7 +21,7 @@ def test_one_point_alone_is_drawn_on_an_axis_from_zero():
 
 
 def test_every_kind_has_a_look_that_no_other_has():
-    looks = [position_race.look(name) for name in (*POSITIONS, None)]
+    looks = [positions.look(name) for name in (*POSITIONS, None)]
     for values in ([look.colour for look in looks], [look.marker for look in looks]):
         assert len(set(values)) == len(values)
     assert {look.colour for look in looks} <= set(HUES)
@@ -82,7 +82,7 @@ def test_lines_have_the_names_they_were_given_and_no_markup():
 
 
 def test_who_noticed_nothing_is_called_a_bag():
-    figure = position_race.noticed({"None": ("none", 1e-7), "ALiBi": ("alibi", 0.25)})
+    figure = positions.noticed({"None": ("none", 1e-7), "ALiBi": ("alibi", 0.25)})
     assert list(figure.data[0].text) == ["0: a bag", "25 %"]
 
 
@@ -91,7 +91,7 @@ def test_a_race_draws_every_kind_and_leaves_gaps():
         "none": ("None", np.array([2, 3]), np.array([0.5, np.nan])),
         "rotary": ("Rotary", np.array([2, 3]), np.array([0.75, 1.0])),
     }
-    figure = position_race.race(series, "source length", "right", trained=2)
+    figure = positions.race(series, "source length", "right", trained=2)
     assert [trace.name for trace in figure.data] == ["None", "Rotary"]
     assert np.isnan(figure.data[0].y[1])
     assert figure.layout.shapes[0].x0 == 2

@@ -11,7 +11,7 @@ from tfm_core.inspect.tensors.text import shape_of
 from tfm_core.plots import by_hand as plots
 from tfm_core.plots import tensor_ops
 from tfm_core.plots.attention import SCALES
-from tfm_core.plots.by_hand_boards import Pick
+from tfm_core.plots.by_hand import Pick
 from tfm_core.plots.masks import DIVERGING
 from tfm_core.plots.palette import contrast
 from tfm_core.plots.sheet import described, ink_on, mixed, written

@@ -9,7 +9,7 @@ from tfm_core.inspect.text.embeddings import EmbeddingTable, look_up, principal
 from tfm_core.inspect.text.padding import batch
 from tfm_core.inspect.text.tokenise import Token
 from tfm_core.inspect.text.word_classes import CLASSES
-from tfm_core.plots import embeddings, embeddings_moving, token_batch, tokens
+from tfm_core.plots import embeddings, tokens
 
 RNG = np.random.default_rng(5)
 WORDS = ("<pad>", "<bos>", "<eos>", "<unk>", "dog", "cat", "<b>")
@@ -44,7 +44,7 @@ def test_the_curve_marks_the_chosen_merge():
 
 def test_ids_and_mask_have_the_shape_of_the_batch():
     made = batch([["a", "b", "c"], ["<b>"]], length=5)
-    ids, mask = token_batch.ids(made).data[0], token_batch.mask(made).data[0]
+    ids, mask = tokens.ids(made).data[0], tokens.mask(made).data[0]
     np.testing.assert_array_equal(np.array(mask.z), made.mask.astype(int))
     kinds = np.array(ids.z)
     assert (kinds[~made.mask] == 0).all()
@@ -56,7 +56,7 @@ def test_ids_and_mask_have_the_shape_of_the_batch():
 @pytest.mark.parametrize("in_space", [False, True])
 def test_words_move_and_nothing_else(in_space):
     projection = principal(TABLE.values[-1])
-    figure = embeddings_moving.projected(TABLE, projection, in_space=in_space)
+    figure = embeddings.projected(TABLE, projection, in_space=in_space)
     assert [frame.name for frame in figure.frames] == ["0", "3", "11"]
     points = projection.of(TABLE.values)
     for frame, expected in zip(figure.frames, points, strict=True):
@@ -74,17 +74,17 @@ def test_words_move_and_nothing_else(in_space):
 
 def test_explained_variance_stands_on_the_axes():
     projection = principal(TABLE.values[-1])
-    figure = embeddings_moving.projected(TABLE, projection)
+    figure = embeddings.projected(TABLE, projection)
     assert f"{projection.explained[0]:.0%}" in figure.layout.xaxis.title.text
     assert f"{projection.explained[1]:.0%}" in figure.layout.yaxis.title.text
 
 
 def test_every_class_has_a_look_of_its_own_in_two_and_three_dimensions():
-    assert set(embeddings_moving.LOOKS) == set(CLASSES)
+    assert set(embeddings.LOOKS) == set(CLASSES)
     grammar = CLASSES[: CLASSES.index("digit")]
-    looks = [embeddings_moving.LOOKS[name] for name in (*grammar, "special")]
+    looks = [embeddings.LOOKS[name] for name in (*grammar, "special")]
     assert len(set(looks)) == len(looks)
-    for _colour, symbol in embeddings_moving.LOOKS.values():
+    for _colour, symbol in embeddings.LOOKS.values():
         go.Scatter3d(marker={"symbol": symbol})
         go.Scatter(marker={"symbol": symbol})
 

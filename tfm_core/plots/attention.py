@@ -1,12 +1,15 @@
-"""One head's attention as a figure.
+"""One head's attention as a figure, the difference of two, and frames around cells.
 
 Query runs down, key across, everywhere. Zero is the paper and more ink is more weight, on light and
-on dark; what the mask forbids is grey, which no weight is.
+on dark; what the mask forbids is grey, which no weight is. In a difference orange is more in the
+first and purple more in the second (ColorBrewer's PuOr), which every kind of colour vision tells
+apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -145,3 +148,102 @@ def short(token: str) -> str:
     """Return a token as an axis can carry it: cut where it is long, safe in plotly's markup."""
     cut = token if len(token) <= _MAX_TOKEN else f"{token[: _MAX_TOKEN - 1]}…"
     return escape(marked(cut) if cut.strip(" ") else "␣", quote=False)
+
+
+def outline_cells(
+    figure: go.Figure, cells: npt.NDArray[np.bool_], colour: str, width: float = 2
+) -> go.Figure:
+    """Draw a frame around every marked cell (Q, K) of the figure's map, all as one shape."""
+    inset = 0.44
+    path = " ".join(
+        f"M {k - inset},{q - inset} L {k + inset},{q - inset} L {k + inset},{q + inset} "
+        f"L {k - inset},{q + inset} Z"
+        for q, k in np.argwhere(cells)
+    )
+    if path:
+        figure.add_shape(
+            type="path",
+            path=path,
+            line={"color": colour, "width": width},
+            fillcolor="rgba(0,0,0,0)",
+        )
+    return figure
+
+
+DIFFERENCE: dict[Theme, tuple[str, ...]] = {
+    "light": ("#7f3b08", "#e08214", "#f7f7f7", "#8073ac", "#2d004b"),
+    "dark": ("#ffc57a", "#b35806", "#1a1e25", "#6a4fb3", "#cdbdfb"),
+}
+
+
+def difference_map(
+    left: MapView,
+    right: MapView,
+    theme: Theme = "light",
+    *,
+    names: tuple[str, str] = ("first", "second"),
+    top: float | None = None,
+) -> go.Figure:
+    """Draw right minus left as a heatmap with square cells, the scale even around 0.
+
+    left and right: of weights (Q, K); the names are those of the left. names: what the two are, for
+    hover and the scale. top: the difference with the most colour; None takes the largest. Grey is
+    what both masks forbid. Raises ValueError when shapes do not fit.
+    """
+    if left.weights.shape != right.weights.shape:
+        raise ValueError(
+            f"The maps are {left.weights.shape} and {right.weights.shape}; they must be alike."
+        )
+    first, second = (np.asarray(one.weights, np.float32) for one in (left, right))
+    difference = second - first
+    view = replace(
+        left, weights=difference, may_attend=left.allowed | right.allowed, query_words=()
+    )
+    figure = head_map(view, theme=theme)
+    end = top if top is not None else float(np.abs(difference).max(initial=0.0)) or 1.0
+    said = tuple(escape(name, quote=False) for name in names)
+    heat = figure.data[0]
+    heat.update(
+        zmin=-end,
+        zmax=end,
+        colorscale=list(DIFFERENCE[theme]),
+        colorbar={
+            **LEGEND,
+            "title": {
+                **LEGEND["title"],
+                "text": N_("{second} minus {first}", second=said[1], first=said[0]),
+                "side": "top",
+            },
+            "len": 0.8,
+            "tickvals": [-end, 0, end],
+        },
+    )
+    figure.update_layout(margin={"t": 64})
+    if heat.hovertext is None:
+        heat.hovertemplate = "query %{y}<br>key %{x}<br>%{z:+.4f}<extra></extra>"
+    else:
+        heat.hovertext = _difference_hover(heat.hovertext, (first, second), said, view.allowed)
+    figure.update_layout(plot_bgcolor=MASKED[theme])
+    return figure
+
+
+def _difference_hover(
+    texts_of_map: Sequence[Sequence[str]],
+    weights: tuple[Floats, Floats],
+    names: tuple[str, ...],
+    allowed: npt.NDArray[np.bool_],
+) -> list[list[str]]:
+    """Return the map's own hover texts with both weights and their difference."""
+    texts = []
+    for q, row in enumerate(texts_of_map):
+        cells = []
+        for k, text in enumerate(row):
+            tokens = "<br>".join(text.split("<br>")[:2])
+            first, second = (float(one[q, k]) for one in weights)
+            masked = "" if allowed[q, k] else " (masked)"
+            cells.append(
+                f"{tokens}<br>{names[0]} {first:.4f}<br>{names[1]} {second:.4f}"
+                f"<br>difference {second - first:+.4f}{masked}"
+            )
+        texts.append(cells)
+    return texts

@@ -1,17 +1,22 @@
-"""Embedding tables as figures: lookup and likeness. Their words move in ``embeddings_moving``."""
+"""Embedding tables as figures: lookup, likeness, and words that move while they are learned."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from html import escape
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from tfm_core.inspect.text.embeddings import Lookup
+from tfm_core.inspect.text.embeddings import EmbeddingTable, Lookup, Projection
+from tfm_core.inspect.text.word_classes import CLASSES
+from tfm_core.plots import label_sides
 from tfm_core.plots.attention import Floats, Theme, short
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.masks import DIVERGING
+from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
 from tfm_core.plots.positions import matrix
 from tfm_core.sentences import N_
 
@@ -94,4 +99,190 @@ def lookup(table: Floats, looked_up: Lookup, tokens: Sequence[str], theme: Theme
             "showgrid": False,
             "zeroline": False,
         },
+    )
+
+
+LOOKS: dict[str, tuple[str, str]] = {  # colour and shape; shapes that exist in 2-D and in 3-D
+    "people": (BLUE, "circle"),
+    "animals": (BLUE, "square"),
+    "food": (BLUE, "diamond"),
+    "things": (BLUE, "cross"),
+    "place": (SKY, "circle-open"),
+    "verb, present": (VERMILION, "circle"),
+    "verb, past": (VERMILION, "square-open"),
+    "adjective": (ORANGE, "diamond"),
+    "time": (GREEN, "square"),
+    "function word": (OCHRE, "x"),
+    "particle or ending": (PURPLE, "diamond-open"),
+    "digit": (BLUE, "circle"),
+    "letter": (VERMILION, "square"),
+    "sign": (GREEN, "x"),
+    "word": (PURPLE, "diamond"),
+    "special": (GREY, "x"),
+}
+_ANGLES = str.maketrans("<>&", "‹›+")
+_STEP_MS = 700
+_PIXELS = (700.0, 350.0)  # about what the plane of the words takes on a laptop
+
+
+def projected(
+    table: EmbeddingTable,
+    projection: Projection,
+    *,
+    in_space: bool = False,
+    has_labels: bool = True,
+) -> go.Figure:
+    """Draw the words of a table on the components, one frame a step; the last one is shown first.
+
+    The axes are the same in every frame, so that only the words move. A slider and two buttons go
+    through the training, in the browser.
+    """
+    points = projection.of(table.values)  # (F, V, 3)
+    groups = [
+        (name, [i for i, kind in enumerate(table.classes) if kind == name])
+        for name in CLASSES
+        if name in table.classes
+    ]
+    reach = _reach(points)
+    draw = partial(
+        _group, table, in_space=in_space, sides=_sides(points[-1], table, reach, has_labels)
+    )
+    figure = go.Figure([draw(points[-1], *group) for group in groups])
+    figure.frames = [
+        go.Frame(name=f"{step:,}", data=[draw(frame, *group) for group in groups])
+        for step, frame in zip(table.steps, points, strict=True)
+    ]
+    _place_axes(figure, projection, reach, in_space=in_space)
+    _controls(figure, table.steps, redraw=in_space)
+    return figure
+
+
+def _group(
+    table: EmbeddingTable,
+    points: Floats,
+    name: str,
+    indices: list[int],
+    *,
+    in_space: bool,
+    sides: list[str],
+) -> go.Scatter | go.Scatter3d:
+    colour, symbol = LOOKS[name]
+    words = [_label(table.tokens[index], in_space=in_space) for index in indices]
+    values: dict[str, Any] = {
+        "x": points[indices, 0],
+        "y": points[indices, 1],
+        "text": words,
+        "name": name,
+        "mode": "markers+text" if sides else "markers",
+        "textposition": [sides[index] for index in indices] if sides else "top center",
+        "textfont": {"size": 11},
+        "marker": {"color": colour, "symbol": symbol, "size": 5 if in_space else 9},
+    }
+    if in_space:
+        hover = f"%{{text}} ({name})<br>%{{x:.3f}}, %{{y:.3f}}, %{{z:.3f}}<extra></extra>"
+        return go.Scatter3d(z=points[indices, 2], hovertemplate=hover, **values)
+    hover = f"%{{text}} ({name})<br>%{{x:.3f}}, %{{y:.3f}}<extra></extra>"
+    return go.Scatter(hovertemplate=hover, cliponaxis=False, **values)
+
+
+def _sides(
+    points: Floats, table: EmbeddingTable, reach: list[list[float]], has_labels: bool
+) -> list[str]:
+    """Return where each word stands beside its point of the last frame; nothing without words."""
+    if not has_labels:
+        return []
+    low, high = np.array(reach[:2]).T
+    return label_sides.sides((points[:, :2] - low) / (high - low), table.tokens, size=_PIXELS)
+
+
+def _label(token: str, *, in_space: bool) -> str:
+    """Return a token for plotly's markup, which its 3-D texts understand, but without entities."""
+    return escape(token.translate(_ANGLES) if in_space else token, quote=False)
+
+
+def _reach(points: Floats) -> list[list[float]]:
+    """Return where each axis begins and ends, so that no word leaves it in any frame."""
+    lowest, highest = points.min((0, 1)), points.max((0, 1))
+    room = np.maximum(highest - lowest, 1e-6) * 0.08
+    return [[float(a), float(b)] for a, b in zip(lowest - room, highest + room, strict=True)]
+
+
+def _place_axes(
+    figure: go.Figure, projection: Projection, reach: list[list[float]], *, in_space: bool
+) -> None:
+    titles = [
+        f"component {index + 1} ({share:.0%} of the variance)"
+        for index, share in enumerate(projection.explained)
+    ]
+    if in_space:
+        axis = {"backgroundcolor": "rgba(0,0,0,0)", "gridcolor": GREY}
+        camera = {"eye": {"x": 1.35, "y": 1.35, "z": 0.8}, "center": {"x": 0, "y": 0, "z": -0.15}}
+        figure.update_layout(
+            scene={
+                name: {
+                    **axis,
+                    "range": reach[n],
+                    "title": {"text": f"{n + 1} ({projection.explained[n]:.0%})"},
+                }
+                for n, name in enumerate(("xaxis", "yaxis", "zaxis"))
+            }
+            | {"aspectmode": "cube", "camera": camera}
+        )
+    else:
+        figure.update_xaxes(range=reach[0], title={"text": titles[0]})
+        figure.update_yaxes(range=reach[1], title={"text": titles[1]})
+
+
+def _controls(figure: go.Figure, steps: Sequence[int], *, redraw: bool) -> None:
+    shown = {"mode": "immediate", "transition": {"duration": 0}}
+    slider = {
+        "active": len(steps) - 1,
+        "currentvalue": {"prefix": "step "},
+        "pad": {"t": 36, "l": 8},
+        "x": 0.0,
+        "len": 1.0,
+        "ticklen": 4,
+        "minorticklen": 0,
+        "font": {"size": 11},
+        "bgcolor": GREY,
+        "activebgcolor": BLUE,
+        "bordercolor": GREY,
+        "steps": [
+            {
+                "label": f"{step:,}",
+                "method": "animate",
+                "execute": False,
+                "args": [[f"{step:,}"], shown | {"frame": {"duration": 0, "redraw": redraw}}],
+            }
+            for step in steps
+        ],
+    }
+    motion = {
+        "fromcurrent": False,
+        "mode": "immediate",
+        "frame": {"duration": _STEP_MS, "redraw": redraw},
+        "transition": {"duration": 0 if redraw else _STEP_MS - 100, "easing": "cubic-in-out"},
+    }
+    buttons = {
+        "type": "buttons",
+        "direction": "left",
+        "showactive": False,
+        "x": 0.0,
+        "y": 1.0,
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "bgcolor": "rgba(125,133,146,0.2)",
+        "bordercolor": GREY,
+        "pad": {"b": 4},
+        "buttons": [
+            {"label": label, "method": "animate", "execute": False, "args": list(args)}
+            for label, args in (("▶ Play", (None, motion)), ("❚❚ Pause", ([None], shown)))
+        ],
+    }
+    figure.update_layout(
+        sliders=[slider],
+        updatemenus=[buttons],
+        height=680,
+        legend={"orientation": "h", "x": 0, "y": -0.28, "yanchor": "top", "font": {"size": 12}},
+        margin={"l": 8, "r": 8, "t": 44, "b": 8},
     )

@@ -1,4 +1,4 @@
-"""Positions as figures: waves, matrices, wavelengths, values by distance, hands of clocks."""
+"""Positions as figures: waves, matrices, values by distance, tiles of likeness, kinds compared."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.plots.attention import LEGEND, SCALES, Floats, Theme, short
+from tfm_core.plots.attention import DIFFERENCE, LEGEND, SCALES, Floats, Theme, short
+from tfm_core.plots.kinds import bars
 from tfm_core.plots.masks import DIVERGING
-from tfm_core.plots.palette import BLUE, COLOURS, GREY, VERMILION
+from tfm_core.plots.palette import BLUE, COLOURS, GREY, HUES, VERMILION
 from tfm_core.plots.template import COLORWAY
+from tfm_core.plots.thinning import thin
 from tfm_core.sentences import N_
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.positions.position import Look
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 MARGIN = {"l": 8, "r": 8, "t": 36, "b": 8}
@@ -240,3 +244,149 @@ def axes(figure: go.Figure, x_title: str, y_title: str) -> go.Figure:
     layout.xaxis, layout.yaxis = {"title": {"text": x_title}}, {"title": {"text": y_title}}
     layout.height, layout.margin = 340, MARGIN
     return figure
+
+
+CAUSAL = Look("orange", "dot", "star")
+"""A causal mask without positions: it too tells the order."""
+
+
+def look(kind: str | None) -> Look:
+    """Return the one look that a kind of positions has in every figure; None: the mask alone."""
+    return CAUSAL if kind is None else POSITIONS[kind].look
+
+
+def noticed(changes: Mapping[str, tuple[str | None, float]]) -> go.Figure:
+    """Draw how much each model noticed: label -> kind of positions and change, 0 = not at all.
+
+    The kind is None where a causal mask alone, or reading in order, tells where a token stands.
+    """
+    labels = list(changes)
+    values = np.array([value for _, value in changes.values()], np.float32)
+    figure = go.Figure(
+        bars(
+            [escape(label, quote=False).replace(", ", ",<br>") for label in labels],  # phones
+            values,
+            [HUES[look(kind).colour] for kind, _ in changes.values()],
+            texts=[f"{100 * value:.3g} %" if value >= 1e-5 else "0: a bag" for value in values],
+            hovertemplate="%{y}: %{x:.2e}<extra></extra>",
+        )
+    )
+    axes(figure, N_("mean change of a vector"), "")
+    figure.update_xaxes(range=[0, float(max(values.max(initial=0), 0.01)) * 1.35], tickformat=".0%")
+    figure.update_yaxes(autorange="reversed")
+    figure.update_layout(height=90 + 44 * len(labels), margin={**MARGIN, "t": 8})
+    return figure
+
+
+def race(
+    series: Mapping[str, tuple[str, Floats, Floats]],
+    x_title: str,
+    y_title: str,
+    *,
+    trained: float | None = None,
+) -> go.Figure:
+    """Draw shares (0 to 1): kind of positions -> label, x (n,), y (n,); nan leaves a gap.
+
+    trained: where the trained lengths end, drawn as a line.
+    """
+    figure = go.Figure()
+    for kind, (label, x, y) in series.items():
+        own = look(kind)
+        kept = thin(x, np.nan_to_num(y))
+        figure.add_scatter(
+            x=np.asarray(x, np.float32)[kept],
+            y=np.asarray(y, np.float32)[kept],
+            name=escape(label, quote=False),
+            mode="lines+markers" if len(kept) <= 40 else "lines",
+            line={"color": HUES[own.colour], "dash": own.dash},
+            marker={"symbol": own.marker, "size": 7},
+            hovertemplate=N_(
+                "{x_title} %{{x:,}}: %{{y:.1%}}<extra>{label}</extra>",
+                x_title=x_title,
+                label=escape(label),
+            ),
+        )
+    axes(figure, x_title, y_title)
+    from_zero(figure, [x for _label, x, _y in series.values()])
+    figure.update_yaxes(range=[0, 1.04], tickformat=".0%")
+    if trained is not None:
+        figure.add_vline(
+            x=trained,
+            line={"color": GREY, "dash": "dot", "width": 1},
+            annotation={"text": BORDER, "font": {"size": 11, "color": GREY}},
+            annotation_position="bottom right",
+        )
+    return figure
+
+
+_GAP = 1  # empty cells between two tiles
+
+
+def position_tiles(tiles: Floats, theme: Theme = "light") -> go.Figure:
+    """Draw one tile a patch, where the patch lies; its cells are the similarities to all patches.
+
+    tiles: (side, side, side, side), cosine similarities, -1 to 1. One heatmap, so that it is quick.
+    """
+    mosaic, texts = mosaic_of(tiles)
+    side = len(tiles)
+    pitch = side + _GAP
+    figure = go.Figure(
+        go.Heatmap(
+            z=mosaic,
+            zmin=-1,
+            zmax=1,
+            colorscale=list(DIFFERENCE[theme]),
+            colorbar={**LEGEND, "title": {**LEGEND["title"], "text": N_("cosine similarity")}},
+            **texts,
+        )
+    )
+    centres = [i * pitch + (side - 1) / 2 for i in range(side)]
+    axis = {
+        "tickmode": "array",
+        "tickvals": centres,
+        "ticktext": [str(i + 1) for i in range(side)],
+        "showgrid": False,
+        "zeroline": False,
+        "constrain": "domain",
+        "automargin": False,
+    }
+    figure.update_layout(height=460, margin={"l": 52, "r": 8, "t": 48, "b": 52})
+    figure.update_xaxes(title={"text": N_("patch column"), "standoff": 26}, **axis)
+    figure.update_yaxes(
+        title={"text": N_("patch row")}, autorange="reversed", scaleanchor="x", **axis
+    )
+    return figure
+
+
+def mosaic_of(tiles: Floats) -> tuple[Floats, dict[str, object]]:
+    """Return the tiles in one array with gaps of NaN, and hover texts where they are not too many.
+
+    tiles: (side, side, side, side). Returns ((side * (side + 1) - 1) squared,).
+    """
+    side = len(tiles)
+    pitch = side + _GAP
+    size = side * pitch - _GAP
+    mosaic = np.full((size, size), np.nan, np.float32)
+    texts = np.full((size, size), "", object)
+    is_few = side <= 8
+    for row in range(side):
+        for column in range(side):
+            top, left = row * pitch, column * pitch
+            mosaic[top : top + side, left : left + side] = tiles[row, column]
+            if is_few:
+                texts[top : top + side, left : left + side] = _texts(
+                    tiles[row, column], row, column
+                )
+    if not is_few:
+        return mosaic, {"hovertemplate": N_("%{z:.2f}<extra></extra>")}
+    return mosaic, {"hovertext": texts.tolist(), "hoverinfo": "text"}
+
+
+def _texts(tile: Floats, row: int, column: int) -> list[list[str]]:
+    return [
+        [
+            f"patch {row + 1},{column + 1} and patch {r + 1},{c + 1}<br>similarity {value:.3f}"
+            for c, value in enumerate(values)
+        ]
+        for r, values in enumerate(tile.tolist())
+    ]
