@@ -23,7 +23,7 @@ from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block, Stack, tokens_at
 from tfm_core.layers.masks import causal_mask, is_token
 from tfm_core.layers.positions import LearnedPositions, NoPositions
-from tfm_core.layers.relative import HALF, Alibi, BucketBias, Rotation, turned
+from tfm_core.layers.relative import HALF, Alibi, BucketBias, Rotation, apply_rotary
 from tfm_core.models.captioner import Captioner
 from tfm_core.models.text import DecoderOnly, EncoderDecoder
 
@@ -45,7 +45,7 @@ def can_keep(model: Decodes) -> bool:
         model.order_mask is causal_mask
         and not model.training
         and not recorder.active()
-        and type(model.decoder) is Stack
+        and isinstance(model.decoder, Stack)
         and type(model.decoder.relative) in (type(None), Rotation, Alibi, BucketBias)
         and all(_is_usual(block) for block in model.decoder.layers)
         and not any(_is_changed(module) for module in model.modules())
@@ -56,7 +56,7 @@ def _is_usual(block: nn.Module) -> bool:
     if type(block) is not Block:
         return False
     attentions = (block.self_attention, block.cross_attention)
-    return all(type(one) is MultiHeadAttention for one in attentions if one is not None)
+    return all(isinstance(one, MultiHeadAttention) for one in attentions if one is not None)
 
 
 def _is_changed(module: nn.Module) -> bool:
@@ -345,7 +345,7 @@ def _by_head(bias: Tensor, n: int, n_heads: int) -> Tensor:
 def _turn(x: Tensor, waves: Tensor) -> None:
     """Turn x as ``turned`` does, in place."""
     if x.dtype in HALF:
-        x.copy_(turned(x, waves))
+        x.copy_(apply_rotary(x, waves))
     else:
         pairs = torch.view_as_complex(x.view(*x.shape[:-1], -1, 2))
         pairs.mul_(torch.view_as_complex(waves))

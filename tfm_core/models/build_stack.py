@@ -8,8 +8,10 @@ import torch
 from torch import nn
 
 from tfm_core.config import BlockConfig, DecoderOnlyConfig, TransformerConfig
-from tfm_core.layers.attention import MultiHeadAttention, draw_glorot
-from tfm_core.layers.blocks import Block, Stack
+from tfm_core.layers.attention import draw_glorot
+from tfm_core.layers.blocks import Block
+from tfm_core.layers.fast.attention import MultiHeadAttention
+from tfm_core.layers.fast.blocks import Stack
 from tfm_core.layers.feed_forward import FeedForward
 from tfm_core.layers.norms import make_norm
 from tfm_core.mistakes import MISTAKES, make
