@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.layers import recorder
-from tfm_core.layers.relative import Relative
+from tfm_core.layers.relative import RelativeFunction
 
 
 def attention_scores(
@@ -127,7 +127,7 @@ class MultiHeadAttention(nn.Module):
         memory: Tensor | None = None,
         *,
         mask: Tensor | None = None,
-        relative: Relative | None = None,
+        relative: RelativeFunction | None = None,
     ) -> Tensor:
         """Self-attention over ``x``, or cross-attention from ``x`` to ``memory``.
 
@@ -141,7 +141,7 @@ class MultiHeadAttention(nn.Module):
         attend = self._explicit if recorder.active() else self.attend
         return self.merge(attend(q, k, v, mask, bias))
 
-    def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, ...]:
         """Return query (B, H, Q, D), key and value (B, H, K, D); key and value from ``memory``."""
         if memory is None:
             query, key, value = self.in_projection(x).chunk(3, -1)

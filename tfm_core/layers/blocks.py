@@ -17,7 +17,7 @@ from torch.utils.checkpoint import checkpoint
 from tfm_core.layers import recorder
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.feed_forward import FeedForward
-from tfm_core.layers.relative import Relative
+from tfm_core.layers.relative import Relative, RelativeFunction
 
 Skip = Callable[[Tensor, Tensor], Tensor | None]
 """From a sublayer's x and norm(x) to what is added to its output; None where nothing is."""
@@ -64,7 +64,7 @@ class Block(nn.Module):
         mask: Tensor | None = None,
         memory: Tensor | None = None,
         memory_mask: Tensor | None = None,
-        relative: Relative | None = None,
+        relative: RelativeFunction | None = None,
     ) -> Tensor:
         """Map x: (B, T, d_model) to the same shape.
 
@@ -117,7 +117,7 @@ class Stack(nn.Module):
         blocks: list[Block],
         final_norm: nn.Module | None,
         *,
-        relative: nn.Module | None = None,
+        relative: Relative | None = None,
     ) -> None:
         """relative: the positions that act in the self-attention of all blocks, if any."""
         super().__init__()

@@ -7,8 +7,8 @@ queries and keys, turned or as they came, and what is added to their scores, or 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
-from typing import final
 
 import torch
 import torch.nn.functional as F
@@ -22,21 +22,27 @@ HALF = (torch.float16, torch.bfloat16)
 At = slice | Tensor
 """Positions in a sequence: a slice of them for all examples, or int64 (B, T)."""
 ALL = slice(None)
+Turn = Callable[[Tensor], Tensor]
+RelativeFunction = Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor | None]]
+"""From queries (B, H, Q, D) and keys (B, H, K, D) to both as they are scored, and a bias or None.
+
+The bias is broadcastable to (B, H, Q, K). A ``Relative`` is one.
+"""
 
 
 class Relative(nn.Module):
     """What acts between the projections of self-attention and its scores.
 
-    A kind says what it does to tokens wherever they stand, so that each layer that reads a few
-    tokens of a sequence, or one after the other, calls these two methods and no others.
+    A kind overrides ``turn`` or ``bias``, for tokens wherever they stand, and never ``forward``: a
+    layer that reads a few tokens of a sequence, or one after the other, calls these two alone.
     """
 
-    def transform(self, x: Tensor, length: int, at: At = ALL) -> Tensor:
-        """Return queries or keys x (B, H, T, D) as they are scored.
+    def turn(self, like: Tensor, length: int, at: At = ALL) -> Turn:
+        """Return the function from queries or keys (B, H, T, D) to what is scored in their place.
 
-        at: where they stand in a sequence of this length.
+        like: a tensor of their type and device; at: where they stand in a sequence of this length.
         """
-        return x
+        return _unturned
 
     def bias(self, like: Tensor, length: int, at: At = ALL) -> Tensor | None:
         """Return what is added to the scores of queries, broadcastable to (B, H, Q, length).
@@ -45,14 +51,18 @@ class Relative(nn.Module):
         """
         return None
 
-    @final
     def forward(self, q: Tensor, k: Tensor, at: At = ALL) -> tuple[Tensor, Tensor, Tensor | None]:
         """Return q (B, H, Q, D), k (B, H, K, D) and the bias of their scores.
 
         at: where the queries stand among the keys, which are all that there are.
         """
         length = k.size(-2)
-        return self.transform(q, length, at), self.transform(k, length), self.bias(q, length, at)
+        turn_q, turn_k = self.turn(q, length, at), self.turn(k, length)
+        return turn_q(q), turn_k(k), self.bias(q, length, at)
+
+
+def _unturned(x: Tensor) -> Tensor:
+    return x
 
 
 class Rotation(Relative):
@@ -67,10 +77,10 @@ class Rotation(Relative):
         super().__init__()
         self.waves = Table(partial(_waves, d_head=d_head, base=base))
 
-    def transform(self, x: Tensor, length: int, at: At = ALL) -> Tensor:
-        """Turn each pair of dimensions of x (B, H, T, D)."""
-        waves = self.waves(length, x)[:length][at]  # (T, D / 2, 2)
-        return apply_rotary(x, waves if isinstance(at, slice) else waves[:, None])
+    def turn(self, like: Tensor, length: int, at: At = ALL) -> Turn:
+        """Return ``apply_rotary`` with the angles at these positions."""
+        waves = self.waves(length, like)[:length][at]  # (T, D / 2, 2) or (B, T, D / 2, 2)
+        return partial(apply_rotary, waves=waves if isinstance(at, slice) else waves[:, None])
 
 
 def apply_rotary(x: Tensor, waves: Tensor) -> Tensor:
@@ -100,7 +110,7 @@ class Alibi(Relative):
 
     def bias(self, like: Tensor, length: int, at: At = ALL) -> Tensor:
         """Return minus slope times distance: (H, Q, K), or (B, H, Q, K) at positions (B, Q)."""
-        penalties = self.penalties(length, like)[:, :length, :length][:, at]
+        penalties: Tensor = self.penalties(length, like)[:, :length, :length][:, at]
         return penalties if isinstance(at, slice) else penalties.transpose(0, 1)
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tfm_core.layers import blocks, recorder
 from tfm_core.layers.blocks import Block, tokens_at
-from tfm_core.layers.relative import Relative
+from tfm_core.layers.relative import RelativeFunction
 
 
 class Stack(blocks.Stack):
@@ -32,7 +32,7 @@ def block_at(
     x: Tensor,
     *,
     mask: Tensor | None = None,
-    relative: Relative | None = None,
+    relative: RelativeFunction | None = None,
 ) -> Tensor:
     """Return a block's output at positions (B, R) alone, without a memory: (B, R, d_model).
 
@@ -43,7 +43,9 @@ def block_at(
         relative = partial(relative, at=positions)
 
     def attend(y: Tensor) -> Tensor:
-        return block.self_attention(tokens_at(y, positions), y, mask=mask, relative=relative)
+        few = tokens_at(y, positions)
+        out: Tensor = block.self_attention(few, y, mask=mask, relative=relative)
+        return out
 
     def skip(x: Tensor, y: Tensor) -> Tensor | None:
         skipped = block.attention_skip(x, y)
