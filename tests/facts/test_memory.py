@@ -20,8 +20,8 @@ from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.memory import BYTES, PROCESS_BYTES, memory, of_run
 from tfm_core.facts.sizes import sizes
 from tfm_core.layers.blocks import forget_blocks
+from tfm_core.layers.fast.lstm import has_kernel
 from tfm_core.models.build import build_model
-from tfm_core.models.recurrent import runs_lstm_in
 from tfm_core.presets import PRESETS
 from tfm_core.training.models import new_model
 from tfm_core.training.optimisation import make_optimizer
@@ -165,7 +165,7 @@ def test_activations_of_recurrent_models_are_near_what_autograd_keeps(
     config, model = model_of("recurrent", TEXT, settings)
     held, logits = kept_by_autograd(model, inputs_of(TEXT, BATCH, SRC, TGT), precision)
     found = activations(config, TEXT, precision) - logits
-    if config.cell == "lstm" and precision == "bf16" and not runs_lstm_in(torch.bfloat16):
+    if config.cell == "lstm" and precision == "bf16" and not has_kernel(torch.bfloat16):
         assert found < held < 1.1 * (activations(config, TEXT, "fp32") - logits)
         return  # this CPU reads in fp32
     assert found == pytest.approx(held, rel=tolerance)

@@ -3,8 +3,10 @@
 import pytest
 import torch
 
-from tfm_core.layers import attention, short_attention
-from tfm_core.layers.attention import MultiHeadAttention, attention_weights
+from tfm_core.layers import attention
+from tfm_core.layers.attention import attention_weights
+from tfm_core.layers.fast import attention as fast
+from tfm_core.layers.fast.attention import MultiHeadAttention, is_short, short_attention
 from tfm_core.layers.masks import causal_mask
 from tfm_core.probe.capture import capture
 
@@ -46,7 +48,7 @@ def test_answers_and_gradients_are_those_of_the_formula(mask, size):
         return out, *torch.autograd.grad(out, (q, k, v), given)
 
     expected = answers(lambda q, k, v: attention_weights(q, k, mask) @ v)
-    actual = answers(lambda q, k, v: short_attention.short_attention(q, k, v, mask, SCALE))
+    actual = answers(lambda q, k, v: short_attention(q, k, v, mask, SCALE))
     for theirs, ours in zip(expected, actual, strict=True):
         torch.testing.assert_close(ours, theirs, atol=2e-6 * size, rtol=2e-5)
 
@@ -54,18 +56,18 @@ def test_answers_and_gradients_are_those_of_the_formula(mask, size):
 def test_a_large_masked_score_hides_no_other():
     q, k = torch.ones(1, 1, 1, 1), torch.tensor([0.5, 300.0]).view(1, 1, 2, 1)
     mask = torch.tensor([True, False])
-    out = short_attention.short_attention(q, k, torch.tensor([3.0, 5.0]).view_as(k), mask, 1.0)
+    out = short_attention(q, k, torch.tensor([3.0, 5.0]).view_as(k), mask, 1.0)
     assert out.item() == 3.0
 
 
 def test_what_is_no_number_stays_none():
     q = torch.full((1, 1, 2, 3), torch.nan)
-    assert short_attention.short_attention(q, q, q, None, 1.0).isnan().all()
+    assert short_attention(q, q, q, None, 1.0).isnan().all()
 
 
 @pytest.mark.parametrize("divisor", [None, 2.0])
 def test_a_batch_of_short_sequences_takes_it_and_a_watched_one_sees_the_same(divisor, monkeypatch):
-    n = 1 + short_attention._FEW // (H * Q * Q)
+    n = 1 + fast._FEW // (H * Q * Q)
     layer = MultiHeadAttention(H * D, H)
     layer.divisor = divisor or layer.divisor
     x, mask = torch.randn(n, Q, H * D), causal_mask(Q)
@@ -78,9 +80,9 @@ def test_a_batch_of_short_sequences_takes_it_and_a_watched_one_sees_the_same(div
 
 
 def test_long_rows_few_scores_and_half_precision_are_left_to_the_kernel():
-    many = torch.empty(1 + short_attention._FEW, 1, 1, D)
-    assert short_attention.is_short(many, many)
-    assert not short_attention.is_short(many, many.expand(-1, -1, 16, -1))
-    assert not short_attention.is_short(many[:3], many[:3])
-    assert not short_attention.is_short(many.bfloat16(), many.bfloat16())
-    assert not short_attention.is_short(many.to("meta"), many.to("meta"))
+    many = torch.empty(1 + fast._FEW, 1, 1, D)
+    assert is_short(many, many)
+    assert not is_short(many, many.expand(-1, -1, 16, -1))
+    assert not is_short(many[:3], many[:3])
+    assert not is_short(many.bfloat16(), many.bfloat16())
+    assert not is_short(many.to("meta"), many.to("meta"))

@@ -23,7 +23,7 @@ from tests.models.variants import (
 )
 from tfm_core.config import ConfigError, Experiment, TrainingConfig
 from tfm_core.config.codec import from_query, to_query
-from tfm_core.decoding.kept import can_keep
+from tfm_core.decoding.kv_cache import supports_cache
 from tfm_core.mistakes import MISTAKES, made_in, make
 from tfm_core.models.embedding import TokenEmbedding
 
@@ -236,7 +236,7 @@ def test_keys_and_values_are_kept_unless_the_mask_is_wrong(name):
     is_of_mask = name in ("no-causal-mask", "mask-transposed")
     for model in (trained("encoder-decoder"), trained("decoder-only"), captioner_model().eval()):
         make([name], model)
-        assert can_keep(model) is not is_of_mask
+        assert supports_cache(model) is not is_of_mask
 
 
 def test_a_model_that_writes_nothing_has_no_causal_mask_to_be_wrong():

@@ -1,7 +1,7 @@
 """What may follow: a model that has read its source, asked again and again for the next token.
 
 The source is read once, whatever is written about it and in how many ways, and so is each token of
-what is written, wherever the model lets one (``kept``).
+what is written, wherever keys and values can be cached (``kv_cache``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tfm_core.data.vocabulary import BOS
-from tfm_core.decoding.kept import Decodes, Encoded, Kept, can_keep
+from tfm_core.decoding.kv_cache import CachedDecoder, Decodes, Encoded, supports_cache
 from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.captioner import Captioner
 from tfm_core.models.recurrent import RecurrentTranslator, State
@@ -51,13 +51,13 @@ def reading(model: Writes, src: Tensor, *, context: int = 0) -> NextLogits:
         return _Recurrent(model, src)
     encoded = None if isinstance(model, DecoderOnly) else model.encode(src)
     whole = _Whole(model, src, encoded, context)
-    if not can_keep(model):
+    if not supports_cache(model):
         return whole
-    kept = Kept(model, src, encoded)
+    cached = CachedDecoder(model, src, encoded)
 
     def after(ids: Tensor, parents: Tensor | None = None) -> Tensor:
         slides = 0 < context < ids.size(1) + 1  # every token moves to another position then
-        return whole(ids, parents) if slides else kept(ids, parents)
+        return whole(ids, parents) if slides else cached(ids, parents)
 
     return after
 

@@ -14,8 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.layers import recorder
-from tfm_core.layers.relative import Relative
-from tfm_core.layers.short_attention import is_short, short_attention
+from tfm_core.layers.relative import RelativeFunction
 
 
 def attention_scores(
@@ -122,47 +121,13 @@ class MultiHeadAttention(nn.Module):
         self.in_projection = _linear(d_model, 3 * d_model, bias)
         self.out_projection: nn.Module = _linear(d_model, d_model, bias)
 
-    def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Return query (B, H, Q, D), key and value (B, H, K, D); key and value from ``memory``."""
-        if memory is None:
-            projected = self.in_projection(x)
-            if recorder.active():
-                self._record_projected(x, x, *projected.chunk(3, -1))
-            q, k, v = self._heads(projected, 3)
-            return q, k, v
-        weight, bias, d = self.in_projection.weight, self.in_projection.bias, self.d_model
-        q_bias, kv_bias = (None, None) if bias is None else (bias[:d], bias[d:])
-        query, key_value = F.linear(x, weight[:d], q_bias), F.linear(memory, weight[d:], kv_bias)
-        if recorder.active():
-            self._record_projected(x, memory, query, *key_value.chunk(2, -1))
-        (q,) = self._heads(query, 1)
-        k, v = self._heads(key_value, 2)
-        return q, k, v
-
-    def _record_projected(self, x: Tensor, memory: Tensor, q: Tensor, k: Tensor, v: Tensor) -> None:
-        recorder.record(
-            self,
-            query_input=x,
-            key_value_input=memory,
-            projected_query=q,
-            projected_key=k,
-            projected_value=v,
-        )
-
-    def _heads(self, projected: Tensor, n: int) -> tuple[Tensor, ...]:
-        batch, length, _ = projected.shape
-        return tuple(
-            part.view(batch, length, self.n_heads, -1).transpose(1, 2)
-            for part in projected.chunk(n, -1)  # quicker in the backward pass than one permute
-        )
-
     def forward(
         self,
         x: Tensor,
         memory: Tensor | None = None,
         *,
         mask: Tensor | None = None,
-        relative: Relative | None = None,
+        relative: RelativeFunction | None = None,
     ) -> Tensor:
         """Self-attention over ``x``, or cross-attention from ``x`` to ``memory``.
 
@@ -170,43 +135,59 @@ class MultiHeadAttention(nn.Module):
         positions that act here, on queries and keys or on scores. Returns (B, Q, d_model).
         """
         q, k, v = self.project(x, memory)
-        recorder.record(self, split_query=q, split_key=k)
         bias = None
         if relative is not None:
             q, k, bias = relative(q, k)
-        dropout = self.dropout if self.training else 0.0
-        if recorder.active():
-            heads = self._explicit(q, k, v, mask, bias, dropout)
-        elif bias is None and not dropout and is_short(q, k):
-            heads = short_attention(q, k, v, mask, 1 / self.divisor)
+        attend = self._explicit if recorder.active() else self.attend
+        return self.merge(attend(q, k, v, mask, bias))
+
+    def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, ...]:
+        """Return query (B, H, Q, D), key and value (B, H, K, D); key and value from ``memory``."""
+        if memory is None:
+            query, key, value = self.in_projection(x).chunk(3, -1)
         else:
-            heads = fused_attention(q, k, v, mask, bias, dropout, divisor=self.divisor)
-        merged = heads.transpose(1, 2).reshape(x.shape)
+            weight, bias, d = self.in_projection.weight, self.in_projection.bias, self.d_model
+            q_bias, kv_bias = (None, None) if bias is None else (bias[:d], bias[d:])
+            query = F.linear(x, weight[:d], q_bias)
+            key, value = F.linear(memory, weight[d:], kv_bias).chunk(2, -1)
+        q, k, v = (self._heads(projected) for projected in (query, key, value))
+        recorder.record(
+            self, query_input=x, key_value_input=x if memory is None else memory,
+            projected_query=query, projected_key=key, projected_value=value,
+            split_query=q, split_key=k,
+        )  # fmt: skip
+        return q, k, v
+
+    def _heads(self, projected: Tensor) -> Tensor:
+        """Split (B, T, d_model) into heads, (B, H, T, D)."""
+        return projected.view(*projected.shape[:2], self.n_heads, -1).transpose(1, 2)
+
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None
+    ) -> Tensor:
+        """Return the weighted sums of values (B, H, Q, D); arguments as in ``fused_attention``."""
+        dropout = self.dropout if self.training else 0.0
+        return fused_attention(q, k, v, mask, bias, dropout, divisor=self.divisor)
+
+    def _explicit(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None
+    ) -> Tensor:
+        """Return what ``attend`` does, by way of the weights, for a recorder."""
+        scores, masked = attention_scores(q, k, mask, bias, divisor=self.divisor)
+        weights = masked_softmax(masked, mask)
+        heads = F.dropout(weights, self.dropout, self.training) @ v
+        recorder.record(
+            self, query=q, key=k, value=v, scores=scores, masked_scores=masked, weights=weights,
+            heads=heads, mask=mask, bias=bias,
+        )  # fmt: skip
+        return heads
+
+    def merge(self, heads: Tensor) -> Tensor:
+        """Concatenate heads (B, H, Q, D) and mix them: (B, Q, d_model)."""
+        merged = heads.transpose(1, 2).flatten(2)
         out: Tensor = self.out_projection(merged)
         recorder.record(self, merged=merged, output=out)
         return out
-
-    def _explicit(
-        self,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        mask: Tensor | None,
-        bias: Tensor | None,
-        dropout: float,
-    ) -> Tensor:
-        before, after = attention_scores(q, k, mask, bias, divisor=self.divisor)
-        weights = masked_softmax(after, mask)
-        heads = F.dropout(weights, dropout) @ v
-        recorder.record(
-            self, query=q, key=k, value=v, scores=before, masked_scores=after, weights=weights,
-            heads=heads,
-        )  # fmt: skip
-        if mask is not None:
-            recorder.record(self, mask=mask)
-        if bias is not None:
-            recorder.record(self, bias=bias)
-        return heads
 
 
 def _linear(d_in: int, d_out: int, bias: bool) -> nn.Linear:

@@ -1,7 +1,8 @@
-"""Where layers record their activations while a recorder is in force.
+"""Hook points: a layer names its tensors, and the active recorder, if there is one, gets them.
 
-A layer calls ``record`` with its tensors; without a recorder in force that is one look-up and
-nothing is kept. It is a ContextVar: threads and sessions never see each other's tensors.
+``record(self, scores=scores)`` is a hook point, as in TransformerLens: without a recorder it costs
+one look-up and does nothing. The recorder is a ContextVar, so threads and sessions never see each
+other's tensors.
 """
 
 from __future__ import annotations
@@ -12,36 +13,38 @@ from contextvars import ContextVar
 from typing import Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 
 class ActivationRecorder(Protocol):
-    """Takes what layers record."""
+    """Receives the tensors of all hook points."""
 
-    def record(self, module: nn.Module, tensors: dict[str, Tensor]) -> None:
-        """Keep ``tensors`` of ``module``, or not."""
+    def record(self, module: object, tensors: dict[str, Tensor]) -> None:
+        """Handle the named ``tensors`` of ``module``."""
 
 
 _recorder: ContextVar[ActivationRecorder | None] = ContextVar("recorder", default=None)
 
 
 def active() -> bool:
-    """Return whether somebody is watching, so that a layer must take its explicit path."""
+    """Return whether a recorder is active, so that attention must compute its weights."""
+    # while torch compiles, reading a ContextVar would cut the traced graph in two
     return not torch.compiler.is_compiling() and _recorder.get() is not None
 
 
-def record(module: nn.Module, **tensors: Tensor) -> None:
-    """Hand tensors to the recorder in force, if there is one."""
-    if torch.compiler.is_compiling():  # a ContextVar would cut the traced graph in two
+def record(module: object, **tensors: Tensor | None) -> None:
+    """Give the active recorder, if there is one, the tensors of a module that are not None."""
+    if torch.compiler.is_compiling():
         return
     recorder = _recorder.get()
     if recorder is not None:
-        recorder.record(module, tensors)
+        named = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+        recorder.record(module, named)
 
 
 @contextmanager
 def recording(recorder: ActivationRecorder) -> Iterator[None]:
-    """Put ``recorder`` in force for this context only."""
+    """Make ``recorder`` the active one, in this context only."""
     token = _recorder.set(recorder)
     try:
         yield

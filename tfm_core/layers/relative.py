@@ -7,8 +7,8 @@ queries and keys, turned or as they came, and what is added to their scores, or 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 import torch
 import torch.nn.functional as F
@@ -19,19 +19,53 @@ from tfm_core.layers.positions import Table, sinusoidal
 HALF = (torch.float16, torch.bfloat16)
 
 
-class Relative(Protocol):
-    """What acts between the projections of self-attention and its scores."""
+At = slice | Tensor
+"""Positions in a sequence: a slice of them for all examples, or int64 (B, T)."""
+ALL = slice(None)
+Turn = Callable[[Tensor], Tensor]
+RelativeFunction = Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor | None]]
+"""From queries (B, H, Q, D) and keys (B, H, K, D) to both as they are scored, and a bias or None.
 
-    def __call__(
-        self, q: Tensor, k: Tensor, query_positions: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return q (B, H, Q, D), k (B, H, K, D), and a bias broadcastable to (B, H, Q, K), or None.
+The bias is broadcastable to (B, H, Q, K). A ``Relative`` is one.
+"""
 
-        query_positions: (B, Q), where the queries do not stand at 0, 1, 2...
+
+class Relative(nn.Module):
+    """What acts between the projections of self-attention and its scores.
+
+    A kind overrides ``turn`` or ``bias``, for tokens wherever they stand, and never ``forward``: a
+    layer that reads a few tokens of a sequence, or one after the other, calls these two alone.
+    """
+
+    def turn(self, like: Tensor, length: int, at: At = ALL) -> Turn:
+        """Return the function from queries or keys (B, H, T, D) to what is scored in their place.
+
+        like: a tensor of their type and device; at: where they stand in a sequence of this length.
         """
+        return _unturned
+
+    def bias(self, like: Tensor, length: int, at: At = ALL) -> Tensor | None:
+        """Return what is added to the scores of queries, broadcastable to (B, H, Q, length).
+
+        like: a tensor of the type and on the device of the scores; at: where the queries stand.
+        """
+        return None
+
+    def forward(self, q: Tensor, k: Tensor, at: At = ALL) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return q (B, H, Q, D), k (B, H, K, D) and the bias of their scores.
+
+        at: where the queries stand among the keys, which are all that there are.
+        """
+        length = k.size(-2)
+        turn_q, turn_k = self.turn(q, length, at), self.turn(k, length)
+        return turn_q(q), turn_k(k), self.bias(q, length, at)
 
 
-class Rotation(nn.Module):
+def _unturned(x: Tensor) -> Tensor:
+    return x
+
+
+class Rotation(Relative):
     """Turns pairs of dimensions by an angle that grows with position: RoPE, Su et al. 2021, Eq. 34.
 
     A pair is a complex number, and turning it is one product. The score of two turned vectors
@@ -43,17 +77,13 @@ class Rotation(nn.Module):
         super().__init__()
         self.waves = Table(partial(_waves, d_head=d_head, base=base))
 
-    def forward(
-        self, q: Tensor, k: Tensor, query_positions: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, None]:
-        """Turn q: (B, H, Q, D) and k: (B, H, K, D); nothing is added to their scores."""
-        length = k.size(-2)
-        waves = self.waves(length, k)[:length]  # (K, D / 2, 2)
-        ours = waves if query_positions is None else waves[query_positions][:, None]
-        return turned(q, ours), turned(k, waves), None
+    def turn(self, like: Tensor, length: int, at: At = ALL) -> Turn:
+        """Return ``apply_rotary`` with the angles at these positions."""
+        waves = self.waves(length, like)[:length][at]  # (T, D / 2, 2) or (B, T, D / 2, 2)
+        return partial(apply_rotary, waves=waves if isinstance(at, slice) else waves[:, None])
 
 
-def turned(x: Tensor, waves: Tensor) -> Tensor:
+def apply_rotary(x: Tensor, waves: Tensor) -> Tensor:
     """Turn the pairs of x: (..., T, D) by angles given as cosine and sine, (..., T, D / 2, 2)."""
     wide = x.float() if x.dtype in HALF else x  # no half of a complex number
     pairs = wide.view(*x.shape[:-1], -1, 2)
@@ -70,7 +100,7 @@ def _waves(length: int, *, d_head: int, base: float) -> Tensor:
     return sinusoidal(length, d_head, base).view(length, d_head // 2, 2).flip(-1)
 
 
-class Alibi(nn.Module):
+class Alibi(Relative):
     """Takes a slope times the distance off every score (Press et al. 2022, section 3)."""
 
     def __init__(self, n_heads: int) -> None:
@@ -78,16 +108,10 @@ class Alibi(nn.Module):
         super().__init__()
         self.penalties = Table(partial(alibi_bias, n_heads))
 
-    def forward(
-        self, q: Tensor, k: Tensor, query_positions: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return q and k as they are, and what is added: (H, Q, K), or (B, H, Q, K) at positions.
-
-        q: (B, H, Q, D), k: (B, H, K, D).
-        """
-        length = k.size(-2)
-        bias = self.penalties(length, k)[:, :length, :length]
-        return q, k, bias if query_positions is None else bias[:, query_positions].transpose(0, 1)
+    def bias(self, like: Tensor, length: int, at: At = ALL) -> Tensor:
+        """Return minus slope times distance: (H, Q, K), or (B, H, Q, K) at positions (B, Q)."""
+        penalties: Tensor = self.penalties(length, like)[:, :length, :length][:, at]
+        return penalties if isinstance(at, slice) else penalties.transpose(0, 1)
 
 
 def alibi_slopes(n_heads: int) -> Tensor:
@@ -114,7 +138,7 @@ N_BUCKETS, FARTHEST = 32, 128
 """The buckets of T5, and the distance from which on all share the last one."""
 
 
-class BucketBias(nn.Module):
+class BucketBias(Relative):
     """Adds what a head learned for the bucket of an offset (T5: Raffel et al. 2020, section 2.1).
 
     One for all layers of a stack. T5 leaves out the division by sqrt(d_head); it stays here, as for
@@ -127,18 +151,10 @@ class BucketBias(nn.Module):
         self.buckets = Table(partial(buckets, is_causal=is_causal))
         self.table = nn.Parameter(torch.empty(N_BUCKETS, n_heads).normal_(std=d_model**-0.5))
 
-    def forward(
-        self, q: Tensor, k: Tensor, query_positions: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return q and k as they are, and what is added: (H, Q, K), or (B, H, Q, K) at positions.
-
-        q: (B, H, Q, D), k: (B, H, K, D).
-        """
-        length = k.size(-2)
-        chosen = self.buckets(length, k)[:length, :length]
-        if query_positions is not None:
-            chosen = chosen[query_positions]  # (B, Q, K)
-        return q, k, F.embedding(chosen, self.table).movedim(-1, -3)
+    def bias(self, like: Tensor, length: int, at: At = ALL) -> Tensor:
+        """Return each head's number of each bucket: (H, Q, K), or (B, H, Q, K) at (B, Q)."""
+        chosen = self.buckets(length, like)[:length, :length][at]  # (Q, K) or (B, Q, K)
+        return F.embedding(chosen, self.table).movedim(-1, -3)
 
 
 def buckets(length: int, *, is_causal: bool) -> Tensor:

@@ -8,10 +8,13 @@ import torch
 from torch import nn
 
 from tfm_core.config import BlockConfig, TransformerConfig
-from tfm_core.layers.attention import MultiHeadAttention, draw_glorot
-from tfm_core.layers.blocks import Block, Stack
+from tfm_core.layers.attention import draw_glorot
+from tfm_core.layers.blocks import Block
+from tfm_core.layers.fast.attention import MultiHeadAttention
+from tfm_core.layers.fast.blocks import Stack
 from tfm_core.layers.feed_forward import FeedForward
 from tfm_core.layers.norms import make_norm
+from tfm_core.layers.relative import Relative
 from tfm_core.mistakes import MISTAKES, make
 from tfm_core.variants.positions import POSITIONS, Position
 from tfm_core.variants.positions.none import NONE
@@ -79,12 +82,21 @@ def _attention(config: BlockConfig) -> MultiHeadAttention:
     return attention
 
 
-def _relative(config: TransformerConfig, is_causal: bool) -> nn.Module | None:
+def _relative(config: TransformerConfig, is_causal: bool) -> Relative | None:
+    """Return the positions that act inside attention. Raises TypeError for a layer of another kind.
+
+    What extends ``Relative`` can be asked about single tokens, as a decoder with a cache does.
+    """
     kind = POSITIONS[config.position]
     if not kind.is_inside:
         return None
     d_model, d_head, n_heads = config.d_model, config.d_head, config.n_heads
-    return _layer(kind, d_model=d_model, d_head=d_head, n_heads=n_heads, is_causal=is_causal)
+    layer = _layer(kind, d_model=d_model, d_head=d_head, n_heads=n_heads, is_causal=is_causal)
+    if not isinstance(layer, Relative):
+        raise TypeError(
+            f"Position {kind.name!r} acts inside attention, so {kind.layer} must extend Relative."
+        )
+    return layer
 
 
 def added_positions(name: str, *, length: int, d_model: int, side: int | None = None) -> nn.Module:

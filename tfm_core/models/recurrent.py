@@ -8,13 +8,13 @@ each token, looks back at all states of the encoder (Bahdanau et al. 2015; Luong
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from tfm_core.layers import recorder
+from tfm_core.layers.blocks import tokens_at
 from tfm_core.layers.masks import check_source, is_token
 from tfm_core.layers.recurrent import AttentionRead, EncodedSource, RecurrentAttention
 from tfm_core.variants.cells import CELLS
@@ -44,11 +44,11 @@ class Reader(nn.Module):
 
         Padding stands on the right either way, so it is read last and changes no real state.
         """
-        states: Tensor = _run(self.onward, x)[0]
+        states: Tensor = self.onward(x)[0]
         if self.back is None:
             return states
-        from_end = _run(self.back, _placed(x, turned))[0]
-        return torch.cat([states, _placed(from_end, turned)], -1)
+        from_end = self.back(tokens_at(x, turned))[0]
+        return torch.cat([states, tokens_at(from_end, turned)], -1)
 
 
 class RecurrentEncoder(nn.Module):
@@ -70,7 +70,7 @@ class RecurrentEncoder(nn.Module):
         turned = torch.where(positions < lengths, lengths - 1 - positions, positions)
         for layer in self.layers:
             x = layer(self.dropout(x), turned)
-        ends = _placed(x, lengths - 1)[:, 0]  # where reading onward ended
+        ends = tokens_at(x, lengths - 1)[:, 0]  # where reading onward ended
         first = self.layers[0]
         assert isinstance(first, Reader)
         if first.back is not None:
@@ -142,10 +142,10 @@ class LuongDecoder(nn.Module):
         """See AdditiveDecoder."""
         hidden = torch.stack(state.hidden)
         if state.cells:
-            tops, (hidden, cells) = _run(self.steps, x, (hidden, torch.stack(state.cells)))
+            tops, (hidden, cells) = self.steps(x, (hidden, torch.stack(state.cells)))
             after = State(hidden.unbind(0), cells.unbind(0))
         else:
-            tops, hidden = _run(self.steps, x, hidden)
+            tops, hidden = self.steps(x, hidden)
             after = State(hidden.unbind(0))
         looked = self.cross_attention(tops, source)
         self.cross_attention.record(tops, source, looked)
@@ -213,35 +213,3 @@ class RecurrentTranslator(nn.Module):
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """Return logits (B, T, vocabulary)."""
         return self.decode(tgt_in, self.encode(src))[0]
-
-
-def _placed(x: Tensor, positions: Tensor) -> Tensor:
-    """Return of x (B, S, D) the rows at ``positions`` (B, N): (B, N, D)."""
-    return x.gather(1, positions[..., None].expand(-1, -1, x.size(-1)))
-
-
-def _run(layer: Any, x: Tensor, state: Any = None) -> Any:
-    """Return what a recurrent layer does: an LSTM in fp32 where a CPU has no kernel for less.
-
-    Without AVX-512, PyTorch asks oneDNN for one all the same, and is refused.
-    """
-    is_asked = x.device.type == "cpu" and torch.is_autocast_enabled("cpu")
-    if not (is_asked and isinstance(layer, nn.LSTM)):
-        return layer(x, state)
-    if runs_lstm_in(torch.get_autocast_dtype("cpu")):
-        return layer(x, state)
-    with torch.autocast("cpu", enabled=False):
-        return layer(x.float(), None if state is None else tuple(one.float() for one in state))
-
-
-@cache
-def runs_lstm_in(kind: torch.dtype) -> bool:
-    """Whether this CPU runs LSTMs in a smaller format: the smallest is tried."""
-    state = (torch.zeros(1, 1, 1), torch.zeros(1, 1, 1))
-    weights = [torch.zeros(4, 1), torch.zeros(4, 1), torch.zeros(4), torch.zeros(4)]
-    try:
-        with torch.autocast("cpu", dtype=kind):
-            torch.lstm(torch.zeros(1, 1, 1), state, weights, True, 1, 0.0, True, False, False)
-    except RuntimeError:
-        return False
-    return True

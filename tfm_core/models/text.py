@@ -148,8 +148,8 @@ class EncoderOnly(nn.Module):
     def forward(self, src: Tensor, tgt_in: Tensor, query_positions: Tensor | None = None) -> Tensor:
         """Return logits (B, T, vocabulary), or what the pooler says, (B, d_model).
 
-        With ``pool`` T is 1. query_positions: (B, R), those whose answers alone are asked for,
-        so that less need be computed: (B, R, vocabulary).
+        With ``pool`` T is 1. query_positions: (B, R), those whose logits alone are returned,
+        (B, R, vocabulary), for a model without ``pool``.
         """
         length = tgt_in.size(1) if self.pool is None else 1
         src = F.pad(src, (int(self.has_cls), 0), value=self.cls_id)
@@ -159,15 +159,14 @@ class EncoderOnly(nn.Module):
         mask = within(keep[:, None, None, :], src.size(1), self.window)
         x = self.src_positions(self.src_embedding(src))
         x = self.dropout(x if self.segments is None else self.segments(x))
-        is_whole = query_positions is None or recorder.active()  # who watches sees everything
-        if query_positions is None or is_whole:
-            x = self.encoder(x, mask=mask)
-        else:
-            x = self.encoder.at(query_positions, x, mask=mask)
+        if query_positions is not None and not recorder.active():  # which gets all answers
+            few: Tensor = self.output(self.encoder.at(query_positions, x, mask=mask))
+            return few
+        x = self.encoder(x, mask=mask)
         answering = x[:, :length] if self.pool is None else self.pool(x, keep)
         out: Tensor = self.output(answering)
         recorder.record(self.output, answering=answering, logits=out)
-        return out if query_positions is None or not is_whole else tokens_at(out, query_positions)
+        return out if query_positions is None else tokens_at(out, query_positions)
 
 
 class DecoderOnly(nn.Module):
@@ -204,7 +203,7 @@ class DecoderOnly(nn.Module):
         x = self.dropout(self.positions(x))
         x = self.decoder(x, mask=within(mask, x.size(1), self.window))
         answers = lengths + torch.arange(tgt_in.size(1), device=src.device)  # (B, T)
-        answering = x.gather(1, answers[..., None].expand(-1, -1, x.size(-1)))
+        answering = tokens_at(x, answers)
         out: Tensor = self.output(answering)
         recorder.record(self.output, answering=answering, logits=out)
         return out

@@ -42,7 +42,7 @@ class ActivationCache(dict[str, Tensor]):
         self._names = {id(module): name for name, module in model.named_modules()}
         self._only = only
 
-    def record(self, module: nn.Module, tensors: dict[str, Tensor]) -> None:
+    def record(self, module: object, tensors: dict[str, Tensor]) -> None:
         """Keep the tensors of a module of this model."""
         name = self._names.get(id(module))
         if name is None:

@@ -142,7 +142,8 @@ def forms(vectors: Floats, matrices: Matrices, n_heads: int, allowed: Bools) -> 
         torch.tensor(m, dtype=torch.float32)
         for m in (matrices.query, matrices.key, matrices.value, matrices.out)
     ]
-    lines = source(type(own).forward) + source(type(own)._heads)
+    own_parts = (type(own).forward, type(own).project, type(own)._heads, type(own).merge)
+    lines = "".join(source(part) for part in own_parts)
     made = [Form(N_("This app’s layer"), lines, output.numpy(), weights.numpy(), 0.0, 0.0)]
     for name, form in FORMS.items():
         with torch.no_grad():

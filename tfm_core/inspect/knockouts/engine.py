@@ -17,6 +17,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -26,7 +27,7 @@ from torch.utils.hooks import RemovableHandle
 
 from tfm_core.inspect.knockouts.parts import SUBLAYERS, Part
 from tfm_core.layers.attention import MultiHeadAttention
-from tfm_core.layers.blocks import Block, Skip, Stack, tokens_at
+from tfm_core.layers.blocks import Block, Skip, Stack
 from tfm_core.layers.masks import is_token
 from tfm_core.mistakes.residuals import skip_nothing
 from tfm_core.models.captioner import Captioner
@@ -336,12 +337,8 @@ def _kept(x: Tensor, mean: Tensor | None) -> Tensor:
 
 @contextmanager
 def _whole(stack: Stack) -> Iterator[None]:
-    """Let a stack compute all tokens where few are asked for, so that hooks see every block."""
-
-    def at(query_positions: Tensor, x: Tensor, *, mask: Tensor | None = None) -> Tensor:
-        return tokens_at(stack(x, mask=mask), query_positions)
-
-    with _replaced(stack, "at", at):
+    """Let a stack compute all tokens where few are read, so that hooks see every block."""
+    with _replaced(stack, "at", partial(Stack.at, stack)):
         yield
 
 

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from tfm_core.inspect.speed.bench import Bench, compare
@@ -74,7 +74,7 @@ def einsum_attention(
 class _Nothing:
     """A recorder that keeps nothing; while it is in force attention takes its explicit path."""
 
-    def record(self, module: nn.Module, tensors: dict[str, Tensor]) -> None:
+    def record(self, module: object, tensors: dict[str, Tensor]) -> None:
         """Let everything go."""
 
 
@@ -90,16 +90,12 @@ class _Calls:
         self.found: list[dict[str, Tensor]] = []
         self.divisors: list[float] = []
 
-    def record(self, module: nn.Module, tensors: dict[str, Tensor]) -> None:
+    def record(self, module: object, tensors: dict[str, Tensor]) -> None:
         """Keep query, key, value and what decides who may look where."""
-        if isinstance(module, MultiHeadAttention):
-            if "weights" in tensors:
-                self.divisors.append(module.divisor)
-                self.found.append(
-                    {name: tensors[name].detach() for name in ("query", "key", "value")}
-                )
-            elif self.found and ("mask" in tensors or "bias" in tensors):
-                self.found[-1] |= {name: value.detach() for name, value in tensors.items()}
+        if isinstance(module, MultiHeadAttention) and "weights" in tensors:
+            names = {"query", "key", "value", "mask", "bias"} & tensors.keys()
+            self.divisors.append(module.divisor)
+            self.found.append({name: tensors[name].detach() for name in names})
 
 
 def backend_name(out: Tensor) -> str:

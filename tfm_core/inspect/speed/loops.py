@@ -88,7 +88,7 @@ class _First:
         """Keep what the first attention is computed from."""
         if not isinstance(module, MultiHeadAttention) or self._module not in (None, module):
             return
-        if "weights" in tensors or "mask" in tensors:
+        if "weights" in tensors:
             self._module = module
             names = ("query", "key", "value", "mask")
             self.found |= {name: tensors[name].detach() for name in names if name in tensors}

@@ -1,7 +1,8 @@
-"""Keys and values that are kept: the same answers as reading the whole text again, and sooner."""
+"""Cached keys and values: the same logits as reading the whole text again, and sooner."""
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 
 import pytest
@@ -19,8 +20,12 @@ from tests.models.variants import (
 )
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.decoding import beam_steps, greedy, reading, sampled_steps
-from tfm_core.decoding.kept import FEWEST, ROOM, Kept, can_keep
+from tfm_core.decoding.kv_cache import CHUNK, CachedDecoder, supports_cache
+from tfm_core.decoding.single_token import MIN_KEYS, SingleTokenAttention
 from tfm_core.layers import recorder
+from tfm_core.layers.attention import MultiHeadAttention
+from tfm_core.mistakes import make
+from tfm_core.models import build_stack
 from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 LONG = 6
@@ -35,7 +40,7 @@ USUAL = [
 ]
 LONG_WRITERS = [
     *(
-        (family, {"position": position, "window": window, "max_len": 2 * ROOM})
+        (family, {"position": position, "window": window, "max_len": 2 * CHUNK})
         for family in ("encoder-decoder", "decoder-only")
         for position in POSITIONS_OF_WORDS
         for window in (0, 3)
@@ -45,7 +50,7 @@ LONG_WRITERS = [
 
 
 @pytest.fixture(autouse=True)
-def _room_that_nobody_wrote_is_nan():
+def _unwritten_memory_is_nan():
     torch.use_deterministic_algorithms(True)  # which fills what ``empty`` returns
     assert torch.empty(1).isnan()
     yield
@@ -74,16 +79,38 @@ def again(model, src, ids):
 
 @torch.no_grad()
 @pytest.mark.parametrize(("family", "settings"), USUAL)
-def test_kept_keys_answer_as_the_whole_text_does(family, settings):
+def test_cached_keys_give_the_logits_of_the_whole_text(family, settings):
     model, src = made(family, settings)
     ids, next_logits = texts(), reading(model, src)
-    assert can_keep(model)
+    assert supports_cache(model)
     for length in (0, 1, 2, 4, 5, LONG):
         found = next_logits(ids[:, :length])
         open_ones = slice(None) if length <= 4 else slice(0, 1)  # nobody asks behind an end
         torch.testing.assert_close(
             found[open_ones], again(model, src, ids[:, :length])[open_ones], atol=2e-5, rtol=1e-4
         )
+
+
+def test_a_position_kind_that_cannot_be_cached_is_refused(monkeypatch):
+    kind = dataclasses.replace(POSITIONS_OF_WORDS["alibi"], layer="torch.nn:Identity", made_of=())
+    monkeypatch.setattr(build_stack, "POSITIONS", {"alibi": kind})
+    with pytest.raises(TypeError, match=r"torch\.nn:Identity must extend Relative"):
+        text_model("decoder-only", position="alibi")
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("mistake", [None, "no-output-projection", "sliced-heads", "no-scale"])
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("bias", [True, False])
+def test_an_attention_laid_out_for_single_tokens_computes_what_the_layer_does(mistake, n, bias):
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(12, 3, bias=bias).eval()
+    make([] if mistake is None else [mistake], layer)
+    x, added = torch.randn(5, n, 12), torch.randn(5, 3, n, n)
+    quick = SingleTokenAttention(layer)
+    torch.testing.assert_close(quick(x), layer(x))
+    found = quick(x, relative=lambda q, k: (q, k, added.flatten(0, 1)))
+    torch.testing.assert_close(found, layer(x, relative=lambda q, k: (q, k, added)))
 
 
 @torch.no_grad()
@@ -102,11 +129,11 @@ def test_rows_go_on_from_whichever_row_is_chosen(family):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("is_kept", [True, False])
+@pytest.mark.parametrize("is_cached", [True, False])
 @pytest.mark.parametrize("family", [*FAMILIES, "recurrent"])
-def test_a_row_takes_its_source_along(family, is_kept, monkeypatch):
-    if not is_kept:
-        monkeypatch.setattr(READING, "can_keep", lambda model: False)
+def test_a_row_takes_its_source_along(family, is_cached, monkeypatch):
+    if not is_cached:
+        monkeypatch.setattr(READING, "supports_cache", lambda model: False)
     model, src = made(family, {})
     ids, next_logits = texts(), reading(model, src)
     next_logits(ids[:, :1])
@@ -162,11 +189,11 @@ def test_padding_behind_an_end_masks_nothing_and_padding_within_a_text_does(fami
     for held, is_full in (([EOS, PAD, PAD], True), ([PAD, 7, 5], False)):
         ids[1, 2:5] = torch.tensor(held)
         encoded = model.encode(src[:1]) if hasattr(model, "encode") else None
-        kept = Kept(model, src[:1], encoded)
+        cached = CachedDecoder(model, src[:1], encoded)
         for length in range(LONG):
-            found = kept(ids[:, :length])
+            found = cached(ids[:, :length])
         asked = slice(0, 1) if is_full else slice(None)  # behind an end nobody asks
-        assert kept.is_full == is_full
+        assert cached.is_full == is_full
         torch.testing.assert_close(
             found[asked], again(model, src[:1], ids[:, :length])[asked], atol=2e-5, rtol=1e-4
         )
@@ -174,7 +201,7 @@ def test_padding_behind_an_end_masks_nothing_and_padding_within_a_text_does(fami
 
 @torch.no_grad()
 @pytest.mark.parametrize("family", ["encoder-decoder", "decoder-only"])
-def test_kept_keys_answer_in_half_precision_too(family):
+def test_cached_keys_give_them_in_half_precision_too(family):
     model, src = made(family, {"position": "rotary"})
     ids = texts()[:1].expand(2, -1)
     with torch.autocast("cpu", torch.bfloat16):
@@ -187,14 +214,14 @@ def test_kept_keys_answer_in_half_precision_too(family):
 
 @torch.no_grad()
 @pytest.mark.parametrize(("family", "settings"), LONG_WRITERS)
-def test_a_text_that_outgrows_its_room_is_answered_as_the_whole_is(family, settings):
+def test_a_text_that_outgrows_the_cache_has_the_logits_of_the_whole(family, settings):
     model, src = made(family, settings)
     generator = torch.Generator().manual_seed(5)
-    ids = torch.randint(4, TGT_WORDS, (2, ROOM + 5), generator=generator)
+    ids = torch.randint(4, TGT_WORDS, (2, CHUNK + 5), generator=generator)
     next_logits = reading(model, src)
     for length in range(ids.size(1)):
         found = next_logits(ids[:, :length])
-        if length in (3, FEWEST - 2, FEWEST - 1, FEWEST, ROOM - 1, ROOM, ROOM + 4):
+        if length in (3, MIN_KEYS - 2, MIN_KEYS - 1, MIN_KEYS, CHUNK - 1, CHUNK, CHUNK + 4):
             torch.testing.assert_close(
                 found.log_softmax(-1),
                 again(model, src, ids[:, :length]).log_softmax(-1),
@@ -219,12 +246,12 @@ def test_greedy_samples_and_beams_are_the_same_with_and_without(family, settings
         *_, beams = beam_steps(model, src[:1], max_len=LONG, width=5, alpha=0.6)
         return greedy(model, src, max_len=LONG).ids, sampled.ids, [one.ids for one in beams]
 
-    kept = written()
-    monkeypatch.setattr(READING, "can_keep", lambda model: False)
+    cached = written()
+    monkeypatch.setattr(READING, "supports_cache", lambda model: False)
     plain = written()
-    assert torch.equal(kept[0], plain[0])
-    assert torch.equal(kept[1], plain[1])
-    assert kept[2] == plain[2]
+    assert torch.equal(cached[0], plain[0])
+    assert torch.equal(cached[1], plain[1])
+    assert cached[2] == plain[2]
 
 
 @torch.no_grad()
@@ -232,13 +259,14 @@ def test_greedy_samples_and_beams_are_the_same_with_and_without(family, settings
 def test_a_step_reads_one_token(family, monkeypatch):
     model, src = made(family, {})
     read = []
-    project = Kept._through
+    embedded = CachedDecoder._embedded
 
-    def noting(self, x, step):
-        read.append(step.n)
-        return project(self, x, step)
+    def noting(self, ids):
+        x, tokens = embedded(self, ids)
+        read.append(x.size(1))
+        return x, tokens
 
-    monkeypatch.setattr(Kept, "_through", noting)
+    monkeypatch.setattr(CachedDecoder, "_embedded", noting)
     greedy(model, src, max_len=4)
     assert read[1:] == [1] * (len(read) - 1)
     assert len(read) > 1
@@ -259,8 +287,8 @@ def test_a_context_that_slides_reads_the_text_anew():
 @pytest.mark.parametrize(
     "settings", [{"mistakes": "no-causal-mask"}, {"mistakes": "mask-transposed"}]
 )
-def test_without_the_causal_mask_nothing_is_kept(settings):
-    assert not can_keep(made("encoder-decoder", settings)[0])
+def test_without_the_causal_mask_nothing_is_cached(settings):
+    assert not supports_cache(made("encoder-decoder", settings)[0])
 
 
 class Watching:
@@ -272,19 +300,19 @@ class Watching:
 
 def test_a_model_that_is_watched_or_changed_is_read_whole():
     model, _src = made("encoder-decoder", {})
-    assert not can_keep(model.train())
+    assert not supports_cache(model.train())
     model.eval()
     block = model.decoder.layers[0]
     handle = block.cross_attention.register_forward_hook(lambda *_args: None)
-    assert not can_keep(model)
+    assert not supports_cache(model)
     handle.remove()
-    assert can_keep(model)
+    assert supports_cache(model)
     block.join = lambda x, norm, sublayer, skip: x
-    assert not can_keep(model)
+    assert not supports_cache(model)
     del block.join
     attention, block.self_attention = block.self_attention, torch.nn.Identity()
-    assert not can_keep(model)
+    assert not supports_cache(model)
     block.self_attention = attention
     with recorder.recording(Watching()):
-        assert not can_keep(model)
-    assert can_keep(model)
+        assert not supports_cache(model)
+    assert supports_cache(model)
