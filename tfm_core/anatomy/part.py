@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from tfm_core.anatomy.formula import NOTHING, Formula, collected
+from tfm_core.variants.stems import STEMS
 
 Kind = Literal[
     "input", "embedding", "positions", "segments", "stem", "stack", "block", "attention",
@@ -25,7 +26,7 @@ _SHOWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "positions": (("embedding",), ("Positions",)),
     "word_positions": (("embedding",), ("WordPositions",)),
     "segments": ((), ("Segments",)),
-    "stem": (("embedding",), ("PatchEmbedding", "ConvStem", "ConvStack")),
+    "stem": (("embedding",), tuple(stem.layer.rpartition(":")[2] for stem in STEMS.values())),
     "MultiHeadAttention": (("attention",), ("split", "MultiHeadAttention")),
     "FeedForward": (("feed-forward",), ("FeedForward",)),
     "Block": (("block",), ("Block",)),
