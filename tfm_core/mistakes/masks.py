@@ -19,8 +19,9 @@ def _turn(model: nn.Module) -> None:
     encoder = getattr(model, "encoder", None)
     if not isinstance(encoder, Stack) or not hasattr(model, "src_embedding"):
         raise ValueError(f"A {type(model).__name__} encodes no text, so it masks no padding there.")
-    encoder.forward = partial(turned, Stack.forward, encoder)  # type: ignore[method-assign]
-    encoder.at = partial(turned, Stack.at, encoder)  # type: ignore[method-assign]
+    kind = type(encoder)
+    encoder.forward = partial(turned, kind.forward, encoder)  # type: ignore[method-assign]
+    encoder.at = partial(turned, kind.at, encoder)  # type: ignore[method-assign]
 
 
 def _add(model: nn.Module) -> None:

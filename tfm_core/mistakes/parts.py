@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.masks import causal_mask
 from tfm_core.layers.recurrent import AdditiveScore
-from tfm_core.layers.relative import Relative
+from tfm_core.layers.relative import RelativeFunction
 
 
 class SharedNorm(nn.Module):
@@ -89,17 +89,15 @@ def turned(forward: Callable[..., Tensor], stack: nn.Module, *args: Tensor, **se
 class AddedMask:
     """Adds a bool mask to the scores as numbers, 1.0 for True, beside any relative positions."""
 
-    def __init__(self, mask: Tensor | None, relative: Relative | None) -> None:
+    def __init__(self, mask: Tensor | None, relative: RelativeFunction | None) -> None:
         """mask: broadcastable to (B, H, Q, K)."""
         self.mask, self.relative = mask, relative
 
-    def __call__(
-        self, q: Tensor, k: Tensor, query_positions: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
+    def __call__(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Return queries, keys and what is added to the scores."""
         bias = None
         if self.relative is not None:
-            q, k, bias = self.relative(q, k, query_positions=query_positions)
+            q, k, bias = self.relative(q, k)
         if self.mask is None:
             return q, k, bias
         added = self.mask.to(q.dtype)
