@@ -289,6 +289,7 @@ class StackMaker:
         noise = f"{self.length} d_model" if facts.has_dropout else ""
         inside = None if self.relative is None else self.relative.inside
         kept_once = "" if inside is None else inside.kept_once
+        queries = length if self.n_layers == 1 else self.length
         x = tensor("x", self.length, "d_model")
         return Part(
             kind="stack",
@@ -299,7 +300,7 @@ class StackMaker:
             saved=Saved(
                 full=formula(noise),
                 products=formula(f"{self.read} d_model" if self.read else ""),
-                once=formula(kept_once.format(length=self.length)),
+                once=formula(kept_once.format(queries=queries, length=self.length)),
             ),
             steps=("encoder-stack",) if self.name == "encoder" else ("logits",),
             children=(*blocks, *final),
@@ -523,7 +524,7 @@ class StackMaker:
             acts_on = "nothing" if relative is None else relative.acts_on
             products = mask
             if acts_on == "queries and keys":  # as they came, and as they were made
-                products = f"{mask} + 2 {queries} d_model"
+                products = f"{mask} + {queries} d_model + {keys} d_model"
             elif acts_on == "scores":  # what is added to them, with the mask in it
                 products = (
                     f"{pairs} + {queries} d_model" if hides or not facts.has_output else pairs

@@ -59,7 +59,7 @@ ROTARY = Position(
             "position (“queries, turned”). Values are not."
         ),
         parameters={},
-        kept_once="",
+        kept_once="{length} d_head",
         by_distance=None,
         init=None,
         made="sinusoidal(x.size(1), D_HEAD).to(x)",

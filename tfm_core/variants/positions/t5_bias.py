@@ -76,7 +76,7 @@ T5_BIAS = Position(
             "sqrt(d_head); this model keeps it.)"
         ),
         parameters={"table": ("n_buckets", "n_heads")},
-        kept_once="2 {length} {length}",
+        kept_once="2 {queries} {length}",
         by_distance=None,
         init="RelativeBias({is_causal})",
         made="self.relative(x)",
