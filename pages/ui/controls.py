@@ -166,7 +166,12 @@ def _reset(path: str, edition: tuple[int, int, int]) -> None:
 def _begin(key: str, value: Any) -> None:
     """Give a new widget its first value; one that is there already keeps what it holds."""
     if key not in st.session_state:
-        st.session_state[key] = list(value) if isinstance(value, tuple) else value
+        st.session_state[key] = _as_widget(value)
+
+
+def _as_widget(value: Any) -> Any:
+    """Return a value as its widget keeps it: names in a list."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def complaint(sentence: str) -> None:
@@ -283,14 +288,16 @@ def _take(key: str, setting: Setting) -> None:
     if setting.kind == "float" and value is not None:
         value = float(f"{value:.9g}")  # 0.004 + 0.0005 is 0.0045, not 0.0045000000000000005
     if not _is_of(setting, value):
-        st.session_state[key] = old  # an emptied field too: it shows again what the draft holds
+        st.session_state[key] = _as_widget(
+            old
+        )  # an emptied field too: it shows again what the draft holds
         return
     if setting.kind == "several":
         value = drafts.fitting(setting, value)
     values = drafts.chosen(draft.values, setting.path, value)
     state.set_draft(values, by=setting.path)
     for path in drafts.differences(values, draft.values):  # what followed has a control too
-        st.session_state[key_of(path, draft)] = drafts.get(values, path)
+        st.session_state[key_of(path, draft)] = _as_widget(drafts.get(values, path))
 
 
 def _is_of(setting: Setting, value: Any) -> bool:
