@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tfm_core.layers import blocks, recorder
 from tfm_core.layers.blocks import Block, tokens_at
-from tfm_core.layers.relative import RelativeFunction
+from tfm_core.layers.relative import Relative
 
 
 class Stack(blocks.Stack):
@@ -32,19 +32,18 @@ def block_at(
     x: Tensor,
     *,
     mask: Tensor | None = None,
-    relative: RelativeFunction | None = None,
+    relative: Relative | None = None,
 ) -> Tensor:
     """Return a block's output at positions (B, R) alone, without a memory: (B, R, d_model).
 
     Every token supplies keys and values; only those at ``positions`` supply queries.
     """
     mask = _rows_at(mask, positions)
-    if relative is not None:
-        relative = partial(relative, at=positions)
+    turn = None if relative is None else partial(relative, at=positions)
 
     def attend(y: Tensor) -> Tensor:
         few = tokens_at(y, positions)
-        out: Tensor = block.self_attention(few, y, mask=mask, relative=relative)
+        out: Tensor = block.self_attention(few, y, mask=mask, relative=turn)
         return out
 
     def skip(x: Tensor, y: Tensor) -> Tensor | None:
