@@ -80,18 +80,23 @@ class Rotation(Relative):
     def turn(self, like: Tensor, length: int, at: At = ALL) -> Turn:
         """Return ``apply_rotary`` with the angles at these positions."""
         waves = self.waves(length, like)[:length][at]  # (T, D / 2, 2) or (B, T, D / 2, 2)
+        if not torch.compiler.is_compiling():  # which knows no complex numbers
+            waves = torch.view_as_complex(waves)
         return partial(apply_rotary, waves=waves if isinstance(at, slice) else waves[:, None])
 
 
 def apply_rotary(x: Tensor, waves: Tensor) -> Tensor:
-    """Turn the pairs of x: (..., T, D) by angles given as cosine and sine, (..., T, D / 2, 2)."""
+    """Turn the pairs of x: (..., T, D) by angles given as complex numbers, (..., T, D / 2).
+
+    Or as cosine and sine, (..., T, D / 2, 2), for torch to compile.
+    """
     wide = x.float() if x.dtype in HALF else x  # no half of a complex number
     pairs = wide.view(*x.shape[:-1], -1, 2)
-    if torch.compiler.is_compiling():  # which fuses these, and knows no complex numbers
+    if not waves.is_complex():
         (even, odd), (cos, sin) = pairs.unbind(-1), waves.unbind(-1)
         both = torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1)
     else:
-        both = torch.view_as_real(torch.view_as_complex(pairs) * torch.view_as_complex(waves))
+        both = torch.view_as_real(torch.view_as_complex(pairs) * waves)
     return both.flatten(-2).to(x.dtype)
 
 
