@@ -43,12 +43,12 @@ def part(shown: Sequence[Drawn], n_runs: int) -> None:
     st.header(_("The same example, at the same step"), anchor=False)
     sides, lacking = _sides(shown[:MOST])
     if len(shown) < n_runs:
-        st.caption(_("One run of each configuration: runs with another seed see other examples."))
+        st.caption(_("One run per configuration: other seeds have other examples."))
     if len(shown) > MOST:
-        words = _("Of {n} runs, the first {most} that were chosen stand side by side.")
+        words = _("The first {most} of {n} chosen runs are shown side by side.")
         st.caption(words.format(n=len(shown), most=MOST))
     if not sides:
-        st.caption(_("None of these runs has a snapshot to look into yet."))
+        st.caption(_("None of these runs has a snapshot yet."))
         return
     index, kind, step = _controls(sides)
     for column, one in zip(st.columns(len(shown[:MOST]), gap="medium"), shown, strict=False):
@@ -148,7 +148,7 @@ def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
     run = side.one.run
     at = nearest(step, side.steps)
     if at != step:
-        words = _("Of step {step} it kept no snapshot; the nearest is that of step {at}.")
+        words = _("No snapshot at step {step}; the nearest is at step {at}.")
         st.caption(words.format(step=f"{step:,}", at=f"{at:,}"))
     try:
         own = same_example(first.probe, side.probe, index)
@@ -163,7 +163,7 @@ def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
         st.caption(_("This model has no attention of this kind."))
         return
     if own >= len(side.probe.attended):
-        st.caption(_("This run kept no attention of this example, only its answer."))
+        st.caption(_("This run saved only the answer to this example, not its attention."))
         return
     try:
         _heads(side.one, example, kind)

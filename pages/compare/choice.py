@@ -153,13 +153,13 @@ def _help(runs: Sequence[Run], there: Sequence[Run]) -> None:
         return
     offered: Mapping[str, list[str]]
     if runs:
-        words = _("One run is nothing to compare: add another.")
+        words = _("Add another run to compare.")
         ids = {run.id for run in runs}
         alike = [run for run in there if run.problem is None and run.id not in ids]
         alike = [run for run in alike if run.experiment.task.name == runs[0].experiment.task.name]
         offered = {run.meta.name: [runs[0].id, run.id] for run in alike[:_OFFERED]}
     else:
-        words = _("Nothing is chosen: choose runs above, or look at two that were recorded.")
+        words = _("Choose runs above, or open two recorded ones.")
         known = {run.id for run in there}
         ready = [run_id for run_id in RECORDED if run_id in known]
         offered = {_("One head and four"): ready} if ready else {}

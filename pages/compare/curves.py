@@ -84,8 +84,8 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
             key=WINDOW.key,
             format_func=lambda n: _("off") if n == 1 else _("mean of {n}").format(n=n),
             help=_(
-                "The thick line averages that many of the values that were written down, looking "
-                "back only. What was measured stays in sight, thin. Validation is never smoothed."
+                "The thick line averages this many past values; thin lines are the raw values. "
+                "Validation is never smoothed."
             ),
             persist_state="session",
             width=200,
@@ -104,8 +104,8 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
                 key=BANDS.key,
                 persist_state="session",
                 help=_(
-                    "Runs that differ in their seed alone are one line, their mean, in the band "
-                    "of one standard deviation. Each run stays in sight, thin."
+                    "Runs that differ only in their seed are one line, their mean, with a band "
+                    "of one standard deviation. Thin lines are the single runs."
                 ),
             )
     for sentence in problems:
@@ -169,9 +169,7 @@ def _figure(
         )
     notes = _notes(list(lost), list(reckoned), longest, plots.most_points(panels, window))
     if has_bands and not is_banded:
-        words = _(
-            "Along time no two runs are measured at the same moment, so each seed has its own line."
-        )
+        words = _("Runs are measured at different times, so each seed has its own line.")
         notes.append(words)
     if not any(panel.lines for panel in panels):
         return None, notes
@@ -192,17 +190,15 @@ def _notes(lost: Sequence[str], reckoned: Sequence[str], longest: int, most: int
     notes = []
     if longest > most:
         words = _(
-            "Each line is drawn with at most {most} of its points, the lowest and the highest of "
-            "each stretch: no spike is lost."
+            "Each line shows at most {most} points, with the lowest and highest of each "
+            "stretch, so no spike is lost."
         )
         notes.append(words.format(most=most))
     if reckoned:
-        words = _(
-            "The seconds of {names} were not written down, and are reckoned from how fast it was."
-        )
+        words = _("The seconds of {names} were not recorded and are estimated from its speed.")
         notes.append(words.format(names=_listed(reckoned)))
     if lost:
-        words = _("Not drawn along this axis, for it wrote nothing of it down: {names}.")
+        words = _("Not shown on this axis, because it was not recorded: {names}.")
         notes.append(words.format(names=_listed(lost)))
     return notes
 

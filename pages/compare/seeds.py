@@ -137,7 +137,7 @@ def part(found: Sequence[Group]) -> None:
 
 def _offer(found: Sequence[Group]) -> None:
     """Say what the seeds say, or cannot, beside the press that trains what is missing of them."""
-    words = _("One run each says what one seed gave; with several, a difference can be tested.")
+    words = _("A single seed proves little; with several, the difference can be tested.")
     if has_seeds(found):
         words = _(
             "What of a difference is the seed; all get the same ones, to be compared in pairs."

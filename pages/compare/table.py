@@ -30,7 +30,7 @@ def part(shown: Sequence[Drawn]) -> None:
     settings = [] if is_wide else list(rows)
     st.html(_table(shown, settings, found, _order(settings, found)))
     if not rows and len(shown) > 1:
-        st.caption(_("These runs have the same settings, all of them."))
+        st.caption(_("These runs have identical settings."))
     if is_wide:
         words = _("All {n} settings that differ").format(n=len(rows))
         with st.expander(words, icon=":material/difference:"):

@@ -32,7 +32,7 @@ WAY = (
         N_("Attention"),
         {
             "by-hand": N_("Every number from three words to the output, on one sheet."),
-            "masks": N_("Who may look at whom, and what goes wrong without."),
+            "masks": N_("Which token may attend to which, and what goes wrong without."),
             "attention": N_("Every head of a trained model, as maps, lines and arithmetic."),
         },
     ),
@@ -40,7 +40,7 @@ WAY = (
         N_("The whole model"),
         {
             "build": N_("Diagram, equations and code of exactly one model."),
-            "parameters": N_("Where its numbers are, and what they cost."),
+            "parameters": N_("Where a model's numbers are, and what they cost."),
             "walk": N_("One forward pass, step by step, with real tensors."),
         },
     ),
@@ -51,16 +51,16 @@ WAY = (
             "encoders": N_("Judge a sentence, fill in blanks: models that read."),
             "gpt": N_("One token after the other: models that write."),
             "captions": N_("A picture goes in, a sentence comes out."),
-            "knockouts": N_("A head, a layer, the mask switched off: what is lost?"),
+            "knockouts": N_("Switch off a head, a layer or the mask: what is lost?"),
         },
     ),
     Stretch(
         N_("Use it, and break it"),
         {
-            "translate": N_("A model at work: step back, put a word in, watch a beam."),
+            "translate": N_("Watch a model write: step back, replace a word, follow a beam."),
             "draw": N_("Your digit, read at every stroke and at every time of a training."),
-            "mistakes": N_("Which errors, where, and how sure it was of them."),
-            "find-the-bug": N_("One of two runs hides a mistake: measure it, name it, read it."),
+            "mistakes": N_("Which errors a model makes, and how sure it is of them."),
+            "find-the-bug": N_("One of two runs hides a mistake: measure it and name it."),
         },
     ),
     Stretch(
@@ -69,10 +69,10 @@ WAY = (
             "training-step": N_("Batch, loss, gradient, update: one step taken apart."),
             "speed": N_("Each trick measured here, equal results first."),
             "practice": N_("From pictures to a number that you can defend."),
-            "experiments": N_("One thing changed, both trained: what came of it."),
-            "compare": N_("Runs side by side: what differs, and what comes of it."),
-            "sweeps": N_("Many settings tried, the best found, what mattered shown."),
-            "own-data": N_("Pictures and texts of your own, learned like the rest."),
+            "experiments": N_("Change one thing, train both, compare."),
+            "compare": N_("Compare runs: their settings, curves and answers."),
+            "sweeps": N_("Try many settings, find the best, see which ones mattered."),
+            "own-data": N_("Train on your own pictures and texts."),
         },
     ),
 )

@@ -26,8 +26,8 @@ def part() -> None:
         kind="zip",
         megabytes=MOST_MEGABYTES,
         help=_(
-            "Every file in it is checked before it is used, and nothing in it is run. A larger "
-            "zip is brought with `python -m tfm_core import FILE`."
+            "Every file is checked and no code in it runs. Import a larger zip with `python -m "
+            "tfm_core import FILE`."
         ),
         take=_take,
     )
@@ -46,7 +46,7 @@ def _came() -> None:
     if run is None or run.id == state.current_run_id():
         st.session_state.pop(_CAME, None)
         return
-    words = _("“{name}” was brought: its files were checked, and it is one of your runs now.")
+    words = _("“{name}” was imported. Its files were checked.")
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", border=True, key="bring-came"
     ):

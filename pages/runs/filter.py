@@ -80,7 +80,7 @@ def choose(runs: list[Run]) -> Page:
         type="search",
         live=True,  # after a pause in typing; how long in words would import pandas
         placeholder=_("name, #tag, note, group, setting"),
-        help=_("Every word must stand in it; n_heads=8 finds exactly that setting."),
+        help=_("Finds runs that contain every word; n_heads=8 finds that setting."),
         persist_state="session",
         label_visibility="collapsed",
         width=260,

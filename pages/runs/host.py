@@ -15,7 +15,7 @@ def part() -> None:
     if not visitors.has_key():
         return
     if visitors.visitor().is_host:
-        words = _("You are the host: all runs are listed, and you may change each of them.")
+        words = _("You are the host: you see all runs and can change them.")
         st.caption(f":material/key: {words}")
         return
     with st.popover(_("I am the host"), icon=":material/key:", type="tertiary"):
@@ -27,7 +27,7 @@ def part() -> None:
             autocomplete="off",
             on_change=_show,
         )
-        st.caption(_("It holds until this page is reloaded or closed."))
+        st.caption(_("This lasts until you reload or close the page."))
 
 
 def _show() -> None:

@@ -27,10 +27,10 @@ if runs:
         else:
             run_list.row(run, menu=True, apart=apart.get(run.id, ""), before=selection.box)
     if not page.runs:
-        st.caption(_("No run matches; change the words or the kind above."))
+        st.caption(_("No run matches. Change the words or the filter above."))
 else:
     show.empty(
-        _("No run yet. Pick something to learn, and its run will be kept here."),
+        _("No runs yet. Start one, and it appears here."),
         _("Choose what to learn"),
         "home",
     )

@@ -52,7 +52,7 @@ def line() -> None:
                 key="empty-trash",
                 icon=":material/delete_forever:",
                 type="tertiary",
-                help=_("What was deleted cannot be brought back then."),
+                help=_("Deleted runs cannot be restored after that."),
                 on_click=run_actions.empty_trash,
             )
 
@@ -73,4 +73,4 @@ def _taken(found: Room) -> str:
 
 
 def _rule() -> str:
-    return _("Where room is needed for a new run, the oldest that is over goes.")
+    return _("When a new run needs space, the oldest finished one is deleted.")

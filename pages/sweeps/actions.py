@@ -151,13 +151,12 @@ def _check_visitor(plan: Plan) -> None:
         return
     if plan.max_runs is None or plan.max_runs > MOST_OF_A_VISITOR:
         raise StudentError(
-            "A sweep may have {most} runs on this server; on a machine of your own there is no "
-            "such limit.",
+            "A sweep can have {most} runs on this server. Your own machine has no such limit.",
             most=MOST_OF_A_VISITOR,
         )
     for other in there().list():
         if _is_ones_own(other) and _goes_on(other) and other.plan().created != plan.created:
-            raise StudentError("A sweep of yours goes on already; stop it, or wait for its end.")
+            raise StudentError("You already have a running sweep; stop it, or wait until it ends.")
 
 
 def _goes_on(sweep: Sweep) -> bool:
@@ -172,11 +171,11 @@ def bring(content: bytes, name: str) -> Sweep:
     who = visitors.visitor()
     who.check_acts()
     if settings.read().only_shows:
-        raise StudentError("This server only shows what was trained; nothing is brought to it.")
+        raise StudentError("This server only shows runs; you cannot import here.")
     n_own = sum(one.brought() is not None and _is_ones_own(one) for one in there().list())
     if not who.may_all and n_own >= MOST_BROUGHT:
         raise StudentError(
-            "You keep {n} of the studies from elsewhere that one may keep here; delete one first.",
+            "You have reached the limit of {n} imported studies; delete one first.",
             n=n_own,
         )
     return there().bring(content, Brought(clean(name), ready.now(), who.owner))

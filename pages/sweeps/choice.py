@@ -70,9 +70,7 @@ def undo() -> None:
 def deletion(sweep: Sweep) -> None:
     """Offer to delete a sweep, which can be taken back."""
     with st.popover(_("Delete this sweep"), icon=":material/delete:"):
-        st.caption(
-            _("Its runs stay in the list of runs, and the sweep can be brought back for a day.")
-        )
+        st.caption(_("Its runs stay, and you can restore the sweep for a day."))
         if st.button(_("Delete the sweep"), key="sweeps-delete") and actions.delete(sweep):
             open_sweep(NEW)
             st.rerun()

@@ -26,12 +26,12 @@ def place() -> None:
     """Draw where a journal is dropped, folded, and say why the last one was not taken."""
     dropped.place(
         _("Look at an Optuna study from elsewhere"),
-        _("The file of a JournalStorage: drop it here, or choose it"),
+        _("Drop or choose the file of a JournalStorage"),
         key="sweeps-bring",
         megabytes=_MEGABYTES,
         help=_(
-            "It is copied, read line by line, and shown: its leaderboard, what mattered, and "
-            "parallel coordinates. Nothing in it is run, and it is not gone on with."
+            "Shows its leaderboard, importance and parallel coordinates. No code in it runs, "
+            "and it cannot be continued."
         ),
         take=_take,
     )
@@ -67,7 +67,7 @@ def _draw(look: Look) -> None:
         st.header(escape(look.name), anchor=False, width="content")
         badge = _("from elsewhere")
         st.markdown(f":blue-badge[:material/move_to_inbox: {badge}]", width="content")
-        words = _("{n} of {all} trials came to a figure. It can be looked at, not gone on with.")
+        words = _("{n} of {all} trials have a value. You can view this study, but not continue it.")
         st.caption(words.format(n=len(look.complete), all=len(look.trials)), width="stretch")
     figures = plots.of_foreign(look)
     left, right = st.columns([11, 9], gap="medium")
@@ -88,9 +88,7 @@ def _draw(look: Look) -> None:
         )  # fmt: skip
     captions = {
         "parallel": _("A line is a trial; the thick lines did best."),
-        "importance": _(
-            "Which setting made the difference (PED-ANOVA), as far as these trials tell."
-        ),
+        "importance": _("Which setting made the difference (PED-ANOVA) in these trials."),
     }
     there = [name for name in captions if name in figures]
     for column, name in zip(st.columns(len(there) or 1), there, strict=False):
@@ -99,8 +97,7 @@ def _draw(look: Look) -> None:
     if len(there) < len(captions):
         st.caption(
             _(
-                "What mattered is drawn from {n} trials on that came to a figure and have settings "
-                "in common which are not all alike."
+                "Importance needs {n} trials with a value and with common settings that vary."
             ).format(n=plots.ENOUGH)
         )
 

@@ -48,8 +48,7 @@ def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
         key=f"{key}-paths",
         max_selections=MOST_SETTINGS,
         placeholder=_("choose settings"),
-        help=_("Any setting of the configuration but the task. What cannot go together is found "
-               "out by the configuration itself, and costs no run."),
+        help=_("Any setting except the task. Invalid combinations are skipped and cost nothing."),
     )  # fmt: skip
     problem: ValueError | None = None
     dimensions: list[Dimension] = []
@@ -238,7 +237,7 @@ def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str,
                 _("Look for the best"), known, known.index(first.objective),
                 format_func=lambda name: _(OBJECTIVES[name].label), key=f"{key}-objective",
                 width=180,
-                help=_("Of the weights that count: the last, or with patience the best."),
+                help=_("Measured with the last weights, or with patience the best."),
             )  # fmt: skip
         max_runs = st.number_input(
             _("Runs at most"), 0, MOST_RUNS, first.max_runs or 0, key=f"{key}-runs", width=125,
@@ -247,12 +246,11 @@ def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str,
         max_minutes = st.number_input(
             _("Minutes at most"), 0.0, None, float(first.max_minutes or 0), step=1.0, format="%g",
             key=f"{key}-minutes", width=125,
-            help=_("Of training, all runs together. 0: no bound but the runs."),
+            help=_("Training time of all runs together. 0 means no limit."),
         )  # fmt: skip
         at_once = st.number_input(
             _("Runs at once"), 1, MOST_AT_ONCE, first.at_once, key=f"{key}-at-once", width=125,
-            help=_("They share the processor’s cores; what is suggested learns from fewer that "
-                   "are over."),
+            help=_("They share the CPU’s cores, and suggestions build on fewer finished runs."),
         )  # fmt: skip
     return {
         "search": search,

@@ -29,7 +29,7 @@ def part(plan: Plan, trials: Sequence[Trial]) -> None:
     """Draw the list, and what leads on from the row that is chosen, at first the best."""
     if not trials:
         st.info(
-            _("The first run is on its way to its worker; it appears here in a moment."),
+            _("The first run is starting and appears here in a moment."),
             icon=":material/hourglass_empty:",
         )
         return

@@ -36,7 +36,7 @@ def part(sweep: Sweep) -> None:
     ticks = plan.state in ("active", "stopping")
     st.fragment(_live, run_every=TICK if ticks else None)(sweep, plan.state)
     if actions.may_change(plan):
-        with st.expander(_("Change what it tries, or let it try more"), icon=":material/tune:"):
+        with st.expander(_("Change ranges or add trials"), icon=":material/tune:"):
             _change(sweep, plan, trials)
         choice.deletion(sweep)
 
@@ -60,29 +60,29 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
             figures,
             "history",
             _("Each trial’s {figure}, and the best so far.").format(figure=_(plan.looks_for.label)),
-            _("The first figure comes as soon as the first run is over."),
+            _("The first figure appears when the first run ends."),
         )
     rows = (
         (
             ("parallel", _("A line is a trial; the thick lines did best.")),
             (
                 "importance",
-                _("Which setting made the difference (PED-ANOVA), as far as these trials tell."),
+                _("Which setting made the difference (PED-ANOVA) in these trials."),
             ),
         ),
         (
             (
                 "contour",
-                _("The two settings that mattered most, and the figure between finished trials.")
+                _("The two settings that mattered most, interpolated between finished trials.")
                 if "importance" in figures
-                else _("Two settings, and the figure between finished trials."),
+                else _("Two settings, interpolated between finished trials."),
             ),
             ("slice", _("Each setting by itself: a dot is a trial.")),
         ),
         (
             (
                 "on-the-way",
-                _("Each run on its way, the best ones blue; one that ends early was given up."),
+                _("Each run's curve, the best in blue; one that ends early was pruned."),
             ),
         ),
     )
@@ -91,7 +91,7 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
         words = _("From {n} finished of {all} trials.").format(n=n_finished, all=len(trials))
         if n_given_up:
             words += " " + _(
-                "Hollow dots and dotted lines: {n} given up early, at their last figure."
+                "Hollow dots and dotted lines: {n} pruned early, at their last value."
             ).format(n=n_given_up)
         st.caption(words)
     for row in rows:
@@ -115,7 +115,7 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
         st.caption(escape(words.format(most=plots.MIN_FINISHED, values=values)))
     elif "importance" not in figures:
         st.caption(
-            _("What mattered is said when {n} trials are over; more of them say it better.").format(
+            _("Importance appears after {n} finished trials; more make it more reliable.").format(
                 n=plots.ENOUGH
             )
         )
@@ -176,8 +176,8 @@ def _buttons(sweep: Sweep, plan: Plan) -> None:
 def _change(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
     st.caption(
         _(
-            "What was tried stays, and counts wherever it lies in the new ranges. More runs than "
-            "before append trials, also while it goes on."
+            "Finished trials stay and count where they lie in the new ranges. A larger number "
+            "of runs adds trials."
         )
     )
     key = f"change-{sweep.id}-{plan.edition}-{plan.max_runs}"

@@ -64,7 +64,7 @@ def _base() -> tuple[str, Plan] | None:
             format_func=names.__getitem__,
             key=_BASE,
             persist_state="session",
-            help=_("All that does not vary stays as it is there."),
+            help=_("All other settings stay as they are there."),
         )
         try:
             first = _proposed(chosen, names[chosen])
@@ -112,8 +112,7 @@ def _press(plan: Plan, problem: Exception | None, key: str) -> None:
             icon=":material/play_arrow:",
             disabled=problem is not None or bool(why_not),
             key="sweeps-start",
-            help=escape(why_not)
-            or _("Its runs train one after the other, also if you leave this page."),
+            help=escape(why_not) or _("Its runs train in sequence, even if you leave this page."),
         )
     if why_not:
         st.caption(f":material/lock: {escape(why_not)}")
@@ -124,7 +123,8 @@ def _press(plan: Plan, problem: Exception | None, key: str) -> None:
     possible = space.share(plan.base, plan.space)
     if possible.n < possible.drawn:
         words = _(
-            "About {share} of the combinations can be; the others cost no run. Such as: {why}"
+            "About {share} of the combinations are valid; the others are skipped. For example: "
+            "{why}"
         )
         shown = show.percent(possible.n / possible.drawn)
         st.caption(f":material/info: {escape(words.format(share=shown, why=_(possible.why)))}")
@@ -147,7 +147,7 @@ def _takes(plan: Plan) -> str:
         )
     runs = ngettext("**{n} run**", "**{n} runs**", n).format(n=n)
     words = (
-        _("{runs} of {steps} steps, one after the other: **{time}**")
+        _("{runs} of {steps} steps in sequence: **{time}**")
         if plan.at_once == 1
         else _("{runs} of {steps} steps, {n} at once; in sequence they would take **{time}**")
     )

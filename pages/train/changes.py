@@ -59,7 +59,7 @@ def _buttons(
         icon=":material/undo:",
         key="configure-undo",
         disabled=not history.past,
-        help=_("Take back the last change of the configuration."),
+        help=_("Undo the last change."),
         on_click=state.undo,
     )
     st.button(
@@ -67,7 +67,7 @@ def _buttons(
         icon=":material/redo:",
         key="configure-redo",
         disabled=not history.future,
-        help=_("Make the change again that was taken back last."),
+        help=_("Redo the change you undid last."),
         on_click=state.redo,
     )
     st.button(  # also for what is typed and was not sent yet: the server knows nothing of it
@@ -105,14 +105,14 @@ def _effect(
     """Say what the last change does, and, where there are more, what all of them do."""
     experiment = checked.experiment
     if experiment is None:
-        st.caption(_("What it does is said once the configuration fits together."))
+        st.caption(_("The effect appears when all settings fit together."))
         return
     change = _last(checked.draft, state.history().past, experiment)
     if change is None:
         st.caption(
             _(
-                "Change a setting: here you see what it does to parameters, memory and time, and "
-                "what runs on this machine reached with it."
+                "Change a setting to see its effect on parameters, memory and time, and what "
+                "earlier runs reached with it."
             )
         )
         return

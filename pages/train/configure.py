@@ -84,7 +84,7 @@ def _presets(chosen: str | None) -> None:
         format_func=lambda name: _(PRESETS[name].label),
         key=key,
         placeholder=_("None: your own configuration"),
-        help=_("Fills in every setting below with values that are known to learn."),
+        help=_("Sets every setting below to values that are known to work."),
         on_change=_take_preset,
         args=(key,),
         persist_state="session",
@@ -96,7 +96,7 @@ def _presets(chosen: str | None) -> None:
 def _about(name: str | None) -> str:
     """Say what the preset learns."""
     if name is None:
-        return _("This configuration is your own. A preset would replace it.")
+        return _("This is your own configuration. A preset replaces it.")
     chosen = PRESETS[name]
     return _("{learns} It reaches {reaches} in {time} here.").format(
         learns=_(chosen.learns),

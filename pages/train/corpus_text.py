@@ -42,8 +42,8 @@ def _held() -> None:
     """Say that the text stands in the configuration, and offer the one that comes along."""
     st.caption(
         _(
-            "This text stands in the configuration itself, and in each run of it. Keep it as a set "
-            "below, and links can name it."
+            "This text is part of the configuration. Save it as a data set below, and links can "
+            "refer to it."
         )
     )
     st.button(
@@ -76,8 +76,8 @@ def _paste(unit: str, held: str) -> None:
         icon=":material/save:",
         disabled=not text or problem is not None,
         help=_(
-            "It is written beside the runs of this machine, where the page Own data shows it and "
-            "removes it. Runs and links name it and do not hold it."
+            "Saves the text on this machine; manage it on Own data. Runs and links refer to it "
+            "without containing it."
         ),
         on_click=_keep,
     )

@@ -56,9 +56,9 @@ def _cures(run: Run, cures: tuple[Cure, ...], *, key: str) -> None:
 
 def _press(run: Run, cure: Cure, *, key: str, is_first: bool = False) -> None:
     """Draw the button that begins a cure, and go on to the run that it makes."""
-    words = _("A new run. This one stays as it is; its curve is one press away.")
+    words = _("Starts a new run. This one stays unchanged.")
     if run.status.is_active:
-        words = _("A new run. This one is stopped and keeps what it has; it can be resumed.")
+        words = _("Starts a new run and stops this one; you can resume it.")
     why_not = visitors.why_not()
     st.button(
         escape(_(cure.label)),
@@ -99,9 +99,9 @@ def origin(run: Run) -> None:
     except (RunNotFound, ValueError):
         st.caption(f":material/healing: {_('A cure of a run that is gone by now.')}")
         return
-    words = _("A cure of “{name}”, from the beginning: {what}.")
+    words = _("A fix of “{name}”, from the beginning: {what}.")
     if run.meta.cured_from:
-        words = _("A cure of “{name}”, from its step {step} on: {what}.")
+        words = _("A fix of “{name}”, from step {step}: {what}.")
     said = words.format(name=name, step=f"{run.meta.cured_from:,}", what=what)
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="doctor-origin"

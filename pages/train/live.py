@@ -151,9 +151,9 @@ def _stage(run: Run) -> None:
 def _said(run: Run, status: Status) -> str:
     """Return what a state means, where one short sentence does; Markdown."""
     if status.state == "starting":
-        return _("Starting: making the data and building the model.")
+        return _("Starting: preparing the data and building the model.")
     if status.state == "running" and _is_compiling(run):
-        return _("torch.compile is at work, which takes up to some minutes; then it learns.")
+        return _("torch.compile is running, which can take minutes; then the training starts.")
     if status.state == "paused":
         if visitors.watches(run):
             return _("Paused by the visitor who began it.")
@@ -173,8 +173,8 @@ def _word(run: Run, status: Status) -> None:
         if status.is_silent:
             st.warning(
                 _(
-                    "Its worker has not been heard of for {time}. It may be suspended, or its "
-                    "machine be very busy; it goes on by itself, and this time doesn’t count."
+                    "No sign of its worker for {time}. It may be suspended or its machine very "
+                    "busy; it continues by itself, and this time doesn’t count."
                 ).format(time=show.duration(status.silent)),
                 icon=":material/hourglass_disabled:",
             )
@@ -183,11 +183,11 @@ def _word(run: Run, status: Status) -> None:
             _queued(run, status)
         elif status.state == "failed":
             why = escape(_(status.reason or N_("It did not say why.")))
-            hint = _("Change the settings with New run, or press Resume to try it again.")
+            hint = _("Change the settings with New run, or press Resume to try again.")
             if outcome is not None and outcome.repeats:
                 hint = _("Change the settings with New run: resumed, it would end the same way.")
             if visitors.watches(run):
-                hint = _("New run begins one of your own with its settings.")
+                hint = _("New run starts one of your own with its settings.")
             st.error(f"{why}\n\n{hint}", icon=":material/error:")
         elif status.state == "interrupted":
             step = f"{status.step:,}"
@@ -201,16 +201,16 @@ def _resume(run: Run) -> str:
         return ""
     step = run.checkpoint_step
     if step is None:
-        return _("Nothing was saved yet, so Resume starts again from the beginning.")
-    return _("Resume goes on from step {step}, the last one saved.").format(step=f"{step:,}")
+        return _("Nothing was saved yet, so Resume starts over.")
+    return _("Resume continues from step {step}, the last one saved.").format(step=f"{step:,}")
 
 
 def _queued(run: Run, status: Status) -> None:
     if status.queue_position:
-        words = _("Number {n} in line. It starts by itself as soon as a place is free.")
+        words = _("Number {n} in the queue. It starts when a place is free.")
         sentence = words.format(n=status.queue_position)
     else:
-        sentence = _("Waiting for a worker. It starts by itself as soon as one is free.")
+        sentence = _("Waiting for a worker. It starts when one is free.")
     why = troubles.why(run.folder)
     if why is None:
         why = job.words(run.folder)

@@ -55,12 +55,10 @@ def _paused() -> str:
     """Say how long a pause may last."""
     longest = settings.read().max_pause
     if longest == 0:
-        return _(
-            "It is stopped as soon as others wait for their turn; Resume then goes on from here."
-        )
+        return _("It stops when other runs are waiting; Resume then continues from here.")
     return _(
-        "After {time} of pause it is stopped where others wait for their turn; Resume then goes on "
-        "from here."
+        "After {time} of pause it stops when other runs are waiting; Resume then continues from "
+        "here."
     ).format(time=show.duration(longest))
 
 
@@ -107,9 +105,9 @@ def _progress_words(curves: Curves, status: Status) -> str:
     reads = curves.started.get("reads_per_epoch", 1.0)
     if reads > 1:  # every window once is far more than every token once
         times = show.count(epoch * reads) if epoch * reads >= 10 else f"{epoch * reads:.1f}"
-        return _(
-            "{words} · each token of the text read {times} times, in overlapping windows"
-        ).format(words=words, times=times)
+        return _("{words} · each token is read {times} times, in overlapping windows").format(
+            words=words, times=times
+        )
     return _("{words} · epoch {n}").format(words=words, n=f"{epoch:.1f}")
 
 
@@ -123,7 +121,7 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
     if is_over:
         where = _("measured on the test set")
     elif measured is curves.averaged:
-        where = _("newest measurement on validation, of the averaged weights")
+        where = _("latest validation of the averaged weights")
     cards = [
         (
             _("Test accuracy") if is_over else _("Accuracy"),
@@ -138,7 +136,7 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
             (
                 _("Test, whole sequences") if is_over else _("Whole sequences"),
                 _last(measured, "sequence_accuracy", show.percent),
-                _("Share of unseen examples in which every single token is right."),
+                _("Share of unseen examples with every token right."),
             )
         )
     if is_corpus:
@@ -146,10 +144,7 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
             (
                 _("Perplexity"),
                 _last(measured, "loss", lambda value: f"{math.exp(min(value, 99)):.2f}"),
-                _(
-                    "exp of the loss: as unsure as if it had to guess between so many equally "
-                    "likely tokens."
-                ),
+                _("exp(loss): as unsure as guessing between this many equally likely tokens."),
             )
         )
     cards.append(
@@ -172,15 +167,15 @@ def _pace_cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str
                 kind, _("Pictures/s")
             ),
             "–" if pace is None else show.count(pace),
-            _("Examples learned from in a second, mean of the newest steps."),
+            _("Training examples per second, mean of the latest steps."),
         )
     ]
     if status.is_active:
         words = "–" if left is None else show.duration(left)
-        cards.append((_("Time left"), words, _("At the newest speed, without measurements.")))
+        cards.append((_("Time left"), words, _("At the current speed, without validation.")))
     else:
         trained = show.duration(status.seconds)
-        cards.append((_("Trained for"), trained, _("Seconds of training, pauses left out.")))
+        cards.append((_("Trained for"), trained, _("Seconds of training, without pauses.")))
     return cards
 
 
@@ -196,21 +191,20 @@ def _tested_words(run: Run, curves: Curves) -> str:
     if training.tested == "average":
         if training.keeps_best:
             return _(
-                "Tested: the average of the weights up to step {step}, the best by validation, "
-                "because weights are averaged and patience is on. Pages show the average too."
+                "Tested: the averaged weights of step {step}, the best by validation. Pages "
+                "show these, too."
             ).format(step=step)
         return _(
-            "Tested: the average of the weights up to step {step}, because they are averaged "
-            "(decay {decay}). Pages show the average too."
+            "Tested: the averaged weights (decay {decay}) of step {step}. Pages show these, too."
         ).format(step=step, decay=f"{training.ema_decay:g}")
     if curves.tested(training.tested) == "best":
         return _(
-            "Tested: the weights of step {step}, the best by validation, because patience is on."
+            "Tested: the weights of step {step}, the best by validation (patience is on)."
         ).format(step=step)
     if training.tested == "best":
         return _("Tested: the last weights, of step {step}.").format(step=step)
     return _(
-        "Tested: the last weights, of step {step}; with patience it would be the best by "
+        "Tested: the last weights, of step {step}. With patience it would be the best by "
         "validation."
     ).format(step=step)
 

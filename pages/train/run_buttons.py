@@ -117,7 +117,7 @@ def _new_run(run: Run) -> None:
         _("New run"),
         icon=":material/add:",
         key="run-new",
-        help=_("Configure another one, beginning with the settings of this. This run goes on."),
+        help=_("Configure a new run with the settings of this one. This run continues."),
     )
     if pressed:
         state.set_draft(run.experiment.model_dump())
@@ -145,7 +145,7 @@ def _beside(run: Run) -> None:
             _("Compare with …"),
             icon=":material/compare_arrows:",
             key="run-compare",
-            help=_("Choose other runs to draw beside this one."),
+            help=_("Choose other runs to compare with this one."),
             width="stretch",
         ):
             starts.compare([run.id])
@@ -160,16 +160,14 @@ def _train_further(run: Run, status: Status) -> None:
             value=max(1, status.total_steps),
             step=100,
             key=f"run-more-{run.id}",
-            help=_("A copy goes on from the last checkpoint; this run stays as it is."),
+            help=_("Trains a copy from the last checkpoint; this run stays unchanged."),
         )
         done = run.checkpoint_step or status.step
         steps = done + int(more)
         stays_low = st.toggle(
             _("Keep the learning rate low"),
             key=f"run-low-{run.id}",
-            help=_("A constant {share:.0%} of its peak, in place of the schedule.").format(
-                share=LOW
-            ),
+            help=_("A constant {share:.0%} of its peak instead of the schedule.").format(share=LOW),
         )
         st.caption(_rate_words(run.experiment.training, done, steps, stays_low=stays_low))
         names = move.choices(run)
@@ -204,6 +202,6 @@ def _rate_words(training: TrainingConfig, done: int, steps: int, *, stays_low: b
     if after < _JUMP * before:
         return words
     return words + _(
-        " The schedule is laid over all {steps} steps anew, so the rate jumps up: expect the loss "
+        " The schedule restarts over all {steps} steps, so the rate jumps up: expect the loss "
         "to rise before it falls again."
     ).format(steps=f"{steps:,}")

@@ -79,7 +79,7 @@ def place(seed: Sequence[Setting], checked: Checked) -> None:
             key=_NAME,
             max_chars=80,
             placeholder=_("the name of the task"),
-            help=_("How the run is called in lists; it can be renamed later."),
+            help=_("The run's name in lists. You can change it later."),
             persist_state="session",
         )
 
@@ -149,7 +149,7 @@ def _needs(experiment: Experiment) -> None:
 
     def line() -> None:
         if not future.done():
-            st.caption(_("Working out parameters, memory and time …"))
+            st.caption(_("Estimating parameters, memory and time …"))
             return
         if not was_known:
             state.draw_anew()
@@ -176,7 +176,7 @@ def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
     except ValueError as error:
         return f":red[:material/error: {escape(_(error))}]"
     except Exception:  # a guess that fails must not keep anyone from starting
-        return _("What it will need could not be worked out; it can be started all the same.")
+        return _("No estimate of time and memory for these settings; you can start anyway.")
     assert estimate is not None
     why = advice_on(state.device(), experiment.training)
     slow = f"  \n:orange[:material/warning: {_(why)}]" if why else ""
@@ -224,7 +224,7 @@ def _device() -> None:
             devices = forecast.answer(future) or []
         except Exception:  # the CPU is always there; why the look failed is in the server's log
             devices = []
-            st.caption(_("Other devices could not be looked for; the CPU can be used."))
+            st.caption(_("Only the CPU is available: other devices could not be listed."))
         usable = {device.name: device for device in devices if device.available}
         names = list(usable) or ["cpu"]
         if st.session_state.get(_DEVICE) not in names:
@@ -234,7 +234,7 @@ def _device() -> None:
             names,
             format_func=lambda name: _device_words(name, usable.get(name)),
             key=_DEVICE,
-            help=_("Small models are fast on a CPU; a GPU pays from some million parameters on."),
+            help=_("Small models are fast on a CPU; a GPU pays off from a few million parameters."),
             on_change=_take_device,
             persist_state="session",
         )
@@ -258,7 +258,9 @@ def _threads(device: str, choices: Sequence[int]) -> None:
         list(choices),
         required=True,
         key=state.THREADS,
-        help=_("One is best for small models: more threads wait for each other on a busy machine."),
+        help=_(
+            "One is best for small models: on a busy machine more threads slow each other down."
+        ),
         persist_state="session",
     )
 

@@ -38,7 +38,7 @@ def row(checked: Checked) -> None:
             key=_FILE,
             max_upload_size=_MAX_MEGABYTES,
             on_change=_take,
-            help=_("A file that was downloaded here. It replaces every setting above."),
+            help=_("A file downloaded here. It replaces all settings above."),
         )
         for sentence in problems:
             controls.complaint(sentence)

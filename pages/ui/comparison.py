@@ -63,12 +63,12 @@ def progress(runs: Iterable[Run]) -> None:
         if n_waiting:
             words = ngettext(
                 "{n} run is waiting; its curve appears here when it starts.",
-                "{n} runs wait for their turn; their curves appear here as they learn.",
+                "{n} runs are waiting; their curves appear here when they start.",
                 n_waiting,
             )
             st.caption(":material/hourglass_empty: " + words.format(n=n_waiting))
         elif n_left:
-            words = ngettext("{n} run is still training.", "{n} runs still learn.", n_left)
+            words = ngettext("{n} run is still training.", "{n} runs are still training.", n_left)
             st.caption(":material/hourglass_empty: " + words.format(n=n_left))
         else:
             st.caption(":material/flag: " + _("All {n} runs have finished.").format(n=len(states)))

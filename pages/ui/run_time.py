@@ -81,8 +81,8 @@ def _basis(device: str) -> str:
     n = sum(lesson.device == device for lesson in _lessons().of(runs_access.store().kept()))
     if n:
         said = ngettext(
-            "Times are estimates for this computer, from {n} training that finished here.",
-            "Times are estimates for this computer, from {n} trainings that finished here.",
+            "Times are estimates from {n} training that finished on this computer.",
+            "Times are estimates from {n} trainings that finished on this computer.",
             n,
         )
         return said.format(n=n)

@@ -67,7 +67,7 @@ def _said(n_begun: int, n: int) -> str:
     if n_begun == n:
         return ngettext(
             "{n} run was queued and starts when a place is free.",
-            "{n} runs were queued; each trains as soon as a place is free.",
+            "{n} runs were queued and start when places are free.",
             n,
         ).format(n=n)
     return _(

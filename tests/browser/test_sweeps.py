@@ -46,7 +46,7 @@ def test_a_sweep_is_begun_stopped_gone_on_with_and_given_more_trials(
     expect(head).to_have_text("3 of at most 3 runs")
     expect(tab.main.get_by_text(re.compile(r"Best: trial \d"))).to_be_visible()
     expect(tab.main.get_by_text("A line is a trial")).to_be_visible()
-    tab.main.get_by_text("Change what it tries, or let it try more").click()
+    tab.main.get_by_text("Change ranges or add trials").click()
     change = tab.main.get_by_test_id("stExpander")
     number(tab, "Runs at most", 4, change)
     change.get_by_role("button", name="Apply to the sweep").click()

@@ -40,7 +40,7 @@ def test_one_press_queues_three_runs_that_differ_in_their_model_alone(busy_queue
     expected = racers("reverse", steps=300)
     assert {repr(run.experiment) for run in queued} == {repr(e) for e in expected.values()}
     assert len(queued) == 3
-    assert "3 runs wait for their turn" in said(app)
+    assert "3 runs are waiting" in said(app)
     assert "The first attention maps appear after the first step" in said(app)
 
 

@@ -162,7 +162,7 @@ def test_a_link_that_is_none_says_so_and_the_page_stands(store: RunStore, text: 
     app = opened_at(PAGE, runs=text)
     assert not app.exception
     assert "must be the ids of at most" in shown(app)
-    assert "Nothing is chosen" in shown(app)
+    assert "Choose runs above, or open two" in shown(app)
 
 
 def test_a_link_with_too_many_runs_shows_as_many_as_there_may_be(store: RunStore) -> None:
@@ -176,11 +176,11 @@ def test_one_run_is_offered_others_of_its_task_and_none_the_recorded_ones(
     one = made_run(store, name="First")
     made_run(store, name="Second", experiment=changed(n_heads=1))
     app = open_with(one)
-    assert "One run is nothing to compare" in shown(app)
+    assert "Add another run to compare" in shown(app)
     app.button(key="compare-offer-0").click().run()
     assert ">1 head<" in shown(app)
     app.multiselect(key=RUNS.key).set_value([]).run()
-    assert "Nothing is chosen" in shown(app)
+    assert "Choose runs above, or open two" in shown(app)
     app.button(key="compare-offer-0").click().run()
     assert ">4 heads<" in shown(app)
 
@@ -196,11 +196,11 @@ def test_time_that_was_not_written_down_is_said_to_be_reckoned_and_cpu_time_to_b
 ) -> None:
     ids = ("recorded-one-head", "recorded-many-heads")
     app = open_with(*ids, axis="clock")
-    assert "reckoned from how fast it was" in shown(app)
+    assert "estimated from its speed" in shown(app)
     assert figure(app)["layout"]["xaxis"]["title"]["text"] == "seconds"
     app = open_with(*ids, axis="cpu")
     assert "The first measurement is on its way" not in shown(app)
-    assert "wrote nothing of it down" in shown(app)
+    assert "it was not recorded" in shown(app)
 
 
 def test_the_page_of_runs_that_train_ticks_until_they_are_over(store: RunStore) -> None:
@@ -232,7 +232,7 @@ def test_the_same_example_is_answered_side_by_side_at_the_same_step(recorded: No
 def test_the_same_example_has_one_run_of_each_configuration(store: RunStore) -> None:
     runs = [made_run(store, experiment=changed(seed, n_heads=n)) for n in (1, 2) for seed in (3, 5)]
     app = open_with(*runs)
-    assert "One run of each configuration" in shown(app)
+    assert "One run per configuration" in shown(app)
     assert "did not keep this example" not in shown(app)
 
 

@@ -176,7 +176,7 @@ def test_a_configuration_of_before_that_holds_its_text_opens_and_can_be_made_a_s
     app.session_state["draft"] = Draft(values)
     app.run()
     assert not app.exception
-    assert "stands in the configuration itself" in said(app)
+    assert "is part of the configuration" in said(app)
     assert "does not contain the text" in part_of(app, "copy_link").json
     assert app.text_area(key="corpus-text").value == text
     app.button(key="corpus-text-keep").click().run()

@@ -176,12 +176,12 @@ def test_one_press_queues_a_run_of_each_kind_with_its_name(busy_queue, open_page
     assert {run.status.state for run in made} == {"queued"}
     assert {run.experiment.training.steps for run in made} == {200}
     n = len(POSITIONS_OF_WORDS)
-    assert f"{n} runs wait for their turn" in said(app)
+    assert f"{n} runs are waiting" in said(app)
     assert not [info.value for info in app.info if "wait" in info.value]  # none above the page
     for run in made:
         write_status(run.folder, dataclasses.replace(run.status, state="finished"))
     app.run()
-    assert "wait for their turn" not in said(app)
+    assert "are waiting" not in said(app)
     assert f"All {n} runs have finished." in said(app)
 
 

@@ -189,7 +189,7 @@ def test_a_run_that_made_way_for_another_is_told(
     oldest.write_meta(dataclasses.replace(oldest.meta, owner="a" * 64))
     run = made_run(store, state="stopped")
     app = open_page(PAGE)
-    assert "Where room is needed for a new run, the oldest that is over goes." in captions(app)
+    assert "When a new run needs space, the oldest finished one is deleted." in captions(app)
     app.button(key=f"resume-{run.id}").click().run()
     assert "The oldest finished run was deleted" in app.info[0].value
     assert "Oldest" not in {kept.meta.name for kept in store.list()}

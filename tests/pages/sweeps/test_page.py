@@ -59,7 +59,7 @@ def test_a_sweep_is_ready_to_start_and_says_how_long_it_takes(
     assert not app.exception
     assert not app.error
     words = said(app)
-    assert "**8 runs** of 300 steps, one after the other: **about " in words
+    assert "**8 runs** of 300 steps in sequence: **about " in words
     assert "a ring is a run" in words
     assert n_drawn(app) == 1
     assert not app.button(key="sweeps-start").disabled
@@ -99,7 +99,7 @@ def test_the_leaderboard_has_the_best_first_and_all_figures_are_made_without_ask
     assert "From 8 finished of" in words
     assert "Its budget of 8 runs is spent." in words
     assert f"**Best: trial {board.iloc[0]['Trial']}**" in words
-    for caption in ("A line is a trial", "Two settings", "by itself", "on its way"):
+    for caption in ("A line is a trial", "Two settings", "by itself", "Each run's curve"):
         assert caption in words
 
 
@@ -265,12 +265,12 @@ def test_a_stranger_sweeps_within_limits(
     app = open_page(PAGE, token=TOKEN)
     app.number_input(key="new-preset:copy-runs").set_value(25).run()
     press(app, "sweeps-start")
-    assert "A sweep may have 24 runs on this server" in app.error[0].value
+    assert "A sweep can have 24 runs on this server" in app.error[0].value
     app.number_input(key="new-preset:copy-runs").set_value(8).run()
     press(app, "sweeps-start")
     assert len(SweepStore(store.root).list()) == 1
     app = press(open_page(PAGE, token=TOKEN), "sweeps-start")
-    assert "A sweep of yours goes on already" in app.error[0].value
+    assert "You already have a running sweep" in app.error[0].value
 
 
 def test_the_page_needs_no_optuna_until_there_is_a_sweep() -> None:
@@ -344,4 +344,4 @@ def test_on_a_public_server_a_study_from_elsewhere_is_its_visitors(
     monkeypatch.setenv("TFM_MAX_QUEUED", "0")
     app = open_page(PAGE, token=OTHER)
     app.file_uploader(key="sweeps-bring-file-0").upload("more.log", content).run()
-    assert "only shows what was trained" in said(app)
+    assert "only shows runs" in said(app)

@@ -114,7 +114,7 @@ def test_a_failed_run_says_why_and_what_to_do(store, watch) -> None:
     run = made_run(store, state="failed", reason="The memory of the GPU is full.")
     words = said(watch(run.id))
     assert "The memory of the GPU is full" in words.replace("\\", "")
-    assert "press Resume to try it again" in words
+    assert "press Resume to try again" in words
 
 
 def test_an_interrupted_run_says_at_which_step(store, watch) -> None:
@@ -159,18 +159,18 @@ def test_a_worker_that_is_not_heard_of_is_said(store, watch) -> None:
     run = made_run(store, state="running")
     suspended = {"started": mark_of().started, "uptime": time.monotonic() - 61}
     write_status(run.folder, dataclasses.replace(run.status, **suspended))
-    assert f"has not been heard of for {show.duration(61)}" in said(watch(run.id))
+    assert f"No sign of its worker for {show.duration(61)}" in said(watch(run.id))
     write_status(run.folder, dataclasses.replace(run.status, uptime=time.monotonic()))
-    assert "not been heard of" not in said(watch(run.id))
+    assert "No sign of its worker" not in said(watch(run.id))
 
 
 def test_a_pause_says_how_long_it_keeps_its_place(store, watch, monkeypatch) -> None:
     run = made_run(store, state="paused")
-    assert f"After {show.duration(600)} of pause it is stopped where others wait" in said(
+    assert f"After {show.duration(600)} of pause it stops when other runs are waiting" in said(
         watch(run.id)
     )
     monkeypatch.setenv("TFM_MAX_PAUSE", "0")
-    assert "It is stopped as soon as others wait" in said(watch(run.id))
+    assert "It stops when other runs are waiting" in said(watch(run.id))
 
 
 def test_pressing_start_makes_a_run_and_watches_it(busy_queue, open_page) -> None:
@@ -229,7 +229,7 @@ def test_what_the_learning_rate_of_a_copy_does_is_said_and_can_be_kept_low(
     app.number_input(key=f"run-more-{run.id}").set_value(211).run()
     after = old.replace(steps=422).rate(212)
     assert after > 100 * old.rate(211)
-    assert f"{before} {after:.2g} at the next. The schedule is laid over all 422" in said(app)
+    assert f"{before} {after:.2g} at the next. The schedule restarts over all 422" in said(app)
     app.toggle(key=f"run-low-{run.id}").set_value(True).run()
     assert f"{before} {old.learning_rate / 10:.2g} at the next. It stays there." in said(app)
     app.number_input(key=f"run-more-{run.id}").set_value(1_000_000).run()
@@ -262,9 +262,7 @@ def test_a_text_says_how_often_it_was_read(store) -> None:
     assert "epoch" in live_keys._progress_words(curves, run.status)
     curves.started["reads_per_epoch"] = 62.1
     times = show.count(curves.steps.last("epoch") * 62.1)
-    assert f"each token of the text read {times} times" in live_keys._progress_words(
-        curves, run.status
-    )
+    assert f"each token is read {times} times" in live_keys._progress_words(curves, run.status)
 
 
 def test_an_older_run_with_a_split_of_its_own_says_so(store) -> None:
@@ -288,7 +286,7 @@ def test_an_older_run_with_a_split_of_its_own_says_so(store) -> None:
 
 def test_it_says_which_weights_were_tested(store, watch) -> None:
     run = learned_run(store, "reverse")
-    assert "Tested: the last weights, of step 211; with patience" in said(watch(run.id))
+    assert "Tested: the last weights, of step 211. With patience" in said(watch(run.id))
     training = run.experiment.training.replace(patience=3)
     patient = run.experiment.replace(training=training.model_dump())
     (run.folder / "experiment.json").write_text(to_json(patient), encoding="utf-8")

@@ -310,7 +310,7 @@ def test_a_reset_of_a_draft_that_is_gone_is_ignored(train, monkeypatch) -> None:
 
 def test_a_change_says_what_it_does_to_the_size_and_the_time(train) -> None:
     app = train()
-    assert "Change a setting: here you see" in said(app)
+    assert "Change a setting to see its effect" in said(app)
     app.number_input(key=key(app, "model.n_layers")).set_value(4).run()
     forecast.wait()
     app.run()

@@ -74,7 +74,7 @@ def test_five_seeds_wait_in_one_group_and_lead_to_their_comparison(
     assert [busy_queue.position(run.id) for run in runs] == [1, 2, 3, 4, 5]
     assert {run.labels.group for run in runs} == {"Copy: 5 seeds"}
     assert compared == [run.id for run in runs]
-    assert said == ["5 runs were queued; each trains as soon as a place is free."]
+    assert said == ["5 runs were queued and start when places are free."]
 
 
 def test_a_run_gets_what_is_missing_and_joins_the_group(
