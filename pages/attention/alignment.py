@@ -47,9 +47,9 @@ def scores(run: Run, selection: Selection, step: int) -> None:
     if run.experiment.model.family == "decoder-only":
         st.caption(
             _(
-                "In one sequence a head may also attend to `<bos>` and to what is written so far: "
-                "shares are of all its attention, and the error rate takes its strongest source "
-                "token, even where most of the attention lies elsewhere."
+                "In a single sequence a head can also attend to `<bos>` and to the text so far: "
+                "shares count all its attention, and the error rate uses its strongest source "
+                "token."
             )
         )
 
@@ -78,7 +78,7 @@ def _look_for(aligned: alignment.Aligned) -> str:
         return _("Look for how close together the lines rise: from step {step} on all of them "
                  "align.").format(step=step)  # fmt: skip
     if aligned.n == 1:
-        return _("Look for the step at which one line leaves the others.")
+        return _("Look for the step where one line leaves the others.")
     return _("Look for the steps at which {n} lines leave the others.").format(n=aligned.n)
 
 
@@ -89,8 +89,8 @@ def _sentence(
     figures = {"share": show.percent(best.share), "aer": f"{best.aer:.3f}", "truth": truth}
     if not aligned.n:
         words = _(
-            "No head has learned to align; the nearest is layer {layer}, head {head}: {share} of "
-            "its attention lies on {truth}; alignment error rate {aer}."
+            "No head has learned to align. The closest is layer {layer}, head {head}: {share} "
+            "of its attention lies on {truth}; alignment error rate {aer}."
         )
         return words.format(**which, **figures)
     if aligned.n == 1:
@@ -153,7 +153,7 @@ def _table(run: Run, frame: pd.DataFrame) -> None:
             ),
         },
     )
-    st.caption(_("A click beside a row opens that head; the true cells are outlined on its map."))
+    st.caption(_("Click beside a row to open that head; the true cells are outlined on its map."))
 
 
 @byte_cache.kept

@@ -67,8 +67,8 @@ def arithmetic(run: Run, example: Example, selection: Selection) -> None:
     if trace.step != example.step:
         st.info(
             _(
-                "The weights of the model are kept at its last checkpoint, so the numbers below "
-                "are of step {last}; the map above is of step {step}."
+                "The numbers below use the last checkpoint, step {last}; the map above is of "
+                "step {step}."
             ).format(last=f"{trace.step:,}", step=f"{example.step:,}"),
             icon=":material/history:",
         )
@@ -164,7 +164,7 @@ def _score(cell: AttentionCell, position: str) -> None:
             if under_root == width
             else _(
                 "**2. Scaled** by the square root of d_model, {d_model}, where it should be the "
-                "head’s width, {width}: a mistake worth seeing; then the mask"
+                "head’s width, {width} (a mistake); then the mask"
             ).format(d_model=under_root, width=width)
         )
         show.formula(
@@ -206,7 +206,7 @@ def _softmax(cell: AttentionCell) -> None:
 
 
 def _output(cell: AttentionCell, row: str) -> None:
-    st.markdown(_("**4. What it brings**: the weight times the value of the key"))
+    st.markdown(_("**4. Contribution**: the weight times the value of the key"))
     dims = dimensions_table(cell)
     number = st.column_config.NumberColumn
     st.dataframe(
@@ -227,7 +227,7 @@ def _output(cell: AttentionCell, row: str) -> None:
             share=f"{cell.share * 100:.1f} %",
         ),
         help=_(
-            "The part of the output that points its way, by projection. By length alone it would "
+            "The part of the output along its direction (projection). By length alone it would "
             "be {norm}."
         ).format(norm=f"{cell.norm_share * 100:.1f} %"),
     )

@@ -56,7 +56,7 @@ def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bo
                 format_func=lambda value: f"{value:,}",
                 key=key,
                 on_change=lambda: _to_step(run, st.session_state[key]),
-                help=_("Snapshots are dense at the start, where most changes, and rarer later."),
+                help=_("Snapshots are dense at the start, where most changes."),
             )
         else:
             st.markdown(_("Step {step}, the only snapshot so far").format(step=f"{step:,}"))
@@ -121,8 +121,8 @@ def looks(run: Run, probe: Probe, selection: Selection) -> bool:
                 "rows",
                 lambda rows: chosen.choose(run.id, rows=rows),
                 _(
-                    "Each row reads one token and writes the next one: after <bos> it writes the "
-                    "first word. Of a fixed example that is the true token."
+                    "Each row reads one token and writes the next: after <bos> the first word. "
+                    "For a fixed example that is the true token."
                 ),
             )
         if selection.kind == "patches":
@@ -150,8 +150,8 @@ def _full_scale(kind: str) -> bool:
         key=key,
         persist_state="session",
         help=_(
-            "“0 to 1” compares heads and steps honestly. Stretched colours show the pattern of "
-            "heads that share their attention out thinly."
+            "“0 to 1” makes heads and steps comparable. Stretched colours show the pattern of "
+            "heads with small weights."
         ),
     )
     return kind not in _PATCHES if picked is None else picked
@@ -204,7 +204,7 @@ def follow(run: Run, selection: Selection, step: int) -> None:
         _("Follow the newest"),
         key=key,
         on_change=turn,
-        help=_("Show each new snapshot as it comes; everything else you chose stays."),
+        help=_("Show each new snapshot when it is saved."),
     )
 
 

@@ -41,7 +41,7 @@ def explanations(run: Run, example: Example) -> None:
     name = names[explained.target]
     share = show.percent(float(explained.probabilities[explained.target]))
     st.markdown(
-        _("What speaks for **{name}**, to which the model of step {step} gives {share}?").format(
+        _("What supports **{name}**, which the model of step {step} gives {share}?").format(
             name=name, step=f"{explained.step:,}", share=share
         )
     )
@@ -52,8 +52,8 @@ def explanations(run: Run, example: Example) -> None:
             figure.update_layout(height=300, margin={"l": 4, "r": 4, "t": 44, "b": 4})
             show.live_figure(figure, _(EXPLANATIONS[kind].help), key=f"attention-explain-{kind}")
     words = _(
-        "Patches are taken away, the most important first. The faster the curve falls, the more "
-        "the model needs what the explanation names; grey is a random order."
+        "Patches are removed, the most important first. The faster the curve falls, the better "
+        "the explanation; grey is a random order."
     )
     show.live_figure(
         deletion_curves(explained.deletion, class_name=name), words, key="attention-deletion"
@@ -78,7 +78,7 @@ def _controls(names: tuple[str, ...]) -> tuple[int | None, str]:
         format_func=lambda name: _(FILLS[name].label),
         key=_FILL,
         persist_state="session",
-        help=_("A picture with a hole is no picture of the training; try both."),
+        help=_("The model never saw pictures with holes in training; try both."),
     )
     return target, fill
 
@@ -89,12 +89,12 @@ def _verdict(explained: Explained) -> str:
     words = {"name": _(EXPLANATIONS[best].label), "area": f"{area:.2f}", "random": f"{random:.2f}"}
     if area >= random:
         return _(
-            "On this picture no explanation beats a random order ({name} comes nearest: an area of "
+            "On this picture no explanation beats a random order (closest: {name}, an area of "
             "{area} against {random})."
         ).format(**words)
     return _(
-        "On this picture **{name}** names best what the model needs: an area of {area} under its "
-        "curve, against {random} in random order."
+        "On this picture **{name}** is the best explanation: its curve has an area of {area}, a "
+        "random order {random}."
     ).format(**words)
 
 

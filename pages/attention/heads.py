@@ -64,8 +64,8 @@ def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
     st.caption(
         words
         + _(
-            " A click on a column’s name sorts, a click beside a row opens that head. Padding must "
-            "be 0: the mask hides it."
+            " Click a column’s name to sort, or beside a row to open that head. Padding must be "
+            "0: the mask hides it."
         )
     )
 
@@ -82,8 +82,8 @@ def _measured(
             _("Over the validation set"),
             key=_VALIDATION,
             help=_(
-                "Off: on the few examples that every snapshot keeps, at the step that is shown. "
-                "On: on up to 1,000 validation examples, with the last checkpoint."
+                "Off: the examples of each snapshot, at the current step. On: up to 1,000 "
+                "validation examples, with the last checkpoint."
             ),
         )
         if st.session_state.get(_VALIDATION):
@@ -164,8 +164,8 @@ def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
             _("Entropy (nats)"),
             format="%.2f",
             help=_(
-                "0: each query reads one key alone. A head that reads about n keys a row has an "
-                "entropy of log n."
+                "0: each query reads a single key. A head that reads about n keys per row has "
+                "an entropy of log n."
             ),
         ),
         "evenness": share(
@@ -173,7 +173,7 @@ def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
             format="percent",
             min_value=0,
             max_value=1,
-            help=_("Entropy over that of even attention: 100 % reads everything alike."),
+            help=_("Entropy as a share of that of even attention: 100 % reads everything equally."),
         ),
         "distance": st.column_config.NumberColumn(
             _("Distance ({unit})").format(unit=unit),

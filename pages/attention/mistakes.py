@@ -95,7 +95,7 @@ def _sentence(readings: Readings) -> str:
     if readings.n_wrong == 0:
         return _("All of the first {n} validation examples were right.").format(**words)
     share = show.percent(readings.n_wrong / readings.n_read)
-    return _("**{wrong}** of the first {n} validation examples went wrong ({share}).").format(
+    return _("**{wrong}** of the first {n} validation examples are wrong ({share}).").format(
         **words, share=share
     )
 

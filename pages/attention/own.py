@@ -37,12 +37,12 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         st.caption(content(panels(run.experiment).own_words))
     if not run.has_checkpoint:
         if run.status.is_active:
-            st.info(_("The run has not saved its weights yet; it will in a moment."))
+            st.info(_("The run has not saved its weights yet. Wait a moment."))
         else:
             show.problem(
                 _(
-                    "This run has no checkpoint, so its model cannot read anything new; the run's "
-                    "own examples can still be looked at."
+                    "This run has no checkpoint, so its model cannot read anything new. Its own "
+                    "examples are still here."
                 )
             )
         return None
@@ -109,7 +109,7 @@ def picture(run: Run, probe: Probe, selection: Selection) -> Example | None:
         return None
     if given is None:
         picture = own_picture.from_text(selection.own_of("picture"), facts)
-        st.caption(_("The picture of the link. Draw or upload another one to replace it."))
+        st.caption(_("The picture from the link. Draw or upload another to replace it."))
     else:
         picture, notes = own_example.read_picture(run, given)
         if isinstance(given, bytes):
@@ -143,9 +143,9 @@ def _since_when(run: Run, example: Example, found: Readings) -> None:
     best = int(example.probabilities.argmax())
     name = run.experiment.task_as(ImageTaskConfig).facts.class_names[best]
     since = read_from(found, best)
-    words = _("Only with its last weights does it read your picture as **{name}**.")
+    words = _("Only the last weights read your picture as **{name}**.")
     if since is not None:
-        words = _("From step **{step}** on it reads your picture as **{name}**.")
+        words = _("From step **{step}** it reads your picture as **{name}**.")
     st.markdown(words.format(step=f"{since or 0:,}", name=name))
     key = "attention-own-step"
     if st.session_state.get(key) not in steps:
@@ -174,7 +174,7 @@ def _given(run: Run) -> bytes | npt.NDArray[np.uint8] | None:
         key="attention-upload",
         max_upload_size=own_picture.MOST_BYTES // 10**6,
         on_change=partial(_changed, run, UPLOADED),
-        help=_("It is made {size} pixels square, as the run's pictures are.").format(
+        help=_("It is resized to {size} x {size} pixels, like the run's pictures.").format(
             size=facts.image_size
         ),
     )

@@ -190,7 +190,7 @@ def _bring_into_sight(chosen: Selection) -> None:
 def _not_yet(sentence: str, is_live: bool) -> None:
     if is_live:
         st.info(
-            _("{why} The page shows the first one as soon as it is there.").format(why=sentence),
+            _("{why} The first one appears here as soon as it is saved.").format(why=sentence),
             icon=":material/hourglass_empty:",
         )
     else:

@@ -75,7 +75,9 @@ def patches(run: Run, example: Example, selection: Selection, offer: Offer) -> N
         figure,
         key="attention-patches",
         on_pick=picked,
-        name=_("Attention over the picture: arrow keys move over the patches, Enter lets one ask"),
+        name=_(
+            "Attention over the picture: arrow keys move between patches, Enter makes one the query"
+        ),
     )
     st.caption(_patch_words(experiment, weights, selection.patch, query))
 

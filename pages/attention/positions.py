@@ -27,9 +27,8 @@ def positions(run: Run, steps: tuple[int, ...], step: int) -> None:
         show.problem(error)
         return
     words = _(
-        "One tile a patch, where the patch lies: how alike its position vector is to that of every "
-        "patch. Look for the row and the column of the patch standing out; move through the "
-        "training to see them form."
+        "Each tile compares the position vector of one patch with those of all patches. Look "
+        "for its row and column; move through the training to see them form."
     )
     figure = position_tiles(tiles, state.theme())
     figure.update_layout(margin={"b": 48}).update_xaxes(title={"standoff": 24})

@@ -32,7 +32,7 @@ def sentence(run: Run, probe: Probe, selection: Selection) -> Example:
         text = sentence_field.field(
             task,
             label=_("Your sentence"),
-            help=_("In the words of the task; press Enter to let the model read it."),
+            help=_("Use the words of the task, then press Enter."),
             key=_KEY,
             on_read=read,
         )

@@ -27,8 +27,8 @@ def source_picker(run: Run, selection: Selection) -> None:
         "source",
         lambda source: _to_source(run, source),
         _(
-            "Examples: never trained on, the same at every step. Mistakes: unseen examples that "
-            "the trained model gets wrong. Your own: type, draw or upload one."
+            "Examples: unseen in training, the same at every step. Mistakes: unseen examples "
+            "that the model gets wrong. Your own: type, draw or upload one."
         ),
         label_visibility="collapsed",
     )

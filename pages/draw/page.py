@@ -18,7 +18,7 @@ def page() -> None:
     run = fitting_run.found(reads_drawings)
     if run is None:
         offers.presets(
-            _("No model here reads digits yet. Train one, and then draw for it."),
+            _("No model here reads digits yet. Train one first."),
             ["vit-digits"],
             key="draw-train",
         )
@@ -33,7 +33,7 @@ def page() -> None:
         )
         st.button(_("Look again"), icon=":material/refresh:", key="draw-look-again")
     else:
-        show.problem(_("This run ended before it saved its weights, so it cannot read."))
+        show.problem(_("This run ended before it saved its weights, so it cannot read digits."))
 
 
 def _which(run: Run) -> None:
@@ -51,7 +51,7 @@ def _instead(current: Run) -> None:
     """Say why the current run does not read here, and where it does."""
     name = escape(current.meta.name)
     if current.experiment.task.describes_pictures:
-        words = _("“{name}” describes pictures of several digits; draw for it on the page beside.")
+        words = _("“{name}” describes pictures of several digits; use Pictures to words.")
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(words.format(name=name), width="content")
             st.page_link(
@@ -61,7 +61,7 @@ def _instead(current: Run) -> None:
                 query_params={"run": current.id, **way_back.from_here()},
             )
         return
-    words = _("“{name}” learned {task}, which no strokes can show; this run reads drawings.")
+    words = _("“{name}” learned {task} and cannot read drawings; this run can.")
     task = _(current.experiment.task.facts.label)
     st.caption(words.format(name=name, task=task))
 

@@ -26,7 +26,7 @@ def answer(found: Looks, classes: tuple[str, ...], epochs: Epochs) -> str:
     since = read_from((found.steps, found.shares), best)
     assert since is not None
     if since == found.steps[0] and len(found.steps) > 1:
-        words = _("It reads a {digit}, and random weights already did: luck.")
+        words = _("It reads a {digit}, but so do random weights: luck.")
     elif len(found.steps) == 1:
         words = _("It reads a {digit}; no weights of earlier were kept.")
     else:
@@ -44,9 +44,9 @@ def meant(
         return None, _missed(found, index, classes, epochs)
     at = found.steps.index(since)
     if len(found.steps) == 1:
-        words = _("Right: it reads a {digit}; no weights of earlier were kept.")
+        words = _("Right: it reads a {digit}; no earlier weights were saved.")
     elif at == 0:
-        words = _("Right: it reads a {digit}, and random weights already did: luck.")
+        words = _("Right: it reads a {digit}, but so do random weights: luck.")
     else:
         words = _("It got this right from {step} on: a {digit}.")
     return at, words.format(digit=digit, step=step_words(since, epochs))

@@ -64,7 +64,7 @@ def _look(run: Run, draw: Draw, was_live: bool, preset: str) -> None:
             icon=":material/hourglass_empty:",
         )
     else:
-        show.problem(_("This run ended before it saved its weights, so it cannot read."))
+        show.problem(_("This run ended before it saved its weights, so it cannot read digits."))
         _train(preset)
 
 

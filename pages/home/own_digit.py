@@ -58,7 +58,7 @@ def said(digit: int, share: float, since: int, steps: tuple[int, ...]) -> str:
     if share < SURE:
         words = _("It is not sure: perhaps a {digit}, with {share}.")
     elif since == steps[0]:
-        words = _("It reads a {digit}, and random weights already did: luck.")
+        words = _("It reads a {digit}, but so do random weights: luck.")
     else:
         words = _("From step {step} on it reads a {digit}.")
     return words.format(digit=digit, share=show.percent(share), step=f"{since:,}")

@@ -28,14 +28,13 @@ def controls(run: Run, probe: Probe) -> Asked:
         with st.popover(_("Zero or mean?"), icon=":material/help:"):
             st.markdown(
                 _(
-                    "**Zero**: what is switched off hands on zeros. The layers behind never saw "
-                    "that in training, so part of the harm is the surprise.\n\n"
-                    "**Mean**: it hands on its mean over these validation examples, whatever it "
-                    "reads. The layers behind get what they are used to, and lose only what it "
-                    "says of this one example. Often that is the gentler of the two, not always: "
-                    "a mean of many answers can be further from each of them than nothing is.\n\n"
-                    "Residual connections, norms and masks hand on nothing that could be averaged, "
-                    "so for them both are the same."
+                    "**Zero**: the output of the part becomes zero. Later layers never saw that "
+                    "in training, so part of the loss is the surprise.\n\n**Mean**: its output "
+                    "becomes its mean over these validation examples. Later layers get familiar "
+                    "values and lose only what the part says about this example. That is "
+                    "usually gentler, but not always: a mean of many outputs can be further "
+                    "from each of them than zero.\n\nResidual connections, norms and masks have "
+                    "no output to average, so both are the same for them."
                 )
             )
         if n_most > n_first:
@@ -43,9 +42,7 @@ def controls(run: Run, probe: Probe) -> Asked:
             st.toggle(
                 _("All {n} validation examples").format(n=f"{n_most:,}"),
                 key=ALL.key,
-                help=_("Off: the first {n}, so that a press is answered at once.").format(
-                    n=n_first
-                ),
+                help=_("Off: the first {n}, for an immediate result.").format(n=n_first),
             )
         view_link.warn(problem)
     view_link.say(EXAMPLE, index)

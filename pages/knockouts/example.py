@@ -73,8 +73,8 @@ def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
     if gone and (head == MEAN or any(part.head in (None, head) for part in gone)):
         st.caption(
             _(
-                "What is off here still attends: its weights are worked out, and what it gathers "
-                "by them is thrown away. Look for what changed in the layers behind it."
+                "A part that is off still computes its weights; only its output is dropped. "
+                "Look for changes in later layers."
             )
         )
 

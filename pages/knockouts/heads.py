@@ -43,9 +43,9 @@ def offer(run: Run, asked: Asked, *, is_measured: bool) -> None:
     if not heads:
         st.caption(
             _(
-                "A recurrent network has no heads, no residual connections and no causal mask. "
-                "What it has can be switched off: what its attention hands on, the summary that "
-                "the decoder begins with, and reading backwards."
+                "A recurrent network has no heads, residual connections or causal mask. You can "
+                "switch off the output of its attention, the summary that the decoder starts "
+                "with, and reading backwards."
             )
         )
         return
@@ -76,12 +76,12 @@ def offer(run: Run, asked: Asked, *, is_measured: bool) -> None:
 def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Importance]) -> None:
     """Show every head in a row, the one that is missed most first, beside its gradient."""
     if not has_heads(run):
-        st.info(_("There are no heads in a recurrent network; switch off what it has above."))
+        st.info(_("A recurrent network has no heads; switch off its parts above."))
         return
     if not worth and run.meta.recorded and not asked.is_all:
         return  # it is being measured, and a bar says so
     if not worth:
-        st.info(_("Press “Measure every head” first: it takes one measurement a head."))
+        st.info(_("Press “Measure every head” first."))
         return
     slopes = measure.gradient_importances(run, asked.n)
     steepest = max(slopes.values()) or 1.0
@@ -115,7 +115,7 @@ def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Impo
             "rise": st.column_config.NumberColumn(
                 _("Loss rises by"),
                 format="%.4f",
-                help=_("Loss without this head less loss with all; below 0 it does harm here."),
+                help=_("Loss without this head minus loss with all; below 0 the head does harm."),
             ),
             "loss": st.column_config.NumberColumn(_("Loss without it"), format="%.4f"),
             "accuracy": st.column_config.NumberColumn(_("Right without it"), format="percent"),
@@ -135,8 +135,8 @@ def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Impo
         },
     )
     words = _(
-        "Each head alone switched off ({how}), on {n} validation examples. Do not add rows up: two "
-        "heads that do the same are each worth nothing alone, and much together."
+        "Each head switched off alone ({how}), on {n} validation examples. Don't add rows up: "
+        "two heads with the same job look worthless alone."
     )
     how = _("zero in its place") if asked.how == "zero" else _("its mean in its place")
     st.caption(words.format(how=how, n=f"{asked.n:,}"))

@@ -146,7 +146,7 @@ def last_in_words(run: Run, off: Sequence[Part], asked: Asked) -> None:
     is_recurrent = part.kind == "sublayer" and part.layer is None
     words = _(WITHOUT_CONTEXT if is_recurrent else KINDS[part.kind])
     if asked.how == "mean" and part.kind in HAS_MEAN:
-        words = _("What it hands on is replaced by its mean over these {n} examples.").format(
+        words = _("Its output is replaced by its mean over these {n} examples.").format(
             n=f"{asked.n:,}"
         )
     name = _(name_of(part))

@@ -20,14 +20,13 @@ def pruning(run: Run, asked: Asked) -> None:
     """Show the curve, or the press that measures it."""
     heads = heads_of(run.experiment)
     if not heads:
-        st.info(_("There are no heads in a recurrent network, so none can be taken away."))
+        st.info(_("A recurrent network has no heads to remove."))
         return
     question = asked.of(run)
     if not state.pruning_asked(question):
         words = _(
-            "The head that is missed least goes first and stays away, then the next, down to none; "
-            "beside it the same in {orders} random orders. {measurements} measurements on {n} "
-            "validation examples."
+            "Removes the least important head, then the next, down to none, and does the same "
+            "in {orders} random orders. {measurements} measurements on {n} validation examples."
         )
         n_orders = measure.RANDOM_ORDERS
         st.markdown(

@@ -32,7 +32,7 @@ def step(run: Run, steps: tuple[int, ...]) -> int:
     asked = int(st.session_state[STEP.key])
     chosen = steps[-1] if asked == LAST else min(steps, key=lambda known: abs(known - asked))
     if asked not in (LAST, chosen):
-        words = _("There are no weights of step {asked}; those of step {step} are shown.")
+        words = _("No weights at step {asked}; showing step {step}.")
         problem = problem or words.format(asked=f"{asked:,}", step=f"{chosen:,}")
     view_link.warn(problem)
     st.session_state[STEP.key] = chosen
@@ -44,16 +44,11 @@ def step(run: Run, steps: tuple[int, ...]) -> int:
             key=STEP.key,
             persist_state="session",
             help=_(
-                "Every step whose weights were kept answers the validation set anew. On the page "
-                "Attention examples are read with the last ones."
+                "Choose any step with saved weights. Attention reads examples with the last ones."
             ),
         )
     else:
-        st.caption(
-            _("Weights of step **{step}**, the only ones that were kept.").format(
-                step=f"{chosen:,}"
-            )
-        )
+        st.caption(_("Weights of step **{step}**, the only ones saved.").format(step=f"{chosen:,}"))
     view_link.say(STEP, LAST if chosen == steps[-1] else chosen)
     return chosen
 

@@ -66,7 +66,7 @@ class Evaluations:
             self._drop(lambda one: one.is_ahead)
             if sum(not one.future.done() for one in self._jobs.values()) >= _MOST_WAITING:
                 raise StudentError(
-                    "Many runs are being asked at this moment; try again in a few seconds."
+                    "The server is busy with other runs; try again in a few seconds."
                 )
             return self._begin(key, run, step, is_ahead=False)
 

@@ -66,7 +66,7 @@ def _how_many(
     if cell is None and found.is_language:
         words = _("The {n} of {all} tokens that surprise it most.")
         if order == "sure":
-            words = _("The {n} of {all} wrongly expected tokens that it was surest of.")
+            words = _("The {n} most confident of {all} wrong tokens.")
         return words.format(n=min(n, most), all=f"{n:,}")
     if n > most:
         return _("The worst {n} of {all}.").format(n=most, all=f"{n:,}")

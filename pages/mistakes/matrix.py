@@ -35,7 +35,7 @@ def matrix(found: Answers, counted: Confusion, chosen: Cell | None) -> None:
     component.live_figure(
         figure,
         key="mistakes-matrix",
-        name=_("What is said for what was meant; press a cell for its examples"),
+        name=_("Predicted for each true class; press a cell for its examples"),
         on_pick=lambda row, column: controls.choose_cell((numbers[row], numbers[column])),
     )
     st.caption(_explained(found, counted))
@@ -43,7 +43,7 @@ def matrix(found: Answers, counted: Confusion, chosen: Cell | None) -> None:
 
 def _explained(found: Answers, counted: Confusion) -> str:
     words = [
-        _("Truth down, answer across; only errors have colour. Press a cell for its examples.")
+        _("True down, predicted across; only errors are coloured. Press a cell for its examples.")
     ]
     if found.unit == "token":
         words.append(

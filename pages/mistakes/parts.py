@@ -46,14 +46,14 @@ def groups(run: Run, found: Answers) -> None:
     way = ways[by]
     counted = way.groups(found, run.experiment)
     if not counted:
-        st.caption(_("No example shows one of the patterns that are known here."))
+        st.caption(_("No example shows a known pattern."))
         return
     draw = plots.losses if found.is_language else plots.accuracies
     words = _("Bars hold the true share with 95 % confidence.")
     if found.is_language:
         words = _("Bars hold the true mean with 95 % confidence.")
     if way.is_of_texts and found.written is not None:
-        words += " " + _("A text counts where the model, writing alone, gets all of it right.")
+        words += " " + _("A text counts if the model, writing alone, gets all of it right.")
     elif found.unit == "token":
         words += " " + _("Tokens count one by one, after the true beginning.")
     if by == "pattern":

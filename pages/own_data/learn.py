@@ -60,7 +60,7 @@ def _offer(own: OwnSet, proposal: Proposal, *, is_first: bool) -> None:
         key=f"own-form-{proposal.name}",
         type="tertiary",
         icon=":material/tune:",
-        help=_("Fills the form of the Train page with this, to change before it starts."),
+        help=_("Opens Train with these settings, to change before you start."),
     ):
         state.set_draft(experiment.model_dump())
         state.set_current_run(None)

@@ -72,11 +72,10 @@ def add(kind: str) -> Draft | None:
             key=state.upload_key("pictures"),
             max_upload_size=MOST_MEGABYTES,
             help=_(
-                "`cat/1.png`, `dog/2.jpg`; with `train/cat/…` and `test/cat/…` the test is yours. "
-                "IDX is the format of MNIST and EMNIST: a file of pictures and one of labels, also "
-                "packed as .gz. An npz holds arrays such as x_train and y_train, a CSV a picture "
-                "in each line: label, pixel0, pixel1, …, also zipped. At most {most} MB; nothing "
-                "leaves this machine."
+                "Zip: `cat/1.png`, `dog/2.jpg`, or `train/cat/…` and `test/cat/…` for your own "
+                "test set. IDX (MNIST, EMNIST): a file of pictures and one of labels, also as "
+                ".gz. Npz: arrays such as x_train and y_train. CSV: a picture per line, label, "
+                "pixel0, pixel1, … At most {most} MB; nothing leaves this machine."
             ).format(most=MOST_MEGABYTES),
         )
         form = _form()
@@ -137,14 +136,14 @@ def _ask(upload: str) -> None:
             index=list(ENCODINGS).index(understood.encoding),
             format_func=lambda name: _(ENCODINGS[name]),
             key=keys["encoding"],
-            help=_("The zip does not say it, so it was guessed from the names."),
+            help=_("Guessed from the names in the zip."),
         )
     if understood.is_turned is not None:
         st.toggle(
             _("Pictures lie on their side: turn them"),
             understood.is_turned,
             key=keys["is_turned"],
-            help=_("Swaps rows and columns. EMNIST is published that way."),
+            help=_("Swaps rows and columns, as EMNIST needs."),
         )
 
 
@@ -217,7 +216,7 @@ def _set(pictures: Pictures) -> tuple[Pictures, Split]:
     """Ask for the split, and whether duplicates are dropped; return what is left, and the split."""
     split = _split(pictures)
     if duplicates(pictures, shared_out(pictures, split)).n_again and st.toggle(
-        _("Drop duplicates: keep the first of pictures with exactly the same pixels"),
+        _("Drop duplicates: keep the first of identical pictures"),
         key="own-data-doubles",
     ):
         pictures = without_doubles(pictures)
@@ -279,7 +278,7 @@ def _split(pictures: Pictures) -> Split:
                     default="file",
                     required=True,
                     key="own-data-by",
-                    help=_("As the names of the folders or files say, or a random test."),
+                    help=_("From the names of folders or files, or a random test."),
                 )
             )
         if by == "file":
@@ -310,7 +309,7 @@ def _keep(pictures: Pictures, split: Split, file: str, *, can_keep: bool) -> Non
             icon=":material/save:",
             key="own-data-keep",
             disabled=not can_keep,
-            help=_("It is written beside the runs of this machine; then it can be learned."),
+            help=_("Saves it on this machine, ready for training."),
             on_click=_kept,
             args=(pictures, (name or "").strip() or _("My pictures"), split),
         )
@@ -352,6 +351,6 @@ def _strips(pictures: Pictures, table: npt.NDArray[np.int64]) -> None:
         st.caption(_("And {n} more classes.").format(n=len(names) - plots.MOST_STRIPS))
     show.figure(
         plots.balance(names, table),
-        _("Pictures per class, by split. With uneven classes accuracy looks better than it is."),
+        _("Pictures per class and split. Uneven classes flatter the accuracy."),
         key="own-data-balance",
     )

@@ -18,7 +18,7 @@ from tfm_core.runs import own_sets, settings
 from tfm_core.runs.run import Run
 
 _MAX_NAMES = 5
-_WHERE = N_("They lie on this machine, and leave it only where you take one along with its run.")
+_WHERE = N_("They stay on this machine unless you export one with its run.")
 
 
 def sets(kind: str) -> list[OwnSet]:
@@ -46,8 +46,7 @@ def damaged(own: OwnSet) -> None:
     """Show what is wrong with a set that cannot be read."""
     st.header(escape(own.name), anchor=False)
     words = N_(
-        "This set is damaged: {what}. Remove it, and add your data again; runs that learned from "
-        "it still open.",
+        "This data set is damaged: {what}. Remove it and add your data again; its runs still open.",
         what=own.problem or "",
     )
     show.problem(words)
@@ -62,7 +61,7 @@ def download(label: str, file: Callable[[], bytes | str], *, name: str, mime: st
         mime=mime,
         icon=":material/download:",
         on_click="ignore",
-        help=_("It can be taken in again: a template for a set of your own."),
+        help=_("You can import it again: a template for your own data."),
     )
 
 
@@ -85,7 +84,7 @@ def keep(prepare: Callable[[], Prepared]) -> None:
 
 def _went(n: int) -> None:
     words = ngettext(
-        "To make room for this set, the oldest run that was over was deleted.",
+        "The oldest finished run was deleted to make room for this data set.",
         "To make room for this set, the {n} oldest runs that were over were deleted.",
         n,
     )

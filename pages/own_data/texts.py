@@ -42,16 +42,16 @@ _PASTE = {
 }
 _HOW = {
     "pairs": N_(
-        "Columns with a tab, comma, semicolon or | between them, or JSON: a list, or an object a "
-        "line. You choose the columns beside the preview."
+        "Columns separated by tab, comma, semicolon or |, or JSON: a list, or an object per "
+        "line. Choose the columns beside the preview."
     ),
     "labels": N_(
-        "Columns with a tab, comma, semicolon or | between them, or JSON: a list, or an object a "
-        "line. One column holds the sentences, one their labels, at least two different ones."
+        "Columns separated by tab, comma, semicolon or |, or JSON: a list, or an object per "
+        "line. One column holds the sentences, one their labels (at least two different ones)."
     ),
     "text": N_(
-        "The first 80 % are learned, the rest measures what was learned; with a test file of your "
-        "own, 90 % are."
+        "Trains on the first 80 % and measures on the rest; with your own test file it trains "
+        "on 90 %."
     ),
 }
 _LIKE = {
@@ -153,7 +153,7 @@ def _test_file(kind: str) -> bytes | None:
         type=_ENDINGS[kind],
         key=state.upload_key(f"test-{kind}"),
         max_upload_size=MOST_MEGABYTES,
-        help=_("Its lines are the test, and nothing of it is learned from."),
+        help=_("Its lines are the test set and never used for training."),
     )
     return None if test is None else test.getvalue()
 
@@ -224,7 +224,7 @@ def _keep(report: Report) -> None:
             type="primary",
             icon=":material/save:",
             key="own-data-keep",
-            help=_("It is written beside the runs of this machine; then it can be learned."),
+            help=_("Saves it on this machine, ready for training."),
             on_click=_kept,
             args=(report, (name or "").strip()),
         )
@@ -277,7 +277,7 @@ def _much_left_out(report: Report) -> None:
     found = max((report.accounting, report.test_accounting), key=lambda one: one.share_left_out)
     is_test = found is not report.accounting
     first = next(one for one in report.problems if one.is_in_test_file == is_test)
-    words = _("{share} of the file was left out, {n} of {total}. The first reason: {why}")
+    words = _("{share} of the file was skipped, {n} of {total}. First reason: {why}")
     st.warning(
         words.format(
             share=f"{found.share_left_out:.0%}",
@@ -297,7 +297,7 @@ def _spellings(report: Report, data: str) -> None:
         _("Merge labels that differ only in capitals"),
         value=True,
         key=_merge_key(data),
-        help=_("The most frequent spelling is kept. Off: each spelling is a separate label."),
+        help=_("Uses the most frequent spelling. Off: each spelling is a separate label."),
     )
 
 

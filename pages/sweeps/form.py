@@ -225,7 +225,7 @@ def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str,
             format_func=lambda name: _(SEARCHES[name].label), help=_about(SEARCHES.values()),
         )  # fmt: skip
         pruning = st.segmented_control(
-            _("Give up on a run"), list(PRUNINGS), default=first.pruning, required=True,
+            _("Early stopping (pruning)"), list(PRUNINGS), default=first.pruning, required=True,
             key=f"{key}-pruning", format_func=lambda name: _(PRUNINGS[name].label),
             help=_about(PRUNINGS.values()),
         )  # fmt: skip

@@ -72,7 +72,7 @@ def _text(run: Run) -> Source:
             label=_("Beginning of a text") if is_prompt else _("Your sentence"),
             help=_("Press Enter and the model goes on from here; it may be empty.")
             if is_prompt
-            else _("In the words of the task; press Enter to let the model read it."),
+            else _("Use the words of the task, then press Enter."),
             key=_KEY,
             on_read=lambda _text: choice.begin_anew(),
         )

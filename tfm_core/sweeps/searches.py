@@ -114,10 +114,10 @@ SEARCHES: dict[str, Search] = {
 PRUNINGS: dict[str, Pruning] = {
     one.name: one
     for one in (
-        Pruning("none", N_("Never"), N_("Every run trains to its end."), _never),
+        Pruning("none", N_("Off"), N_("Every run trains to its end."), _never),
         Pruning(
             "median",
-            N_("Below the median"),
+            N_("Median"),
             N_("From a quarter of its training on, a run stops that was never better than the "
                "median of the others at the same point. Three must be over first."),
             _median,

@@ -43,7 +43,7 @@ def test_explanations_stand_side_by_side_with_what_the_model_does_without_them(
     for words in ("Attention rollout", "Gradient-weighted relevance", "Attention is not explan"):
         assert words in said(at)
     at.selectbox(key="attention-explained-class").set_value(7).run()
-    assert "What speaks for **7**" in said(at)
+    assert "What supports **7**" in said(at)
 
 
 def test_what_positions_learn_is_told_in_numbers(pictures, monkeypatch):

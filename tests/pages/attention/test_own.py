@@ -226,7 +226,7 @@ def test_the_arithmetic_of_an_old_snapshot_says_of_which_step_it_is(sentences, m
     store, run = sentences
     monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
     at = opened(run, view="arithmetic", step="0")
-    assert "are of step 3; the map above is of step 0" in at.info[0].value
+    assert "use the last checkpoint, step 3; the map above is of step 0" in at.info[0].value
 
 
 def test_what_heads_do_is_measured_over_the_validation_set_too(sentences, monkeypatch):
@@ -247,7 +247,7 @@ def test_an_example_is_chosen_by_what_went_wrong(sentences, pictures, monkeypatc
     at.button_group(key="attention-source").set_value("mistakes").run()
     assert not at.exception
     assert not at.error
-    assert "validation examples went wrong" in said(at)
+    assert "validation examples are wrong" in said(at)
     if kind == "image":
         pictures = json.loads(part_of(at, "thumbnails").json)
         assert pictures["chosen"] == 0

@@ -137,7 +137,7 @@ def test_what_keeps_a_run_from_reading_is_said_beside_the_board(
     ("share", "since", "words"),
     [
         (0.97, 341, "From step 341 on it reads a 4."),
-        (0.97, 0, "It reads a 4, and random weights already did: luck."),
+        (0.97, 0, "It reads a 4, but so do random weights: luck."),
         (0.41, 341, "It is not sure: perhaps a 4, with 41.0 %."),
     ],
 )

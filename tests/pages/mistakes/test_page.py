@@ -70,7 +70,7 @@ def test_it_opens_cold_on_a_recorded_run_and_counts_what_the_core_counts(recorde
     wrong = len(found.truth) - found.n_right
     assert f"**{wrong} of 500** validation pictures wrong" in said(app)
     assert "The test set is not touched" in said(app)
-    texts = figure(app, "What is said for what was meant")["data"][0]["text"]
+    texts = figure(app, "Predicted for each true class")["data"][0]["text"]
     counts = [[int(cell or 0) for cell in row] for row in texts]
     assert counts == confusion(found).counts.tolist()
     assert len(cards(app)) == min(wrong, 24)
@@ -171,7 +171,7 @@ def test_texts_that_look_like_training_are_counted(recorded: None) -> None:
 def test_every_family_is_judged(recorded: None, run_id: str, words: str) -> None:
     app = opened(run=run_id)
     assert words in said(app)
-    assert "the only ones that were kept" in said(app)
+    assert "the only ones saved" in said(app)
     for name in ("groups", "calibration"):
         settled(app.button_group(key="mistakes-show").set_value(name).run())
     assert "Expected calibration error" in said(app)
@@ -179,7 +179,7 @@ def test_every_family_is_judged(recorded: None, run_id: str, words: str) -> None
 
 def test_a_step_without_weights_gives_the_nearest_and_says_so(recorded: None) -> None:
     app = opened(run=DIGITS.id, step="500")
-    assert any("no weights of step 500; those of step 519" in one.value for one in app.warning)
+    assert any("No weights at step 500; showing step 519" in one.value for one in app.warning)
     assert "step=519" in links(app)[0]
 
 

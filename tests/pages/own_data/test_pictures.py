@@ -314,5 +314,5 @@ def test_the_link_of_a_damaged_set_says_what_is_wrong(store: RunStore, content: 
     for kind in ("pictures", "text"):
         app = opened_at(PAGE, token=TOKEN, set=own.id, kind=kind)
         assert not app.exception
-        assert "This set is damaged: set.json" in words(app)
+        assert "This data set is damaged: set.json" in words(app)
         assert not [one for one in app.main.button if str(one.key).startswith("own-train")]
