@@ -222,7 +222,7 @@ def test_a_configuration_whose_set_is_gone_says_so(store: RunStore) -> None:
     )
     app = opened_at("train/page.py", draft=values)
     assert not app.exception
-    assert "The set 00000000000000000000 is not on this machine" in words(app)
+    assert "The data set 00000000000000000000 is not on this machine" in words(app)
 
 
 def field_keys(app: AppTest) -> dict[str, str]:
