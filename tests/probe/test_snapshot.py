@@ -49,9 +49,9 @@ def test_it_holds_what_greedy_decoding_writes(family, steps, monkeypatch):
     assert len(calls) == (1 if steps == 2 else 0)  # whoever knows all needs no decoding
 
 
-@pytest.mark.parametrize("causality", ["none", "transposed"])
-def test_answers_that_were_read_off_the_truth_are_not_said_to_be_written(causality):
-    trainer = learned("encoder-decoder", 150, causality=causality)
+@pytest.mark.parametrize("mistake", ["no-causal-mask", "mask-transposed"])
+def test_answers_that_were_read_off_the_truth_are_not_said_to_be_written(mistake):
+    trainer = learned("encoder-decoder", 150, mistakes=mistake)
     src, tgt = (
         part[: snapshot.N_SENTENCES] for part in dataclasses.astuple(trainer.data.train)[:2]
     )

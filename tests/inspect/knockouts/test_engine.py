@@ -37,7 +37,7 @@ EXPERIMENTS = {
     "vit": vit_experiment(),
     "vit with CLS": vit_experiment("cls"),
     "captioner": _captioner(),
-    "captioner, mistaken": _captioner(causality="none", text_position="none"),
+    "captioner, mistaken": _captioner(mistakes="no-causal-mask", text_position="none"),
     "recurrent": text_experiment("recurrent", cell="lstm"),
 }
 

@@ -614,4 +614,4 @@ def test_a_link_carries_mistakes_and_says_which_of_them_there_are_not(train) -> 
     assert app.session_state["draft"].values["model"]["mistakes"] == ()
     assert "Mistakes cannot be “no-causal-mask”; it must be one of no-residuals" in said(app)
     app = train({"model.family": "vit", "model.residual": "none"})
-    assert "There is no setting model.residual here; it is left out." in said(app)
+    assert "There is no setting model.residual; it is ignored." in said(app)
