@@ -15,7 +15,7 @@ from tfm_core.runs.store import RECORDED
 
 def test_a_run_without_snapshots_yet_says_so_and_waits(store):
     at = opened(constructed_run(store, text_experiment(), state="running", steps=()))
-    assert "This run has no snapshot yet. The page shows the first one" in at.info[0].value
+    assert "This run has no snapshot yet. The first one appears here" in at.info[0].value
 
 
 def test_a_run_that_ended_without_snapshots_says_so(store):

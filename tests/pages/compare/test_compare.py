@@ -226,7 +226,7 @@ def test_the_same_example_is_answered_side_by_side_at_the_same_step(recorded: No
     assert [list(one["trees"]) for one in answers] == [["0"], ["0"]]
     assert app.selectbox(key="compare-example").value == 1
     app = open_with("recorded-one-head", "recorded-korean", at="30")
-    assert "Of step " in shown(app)
+    assert "No snapshot at step " in shown(app)
 
 
 def test_the_same_example_has_one_run_of_each_configuration(store: RunStore) -> None:

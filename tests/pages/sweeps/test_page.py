@@ -306,7 +306,7 @@ def test_a_study_from_elsewhere_is_dropped_looked_at_and_deleted(
     assert len(board) == 12
     assert {"x", "y", "kind"} <= set(board.columns)
     assert n_drawn(app) == 3
-    assert "12 of 12 trials came to a figure" in said(app)
+    assert "12 of 12 trials have a value" in said(app)
     press(app, "sweeps-delete")
     press(app, f"sweeps-undo-{sweep.id}")
     assert "12 of 12 trials" in said(app)
@@ -340,7 +340,7 @@ def test_on_a_public_server_a_study_from_elsewhere_is_its_visitors(
     assert "sweeps-delete" not in {one.key for one in other.button}
     app = open_page(PAGE, token=TOKEN)
     app.file_uploader(key="sweeps-bring-file-0").upload("more.log", content).run()
-    assert "You keep 1 of the studies from elsewhere" in said(app)
+    assert "You have reached the limit of 1 imported studies" in said(app)
     monkeypatch.setenv("TFM_MAX_QUEUED", "0")
     app = open_page(PAGE, token=OTHER)
     app.file_uploader(key="sweeps-bring-file-0").upload("more.log", content).run()

@@ -90,7 +90,7 @@ def test_a_cure_is_a_new_run_in_the_line_that_says_whose_it_is(store, busy_queue
     assert busy_queue.position(cured.id) == 1
     assert cured.meta.name == "Backwards, cured"
     assert cured.experiment.training.learning_rate == 0.006
-    assert "A cure of “Backwards”, from the beginning: learning rate 0.006." in said(app)
+    assert "A fix of “Backwards”, from the beginning: learning rate 0.006." in said(app)
     assert app.button(key="doctor-compare").label == "Compare with the sick run"
     assert sick.status.state == "finished"
 

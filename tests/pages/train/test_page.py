@@ -126,7 +126,7 @@ def test_a_waiting_run_says_its_place_and_who_holds_the_others(busy_queue, open_
     run = made_run(busy_queue.store, state="queued", step=7, name="Patient")
     busy_queue.submit(run)
     app = open_page(TRAIN, run=run.id)
-    assert "Number 1 in line." in said(app)
+    assert "Number 1 in the queue." in said(app)
     labels = " ".join(button.label for button in app.button)
     assert "The one that trains" in labels
     app.button(key="run-stop").click().run()
