@@ -209,6 +209,26 @@ def test_a_run_can_be_stopped_while_its_data_is_being_fetched(store):
     assert control.stop_reason == "Stopped by hand."
 
 
+def test_the_step_at_which_a_long_run_stops_is_in_its_curve(store):
+    run = store.create(tiny(steps=1200))  # beyond step 100 the curve has every other one
+    execute(run, *stopping_at(103, run))
+    assert run.status.step == 103
+    assert run.curves().steps["step"].tolist() == [*range(1, 101), 102, 103]
+
+
+def test_the_step_at_which_a_long_run_pauses_is_in_its_curve_once(store):
+    run = store.create(tiny(steps=1200))
+
+    def pause(event):
+        if isinstance(event, Step) and event.step == 103:
+            drop(run.folder, "pause")
+            drop(run.folder, "stop")
+
+    assert execute(run, Control(run.folder), pause).state == "stopped"
+    steps = run.curves().steps["step"].tolist()
+    assert steps == sorted({*steps, run.status.step})
+
+
 def test_a_fork_trains_on_up_to_its_own_last_step(whole, store):
     fork = store.fork(whole.id, steps=11)
     status = execute(fork)

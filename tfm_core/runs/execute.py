@@ -194,6 +194,7 @@ class _Execution:
         self.total = run.experiment.training.steps
         self.last, self.best = (run.folder / "checkpoints" / name for name in ("last", "best"))
         self._best_loss = _best_loss(run.folder)
+        self._last_step: Step | None = None
         self._weights = "average" if run.experiment.training.ema_decay else "last"
         self._saved_at, self._save_took, self._saved_step = time.monotonic(), 0.0, -1
         self.limits = settings.read()
@@ -227,6 +228,7 @@ class _Execution:
             if isinstance(event, Finished):
                 why = event.reason
             if not self._take(event, trainer):
+                self._record_last_step(trainer)
                 self._save(trainer)
                 return "stopped", self.control.stop_reason
         self._save(trainer)
@@ -259,9 +261,10 @@ class _Execution:
     def _take(self, event: Event, trainer: Trainer) -> bool:
         """Record an event and answer requests; False means that the run shall stop."""
         if isinstance(event, Step):
+            self._last_step = event
             is_kept = keeps(event.step, self.total) or bool(event.gradients)
             if is_kept or self.control.is_stepping:
-                self.recorder.record(to_record(event) | self._times(trainer))
+                self._record_last_step(trainer)
             self._report_progress(trainer)
         else:
             if isinstance(event, SnapshotDue):
@@ -292,6 +295,12 @@ class _Execution:
             self._save(trainer)
         return go_on
 
+    def _record_last_step(self, trainer: Trainer) -> None:
+        """Record the newest step, unless it is recorded already."""
+        if self._last_step is not None:
+            self.recorder.record(to_record(self._last_step) | self._times(trainer))
+            self._last_step = None
+
     def _times(self, trainer: Trainer) -> dict[str, float]:
         """Return how long the run has trained: seconds without pauses, and CPU-seconds."""
         times = {"seconds": round(trainer.seconds, 3)}
@@ -301,6 +310,7 @@ class _Execution:
         return times
 
     def _pause(self, trainer: Trainer) -> None:
+        self._record_last_step(trainer)
         self._save(trainer)
         self.recorder.change("paused")
 
