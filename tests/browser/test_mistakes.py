@@ -32,4 +32,4 @@ def test_a_cell_a_step_and_a_card_are_a_press_away(open_tab: OpenTab) -> None:
     tab.main.get_by_role("img", name=re.compile("^Validation picture ")).first.click(force=True)
     expect(tab.title).to_have_text(re.compile("Attention"))
     expect(tab.page).to_have_url(re.compile("own=validation-[0-9]+"))
-    expect(tab.main.get_by_text("of the first 500 validation examples went wrong")).to_be_visible()
+    expect(tab.main.get_by_text("of the first 500 validation examples are wrong")).to_be_visible()

@@ -51,7 +51,11 @@ def test_a_model_of_plain_layers_gives_the_same_logits_and_gradients(chosen):
     assert str(plain) == str(model)
     for trains in (True, False):
         found, expected = (answers(each.train(trains), *inputs) for each in (model, plain))
-        torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-3)
+        for one, other in zip(found, expected, strict=True):
+            largest = max(
+                1.0, float(other.detach().abs().max())
+            )  # without norms gradients can be any size
+            torch.testing.assert_close(one, other, atol=1e-3 * largest, rtol=0.0)
 
 
 @pytest.mark.parametrize("kind", [attention.MultiHeadAttention, fast_blocks.Stack])
