@@ -151,4 +151,6 @@ def _unknown(what: str, value: str, known: list[str]) -> str:
 
 
 def _said(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value) or _("None")
     return str(value).lower() if isinstance(value, bool) else str(value)

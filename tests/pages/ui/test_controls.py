@@ -613,5 +613,6 @@ def test_a_link_carries_mistakes_and_says_which_of_them_there_are_not(train) -> 
     app = train({"model.family": "vit", "model.mistakes": "no-causal-mask"})
     assert app.session_state["draft"].values["model"]["mistakes"] == ()
     assert "Mistakes cannot be “no-causal-mask”; it must be one of no-residuals" in said(app)
+    assert "scaled-by-d-model. None is used instead." in said(app)
     app = train({"model.family": "vit", "model.residual": "none"})
     assert "There is no setting model.residual; it is ignored." in said(app)
