@@ -208,7 +208,7 @@ class Attention(Part):
 
     @property
     def is_sliced(self) -> bool:
-        """Whether each head maps a slice of its own."""
+        """Whether each head maps only its slice of the vector."""
         return self.children[0].layer == "SlicedProjection"
 
     @property

@@ -238,7 +238,7 @@ class CachedDecoder:
         self.lengths = is_token(self.src, model.pad_id).sum(1, keepdim=True)  # (N or 1, 1)
         self.n_before = self.src.size(1)  # the longest of them
         self.is_aligned = bool((self.lengths == self.n_before).all())
-        self.is_full = self.is_aligned  # whether no padding stands in a text that did not end
+        self.is_full = self.is_aligned  # whether no unfinished text holds padding
         blocks = [block for block in model.decoder.layers if isinstance(block, Block)]
         self.n_heads = blocks[0].self_attention.n_heads
         self.cache = _Cache(not self.is_aligned, n_layers=len(blocks), n_heads=self.n_heads)

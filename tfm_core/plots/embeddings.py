@@ -188,7 +188,7 @@ def _group(
 def _sides(
     points: Floats, table: EmbeddingTable, reach: list[list[float]], has_labels: bool
 ) -> list[str]:
-    """Return where each word stands beside its point of the last frame; nothing without words."""
+    """Return the side of its last point on which each word is written; nothing without words."""
     if not has_labels:
         return []
     low, high = np.array(reach[:2]).T

@@ -104,7 +104,7 @@ GELU_TANH = Activation(
     walk_topic="activation-gelu_tanh",
     walk_words=N_(
         "The activation is GELU as GPT-2 computes it, a smooth ReLU: slightly negative values "
-        "pass a little. A tanh stands in for the error function, at most 0.0005 away from it."
+        "pass a little. A tanh replaces the error function, at most 0.0005 away from it."
     ),
     example=GELU.example,
     colour="green",

@@ -19,7 +19,7 @@ class Norm(Variant):
     parameters: the shape of each trained tensor, as formulas. n_kept: numbers that PyTorch keeps of
     a token for the backward pass, from d_model, beside the result; keeps_input: whether what it
     reads is among them. code: the expression that makes it in a generated file, from epsilon;
-    classes: the source of its own classes there. spread: what it takes over the numbers of a token,
+    classes: the source of its classes there. spread: what it takes over the numbers of a token,
     in words. walk_topic, walk_words: its paragraph in the walk, example: its call there. phrase:
     what the name of a run calls it. Where nothing is normalised there is no equation, code or
     spread.

@@ -62,7 +62,7 @@ class Stem(Variant):
     halves: whether it halves the picture until a patch is one place. fits: from the side of a
     picture and patch_size, whether it can be; misfit: a sentence where it can't, with
     ``{patch_size}``, ``{size}``, ``{label}`` of the data and ``{fitting}`` sizes. latex: what is
-    projected. rows: what that is made of. classes: the source of its own classes in a generated
+    projected. rows: what that is made of. classes: the source of its classes in a generated
     file, None where there are none; cuts: whether they use ``PatchEmbedding``. code: what makes it
     there. drawn: how the diagram calls it. walk_topics: its paragraphs in the walk, walk_words: the
     last of them. walk_code: how patches come about, walk_modules: modules below the stem that it

@@ -70,7 +70,7 @@ def _layer(block: Part) -> int:
 
 
 def _block(drawing: Drawing, block: Part, n: int) -> None:
-    """Draw a block that stands for ``n``."""
+    """Draw one block for ``n`` equal ones."""
     for sublayer in sublayers(block):
         _sublayer(drawing, block, sublayer, n)
 
