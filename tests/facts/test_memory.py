@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import settings as hypothesis_settings
 from torch.profiler import ProfilerActivity, profile
 
@@ -141,6 +141,14 @@ def test_activations_are_what_autograd_keeps(family, shape, sizes, precision):
 
 
 @given(models(families=("encoder-decoder", "encoder-only", "decoder-only", "vit", "captioner")))
+@example(
+    (
+        MODEL_CONFIGS["vit"].parse(
+            {"mistakes": "no-output-projection", "position": "alibi", "patch_size": 2}
+        ),
+        ImageShape(8, 1, 5),
+    )
+)
 @hypothesis_settings(max_examples=60, deadline=None)
 def test_activations_of_random_transformers_are_what_autograd_keeps(chosen):
     """Within 3 %; without both an output matrix and residuals a tensor is counted twice."""

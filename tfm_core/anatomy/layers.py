@@ -526,9 +526,7 @@ class StackMaker:
             if acts_on == "queries and keys":  # as they came, and as they were made
                 products = f"{mask} + {queries} d_model + {keys} d_model"
             elif acts_on == "scores":  # what is added to them, with the mask in it
-                products = (
-                    f"{pairs} + {queries} d_model" if hides or not facts.has_output else pairs
-                )
+                products = f"{pairs} + {queries} d_model" if hides else pairs
             saved = Saved(
                 full=formula(f"n_heads {queries}"),  # of each row the log of its sum
                 products=formula(products),
