@@ -1,9 +1,10 @@
 """Languages: what a person reads goes through ``_`` where it is drawn; long texts are Markdown.
 
-A language is a catalogue ``locale/<language>/LC_MESSAGES/pages.mo`` and a folder beside
-``content/en``; what it lacks is said in English. Each session has its own, from ``?lang=`` in its
-link, and otherwise the server's, which ``TFM_LANGUAGE`` names. It is looked up at every call, so
-the next draw speaks the language that was chosen last.
+A language is a catalogue ``locale/<language>/LC_MESSAGES/pages.mo`` and a folder beside each
+``content/en``; what it lacks appears in English. Labels and short messages stand in the code, texts
+longer than a line in content files: ``paragraph("train/rate")`` here, ``Paragraph`` in the core.
+Each session has its own language, from ``?lang=`` in its link, and otherwise the server's, which
+``TFM_LANGUAGE`` names. It is looked up at every call, so the next draw speaks the newest choice.
 
 What is written outside a function, or anywhere in ``tfm_core``, is drawn later and perhaps in
 another language: there ``N_`` marks it, and ``_`` translates it where it is drawn. No ``_`` runs
@@ -22,8 +23,9 @@ from __future__ import annotations
 
 import gettext
 import os
+import string
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -31,8 +33,9 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from pages.korean import PARTICLES, with_particle
 from tfm_core.runs.failures import refusal
-from tfm_core.sentences import N_, CountedSentence, Sentence, StudentError
+from tfm_core.sentences import N_, CountedSentence, Paragraph, Sentence, StudentError
 
 __all__ = [
     "N_",
@@ -42,6 +45,7 @@ __all__ = [
     "language",
     "languages",
     "ngettext",
+    "paragraph",
     "speak",
     "speaking",
 ]
@@ -103,12 +107,11 @@ def follow_link() -> None:
         speak(st.query_params["lang"])
 
 
-def _(text: str | BaseException | None) -> str:
-    """Return a text of the app in the session's language, its values filled in.
+def _(text: str | BaseException | None, /, **values: object) -> str:
+    """Return a text of the app in the session's language, with its values filled in.
 
-    An error of the app's own speaks by its sentence, one of the operating system by the sentence
-    for its number, without a path; any other says what it says. None, where there is nothing to
-    say, is empty.
+    ``_("{n} heads", n=4)``. The text of an error of the app's own is its sentence, that of an
+    error of the operating system the sentence for its number, without a path. None is empty.
     """
     if isinstance(text, OSError) and not isinstance(text, StudentError):
         return _(refusal(text))
@@ -116,20 +119,26 @@ def _(text: str | BaseException | None) -> str:
         return _(text.sentence) if isinstance(text, StudentError) else str(text)
     if not text:
         return ""  # gettext would answer with the head of its catalogue
+    if isinstance(text, Paragraph):
+        return _filled(text.template_in(language()), text.values | values)
     catalogue = _catalogue(language(), LOCALE_DIR)
     if not isinstance(text, Sentence):
-        return catalogue.gettext(text)
+        return _filled(catalogue.gettext(text), values)
     if isinstance(text, CountedSentence):
         template = catalogue.ngettext(*text.forms, text.n)
     else:
         template = catalogue.gettext(text.template)
-    values = {name: _value(value) for name, value in text.values.items()}
-    return template.format(**values) if values else template
+    return _filled(template, text.values | values)
 
 
-def ngettext(one: str, many: str, n: int) -> str:
+def paragraph(key: str, /, **values: object) -> str:
+    """Return a ``Paragraph`` of ``content/<language>/texts`` in the session's language."""
+    return _(Paragraph(f"texts/{key}", folder=CONTENT_DIR, **values))
+
+
+def ngettext(one: str, many: str, n: int, /, **values: object) -> str:
     """Return the form of a text that a number asks for, in the session's language."""
-    return _catalogue(language(), LOCALE_DIR).ngettext(one, many, n)
+    return _filled(_catalogue(language(), LOCALE_DIR).ngettext(one, many, n), values)
 
 
 def content(name: str, spoken: str | None = None) -> str:
@@ -145,9 +154,23 @@ def content(name: str, spoken: str | None = None) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _value(value: object) -> object:
-    """Return what fills a template: a sentence within a sentence is translated too."""
-    return _(value) if isinstance(value, Sentence | StudentError) else value
+class _Formatter(string.Formatter):
+    """``str.format`` that translates sentences among the values and adds Korean particles."""
+
+    def format_field(self, value: object, format_spec: str) -> str:
+        """Format one value; ``{name:을}`` adds 을 or 를, whichever follows its last sound."""
+        if isinstance(value, Sentence | StudentError):
+            value = _(value)
+        if format_spec in PARTICLES:
+            return with_particle(str(value), format_spec)
+        return str(super().format_field(value, format_spec))
+
+
+_FORMATTER = _Formatter()
+
+
+def _filled(template: str, values: Mapping[str, object]) -> str:
+    return _FORMATTER.vformat(template, (), values) if values else template
 
 
 @lru_cache(maxsize=64)

@@ -1,15 +1,20 @@
 """Sentences a page may show: English here, in the reader's language where a page draws them.
 
-The core knows one language. What a page may draw from it is marked with ``N_``, so that an
-extractor finds it, and stays apart from the values that fill it: ``pages/i18n.py`` looks the
-template up and fills it again. Everywhere else a ``Sentence`` is a ``str`` like any other, so that
-logs, run folders and the command line read plain English.
+The core writes English. ``N_`` marks a sentence that a page may show, so that an extractor finds
+it, and keeps its template apart from its values: ``pages/i18n.py`` translates the template and
+fills it again. A text longer than a line is a ``Paragraph`` from a content file. Everywhere else a
+``Sentence`` is a ``str``, so that logs, run folders and the command line read plain English.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 from typing import Any, Self
+
+CONTENT_DIR = Path(__file__).parent / "content"
 
 
 class Sentence(str):
@@ -59,6 +64,47 @@ class CountedSentence(Sentence):
 def counted(one: str, many: str, n: int, /, **values: Any) -> CountedSentence:
     """Mark a text with a singular and a plural for translation; both forms may hold ``{n}``."""
     return CountedSentence(one, many, n, values)
+
+
+class Paragraph(Sentence):
+    """A text longer than a line, from ``content/<language>/<room>.md``.
+
+    ``Paragraph("rates/warm-up", n=3)`` is what follows the line ``## warm-up`` of ``rates.md``.
+    folder: the content folder, of the core unless given. Raises KeyError for an unknown name and
+    FileNotFoundError for an unknown room.
+    """
+
+    key: str
+    folder: Path | None
+
+    def __new__(cls, key: str, /, *, folder: Path | None = None, **values: Any) -> Self:
+        """Read the English text and fill it."""
+        room, _slash, name = key.rpartition("/")
+        path = (folder or CONTENT_DIR) / "en" / f"{room}.md"
+        made = super().__new__(cls, paragraphs(path)[name], values)
+        made.key, made.folder = key, folder
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what a copy is made of, for ``copy`` and ``pickle``."""
+        return _paragraph, (self.key, self.folder, self.values)
+
+    def template_in(self, language: str) -> str:
+        """Return the template in a language; in English where that language lacks it."""
+        room, _slash, name = self.key.rpartition("/")
+        path = (self.folder or CONTENT_DIR) / language / f"{room}.md"
+        return paragraphs(path).get(name, self.template) if path.is_file() else self.template
+
+
+def _paragraph(key: str, folder: Path | None, values: dict[str, Any]) -> Paragraph:
+    return Paragraph(key, folder=folder, **values)
+
+
+@cache
+def paragraphs(path: Path) -> dict[str, str]:
+    """Return the paragraphs of a file by name."""
+    parts = re.split(r"^## (.+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    return {name: text.strip() for name, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def joined(*sentences: str) -> Sentence:

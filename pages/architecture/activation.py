@@ -28,8 +28,9 @@ def view(chosen: Chosen) -> None:
             "that token, and the unit learns from the others. "
             "GELU is u times the share of a normal distribution below u: smooth, a "
             "little below 0 for small negative numbers, with a slope that fades instead "
-            "of stopping."
-        ).format(name=label)
+            "of stopping.",
+            name=label,
+        )
     )
     curves = {each: activations.curve(each) for each in ACTIVATIONS}
     left, right = st.columns(2)
@@ -51,7 +52,7 @@ def view(chosen: Chosen) -> None:
 
 def _label(name: str) -> str:
     one = ACTIVATIONS[name]
-    return _("SiLU, in {name}").format(name=_(one.label)) if one.is_gated else _(one.label)
+    return _("SiLU, in {name}", name=_(one.label)) if one.is_gated else _(one.label)
 
 
 def _own(run: Run, label: str) -> None:
@@ -63,7 +64,7 @@ def _own(run: Run, label: str) -> None:
     show.figure(
         plots.histogram({one.layer: one.shares for one in layers}, activations.edges()),
         _("The numbers that go into {name} in this run, over all {n} examples of its "
-          "probe; those beyond an edge are counted at the edge.").format(
+          "probe; those beyond an edge are counted at the edge.",
               name=label, n=len(run.probe().items)),
         key="activation-given",
     )  # fmt: skip

@@ -23,12 +23,15 @@ def facts(chosen: Chosen) -> None:
     work = sum(
         macs(chosen.model, chosen.shape, src_len=known.src_len, tgt_len=known.tgt_len).values()
     )
-    words = _("**{n}** parameters · **{macs}** multiply-accumulates for {example}").format(
-        n=f"{total:,}", macs=show.count(work), example=_example(chosen)
+    words = _(
+        "**{n}** parameters · **{macs}** multiply-accumulates for {example}",
+        n=f"{total:,}",
+        macs=show.count(work),
+        example=_example(chosen),
     )
     if known.n_parameters == total and known.source:
-        words += _(" · :green[:material/check: the published count], {source}").format(
-            source=_(known.source)
+        words += _(
+            " · :green[:material/check: the published count], {source}", source=_(known.source)
         )
     elif known.source:
         words += f" · {_(known.source)}"
@@ -43,12 +46,12 @@ def _example(chosen: Chosen) -> str:
     if isinstance(shape, ImageShape):
         return _("one picture")
     if isinstance(shape, CaptionShape):
-        return _("one picture and its {tgt} tokens").format(tgt=known.tgt_len)
+        return _("one picture and its {tgt} tokens", tgt=known.tgt_len)
     if not shape.has_source:
-        return _("one example of {tgt} tokens").format(tgt=known.tgt_len)
+        return _("one example of {tgt} tokens", tgt=known.tgt_len)
     if shape.is_label or shape.head in ("pooler", "states"):
-        return _("one example of {src} tokens").format(src=known.src_len)
-    return _("one example of {src} + {tgt} tokens").format(src=known.src_len, tgt=known.tgt_len)
+        return _("one example of {src} tokens", src=known.src_len)
+    return _("one example of {src} + {tgt} tokens", src=known.src_len, tgt=known.tgt_len)
 
 
 def editor(chosen: Chosen) -> None:

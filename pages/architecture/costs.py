@@ -43,7 +43,7 @@ def page(chosen: Chosen) -> None:
         unit, divisor = _unit(max(work.values()))
         scaled = {name: value / divisor for name, value in work.items()}
         show.figure(
-            plots.bars(scaled, _("{unit}, one forward pass").format(unit=unit)),
+            plots.bars(scaled, _("{unit}, one forward pass", unit=unit)),
             _(
                 "1 MAC is 2 FLOPs. Cross-attention is all that the attention computes: scores, "
                 "matrices and contexts."
@@ -56,8 +56,9 @@ def page(chosen: Chosen) -> None:
         show.figure(
             plots.bars(
                 _mib(kept),
-                _("MiB, one training step in {precision}").format(
-                    precision=PRECISIONS[training.precision].name
+                _(
+                    "MiB, one training step in {precision}",
+                    precision=PRECISIONS[training.precision].name,
                 ),
             ),
             _("Activations grow with the batch size; the rest depends on the parameters alone."),
@@ -103,7 +104,7 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
     if POSITIONS[chosen.model.position].has_table and longest > limit:
         st.caption(
             _(":red[:material/error: The learned position table has {limit} rows, and this is a "
-              "sequence of {n}; the model could not read it.]").format(limit=limit, n=longest)
+              "sequence of {n}; the model could not read it.]", limit=limit, n=longest)
         )  # fmt: skip
     return int(batch), int(src), int(tgt)
 
@@ -115,18 +116,19 @@ def _training(chosen: Chosen) -> TrainingConfig:
 
 def _totals(chosen: Chosen, work: int, kept: Memory, left_out: int) -> None:
     state_words = _(OPTIMISERS[_training(chosen).optimizer].memory_words)
-    words = _("Weights, gradients, {state} and the activations.").format(state=state_words)
+    words = _("Weights, gradients, {state} and the activations.", state=state_words)
     if kept.watched > kept.activations:
         words += " " + _(
             "Activations with a fused attention kernel; keeping every attention weight "
-            "would take {n}."
-        ).format(n=show.size(kept.watched))
+            "would take {n}.",
+            n=show.size(kept.watched),
+        )
     elif chosen.model.has_blocks:
         words += " " + _(
             "Every attention weight is kept: with dropout, or a trained bias in the scores, "
             "PyTorch has no fused attention on a CPU."
         )
-    words += " " + _("The process itself takes about {n} more.").format(n=show.size(PROCESS_BYTES))
+    words += " " + _("The process itself takes about {n} more.", n=show.size(PROCESS_BYTES))
     passes, step = 3, _("The backward pass costs about two forward passes.")
     if _training(chosen).checkpointing:
         passes = 4
@@ -135,8 +137,10 @@ def _totals(chosen: Chosen, work: int, kept: Memory, left_out: int) -> None:
         step += " " + _(
             "Only the CLS token is read after the last block, so training and answering "
             "skip {n} MAC of the forward pass, {share} of it; where attention is "
-            "recorded, all of it is computed."
-        ).format(n=show.count(left_out), share=show.percent(left_out / work))
+            "recorded, all of it is computed.",
+            n=show.count(left_out),
+            share=show.percent(left_out / work),
+        )
     with st.container(horizontal=True):
         st.metric(_("Forward"), f"{show.count(work)} MAC", border=True)
         st.metric(_("Forward, in FLOPs"), show.count(2 * work), border=True)
@@ -163,8 +167,10 @@ def _time(chosen: Chosen) -> None:
     if run is not None and run.status.step and run.status.seconds:
         status = run.status
         st.markdown(
-            _("Measured in this run: **{ms} ms** a step on {device}.").format(
-                ms=f"{1000 * status.seconds / status.step:.1f}", device=show.device(status.device)
+            _(
+                "Measured in this run: **{ms} ms** a step on {device}.",
+                ms=f"{1000 * status.seconds / status.step:.1f}",
+                device=show.device(status.device),
             )
         )
     st.fragment(_estimate, run_every=None)(chosen, device)
@@ -182,8 +188,11 @@ def _estimate(chosen: Chosen, device: str) -> None:
         return
     how = _("measured here just now") if estimate.measured else _("estimated, too large to try")
     st.markdown(
-        _("A training step takes about **{ms} ms** on {device}, {how}.").format(
-            ms=f"{1000 * estimate.seconds_per_step:.1f}", device=show.device(device), how=how
+        _(
+            "A training step takes about **{ms} ms** on {device}, {how}.",
+            ms=f"{1000 * estimate.seconds_per_step:.1f}",
+            device=show.device(device),
+            how=how,
         )
     )
 

@@ -63,7 +63,7 @@ def _opened(chosen: Chosen) -> range:
         if not is_unfolded or n <= MANY:
             return range(n) if is_unfolded else range(0)
         first, last = st.slider(
-            _("Blocks drawn one by one, of {n}").format(n=n),
+            _("Blocks drawn one by one, of {n}", n=n),
             1,
             n,
             (1, 3),
@@ -186,19 +186,22 @@ def _parameters(chosen: Chosen, one: Node) -> None:
         st.markdown(_("**No parameters** of its own."))
         return
     total = sum(row.n_parameters for row in rows)
-    lines = [_("**{n} parameters**").format(n=f"{total:,}")]
+    lines = [_("**{n} parameters**", n=f"{total:,}")]
     if one.n_blocks > 1:
         each = sum(row.n_parameters for row in rows if "–" in row.module) // one.n_blocks
         lines = [
-            _("**{n} parameters** in all {blocks} blocks, {each} in each").format(
-                n=f"{total:,}", blocks=one.n_blocks, each=f"{each:,}"
+            _(
+                "**{n} parameters** in all {blocks} blocks, {each} in each",
+                n=f"{total:,}",
+                blocks=one.n_blocks,
+                each=f"{each:,}",
             )
         ]
     for row in rows[:MOST_ROWS]:
-        tied = _(", tied to `{name}`").format(name=row.tied_to) if row.tied_to else ""
+        tied = _(", tied to `{name}`", name=row.tied_to) if row.tied_to else ""
         lines.append(f"- `{row.module or 'cls'}`: {row.formula} = **{row.n_parameters:,}**{tied}")
     if len(rows) > MOST_ROWS:
-        lines.append(_("- and {n} more; the Parameters page has them all").format(
+        lines.append(_("- and {n} more; the Parameters page has them all",
             n=len(rows) - MOST_ROWS))  # fmt: skip
     st.markdown("\n".join([lines[0], "", *lines[1:]]))
 
@@ -228,7 +231,7 @@ def _steps(chosen: Chosen, one: Node) -> None:
         for entry in entries:
             st.page_link(
                 page_table.path_of("walk"),
-                label=_("Step {n}: {title}").format(n=entry.number, title=_(entry.title)),
+                label=_("Step {n}: {title}", n=entry.number, title=_(entry.title)),
                 icon=":material/footprint:",
                 query_params={**link, "step": entry.name},
                 width="content",

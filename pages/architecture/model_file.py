@@ -34,8 +34,8 @@ def structure(chosen: Chosen) -> None:
         words = _("As PyTorch prints the model of the file below: every module by its name.")
         many = re.search(r"\(0-(\d+)\): (\d+) x", text)
         if many is not None:
-            words += " " + _("`{folded}` stands for {n} modules that are alike.").format(
-                folded=many[0], n=many[2]
+            words += " " + _(
+                "`{folded}` stands for {n} modules that are alike.", folded=many[0], n=many[2]
             )
         opened.code(text, language=None, height=420)
         opened.caption(words)
@@ -98,8 +98,9 @@ def _words(chosen: Chosen, data: Carried | None, n_lines: int) -> str:
     """Say what the file is."""
     words = _(
         "One file of {n} lines for exactly this model; it needs only torch. `python "
-        "model.py` builds it."
-    ).format(n=n_lines)
+        "model.py` builds it.",
+        n=n_lines,
+    )
     if data is None:
         if chosen.experiment is None:  # a published model has no run here
             return words
@@ -140,7 +141,7 @@ def _more_to_take(run: Run, data: Carried) -> None:
     """Offer the run's weights, and a picture to try them on."""
     if run.has_checkpoint:
         st.download_button(
-            _("Weights ({size})").format(size=show.size(_checkpoint(run).stat().st_size)),
+            _("Weights ({size})", size=show.size(_checkpoint(run).stat().st_size)),
             _checkpoint(run).read_bytes,
             "checkpoint.safetensors",
             "application/octet-stream",

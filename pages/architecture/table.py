@@ -22,12 +22,10 @@ def metrics(chosen: Chosen) -> None:
     """Show how many parameters there are, and whether that is the published number."""
     known = chosen.architecture
     total = parameter_table(chosen.model, chosen.shape).total
-    words = _("**{n}** parameters, {size} in fp32").format(
-        n=f"{total:,}", size=show.size(4 * total)
-    )
+    words = _("**{n}** parameters, {size} in fp32", n=f"{total:,}", size=show.size(4 * total))
     if known.n_parameters == total and known.source:
-        words += _(" · :green[:material/check: the published count], {source}").format(
-            source=_(known.source)
+        words += _(
+            " · :green[:material/check: the published count], {source}", source=_(known.source)
         )
     elif known.source:
         words += f" · {_(known.source)}"
@@ -57,10 +55,10 @@ def _example(one: Chosen) -> str:
     """Say what an example is that the arithmetic is counted for."""
     src, tgt = one.architecture.src_len, one.architecture.tgt_len
     if not isinstance(one.shape, TextShape):
-        return _("One picture") if not tgt else _("One picture and {n} words").format(n=tgt)
+        return _("One picture") if not tgt else _("One picture and {n} words", n=tgt)
     if src and tgt:
-        return _("One example of {src} + {tgt} tokens").format(src=src, tgt=tgt)
-    return _("One example of {n} tokens").format(n=src or tgt)
+        return _("One example of {src} + {tgt} tokens", src=src, tgt=tgt)
+    return _("One example of {n} tokens", n=src or tgt)
 
 
 def table(chosen: Chosen) -> None:
@@ -80,7 +78,7 @@ def table(chosen: Chosen) -> None:
     rows = known.folded if is_folded else known.rows
     matching = [row for row in rows if words.strip().lower() in f"{row.module} {row.kind}".lower()]
     if not matching:
-        st.caption(_("No module has “{words}” in its name.").format(words=words.strip()[:40]))
+        st.caption(_("No module has “{words}” in its name.", words=words.strip()[:40]))
         return
     frame = _frame(matching)
     order = ["parameters", "share", "module", "formula", "shape"]  # a phone shows the first three
@@ -105,8 +103,10 @@ def table(chosen: Chosen) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            _("Shown: **{n}** of {total} parameters").format(
-                n=f"{sum(row.n_parameters for row in matching):,}", total=f"{known.total:,}"
+            _(
+                "Shown: **{n}** of {total} parameters",
+                n=f"{sum(row.n_parameters for row in matching):,}",
+                total=f"{known.total:,}",
             ),
             width="content",
         )
@@ -121,7 +121,7 @@ def table(chosen: Chosen) -> None:
         plots.treemap(known.folded, known.total, state.theme()),
         _("Areas are parameters. {most} In wide models the feed-forward layers hold "
           "most; in small ones with many words, the embeddings. Click an area to look "
-          "inside.").format(
+          "inside.",
             most=_(most_in(known.folded))
         ),
         key="parameters-treemap",
@@ -136,7 +136,7 @@ def _frame(rows: list[Row]) -> pd.DataFrame:
             "shape": [row.shape for row in rows],
             "parameters": [row.n_parameters for row in rows],
             "formula": [
-                _("0, tied to {module}").format(module=row.tied_to) if row.tied_to else row.formula
+                _("0, tied to {module}", module=row.tied_to) if row.tied_to else row.formula
                 for row in rows
             ],
             "share": [row.share for row in rows],
@@ -175,8 +175,9 @@ def weights(chosen: Chosen) -> None:
         ),
         _(
             "Look for weights that have left their initial distribution: training moved "
-            "them. {words}"
-        ).format(words=_(one.words)),
+            "them. {words}",
+            words=_(one.words),
+        ),
         key="parameters-histogram",
     )
 

@@ -39,8 +39,9 @@ def scores(run: Run, selection: Selection, step: int) -> None:
         figure = score_lines(frame, chosen=(best.module, best.head), at_step=step)
         words = _(
             "The share of each head’s attention that lies on {truth}. Dotted: what even attention "
-            "would have."
-        ).format(truth=truth)
+            "would have.",
+            truth=truth,
+        )
         show.live_figure(figure, f"{words} {_look_for(aligned)}", key="attention-alignment")
     with right:
         _table(run, frame[frame["step"] == step].reset_index(drop=True))
@@ -76,10 +77,10 @@ def _look_for(aligned: alignment.Aligned) -> str:
     step = f"{aligned.step:,}"
     if aligned.n_heads > 1 and aligned.are_all:
         return _("Look for how close together the lines rise: from step {step} on all of them "
-                 "align.").format(step=step)  # fmt: skip
+                 "align.", step=step)  # fmt: skip
     if aligned.n == 1:
         return _("Look for the step where one line leaves the others.")
-    return _("Look for the steps at which {n} lines leave the others.").format(n=aligned.n)
+    return _("Look for the steps at which {n} lines leave the others.", n=aligned.n)
 
 
 def _sentence(
@@ -96,11 +97,13 @@ def _sentence(
     if aligned.n == 1:
         words = _(
             "**Layer {layer}, head {head}** learned to align: {share} of its attention lies on "
-            "{truth}; alignment error rate {aer}."
-        ).format(**which, **figures)
+            "{truth}; alignment error rate {aer}.",
+            **which,
+            **figures,
+        )
         if aligned.n_heads == 1 or formed is None:
             return words
-        return words + _(" It has done so from step {step} on.").format(step=f"{formed:,}")
+        return words + _(" It has done so from step {step} on.", step=f"{formed:,}")
     rule = _(
         "**{n} of the {n_heads} heads align**: {least} to {most} of their attention lies on "
         "{truth}. Best is layer {layer}, head {head}, with {share}."

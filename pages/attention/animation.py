@@ -68,7 +68,7 @@ def _frame(experiment: Experiment, example: Example, labels: tuple[str, ...]) ->
         best = int(example.probabilities.argmax())
         name = experiment.task_as(ImageTaskConfig).facts.class_names[best]
         share = show.percent(float(example.probabilities[best]))
-        words = _("{name}, with {share}").format(name=name, share=share)
+        words = _("{name}, with {share}", name=name, share=share)
         return Frame(example.step, words, best == example.item["label"], labels)
     if example.answer is None:
         return Frame(example.step, labels=labels)

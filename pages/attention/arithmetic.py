@@ -68,8 +68,10 @@ def arithmetic(run: Run, example: Example, selection: Selection) -> None:
         st.info(
             _(
                 "The numbers below use the last checkpoint, step {last}; the map above is of "
-                "step {step}."
-            ).format(last=f"{trace.step:,}", step=f"{example.step:,}"),
+                "step {step}.",
+                last=f"{trace.step:,}",
+                step=f"{example.step:,}",
+            ),
             icon=":material/history:",
         )
     row = _(rows(run.experiment, example.item, module, selection.row_names).words[cell[0]])
@@ -164,8 +166,10 @@ def _score(cell: AttentionCell, position: str) -> None:
             if under_root == width
             else _(
                 "**2. Scaled** by the square root of d_model, {d_model}, where it should be the "
-                "head’s width, {width} (a mistake); then the mask"
-            ).format(d_model=under_root, width=width)
+                "head’s width, {width} (a mistake); then the mask",
+                d_model=under_root,
+                width=width,
+            )
         )
         show.formula(
             rf"\frac{{{cell.dot:.4f}}}{{\sqrt{{{under_root}}}}}"
@@ -221,15 +225,17 @@ def _output(cell: AttentionCell, row: str) -> None:
         },
     )
     st.markdown(
-        _("In the row “{row}”, **{share}** of this head’s output comes from “{key}”.").format(
+        _(
+            "In the row “{row}”, **{share}** of this head’s output comes from “{key}”.",
             key=escape(cell.key_token),
             row=escape(row),
             share=f"{cell.share * 100:.1f} %",
         ),
         help=_(
             "The part of the output along its direction (projection). By length alone it would "
-            "be {norm}."
-        ).format(norm=f"{cell.norm_share * 100:.1f} %"),
+            "be {norm}.",
+            norm=f"{cell.norm_share * 100:.1f} %",
+        ),
     )
 
 

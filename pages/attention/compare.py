@@ -93,8 +93,10 @@ def _fitted(other: Run, versus: Versus, selection: Selection) -> Versus:
     modules = modules_by_kind(other.experiment).get(selection.kind)
     if modules is None:
         raise ValueError(
-            _("The run “{name}” has no {kind}; choose another run.").format(
-                name=other.meta.name, kind=_(KINDS[selection.kind].label).lower()
+            _(
+                "The run “{name}” has no {kind}; choose another run.",
+                name=other.meta.name,
+                kind=_(KINDS[selection.kind].label).lower(),
             )
         )
     layer = min(versus.layer, len(modules) - 1)
@@ -215,13 +217,15 @@ def _maps(
         _(
             "The two heads put **{moved}** of their attention in different places; **{agreeing}** "
             "of the rows have the same strongest key. In the difference, look for cells that only "
-            "one of them has."
-        ).format(moved=show.percent(both.moved), agreeing=show.percent(both.agreeing))
+            "one of them has.",
+            moved=show.percent(both.moved),
+            agreeing=show.percent(both.agreeing),
+        )
     )
 
 
 def _title(layer: int, head: int, step: int, run: Run | None) -> str:
-    words = _("Layer {layer}, head {head}, step {step}").format(
-        layer=layer + 1, head=head + 1, step=f"{step:,}"
+    words = _(
+        "Layer {layer}, head {head}, step {step}", layer=layer + 1, head=head + 1, step=f"{step:,}"
     )
     return words if run is None else f"{words}: {escape(run.meta.name)}"

@@ -59,7 +59,7 @@ def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bo
                 help=_("Snapshots are dense at the start, where most changes."),
             )
         else:
-            st.markdown(_("Step {step}, the only snapshot so far").format(step=f"{step:,}"))
+            st.markdown(_("Step {step}, the only snapshot so far", step=f"{step:,}"))
         _move(run, steps, index, 1, _("Next"), _("The snapshot after"))
         if len(steps) > 1:
             _play(run, steps)

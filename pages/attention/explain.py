@@ -41,8 +41,11 @@ def explanations(run: Run, example: Example) -> None:
     name = names[explained.target]
     share = show.percent(float(explained.probabilities[explained.target]))
     st.markdown(
-        _("What supports **{name}**, which the model of step {step} gives {share}?").format(
-            name=name, step=f"{explained.step:,}", share=share
+        _(
+            "What supports **{name}**, which the model of step {step} gives {share}?",
+            name=name,
+            step=f"{explained.step:,}",
+            share=share,
         )
     )
     for column, (kind, values) in zip(st.columns(3), explained.maps.items(), strict=True):
@@ -90,12 +93,14 @@ def _verdict(explained: Explained) -> str:
     if area >= random:
         return _(
             "On this picture no explanation beats a random order (closest: {name}, an area of "
-            "{area} against {random})."
-        ).format(**words)
+            "{area} against {random}).",
+            **words,
+        )
     return _(
         "On this picture **{name}** is the best explanation: its curve has an area of {area}, a "
-        "random order {random}."
-    ).format(**words)
+        "random order {random}.",
+        **words,
+    )
 
 
 @lru_cache(maxsize=16)

@@ -50,8 +50,10 @@ def map_in_words(
         st.markdown("\n".join(f"- {line}" for line in lines(weights, query_words, key_tokens)))
         if len(query_words) > MOST_ROWS:
             st.caption(
-                _("The first {n} of {all} rows; “Export” has every number.").format(
-                    n=MOST_ROWS, all=len(query_words)
+                _(
+                    "The first {n} of {all} rows; “Export” has every number.",
+                    n=MOST_ROWS,
+                    all=len(query_words),
                 )
             )
 
@@ -122,7 +124,7 @@ def heads(
         dim=dim,
         animation=animation or single_frame(view.weights, example.step, labels.short),
         step=example.step,
-        title=_("All heads: {kind}").format(kind=_(kind.label)),
+        title=_("All heads: {kind}", kind=_(kind.label)),
         over=over_picture(run, example, selection),
     )
     head_grid(
@@ -135,7 +137,7 @@ def heads(
     words = _("Each small map is one head; click one to see it large. {look_for}")
     caption = words.format(look_for=_(kind.look_for))
     if labels.n_examples > 1:
-        caption += " " + _("Labels: mean of {n} examples.").format(n=labels.n_examples)
+        caption += " " + _("Labels: mean of {n} examples.", n=labels.n_examples)
     st.caption(caption)
 
 
@@ -152,7 +154,7 @@ def over_picture(run: Run, example: Example, selection: Selection) -> OverPictur
     who = (
         _("read by CLS")
         if selection.patch == CLS
-        else _("read by patch {patch}").format(patch=selection.patch)
+        else _("read by patch {patch}", patch=selection.patch)
     )
     row = names.index(selection.patch)
     return OverPicture(example.picture, row, int(run.experiment.has_cls), who)
@@ -170,9 +172,7 @@ def title(
 
     labels: of all heads, at each step.
     """
-    head = _("Layer {layer}, head {head}").format(
-        layer=selection.layer + 1, head=selection.head + 1
-    )
+    head = _("Layer {layer}, head {head}", layer=selection.layer + 1, head=selection.head + 1)
     number = selection.layer * n_heads + selection.head
     trees: dict[int, Tree] = {}
     for at, words in labels:
@@ -220,7 +220,7 @@ def _explanation(view: MapView, truth: npt.NDArray[np.bool_], kind: str) -> None
     if row is not None:
         only = slice(row, row + 1)
         (line,) = lines(view.weights[only], view.query_words[only], view.key)
-        said.append(_("For example, row {reading}.").format(reading=line))
+        said.append(_("For example, row {reading}.", reading=line))
     if said:
         st.caption(" ".join(said))
 

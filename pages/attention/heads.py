@@ -176,7 +176,7 @@ def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
             help=_("Entropy as a share of that of even attention: 100 % reads everything equally."),
         ),
         "distance": st.column_config.NumberColumn(
-            _("Distance ({unit})").format(unit=unit),
+            _("Distance ({unit})", unit=unit),
             format="%.2f",
             help=_("Mean distance between a query and what it reads."),
         ),

@@ -93,10 +93,12 @@ def _pictures(run: Run, readings: Readings, wanted: int) -> None:
 def _sentence(readings: Readings) -> str:
     words = {"n": f"{readings.n_read:,}", "wrong": f"{readings.n_wrong:,}"}
     if readings.n_wrong == 0:
-        return _("All of the first {n} validation examples were right.").format(**words)
+        return _("All of the first {n} validation examples were right.", **words)
     share = show.percent(readings.n_wrong / readings.n_read)
-    return _("**{wrong}** of the first {n} validation examples are wrong ({share}).").format(
-        **words, share=share
+    return _(
+        "**{wrong}** of the first {n} validation examples are wrong ({share}).",
+        **words,
+        share=share,
     )
 
 

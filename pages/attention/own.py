@@ -75,7 +75,7 @@ def described(run: Run, probe: Probe, selection: Selection) -> Example:
     wanted = int(selection.own_of("test") or 1)
     if wanted > most:
         show.problem(
-            _("There is no test picture {n}; the last one is {most}.").format(n=wanted, most=most)
+            _("There is no test picture {n}; the last one is {most}.", n=wanted, most=most)
         )
     st.session_state[key] = min(wanted, most)
     number = st.number_input(
@@ -174,8 +174,9 @@ def _given(run: Run) -> bytes | npt.NDArray[np.uint8] | None:
         key="attention-upload",
         max_upload_size=own_picture.MOST_BYTES // 10**6,
         on_change=partial(_changed, run, UPLOADED),
-        help=_("It is resized to {size} x {size} pixels, like the run's pictures.").format(
-            size=facts.image_size
+        help=_(
+            "It is resized to {size} x {size} pixels, like the run's pictures.",
+            size=facts.image_size,
         ),
     )
     return last_given(

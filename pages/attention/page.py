@@ -106,7 +106,7 @@ def _of_step(run: Run, probe: Probe, step: int, index: int) -> Example | None:
     try:
         return example_of(run.experiment, probe, run.snapshot(step), index)
     except ValueError as error:
-        show.problem(_("{why} The other steps can still be looked at.").format(why=_(error)))
+        show.problem(_("{why} The other steps can still be looked at.", why=_(error)))
         return None
 
 
@@ -190,7 +190,7 @@ def _bring_into_sight(chosen: Selection) -> None:
 def _not_yet(sentence: str, is_live: bool) -> None:
     if is_live:
         st.info(
-            _("{why} The first one appears here as soon as it is saved.").format(why=sentence),
+            _("{why} The first one appears here as soon as it is saved.", why=sentence),
             icon=":material/hourglass_empty:",
         )
     else:

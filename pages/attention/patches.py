@@ -89,7 +89,7 @@ def _patch_picker(run: Run, selection: Selection, offer: Offer) -> None:
     st.selectbox(
         _("Attention of which patch"),
         offer.patches,
-        format_func=lambda name: names.get(name) or _("Patch {place}").format(place=name),
+        format_func=lambda name: names.get(name) or _("Patch {place}", place=name),
         key=key,
         on_change=lambda: chosen.choose(run.id, patch=st.session_state[key]),
         help=_(
@@ -117,7 +117,7 @@ def _patch_words(
         )
     if experiment.has_cls:
         row = weights.mean(0) if query is None else weights[query]
-        words += _(" The CLS token, outside the picture, gets {share}.").format(
-            share=show.percent(float(row[0]))
+        words += _(
+            " The CLS token, outside the picture, gets {share}.", share=show.percent(float(row[0]))
         )
     return words

@@ -36,8 +36,7 @@ def positions(run: Run, steps: tuple[int, ...], step: int) -> None:
     st.markdown(
         _(
             "Patches of one row or column are more alike than others by **{now}** at step {step}; "
-            "at step {first_step} it was {then} (cosine similarity)."
-        ).format(
+            "at step {first_step} it was {then} (cosine similarity).",
             now=f"{geometry(tiles):+.3f}",
             step=f"{step:,}",
             first_step=f"{steps[0]:,}",

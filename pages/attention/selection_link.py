@@ -103,7 +103,7 @@ def _pin_text(pin: tuple[str, int] | None) -> str:
 def _position_of(text: str) -> int:
     number = whole(text)
     if number is None or not 1 <= number <= MAX_TOKENS:
-        raise Unfit(_("made of positions from 1 to {most}").format(most=MAX_TOKENS))
+        raise Unfit(_("made of positions from 1 to {most}", most=MAX_TOKENS))
     return number - 1
 
 

@@ -143,9 +143,7 @@ def _page(
         pack_lines(one, ink=COLOURS["cross"], pin=selection.pin),
         title=f"{_(kind.label)}: {run.meta.name}",
         words=f"{_(kind.help)} {_(kind.look_for)}",
-        which=_("Layer {layer}, head {head}").format(
-            layer=selection.layer + 1, head=selection.head + 1
-        ),
+        which=_("Layer {layer}, head {head}", layer=selection.layer + 1, head=selection.head + 1),
         theme="light",
     )
 

@@ -126,7 +126,7 @@ def _conclude(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -
     said = [conclusions.most_right(right, n), conclusions.best_aligned(looked, right, n)]
     words = " ".join(_(sentence) for sentence in said if sentence is not None)
     if words:
-        st.markdown(_("So far: {words}").format(words=words) if is_live else words)
+        st.markdown(_("So far: {words}", words=words) if is_live else words)
 
 
 def _whole(run: Run) -> float | None:
@@ -165,8 +165,9 @@ def _words(contest: Contest) -> str:
         if run.status.state == "finished" and run.status.step and run.status.seconds
     }
     if {"additive", "one-head"} <= took.keys():
-        words += _("A step of the RNN took **{n} times** as long as one with one head.").format(
-            n=f"{took['additive'] / took['one-head']:.1f}"
+        words += _(
+            "A step of the RNN took **{n} times** as long as one with one head.",
+            n=f"{took['additive'] / took['one-head']:.1f}",
         )
     return words
 
@@ -178,7 +179,8 @@ def _parameters(run_id: str, _run: Run) -> int:
 
 def _name(contest: Contest) -> str:
     run, experiment = next(iter(contest.runs.values())), contest.experiment
-    return _("{task}, {steps} steps, seed {seed}: {n} models, {when}").format(
+    return _(
+        "{task}, {steps} steps, seed {seed}: {n} models, {when}",
         task=_(experiment.task.facts.label),
         steps=f"{experiment.training.steps:,}",
         seed=experiment.seed,

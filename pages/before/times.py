@@ -25,8 +25,10 @@ def view() -> None:
         _(
             "A recurrent network must finish token 1 before token 2; a Transformer takes "
             "all tokens of a sequence through the same few matrix products. Forward and "
-            "backward pass, {batch} sequences, width {d}, on one thread of this machine."
-        ).format(batch=BATCH, d=rnn_attention.WIDTH)
+            "backward pass, {batch} sequences, width {d}, on one thread of this machine.",
+            batch=BATCH,
+            d=rnn_attention.WIDTH,
+        )
     )
     if press.button(
         _("Measure now"), type="primary", icon=":material/timer:", key="before-measure",
@@ -38,8 +40,10 @@ def view() -> None:
         st.markdown(
             _(
                 ":violet-badge[:material/inventory_2: Recorded] Measured on {day} with PyTorch "
-                "{torch} on a server's CPU. Press the button to measure on this computer."
-            ).format(day=known.day, torch=known.torch)
+                "{torch} on a server's CPU. Press the button to measure on this computer.",
+                day=known.day,
+                torch=known.torch,
+            )
         )
         _figures(1000 * pd.DataFrame(known.seconds))
         return
@@ -54,7 +58,7 @@ def _draw(number: int, was_open: bool) -> None:
     if was_open and all(future.done() for future in asked.values()):
         state.draw_anew()  # once: drawn anew, it no longer ticks
     if was_open:
-        st.progress(len(done) / len(asked), _("Measuring, {n} of {all} …").format(
+        st.progress(len(done) / len(asked), _("Measuring, {n} of {all} …",
             n=len(done), all=len(asked)))  # fmt: skip
     whole = [n for n in LENGTHS if all((name, n) in done for name in rnn_attention.RACERS)]
     if not whole:
@@ -96,8 +100,7 @@ def _sentence(frame: pd.DataFrame) -> None:
         _(
             "From {a} to {b} tokens, {n} times as many, the RNN’s step grew **{rnn} times**, the "
             "Transformer’s **{one} times**. At {a} tokens the RNN took **{low} times** as long as "
-            "the Transformer, at {b} **{high} times**."
-        ).format(
+            "the Transformer, at {b} **{high} times**.",
             a=first,
             b=last,
             n=last // first,

@@ -216,8 +216,10 @@ def _step(learned: learning.Lesson) -> int:
 
 def _said(learned: learning.Lesson, step: int) -> None:
     st.markdown(
-        _("Loss **{now:.4f}**, {first:.4f} before").format(
-            now=float(learned.losses[step]), first=float(learned.losses[0])
+        _(
+            "Loss **{now:.4f}**, {first:.4f} before",
+            now=float(learned.losses[step]),
+            first=float(learned.losses[0]),
         )
     )
 

@@ -96,7 +96,7 @@ def heads(given: Given) -> None:
     head = attended.heads[chosen - 1]
     pick = by_hand_pick.pickers(given, d_model)
     inside = pick.within(len(given.words), head.query.shape[1])
-    letters = tuple(_("{letter} of head {n}").format(letter=letter, n=chosen) for letter in "QKV")
+    letters = tuple(_("{letter} of head {n}", letter=letter, n=chosen) for letter in "QKV")
     lines = [
         plots.heads_line(
             attended, given.words, _("The maps of all heads"),

@@ -230,13 +230,14 @@ def facts(given: Given) -> None:
     blind = [word for word, row in zip(given.words, given.allowed, strict=True) if not row.any()]
     if blind:
         show.problem(
-            _("{words} may attend to nothing: here such a query gets zeros.").format(
-                words=", ".join(f"“{word}”" for word in blind)
+            _(
+                "{words} may attend to nothing: here such a query gets zeros.",
+                words=", ".join(f"“{word}”" for word in blind),
             )
         )
     if clicks:
         st.button(
-            _("Undo my clicks on the mask ({n})").format(n=len(clicks)),
+            _("Undo my clicks on the mask ({n})", n=len(clicks)),
             icon=":material/undo:",
             key="hand-undo",
             on_click=lambda: st.session_state.pop(_EDITS, None),

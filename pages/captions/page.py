@@ -57,7 +57,7 @@ def _compose(run: Run) -> None:
         if look.words:
             view.inside(look, chosen)
     show.code(caption_look.look_at_picture)
-    st.caption(_("The weights are those of step {step}.").format(step=f"{look.example.step:,}"))
+    st.caption(_("The weights are those of step {step}.", step=f"{look.example.step:,}"))
 
 
 page()

@@ -58,7 +58,7 @@ def _other_language(runs: list[Run]) -> None:
     for language, preset in _TRAINED.items():
         if language not in spoken:
             st.button(
-                _("Train one that speaks {language}").format(language=_(LANGUAGES[language].label)),
+                _("Train one that speaks {language}", language=_(LANGUAGES[language].label)),
                 key=f"captions-train-{language}",
                 icon=":material/play_arrow:",
                 on_click=run_actions.start_preset,

@@ -58,10 +58,11 @@ def pieces(run: Run) -> tuple[list[Piece], list[str]]:
             persist_state="session",
             help=_(
                 "In training pictures digits stand on every {n}th pixel. Place them in "
-                "between and see what the model makes of places it never saw."
-            ).format(n=GRID),
+                "between and see what the model makes of places it never saw.",
+                n=GRID,
+            ),
         )
-    tabs = st.tabs([_("Digit {n}").format(n=i + 1) for i in range(task.n_digits)])
+    tabs = st.tabs([_("Digit {n}", n=i + 1) for i in range(task.n_digits)])
     composed, missing = [], []
     for i, tab in enumerate(tabs):
         with tab:

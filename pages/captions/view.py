@@ -95,8 +95,9 @@ def picture(pieces: Sequence[Piece], composed: ScenePreview) -> None:
     squares = [(p.placed.left, p.placed.top, p.placed.right, p.placed.bottom) for p in pieces]
     show.figure(
         caption_scene(composed.picture, squares, composed.overlapping),
-        _("What the model sees, {side} by {side} pixels; the squares are drawn for you.").format(
-            side=composed.picture.shape[-1]
+        _(
+            "What the model sees, {side} by {side} pixels; the squares are drawn for you.",
+            side=composed.picture.shape[-1],
         ),
         key="captions-scene-figure",
     )
@@ -127,8 +128,9 @@ def inside(look: CaptionReading, chosen: Heads) -> None:
     ]
     st.markdown("\n".join(f"- {line}" for line in lines))
     st.caption(
-        _("Even attention would put {share} there: the patches that the boxes touch.").format(
-            share=show.percent(look.even)
+        _(
+            "Even attention would put {share} there: the patches that the boxes touch.",
+            share=show.percent(look.even),
         )
     )
 

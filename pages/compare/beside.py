@@ -194,9 +194,7 @@ def _heads(one: Drawn, example: Example, kind: str) -> None:
     head_grid(view, look, on_pick=pick, key=f"compare-heads-{one.slot}")
     st.page_link(
         page_table.path_of("attention"),
-        label=_("Look into layer {layer}, head {head}").format(
-            layer=chosen[0] + 1, head=chosen[1] + 1
-        ),
+        label=_("Look into layer {layer}, head {head}", layer=chosen[0] + 1, head=chosen[1] + 1),
         icon=page_table.PAGES["attention"].icon,
         query_params={
             "run": one.run.id,

@@ -107,8 +107,10 @@ def _called(runs: Sequence[Run]) -> dict[str, str]:
         if not run.meta.recorded and run.problem is None:
             first = oldest.setdefault(name, run).experiment
             what = change(first, run.experiment.replace(seed=first.seed))
-            name = _("{name} · seed {seed}").format(
-                name=f"{name} · {_(what)}" if what else name, seed=run.experiment.seed
+            name = _(
+                "{name} · seed {seed}",
+                name=f"{name} · {_(what)}" if what else name,
+                seed=run.experiment.seed,
             )
         names[run.id] = f"{name} · {run.id[:_SHORT]}" if name in names.values() else name
     return names
@@ -133,7 +135,7 @@ def _groups(runs: Sequence[Run], picked: Sequence[str]) -> None:
                 icon=":material/add:",
                 type="tertiary",
                 disabled=len(together) > MOST_RUNS,
-                help=_("At most {most} runs are compared at once.").format(most=MOST_RUNS)
+                help=_("At most {most} runs are compared at once.", most=MOST_RUNS)
                 if len(together) > MOST_RUNS
                 else None,
                 on_click=_choose,
@@ -141,8 +143,9 @@ def _groups(runs: Sequence[Run], picked: Sequence[str]) -> None:
             )
         if len(offered) > _MOST_GROUPS:
             st.caption(
-                _("And {n} groups more: Runs shows a group, and compares it.").format(
-                    n=len(offered) - _MOST_GROUPS
+                _(
+                    "And {n} groups more: Runs shows a group, and compares it.",
+                    n=len(offered) - _MOST_GROUPS,
                 )
             )
 

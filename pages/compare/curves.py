@@ -50,7 +50,7 @@ def part(shown: Sequence[Drawn], found: Sequence[seeds.Group], had_bands: bool) 
         st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
     else:
         drawn = ", ".join(_(METRICS[metric].label) for metric in metrics)
-        words = _("Curves of {n} runs: {drawn}").format(n=len(shown), drawn=drawn)
+        words = _("Curves of {n} runs: {drawn}", n=len(shown), drawn=drawn)
         live_figure(figure, key="compare-curves", name=words)
         if notes:
             st.caption(" ".join(notes))
@@ -82,7 +82,7 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
             _("Smoothing of training"),
             [int(option) for option in WINDOW.options],
             key=WINDOW.key,
-            format_func=lambda n: _("off") if n == 1 else _("mean of {n}").format(n=n),
+            format_func=lambda n: _("off") if n == 1 else _("mean of {n}", n=n),
             help=_(
                 "The thick line averages this many past values; thin lines are the raw values. "
                 "Validation is never smoothed."

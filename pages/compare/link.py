@@ -24,7 +24,7 @@ class RunIds(Parameter[tuple[str, ...]]):
         asked = list(dict.fromkeys(text.split(",")))
         found = tuple(one for one in asked if ID.fullmatch(one))
         if len(found) < len(asked) or len(found) > MOST_RUNS:
-            rule = _("the ids of at most {most} runs, parted by commas").format(most=MOST_RUNS)
+            rule = _("the ids of at most {most} runs, parted by commas", most=MOST_RUNS)
             raise Unfit(rule, found[:MOST_RUNS])
         return found
 

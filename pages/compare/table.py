@@ -32,7 +32,7 @@ def part(shown: Sequence[Drawn]) -> None:
     if not rows and len(shown) > 1:
         st.caption(_("These runs have identical settings."))
     if is_wide:
-        words = _("All {n} settings that differ").format(n=len(rows))
+        words = _("All {n} settings that differ", n=len(rows))
         with st.expander(words, icon=":material/difference:"):
             st.html(_settings(shown, rows))
 
@@ -61,7 +61,7 @@ def _order(settings: Sequence[Difference], found: Sequence[Figures]) -> Order:
             _("Order of the runs"),
             ["", *values],
             format_func=lambda field: (
-                _("sorted by: {column}").format(column=labels[field])
+                _("sorted by: {column}", column=labels[field])
                 if field
                 else _("in the order of the choice")
             ),
@@ -146,7 +146,7 @@ def _head(field: str, head: str, order: Order | None) -> str:
 def _name(one: Drawn) -> str:
     """Return the cell of a run: its line, and its name, which opens it in another tab."""
     address = escape(state.address("train", {"run": one.run.id}))
-    opens = escape(_("Open {name}").format(name=one.run.meta.name))
+    opens = escape(_("Open {name}", name=one.run.meta.name))
     return (
         f'<th scope="row"><img src="{swatch(one.slot)}" alt="" width="{_WIDTH}" '
         f'height="{_HEIGHT}"> <a href="{address}" target="_blank" title="{opens}">'

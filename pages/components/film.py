@@ -204,7 +204,7 @@ def _body(film: Film) -> list[str]:
 
 
 def _step(step: int) -> str:
-    return _("Step {step}").format(step=f"{step:,}")
+    return _("Step {step}", step=f"{step:,}")
 
 
 def _problem() -> str:

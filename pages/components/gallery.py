@@ -37,8 +37,9 @@ def page(cards: Sequence[Card]) -> bytes:
     title, on_stage = _("Watch a Transformer learn"), cards[0]
     unknown = _("The link asks for a run that is not here: here are recorded ones alone.")
     about = _(
-        "{n} trainings of small, real models, recorded step by step. Press one to go through it."
-    ).format(n=len(cards))
+        "{n} trainings of small, real models, recorded step by step. Press one to go through it.",
+        n=len(cards),
+    )
     lines = [
         *head(title, static("gallery")),
         f'<meta name="description" content="{escape(about)}"></head><body class="gallery">',

@@ -28,7 +28,7 @@ def query_names(tokens: Sequence[str], words: Sequence[str]) -> list[str]:
     """Return what is said of each query of a map: the words for it, else its number and token."""
     if words:
         return list(words)
-    return [_("query {n}: {at}").format(n=n, at=token) for n, token in enumerate(tokens, 1)]
+    return [_("query {n}: {at}", n=n, at=token) for n, token in enumerate(tokens, 1)]
 
 
 def pooled(

@@ -59,5 +59,6 @@ def note(address: str) -> str:
         )
     return _(
         "Only this computer can open this address. Computers and phones in your network use "
-        "{address}"
-    ).format(address=other)
+        "{address}",
+        address=other,
+    )

@@ -203,8 +203,8 @@ def still(shown: Stage) -> dict[str, Any]:
         "cls": shown.has_cls,
         "query": maps.query,
         "key": maps.key,
-        "axes": _("Rows: {query}. Columns: {key}.").format(
-            query=_(maps.query_title), key=_(maps.key_title)
+        "axes": _(
+            "Rows: {query}. Columns: {key}.", query=_(maps.query_title), key=_(maps.key_title)
         ),
         "row_words": [_(words) for words in maps.query_words],
         "scales": SCALES,

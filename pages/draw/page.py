@@ -40,7 +40,7 @@ def _which(run: Run) -> None:
     """Say which run reads, and why where it is not the current one."""
     current = fitting_run.current()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        words = _("Read by **{name}**").format(name=escape(run.meta.name))
+        words = _("Read by **{name}**", name=escape(run.meta.name))
         st.markdown(f"{words} {run_words.badge(run.status)}", width="content")
         recorded.note(run, key="draw")
     if current is not None and current.id != run.id:

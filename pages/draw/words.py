@@ -73,6 +73,6 @@ def _missed(found: Looks, index: int, classes: tuple[str, ...], epochs: Epochs) 
 def step_words(step: int, epochs: Epochs) -> str:
     """Return a step as a sentence says it, with its epoch where that is known."""
     if epochs is None:
-        return _("step {step}").format(step=f"{step:,}")
+        return _("step {step}", step=f"{step:,}")
     words = _("step {step} (epoch {epoch})")
     return words.format(step=f"{step:,}", epoch=f"{epochs(step):.1f}")

@@ -57,7 +57,7 @@ def _spans() -> None:
     st.markdown(f"{source}  \n:gray[:material/subdirectory_arrow_right:] **{target}**")
     time = run_time.takes(preset.experiment)
     if st.button(
-        _("Train it and watch, {time}").format(time=time),
+        _("Train it and watch, {time}", time=time),
         icon=":material/play_arrow:",
         key="encoders-train-spans",
     ):
@@ -123,8 +123,9 @@ def _blank(filled: Filled, blank: Blank) -> None:
             ),
             _(
                 "The model at step {step} beside the exact chances of the grammar: for a "
-                "perfect reader both bars would be equal."
-            ).format(step=f"{filled.step:,}"),
+                "perfect reader both bars would be equal.",
+                step=f"{filled.step:,}",
+            ),
             key=f"encoders-choice-{blank.position}",
         )
     with right:

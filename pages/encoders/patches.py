@@ -32,7 +32,7 @@ def _draw(run: Run) -> None:
     st.caption(
         _("Linear probes, fitted to {n_fit:,} training pictures and tried on {n_tried:,} of the "
           "validation: the share of digits read, and the share of the variance of a patch's ink "
-          "(0 % tells nothing, 100 % all). One patch: the mean over all {n_patches}.").format(
+          "(0 % tells nothing, 100 % all). One patch: the mean over all {n_patches}.",
             n_fit=found.n_fit, n_tried=found.n_tried, n_patches=found.n_patches
         )
     )  # fmt: skip
@@ -52,15 +52,15 @@ def _table(found: TokenRoles) -> None:
     }
     rows = [(_("stands for"), *(stands[name] for name in shown))]
     for depth in range(len(found.digit[MEAN])):
-        where = _("digit, after layer {n}").format(n=depth) if depth else _("digit, before layer 1")
+        where = _("digit, after layer {n}", n=depth) if depth else _("digit, before layer 1")
         rows.append((where, *(show.percent(found.digit[name][depth]) for name in shown)))
     last = _("ink under a patch, after the last layer")
     rows.append((last, *(show.percent(max(0.0, found.ink[name])) for name in shown)))
     if found.looks:
         own, to_cls = (show.percent(share) for share in found.looks)
         rows.append(
-            (_("attention in the last layer"), _("{share} to itself").format(share=own), "–",
-             _("{share} to CLS").format(share=to_cls))
+            (_("attention in the last layer"), _("{share} to itself", share=own), "–",
+             _("{share} to CLS", share=to_cls))
         )  # fmt: skip
     show.facts(rows, ["", *(names[name] for name in shown)])
 
@@ -75,7 +75,7 @@ def _twin(run: Run) -> None:
         _("Train its twin with a CLS token"), icon=":material/play_arrow:", key="encoders-twin"
     ):
         model = run.experiment.model.model_dump() | {"pooling": "cls"}
-        name = _("{name}, with CLS").format(name=run.meta.name)
+        name = _("{name}, with CLS", name=run.meta.name)
         twin = run_actions.begin(run.experiment.replace(model=model), name=name)
         if twin is not None:
             state.set_current_run(twin.id)

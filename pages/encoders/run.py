@@ -48,7 +48,7 @@ def _look(run: Run, draw: Draw, was_live: bool, preset: str) -> None:
         state.draw_anew()  # once: the page then makes a fragment that does not tick
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         name = escape(run.meta.name)
-        words = _("Read by **{name}**").format(name=name)
+        words = _("Read by **{name}**", name=name)
         st.markdown(f"{words} {run_words.badge(status)}", width="content")
         st.page_link(
             page_table.path_of("attention"),
@@ -78,7 +78,7 @@ def _empty(preset: str) -> None:
 def _train(name: str) -> None:
     preset = PRESETS[name]
     time = run_time.takes(preset.experiment)
-    words = _("Train it and watch, {time}").format(time=time)
+    words = _("Train it and watch, {time}", time=time)
     if st.button(words, type="primary", icon=":material/play_arrow:", key=f"encoders-train-{name}"):
         run = run_actions.begin(preset.experiment, name=preset.label, preset=name)
         if run is not None:
@@ -113,9 +113,7 @@ def sentence(
     with st.container(horizontal=True, gap="small"):
         for index, example in enumerate(examples):
             st.button(example, key=f"{buttons}-{index}", on_click=take, args=(example,))
-        with st.popover(
-            _("The {n} words it knows").format(n=len(words)), icon=":material/dictionary:"
-        ):
+        with st.popover(_("The {n} words it knows", n=len(words)), icon=":material/dictionary:"):
             st.pills(
                 _("Press a word to add it to the sentence"),
                 sorted(words),

@@ -55,8 +55,9 @@ def _answer(sentence: SentenceReading) -> None:
     with left:
         show.figure(
             plots.label_bars(sentence.labels, sentence.probabilities),
-            _("The model's answer at step {step}: the three add up to 100 %.").format(
-                step=f"{sentence.step:,}"
+            _(
+                "The model's answer at step {step}: the three add up to 100 %.",
+                step=f"{sentence.step:,}",
             ),
             key="encoders-labels",
         )
@@ -70,8 +71,9 @@ def _rule(sentence: SentenceReading) -> str:
         return _(
             "The model says **{said}**. The rule has no answer: this is not a sentence "
             "of its grammar (such as “the film was not very good”), so there is nothing "
-            "to compare with."
-        ).format(said=said)
+            "to compare with.",
+            said=said,
+        )
     rule = sentence.rule
     mark = ":green-badge[:material/check: agrees]"
     if rule.label != said:
@@ -84,8 +86,7 @@ def _rule(sentence: SentenceReading) -> str:
     return _(
         "The rule says **{label}**, the model **{said}** {mark}\n\n"
         "Value of each clause: {worths}; what counts adds up to **{worth:+d}**.\n\n"
-        "The words that decide, marked ▸ below: {deciding}"
-    ).format(
+        "The words that decide, marked ▸ below: {deciding}",
         label=rule.label,
         said=said,
         mark=mark,
@@ -110,8 +111,9 @@ def _words(sentence: SentenceReading) -> None:
                 marked=[index + shift for index in marked],
             ),
             _(
-                "What {who} attends to, head by head: does any head pick the words that decide?"
-            ).format(who=who),
+                "What {who} attends to, head by head: does any head pick the words that decide?",
+                who=who,
+            ),
             key="encoders-heads",
         )
     with right:

@@ -45,7 +45,7 @@ def draw(chosen: Demonstration, found: Found, was_live: bool) -> None:
                 _runs(chosen, found)
                 st.caption(_("The curves and answers appear here once you have guessed."))
             return
-        st.markdown(_("**Expect:** {words}").format(words=_(chosen.expects)))
+        st.markdown(_("**Expect:** {words}", words=_(chosen.expects)))
         conclusion = st.container()
         _links(chosen, found)
     with seen:
@@ -61,17 +61,20 @@ def _differs(chosen: Demonstration) -> None:
     made = [chosen.experiment(arm) for arm in chosen.arms]
     first = made[0]
     rows = [
-        _("{setting}: {values}").format(
-            setting=f"**{_(row.label)}**", values=" → ".join(_(said) for said in row.said)
+        _(
+            "{setting}: {values}",
+            setting=f"**{_(row.label)}**",
+            values=" → ".join(_(said) for said in row.said),
         )
         for row in differences(made)
     ]
-    common = _("the same seed, data and {steps} steps of “{task}”, {family}").format(
+    common = _(
+        "the same seed, data and {steps} steps of “{task}”, {family}",
         steps=f"{first.training.steps:,}",
         task=_(first.task.facts.label),
         family=_(FAMILIES[first.model.family].label),
     )
-    st.markdown(_("**Differs:** {rows}; {common}.").format(rows="; ".join(rows), common=common))
+    st.markdown(_("**Differs:** {rows}; {common}.", rows="; ".join(rows), common=common))
 
 
 def _buttons(chosen: Demonstration, found: Found) -> None:
@@ -95,20 +98,20 @@ def _links(chosen: Demonstration, found: Found) -> None:
     walk = {"walk-source": "mine", **({"step": chosen.step} if chosen.step else {})}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if not chosen.is_of_model:
-            label = _("One training step of “{arm}”").format(arm=_(odd.label))
+            label = _("One training step of “{arm}”", arm=_(odd.label))
             _link("training-step", label, query)
             return
-        label = _("Diagram and code of “{arm}”").format(arm=_(odd.label))
+        label = _("Diagram and code of “{arm}”", arm=_(odd.label))
         _link("build", label, query)
-        label = _("Walk through “{arm}”").format(arm=_(odd.label))
+        label = _("Walk through “{arm}”", arm=_(odd.label))
         _link("walk", label, {**query, **walk})
 
 
 def _start_button(chosen: Demonstration, lacking: Mapping[str, Experiment]) -> None:
     n = len(lacking)
-    label = ngettext("Train {n} run", "Train {n} runs", n).format(n=n)
-    label = _("{label}, {time}").format(
-        label=label, time=run_time.words(run_time.in_sequence(lacking.values()))
+    label = ngettext("Train {n} run", "Train {n} runs", n, n=n)
+    label = _(
+        "{label}, {time}", label=label, time=run_time.words(run_time.in_sequence(lacking.values()))
     )
     if not st.button(label, type="primary", icon=":material/play_arrow:", key="experiment-start"):
         return
@@ -173,6 +176,6 @@ def _run(arm: Arm, run: Run) -> None:
         icon=":material/visibility:",
         type="tertiary",
         key=f"experiment-watch-{arm.name}",
-        help=_("Look at “{name}” on the Train page.").format(name=_(arm.label)),
+        help=_("Look at “{name}” on the Train page.", name=_(arm.label)),
     ):
         run_actions.watch(run)

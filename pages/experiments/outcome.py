@@ -45,7 +45,7 @@ def said(chosen: Demonstration, found: Found) -> None:
 def _say(conclusion: Conclusion) -> None:
     icon = ":material/check_circle:" if conclusion.is_expected else ":material/help:"
     for finding in conclusion.findings:
-        st.markdown(_("**Shown:** {words}").format(words=_(finding.sentence)))
+        st.markdown(_("**Shown:** {words}", words=_(finding.sentence)))
     for sentence in conclusion.seeds:
         st.markdown(f":material/balance: {_(sentence)}")
     if conclusion.verdict is not None:
@@ -88,7 +88,7 @@ def curves(chosen: Demonstration, found: Found) -> None:
     figure = plots.comparison(panels, _("step"), height=_HEIGHT + _PER_PANEL * len(panels))
     figure.update_layout(uirevision=chosen.name)
     drawn = ", ".join(_(METRICS[metric].label) for metric in chosen.metrics)
-    words = _("Curves of “{title}”: {drawn}").format(title=_(chosen.title), drawn=drawn)
+    words = _("Curves of “{title}”: {drawn}", title=_(chosen.title), drawn=drawn)
     live_figure(figure, key="experiment-curves", name=words)
 
 

@@ -109,7 +109,7 @@ def _grid(run: Run, name: str, kind: str) -> None:
     except ValueError as error:
         show.problem(error)
         return
-    title = _("{name}, step {step}").format(name=name, step=f"{steps[-1]:,}")
+    title = _("{name}, step {step}", name=name, step=f"{steps[-1]:,}")
     look = GridLook(chosen=(0, 0), theme=state.theme(), title=title)
     head_grid(view, look, on_pick=_nothing, key=f"bug-heads-{name}-{kind}")
 
@@ -131,7 +131,7 @@ def _answers(played: Round) -> None:
                 for one in answer
             ]
             show.facts(table, [_("measured"), healthy, suspect])
-            st.caption(_("A sound model: {words}").format(words=_(probe.healthy)))
+            st.caption(_("A sound model: {words}", words=_(probe.healthy)))
 
 
 def _nothing(_layer: int, _head: int) -> None:

@@ -92,9 +92,9 @@ def _train(level: int, healthy: Run | None) -> None:
     """Queue the twin, and the healthy run where there is none; names do not say which bug it is."""
     bug = _hidden(level)
     mark = secrets.token_hex(2)
-    name = _("Suspect {mark}").format(mark=mark)
+    name = _("Suspect {mark}", mark=mark)
     twin = Start(with_bug(basis(), bug), "cpu", name, is_suspect=True)
-    sound = Start(basis(), "cpu", _("Healthy twin {mark}").format(mark=mark))
+    sound = Start(basis(), "cpu", _("Healthy twin {mark}", mark=mark))
     try:
         begun = starts.begin([twin] if healthy else [sound, twin])
     except (ValueError, OSError) as error:

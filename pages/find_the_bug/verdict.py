@@ -113,7 +113,7 @@ def _wrong(pair: Pair, played: Round, guess: Bug) -> None:
         played.wrong.append(guess.name)
     with st.spinner(_("The guess is compared with the suspect …")):
         said = hint(pair, guess, tuple(played.answers))
-    played.hint = _("Not “{guess}”. {hint}").format(guess=_(guess.label), hint=_(said))
+    played.hint = _("Not “{guess}”. {hint}", guess=_(guess.label), hint=_(said))
     st.rerun()
 
 
@@ -140,7 +140,7 @@ def solution(pair: Pair, played: Round) -> None:
     else:
         st.info(f"**{label}**. {_(bug.means)}  \n{score(played)}", icon=":material/visibility:")
     probe = PROBES[bug.probe]
-    st.caption(_("The probe that tells it at once: {question}").format(question=_(probe.question)))
+    st.caption(_("The probe that tells it at once: {question}", question=_(probe.question)))
     st.markdown(_("In the generated code: − the healthy run, + its twin"))
     st.code(difference(pair), language="diff", height=300, wrap_lines=True)
     st.page_link(

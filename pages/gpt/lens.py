@@ -24,7 +24,7 @@ def part(run: Run) -> None:
     text = st.text_input(
         _("A short text"),
         key=key,
-        help=_("The first {n} tokens are shown.").format(n=MOST_SHOWN - 1),
+        help=_("The first {n} tokens are shown.", n=MOST_SHOWN - 1),
     )
     figure(run, typed.within(text, 200))
     show.code(lens_logits)

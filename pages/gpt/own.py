@@ -47,7 +47,8 @@ def part() -> None:
     read = text or read_text()
     tokens = learned_from_text(str(unit), read).cut_text(read)
     st.caption(
-        _("{n} {unit}, {different} different ones.").format(
+        _(
+            "{n} {unit}, {different} different ones.",
             n=f"{len(tokens):,}",
             unit=_(UNITS[str(unit)].plural),
             different=f"{len(set(tokens)):,}",

@@ -57,13 +57,15 @@ def _figures(reading: Surprisals, unit: str) -> None:
         for label, value, words in (
             (
                 _("Loss"),
-                _("{nats} nats").format(nats=f"{reading.mean:.3f}"),
-                _("Mean surprise of a token, -ln p: {bits} bits a {per}.").format(
-                    bits=f"{reading.mean * BITS:.2f}", per=per
+                _("{nats} nats", nats=f"{reading.mean:.3f}"),
+                _(
+                    "Mean surprise of a token, -ln p: {bits} bits a {per}.",
+                    bits=f"{reading.mean * BITS:.2f}",
+                    per=per,
                 ),
             ),
             (
-                _("Bits a {per}").format(per=per),
+                _("Bits a {per}", per=per),
                 f"{reading.mean * BITS:.2f}",
                 _(
                     "The same in bits, −log₂ p: what compressing this text with the model "
@@ -77,7 +79,7 @@ def _figures(reading: Surprisals, unit: str) -> None:
             ),
             (
                 _("Expected loss"),
-                _("{nats} nats").format(nats=f"{reading.entropy.mean():.3f}"),
+                _("{nats} nats", nats=f"{reading.entropy.mean():.3f}"),
                 _(
                     "The mean entropy of its predictions: the loss that the model itself "
                     "expects. If the real loss is much higher, it is overconfident."
@@ -91,8 +93,7 @@ def _guesses(reading: Surprisals, picked: int) -> None:
     nats, token = float(reading.nats[picked]), reading.tokens[picked]
     st.markdown(
         _(
-            "Token {n}, **{token}**: {bits} bits, probability {p}, no. {rank} of its guesses."
-        ).format(
+            "Token {n}, **{token}**: {bits} bits, probability {p}, no. {rank} of its guesses.",
             n=picked + 1,
             token=escape(plots.shown(token)),
             bits=f"{nats * BITS:.2f}",

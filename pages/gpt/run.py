@@ -83,8 +83,9 @@ def _empty(needs: Needs, training: list[Run]) -> None:
     with st.container(border=True, gap="medium"):
         st.info(
             _(
-                "“{name}” is training and has not saved its weights yet; it will in a moment."
-            ).format(name=escape(training[0].meta.name)),
+                "“{name}” is training and has not saved its weights yet; it will in a moment.",
+                name=escape(training[0].meta.name),
+            ),
             icon=":material/hourglass_empty:",
         )
         st.button(_("Look again"), icon=":material/refresh:", key="gpt-look-again")

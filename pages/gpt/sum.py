@@ -23,7 +23,7 @@ def part(run: Run) -> None:
     text = st.text_input(
         _("A sum"),
         key=key,
-        help=_("Two numbers of up to {n} digits each, such as 12+34.").format(n=n),
+        help=_("Two numbers of up to {n} digits each, such as 12+34.", n=n),
     )
     text = typed.within(text, 40)
     digits = _sum(str(run.folder), trained.checkpoint_mark(run), text, run)
@@ -56,7 +56,7 @@ def _verdict(digits: Digits) -> None:
         st.markdown(f":{colour}-badge[:material/{icon}: {words}]", width="content")
         sure = float(digits.chances.max(1).prod())
         st.markdown(
-            _(":grey[Probability of this answer]  \n**{p}**").format(p=show.percent(sure)),
+            _(":grey[Probability of this answer]  \n**{p}**", p=show.percent(sure)),
             width="content",
         )
 

@@ -117,7 +117,7 @@ def _buttons(samples: list[Sample], length: int) -> None:
             on_click=_ask,
             args=(name,),
         )
-    st.caption(_("{n} of {length} tokens").format(n=n, length=length))
+    st.caption(_("{n} of {length} tokens", n=n, length=length))
 
 
 def _ask(name: str) -> None:
@@ -131,7 +131,7 @@ def _draw(run: Run, areas: list[Any], samples: list[Sample], mark: tuple[Any, ..
         n_prompt = len(tokens) - len(sample.chances)
         with area.container(border=True):
             if len(samples) > 1:
-                st.caption(_("Seed {seed}").format(seed=seed))
+                st.caption(_("Seed {seed}", seed=seed))
             st.html(written_text(tokens, sample.chances, n_prompt, gap))
 
 
@@ -144,8 +144,7 @@ def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
     st.markdown(
         _(
             "**The next token** of the first sample: {left} of {all} tokens can be drawn; "
-            "perplexity {before}, as drawn from {after}."
-        ).format(
+            "perplexity {before}, as drawn from {after}.",
             left=f"{upcoming.n_left:,}",
             all=f"{upcoming.n_all:,}",
             before=f"{upcoming.perplexity_before:.2f}",

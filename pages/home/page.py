@@ -21,7 +21,7 @@ if runs:
 if len(runs) > RECENT:
     st.page_link(
         page_table.path_of("runs"),
-        label=_("All {n} runs").format(n=len(runs)),
+        label=_("All {n} runs", n=len(runs)),
         icon=":material/stacked_line_chart:",
     )
 

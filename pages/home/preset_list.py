@@ -49,7 +49,7 @@ def _names(chosen: str) -> list[str]:
 
 
 def _filter() -> str:
-    labels = {FEW: _("Start here"), ALL: _("All {n}").format(n=len(PRESETS))}
+    labels = {FEW: _("Start here"), ALL: _("All {n}", n=len(PRESETS))}
     labels |= {family: _(words) for family, words in TEACHES.items()}
     chosen = st.pills(
         _("What it learns to do"),
@@ -67,7 +67,7 @@ def _filter() -> str:
 def _row(preset: Preset, why_not: str) -> None:
     button, learns, facts = st.columns(_WIDTHS, vertical_alignment="center")
     if button.button(
-        _("Train: {name}").format(name=_(preset.label)),
+        _("Train: {name}", name=_(preset.label)),
         key=f"start-{preset.name}",
         icon=":material/play_arrow:",
         width="stretch",

@@ -66,7 +66,7 @@ def _layer_row(parts: Sequence[Part], stack: str, layer: int, cell: Draw) -> Row
         if cells:
             groups.append(Group(_(words).capitalize(), cells))
     (whole,) = (cell(part) for part in here if part.kind == "layer")
-    title = _("{stack} {layer}").format(stack=_(STACKS[stack]).capitalize(), layer=layer + 1)
+    title = _("{stack} {layer}", stack=_(STACKS[stack]).capitalize(), layer=layer + 1)
     return Row(title, tuple(groups), whole)
 
 

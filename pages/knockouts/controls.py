@@ -40,9 +40,9 @@ def controls(run: Run, probe: Probe) -> Asked:
         if n_most > n_first:
             problem = problem or view_link.receive(ALL)
             st.toggle(
-                _("All {n} validation examples").format(n=f"{n_most:,}"),
+                _("All {n} validation examples", n=f"{n_most:,}"),
                 key=ALL.key,
-                help=_("Off: the first {n}, for an immediate result.").format(n=n_first),
+                help=_("Off: the first {n}, for an immediate result.", n=n_first),
             )
         view_link.warn(problem)
     view_link.say(EXAMPLE, index)

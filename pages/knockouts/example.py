@@ -139,8 +139,9 @@ def _chosen(
 def _moved(before: Example, after: Example, module: str, head: int) -> str:
     """Return a sentence on how much of the attention moved to other keys."""
     share = moved(before, after, module, None if head == MEAN else head)
-    return _("{share} of the attention moved to other keys, on average over the rows.").format(
-        share=show.percent(share)
+    return _(
+        "{share} of the attention moved to other keys, on average over the rows.",
+        share=show.percent(share),
     )
 
 
@@ -171,7 +172,7 @@ def _answer(run: Run, example: Example) -> tuple[str, bool | None]:
         names = run.experiment.task_as(ImageTaskConfig).facts.class_names
         best = int(example.probabilities.argmax())
         share = show.percent(float(example.probabilities[best]))
-        words = _("{name}, with {share}").format(name=names[best], share=share)
+        words = _("{name}, with {share}", name=names[best], share=share)
         return words, None if item.get("label") is None else best == item["label"]
     told = tuple(example.answer or ())
     if is_language(item):

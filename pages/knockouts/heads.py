@@ -60,15 +60,16 @@ def offer(run: Run, asked: Asked, *, is_measured: bool) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            _("Measure every head ({n})").format(n=len(heads)),
+            _("Measure every head ({n})", n=len(heads)),
             type="primary",
             icon=":material/grid_view:",
             key="knockouts-measure",
             on_click=state.ask_heads,
             args=(asked.of(run),),
             help=_(
-                "The model without each head alone, on the same {n} validation examples."
-            ).format(n=f"{asked.n:,}"),
+                "The model without each head alone, on the same {n} validation examples.",
+                n=f"{asked.n:,}",
+            ),
         )
         st.caption(_("Numbers are heads; “skip” is a residual connection."), width="content")
 

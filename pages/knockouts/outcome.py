@@ -102,7 +102,7 @@ def _figures(run: Run, before: Score, after: Score) -> None:
 
 
 def _points(change: float) -> str:
-    return _("{change} points").format(change=f"{100 * change:+.1f}")
+    return _("{change} points", change=f"{100 * change:+.1f}")
 
 
 def _chips(off: Sequence[Part]) -> None:
@@ -120,7 +120,7 @@ def _chips(off: Sequence[Part]) -> None:
                 args=(part.code,),
             )
         if len(off) > MOST_CHIPS:
-            st.markdown(_("and {n} more").format(n=len(off) - MOST_CHIPS), width="content")
+            st.markdown(_("and {n} more", n=len(off) - MOST_CHIPS), width="content")
         st.button(
             _("Undo"),
             icon=":material/undo:",
@@ -146,9 +146,7 @@ def last_in_words(run: Run, off: Sequence[Part], asked: Asked) -> None:
     is_recurrent = part.kind == "sublayer" and part.layer is None
     words = _(WITHOUT_CONTEXT if is_recurrent else KINDS[part.kind])
     if asked.how == "mean" and part.kind in HAS_MEAN:
-        words = _("Its output is replaced by its mean over these {n} examples.").format(
-            n=f"{asked.n:,}"
-        )
+        words = _("Its output is replaced by its mean over these {n} examples.", n=f"{asked.n:,}")
     name = _(name_of(part))
     st.caption(f"**{name[:1].upper()}{name[1:]}**: {words}")
     attention_link(run, part)
@@ -163,7 +161,7 @@ def attention_link(run: Run, part: Part) -> None:
     layer = 1 if part.layer is None else part.layer + 1
     st.page_link(
         page_table.path_of("attention"),
-        label=_("Look at {part}").format(part=_(name_of(part))),
+        label=_("Look at {part}", part=_(name_of(part))),
         icon=":material/visibility:",
         query_params={"run": run.id, "kind": kind, "layer": str(layer), "head": str(head)},
     )

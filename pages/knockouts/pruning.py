@@ -85,7 +85,7 @@ def _words(curves: Pruning) -> str:
         "examples; the order is of each head alone, taken once with all others there."
     )
     by_chance = sorted(set(measure.heads_to_spare_by_chance(curves)))
-    span = _("{low} to {high}").format(low=by_chance[0], high=by_chance[-1])
+    span = _("{low} to {high}", low=by_chance[0], high=by_chance[-1])
     if len(by_chance) == 1:
         span = str(by_chance[0])
     return words.format(

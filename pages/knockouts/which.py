@@ -53,7 +53,7 @@ def _offer_recorded() -> None:
     run = able.get(FIRST_RECORDED)
     if run is not None:
         st.button(
-            _("Take “{name}” apart instead").format(name=escape(run.meta.name)),
+            _("Take “{name}” apart instead", name=escape(run.meta.name)),
             icon=":material/inventory_2:",
             key="knockouts-recorded",
             on_click=state.set_current_run,

@@ -95,15 +95,16 @@ def projected(choice: MaskChoice) -> Projected:
             location = _location(choice.run, choice.kind)
             if location is not None:
                 made = scores.of_run(choice.run, choice.kind, choice.tokens, choice.other, location)
-                words = _("Real projections: {origin}.").format(origin=typed.escape(_(made.origin)))
+                words = _("Real projections: {origin}.", origin=typed.escape(_(made.origin)))
                 if scores.reads_target(choice.run, choice.kind):
-                    words += " " + _("The tokens are what it writes for “{source}”.").format(
-                        source=typed.escape(" ".join(choice.other))
+                    words += " " + _(
+                        "The tokens are what it writes for “{source}”.",
+                        source=typed.escape(" ".join(choice.other)),
                     )
                 _say(words, choice.note)
                 return made
         except ValueError as error:
-            why = _("Not from the current run, because {why}.").format(why=typed.escape(_(error)))
+            why = _("Not from the current run, because {why}.", why=typed.escape(_(error)))
     query = ("<bos>", *choice.other) if choice.kind == "cross" else choice.tokens
     made = lab.seeded(query, choice.tokens)
     _say(_("The scores come from random embeddings and untrained projections."), why)
@@ -122,7 +123,7 @@ def _run() -> Run | None:
     picked = st.selectbox(
         _("Which model"),
         list(runs),
-        format_func=lambda run_id: _("The run “{name}”").format(name=runs[run_id].meta.name),
+        format_func=lambda run_id: _("The run “{name}”", name=runs[run_id].meta.name),
         key=_RUN,
         index=None,
         placeholder=_("None: random embeddings"),
@@ -164,8 +165,10 @@ def _text(run: Run | None, chosen: str) -> str:
         persist_state="session",
         help=_(
             "Words separated by spaces or commas, at most {n}. | separates packed "
-            "sequences; {pad} is padding."
-        ).format(n=lab.MOST_TOKENS, pad=PAD_TOKEN),
+            "sequences; {pad} is padding.",
+            n=lab.MOST_TOKENS,
+            pad=PAD_TOKEN,
+        ),
     )
 
 
@@ -205,7 +208,7 @@ def _tokens(run: Run | None, text: str, chosen: str) -> tuple[tuple[str, ...], s
             own = lab.read_tokens(text)
             return (
                 own,
-                _("Not from the current run: {why}").format(why=typed.escape(_(error))),
+                _("Not from the current run: {why}", why=typed.escape(_(error))),
                 False,
             )
     return lab.read_tokens(text), "", run is not None

@@ -38,19 +38,21 @@ def _facts(
     flow: MaskedAttention, projected: Projected, edited: tuple[SheetCell, ...], version: str
 ) -> None:
     n, total = int(flow.allowed.sum()), flow.allowed.size
-    words = _("**{n}** of {total} pairs are allowed.").format(n=n, total=total)
+    words = _("**{n}** of {total} pairs are allowed.", n=n, total=total)
     blind = [projected.query[query] for query in flow.blind]
     if blind:
         words += " " + ngettext(
             "**{n} query may attend to nothing** and gets zeros: {which}.",
             "**{n} queries may attend to nothing** and get zeros: {which}.",
             len(blind),
-        ).format(n=len(blind), which=", ".join(f"`{token}`" for token in dict.fromkeys(blind)))
+            n=len(blind),
+            which=", ".join(f"`{token}`" for token in dict.fromkeys(blind)),
+        )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(words, width="content")
         if edited:
             st.button(
-                _("Undo my clicks ({n})").format(n=len(edited)),
+                _("Undo my clicks ({n})", n=len(edited)),
                 icon=":material/undo:",
                 key="masks-undo",
                 on_click=_remember,

@@ -77,14 +77,16 @@ def wrong_axis(
         captions.append(
             _(
                 "The same mistake in an encoder, where nothing else in the mask hides "
-                "padding: real tokens spend {leaked} of their attention on it."
-            ).format(leaked=show.percent(found.leaked_alone))
+                "padding: real tokens spend {leaked} of their attention on it.",
+                leaked=show.percent(found.leaked_alone),
+            )
         )
     _side_by_side(maps, projected.query, projected.key, captions, "axis")
     if choice.kind in {"none", "causal"}:
         st.caption(
-            _("The mask “{mask}” ignores padding; the maps here add a padding mask to it.").format(
-                mask=_(MASKS[choice.kind].label)
+            _(
+                "The mask “{mask}” ignores padding; the maps here add a padding mask to it.",
+                mask=_(MASKS[choice.kind].label),
             )
         )
 
@@ -117,8 +119,9 @@ def _wrong_words(found: traps.WrongAxis) -> str:
     if found.leaked:
         return _(
             "Real tokens spend {leaked} of their attention on padding, and the rows of padding "
-            "are empty instead."
-        ).format(leaked=show.percent(found.leaked))
+            "are empty instead.",
+            leaked=show.percent(found.leaked),
+        )
     return _(
         "Nothing leaks under this mask: the rest of it already hides the padding from "
         "every real token. The rows of padding are empty instead, and the mistake goes "
@@ -134,8 +137,10 @@ def half_precision(projected: Projected, flow: MaskedAttention) -> None:
     whose = _("The scores of the first query, with its second half forbidden")
     if query is not None:
         allowed = flow.allowed[query]
-        whose = _("The scores of query {n}, `{token}`, under the mask above").format(
-            n=query + 1, token=projected.query[query]
+        whose = _(
+            "The scores of query {n}, `{token}`, under the mask above",
+            n=query + 1,
+            token=projected.query[query],
         )
     results = traps.precision(projected.scores[query or 0], allowed)
     fills = {"lowest": _("the type's lowest number"), "-inf": "−∞", "-1e9": "−1e9", "-1e4": "−1e4"}
@@ -153,8 +158,9 @@ def half_precision(projected: Projected, flow: MaskedAttention) -> None:
     st.caption(
         _(
             "{whose}, computed in each type. This app fills once with the type's lowest "
-            "number and sets masked weights to 0 after the softmax."
-        ).format(whose=whose)
+            "number and sets masked weights to 0 after the softmax.",
+            whose=whose,
+        )
     )
     with st.expander(_("All the numbers")):
         _every_number(results, fills)
@@ -200,8 +206,11 @@ def blind_row(projected: Projected, flow: MaskedAttention) -> None:
             _(
                 "0/0 is not a number. Here it fills {here} of {n} rows of the output, that of this "
                 "query; one layer on, {later} of {n}, even where the weight on this row is exactly "
-                "0: 0 · NaN is NaN."
-            ).format(here=here, later=later, n=len(projected.query)),
+                "0: 0 · NaN is NaN.",
+                here=here,
+                later=later,
+                n=len(projected.query),
+            ),
             _("A large negative number averages everything that is forbidden."),
             _("Zeros: the token takes nothing from any other."),
         ],
@@ -243,4 +252,4 @@ def _weights(values: tuple[float, ...]) -> str:
     if any(math.isnan(value) for value in values):
         return "NaN"
     same = max(values) - min(values) < 1e-3
-    return _("all {x}").format(x=f"{values[0]:.3f}") if same else _("unmasked")
+    return _("all {x}", x=f"{values[0]:.3f}") if same else _("unmasked")

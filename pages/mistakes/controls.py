@@ -48,7 +48,7 @@ def step(run: Run, steps: tuple[int, ...]) -> int:
             ),
         )
     else:
-        st.caption(_("Weights of step **{step}**, the only ones saved.").format(step=f"{chosen:,}"))
+        st.caption(_("Weights of step **{step}**, the only ones saved.", step=f"{chosen:,}"))
     view_link.say(STEP, LAST if chosen == steps[-1] else chosen)
     return chosen
 

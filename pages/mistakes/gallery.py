@@ -69,10 +69,10 @@ def _how_many(
             words = _("The {n} most confident of {all} wrong tokens.")
         return words.format(n=min(n, most), all=f"{n:,}")
     if n > most:
-        return _("The worst {n} of {all}.").format(n=most, all=f"{n:,}")
+        return _("The worst {n} of {all}.", n=most, all=f"{n:,}")
     if n == 1:
         return _("The only one.")
-    return _("All {n} of them.").format(n=f"{n:,}") if n else ""
+    return _("All {n} of them.", n=f"{n:,}") if n else ""
 
 
 def _only(found: Answers, cell: Cell, n: int) -> None:
@@ -123,7 +123,7 @@ def _pictures(run: Run, found: Answers, places: Sequence[int]) -> None:
 def _picture(run: Run, example: int) -> None:
     picture = examples.picture_of(run, example)
     if picture is not None:
-        name = html(_("Validation picture {n}").format(n=example + 1))
+        name = html(_("Validation picture {n}", n=example + 1))
         st.html(f'<img class="mistake" alt="{name}" src="{picture_url(picture)}">')
 
 

@@ -54,8 +54,10 @@ def _explained(found: Answers, counted: Confusion) -> str:
         )
     if OTHERS in counted.numbers:
         words.append(
-            _("Shown are the {n} most confused of {all} classes; … means all others.").format(
-                n=len(counted.numbers) - 1, all=len(found.names)
+            _(
+                "Shown are the {n} most confused of {all} classes; … means all others.",
+                n=len(counted.numbers) - 1,
+                all=len(found.names),
             )
         )
     return " ".join(words)

@@ -91,8 +91,9 @@ def tokens(run: Run, found: Answers) -> None:
     st.caption(
         _(
             "Mean loss in nats after the true beginning, of tokens that are meant {n} times or "
-            "more; how often each is meant, here and in training."
-        ).format(n=least)
+            "more; how often each is meant, here and in training.",
+            n=least,
+        )
     )
 
 
@@ -111,7 +112,8 @@ def how_sure(run: Run, found: Answers) -> None:
         "token": _("tokens after the true beginning"),
     }
     st.markdown(
-        _("Expected calibration error **{error}** over {n} {what}. {words}").format(
+        _(
+            "Expected calibration error **{error}** over {n} {what}. {words}",
             error=show.percent(measured.error),
             n=f"{len(found.truth):,}",
             what=what[found.unit],
@@ -144,7 +146,7 @@ def scores(run: Run, found: Answers) -> None:
             st.metric(
                 name,
                 f"{score.value:.1f}",
-                help=_("sacrebleu’s signature: `{signature}`").format(signature=score.signature),
+                help=_("sacrebleu’s signature: `{signature}`", signature=score.signature),
                 width="content",
             )
     n = f"{found.n_examples:,}"
@@ -163,7 +165,8 @@ def scores(run: Run, found: Answers) -> None:
     else:
         more = _(
             "No BLEU: it counts runs of four words, and {short} of these texts have fewer. chrF "
-            "counts runs of letters."
-        ).format(short=f"{scored.n_short:,}")
+            "counts runs of letters.",
+            short=f"{scored.n_short:,}",
+        )
     st.caption(f"{about.format(n=n)} {more}")
     st.markdown("  \n".join(f"`{name} {score.signature}`" for name, score in shown))

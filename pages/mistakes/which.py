@@ -37,7 +37,7 @@ def unfit(run: Run, why: str | BaseException) -> None:
     if other is None or other.id == run.id:
         return
     st.button(
-        _("Show “{name}”").format(name=other.meta.name),
+        _("Show “{name}”", name=other.meta.name),
         icon=":material/inventory_2:",
         type="primary",
         key="mistakes-recorded",

@@ -30,7 +30,7 @@ def picker(report: Report, data: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         for name, role in zip(_ROLES, report.columns, strict=True):
             st.selectbox(
-                _("Column: {role}").format(role=_(role)),
+                _("Column: {role}", role=_(role)),
                 range(len(report.sample[0])),
                 index=getattr(layout, name),
                 format_func=lambda at: _name(report, at),
@@ -66,7 +66,7 @@ def unused(report: Report) -> list[str]:
     used = (report.layout.first, report.layout.second)
     names = [_name(report, at) for at in range(len(report.sample[0])) if at not in used]
     more = len(names) - _MAX_UNUSED
-    return [*names[:_MAX_UNUSED], *([_("{n} more").format(n=more)] if more > 0 else [])]
+    return [*names[:_MAX_UNUSED], *([_("{n} more", n=more)] if more > 0 else [])]
 
 
 def _name(report: Report, at: int) -> str:
@@ -74,7 +74,7 @@ def _name(report: Report, at: int) -> str:
     name = report.names[at] if at < len(report.names) else ""
     if name and report.names.count(name) == 1:
         return name[:40]
-    return _("column {n}").format(n=at + 1)
+    return _("column {n}", n=at + 1)
 
 
 def _swap(data: str, name: str, layout: Layout) -> None:

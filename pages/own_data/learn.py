@@ -42,7 +42,7 @@ def _offer(own: OwnSet, proposal: Proposal, *, is_first: bool) -> None:
     experiment = proposal.experiment
     time = run_time.takes_now(experiment)
     if st.button(
-        _("Train it: {label}").format(label=_(proposal.label)),
+        _("Train it: {label}", label=_(proposal.label)),
         key=f"own-train-{proposal.name}",
         type="primary" if is_first else "secondary",
         icon=":material/play_arrow:",
@@ -52,11 +52,9 @@ def _offer(own: OwnSet, proposal: Proposal, *, is_first: bool) -> None:
         if run is not None:
             run_actions.watch(run)
     steps = f"{experiment.training.steps:,}"
-    st.caption(
-        f"**{_('{steps} steps, {time}').format(steps=steps, time=time)}**. {_(proposal.why)}"
-    )
+    st.caption(f"**{_('{steps} steps, {time}', steps=steps, time=time)}**. {_(proposal.why)}")
     if st.button(
-        _("Set up: {label}").format(label=_(proposal.label)),
+        _("Set up: {label}", label=_(proposal.label)),
         key=f"own-form-{proposal.name}",
         type="tertiary",
         icon=":material/tune:",

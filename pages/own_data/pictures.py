@@ -75,8 +75,9 @@ def add(kind: str) -> Draft | None:
                 "Zip: `cat/1.png`, `dog/2.jpg`, or `train/cat/…` and `test/cat/…` for your own "
                 "test set. IDX (MNIST, EMNIST): a file of pictures and one of labels, also as "
                 ".gz. Npz: arrays such as x_train and y_train. CSV: a picture per line, label, "
-                "pixel0, pixel1, … At most {most} MB; nothing leaves this machine."
-            ).format(most=MOST_MEGABYTES),
+                "pixel0, pixel1, … At most {most} MB; nothing leaves this machine.",
+                most=MOST_MEGABYTES,
+            ),
         )
         form = _form()
         if not files:
@@ -122,7 +123,7 @@ def _ask(upload: str) -> None:
     keys = {name: f"own-data-{name}-{upload}" for name in _CHOICES}
     if understood.folders is not None:
         st.segmented_control(
-            _("Folders {names} are").format(names=escape(_listed(folders))),
+            _("Folders {names} are", names=escape(_listed(folders))),
             list(_FOLDERS),
             format_func=lambda name: _(_FOLDERS[name]),
             default=understood.folders,
@@ -151,7 +152,7 @@ def _listed(names: Sequence[str]) -> str:
     """Return the first few names, and how many more there are."""
     said = ", ".join(f"“{name}”" for name in names[:_MAX_NAMES])
     more = len(names) - _MAX_NAMES
-    return _("{names} and {n} more").format(names=said, n=more) if more > 0 else said
+    return _("{names} and {n} more", names=said, n=more) if more > 0 else said
 
 
 def _form() -> Form:
@@ -189,7 +190,7 @@ def _form() -> Form:
 
 def preview(draft: Draft) -> None:
     """Show what was read, ask for the split and a name, and offer to keep it."""
-    st.header(_("Read from {name}").format(name=escape(draft.name[:80])), anchor=False)
+    st.header(_("Read from {name}", name=escape(draft.name[:80])), anchor=False)
     if draft.pictures is None:
         show.problem(draft.problem)
         st.button(
@@ -322,9 +323,10 @@ def _kept(pictures: Pictures, name: str, split: Split) -> None:
 def _summary(pictures: Pictures) -> None:
     n, channels, size, _width = pictures.images.shape
     n_classes = len(pictures.class_names)
-    n_pictures = ngettext("**{n}** picture", "**{n}** pictures", n).format(n=f"{n:,}")
-    classes = ngettext("**{n}** class", "**{n}** classes", n_classes).format(n=n_classes)
-    words = _("{pictures} of {classes}, {size} x {size} pixels, {colour}.").format(
+    n_pictures = ngettext("**{n}** picture", "**{n}** pictures", n, n=f"{n:,}")
+    classes = ngettext("**{n}** class", "**{n}** classes", n_classes, n=n_classes)
+    words = _(
+        "{pictures} of {classes}, {size} x {size} pixels, {colour}.",
         pictures=n_pictures,
         classes=classes,
         size=size,
@@ -333,8 +335,11 @@ def _summary(pictures: Pictures) -> None:
     st.markdown(" ".join([words, *(escape(_(note)) for note in pictures.notes)]))
     if pictures.n_left_out:
         label = ngettext(
-            "{n} entry was left out", "{n} entries were left out", pictures.n_left_out
-        ).format(n=f"{pictures.n_left_out:,}")
+            "{n} entry was left out",
+            "{n} entries were left out",
+            pictures.n_left_out,
+            n=f"{pictures.n_left_out:,}",
+        )
         is_short = len(pictures.left_out) <= 3
         with st.expander(label, icon=":material/block:", expanded=is_short):
             for sentence in pictures.left_out:
@@ -348,7 +353,7 @@ def _strips(pictures: Pictures, table: npt.NDArray[np.int64]) -> None:
     names = pictures.class_names
     st.html(plots.strips(pictures.images, pictures.labels, names))
     if len(names) > plots.MOST_STRIPS:
-        st.caption(_("And {n} more classes.").format(n=len(names) - plots.MOST_STRIPS))
+        st.caption(_("And {n} more classes.", n=len(names) - plots.MOST_STRIPS))
     show.figure(
         plots.balance(names, table),
         _("Pictures per class and split. Uneven classes flatter the accuracy."),

@@ -106,7 +106,7 @@ def _row(own: OwnSet, runs: Sequence[Run], *, is_shown: bool) -> None:
         st.caption(_facts(own), width="stretch")
         if not own.is_example:
             st.button(
-                _("Remove {name}").format(name=escape(own.name)),
+                _("Remove {name}", name=escape(own.name)),
                 key=f"own-remove-{own.id}",
                 icon=":material/delete:",
                 type="tertiary",
@@ -120,7 +120,7 @@ def _facts(own: OwnSet) -> str:
     if own.problem is not None:
         return _("damaged")
     whose = _("comes with the app") if own.is_example else show.ago(own.kept) if own.kept else ""
-    parts = [_("{n} examples").format(n=f"{n:,}"), show.size(own.n_bytes), whose]
+    parts = [_("{n} examples", n=f"{n:,}"), show.size(own.n_bytes), whose]
     return " · ".join(part for part in parts if part)
 
 
@@ -131,7 +131,7 @@ def _used_by(runs: Sequence[Run]) -> str:
     names = ", ".join(f"“{escape(run.meta.name)}”" for run in runs[:_MAX_NAMES])
     more = len(runs) - _MAX_NAMES
     if more > 0:
-        names = _("{names} and {n} more").format(names=names, n=more)
+        names = _("{names} and {n} more", names=names, n=more)
     words = ngettext(
         "Your run {names} learned from it. Without the set it still opens, but cannot be trained "
         "further.",
@@ -144,10 +144,10 @@ def _used_by(runs: Sequence[Run]) -> str:
 
 def _gone(own: OwnSet, runs: Sequence[Run]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        removed = _("Removed *{name}*.").format(name=escape(own.name))
+        removed = _("Removed *{name}*.", name=escape(own.name))
         st.caption(f"{removed} {_used_by(runs)}".strip())
         st.button(
-            _("Undo: {name}").format(name=escape(own.name)),
+            _("Undo: {name}", name=escape(own.name)),
             key=f"own-undo-{own.id}",
             icon=":material/undo:",
             type="tertiary",

@@ -161,7 +161,7 @@ def _test_file(kind: str) -> bytes | None:
 def preview(draft: Draft) -> None:
     """Show what was read, what is wrong with which line, and offer to keep it."""
     report = draft.report
-    st.header(_("Read: {name}").format(name=escape(report.name)), anchor=False)
+    st.header(_("Read: {name}", name=escape(report.name)), anchor=False)
     if report.refusal is not None:
         show.problem(report.refusal)
         st.button(
@@ -244,11 +244,11 @@ def _counts(report: Report) -> None:
     st.markdown(words.format(what=what, **parts))
     words = _accounted(report.accounting)
     if unused := columns.unused(report):
-        words += " " + _("Not used: {columns}.").format(columns=escape(", ".join(unused)))
+        words += " " + _("Not used: {columns}.", columns=escape(", ".join(unused)))
     st.caption(words)
     if report.test_accounting.total:
         words = _accounted(report.test_accounting)
-        st.caption(_("The test file: {words}").format(words=words))
+        st.caption(_("The test file: {words}", words=words))
 
 
 def _accounted(found: Accounting) -> str:
@@ -306,10 +306,12 @@ def _vocabulary(report: Report) -> None:
     if not report.words:
         return
     src = f"{len(report.words[0]):,}"
-    words = _("Vocabulary: **{src}** different tokens").format(src=src)
+    words = _("Vocabulary: **{src}** different tokens", src=src)
     if report.kind == "pairs":
-        words = _("Vocabulary: **{src}** different tokens in sources, **{tgt}** in targets").format(
-            src=src, tgt=f"{len(report.words[1]):,}"
+        words = _(
+            "Vocabulary: **{src}** different tokens in sources, **{tgt}** in targets",
+            src=src,
+            tgt=f"{len(report.words[1]):,}",
         )
     st.markdown(words)
 
@@ -318,13 +320,13 @@ def _problems(report: Report) -> None:
     n = sum(problem.n_lines for problem in report.problems)
     if not n:
         return
-    label = ngettext("{n} line was left out", "{n} lines were left out", n).format(n=f"{n:,}")
+    label = ngettext("{n} line was left out", "{n} lines were left out", n, n=f"{n:,}")
     with st.expander(label, icon=":material/block:", expanded=len(report.problems) <= 3):
         for problem in report.problems[:_MOST_SAID]:
             st.caption(escape(_(problem.sentence)))
         more = len(report.problems) - _MOST_SAID
         if more > 0:
-            st.caption(_("And {n} more.").format(n=f"{more:,}"))
+            st.caption(_("And {n} more.", n=f"{more:,}"))
             st.download_button(
                 _("Download the full list"),
                 partial(_listed, report, language()),
@@ -350,10 +352,10 @@ def _read_from(own: OwnSet) -> None:
         return
     named = names if isinstance(names, list) and len(names) == len(found) else [""] * len(found)
     listed = ", ".join(
-        _("column {n}").format(n=at + 1) + (f" ({escape(str(name))})" if name else "")
+        _("column {n}", n=at + 1) + (f" ({escape(str(name))})" if name else "")
         for at, name in zip(found, named, strict=True)
     )
-    st.caption(_("Read from {columns} of its file.").format(columns=listed))
+    st.caption(_("Read from {columns} of its file.", columns=listed))
 
 
 def _rows(report: Report) -> None:

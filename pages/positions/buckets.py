@@ -68,7 +68,7 @@ def _learned(run: Run) -> None:
     for column, (stack, (offsets, biases)) in zip(
         st.columns(len(found)), found.items(), strict=True
     ):
-        heads = {_("head {n}").format(n=i + 1): row for i, row in enumerate(biases)}
+        heads = {_("head {n}", n=i + 1): row for i, row in enumerate(biases)}
         with column:
             show.figure(
                 plots.lines_by_offset(
@@ -76,8 +76,11 @@ def _learned(run: Run) -> None:
                 ),
                 _(
                     "{stack} of “{name}” at step {step}: what each head adds for an offset, in all "
-                    "its layers. A peak at −1 reads the token before, one at 0 the token itself."
-                ).format(stack=_(_STACKS[stack]), name=escape(run.meta.name), step=f"{step:,}"),
+                    "its layers. A peak at −1 reads the token before, one at 0 the token itself.",
+                    stack=_(_STACKS[stack]),
+                    name=escape(run.meta.name),
+                    step=f"{step:,}",
+                ),
                 key=f"positions-biases-{stack}",
             )
 

@@ -33,7 +33,7 @@ def learned() -> None:
         if not names:
             _none(_unlearned(run.experiment.model))
             return
-        st.markdown(_("The positions of **{name}**").format(name=escape(run.meta.name)))
+        st.markdown(_("The positions of **{name}**", name=escape(run.meta.name)))
         recorded.note(run, key="positions-learned")
         _table(run, steps, names)
     except ValueError as error:
@@ -83,7 +83,7 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
     with right:
         first = positions.learned_table(run.snapshot(steps[0]), name)
         sizes = {
-            _("step {n}").format(n=f"{at:,}"): np.linalg.norm(rows, axis=1)
+            _("step {n}", n=f"{at:,}"): np.linalg.norm(rows, axis=1)
             for at, rows in ((steps[0], first), (step, table))
         }
         show.figure(
@@ -103,7 +103,7 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
         )
     show.figure(
         plots.matrix(table, _("dimension"), _("position"), state.theme()),
-        _("The table itself at step {n}.").format(n=f"{step:,}"),
+        _("The table itself at step {n}.", n=f"{step:,}"),
         key="positions-learned-table",
     )
     show.code(positions.source_of("positions:LearnedPositions"))
@@ -186,8 +186,9 @@ def patches() -> None:
             )
             show.figure(drawn, words, key=f"positions-patches-{n}")
     st.caption(
-        _("Cosines with the chosen patch; all maps have one scale, from {least:.2f} to 1.").format(
-            least=span[0]
+        _(
+            "Cosines with the chosen patch; all maps have one scale, from {least:.2f} to 1.",
+            least=span[0],
         )
     )
     show.code(positions.source_of("positions:sinusoidal_2d"))
@@ -233,7 +234,7 @@ def _none(sentence: str) -> None:
         has_table = run.problem is None and POSITIONS[run.experiment.model.position].has_table
         if has_table and run.snapshot_steps():
             st.button(
-                _("Look at “{name}”").format(name=escape(run.meta.name)),
+                _("Look at “{name}”", name=escape(run.meta.name)),
                 icon=":material/visibility:",
                 key=f"positions-open-{run.id}",
                 on_click=state.set_current_run,

@@ -102,8 +102,10 @@ def _start(experiment: Experiment, steps: int) -> None:
         show.problem(error)
         return
     for name, racer in reversed(racers.items()):  # the newest stands first in every list
-        label = _("{task}, positions: {kind}").format(
-            task=_(experiment.task.facts.label), kind=_(POSITIONS[name].label)
+        label = _(
+            "{task}, positions: {kind}",
+            task=_(experiment.task.facts.label),
+            kind=_(POSITIONS[name].label),
         )
         if run_actions.begin(racer, name=label) is None:
             return
@@ -197,8 +199,9 @@ def _beyond(race: Race) -> None:
             "Right of the line no model was trained: answers written token by token to {n} "
             "sequences "
             "of each length. An answer that stops at the trained length still has half of its "
-            "tokens right at twice that length. Which kind falls first, and which last?"
-        ).format(n=position_race.PER_LENGTH),
+            "tokens right at twice that length. Which kind falls first, and which last?",
+            n=position_race.PER_LENGTH,
+        ),
         key="positions-race-beyond",
     )
     at = {
@@ -219,7 +222,8 @@ def _measured(run_id: str, step: int, _run: Run) -> Extrapolation:
 
 def _name(race: Race) -> str:
     run = next(iter(race.runs.values()))
-    return _("{task}, {family}, {steps} steps, seed {seed}: {n} kinds, {when}").format(
+    return _(
+        "{task}, {family}, {steps} steps, seed {seed}: {n} kinds, {when}",
         task=_(race.experiment.task.facts.label),
         family=race.experiment.model.family,
         steps=f"{race.experiment.training.steps:,}",

@@ -41,7 +41,7 @@ def rotary() -> None:
     for seed in (None, *_SEEDS):
         scores = tables.rotary_scores(n, d_head, chosen_base, seed=seed)
         offsets, means, spread = tables.by_offset(scores)
-        name = _("equal vectors") if seed is None else _("random pair {n}").format(n=seed + 1)
+        name = _("equal vectors") if seed is None else _("random pair {n}", n=seed + 1)
         lines[name] = means
         spreads.append(spread)
     with left:
@@ -49,8 +49,9 @@ def rotary() -> None:
             plots.lines_by_offset(offsets, lines, _("score"), _("offset (key − query)")),
             _(
                 "The score against the offset. Wherever the two tokens stand, the same offset "
-                "gives the same score: the largest difference found is {spread}."
-            ).format(spread=f"{max(spreads):.1e}"),
+                "gives the same score: the largest difference found is {spread}.",
+                spread=f"{max(spreads):.1e}",
+            ),
             key="positions-rotary-offset",
         )
     with right:
@@ -77,9 +78,7 @@ def added(kind: Position) -> None:
     with second:
         n = length(kind.name, 32)
     bias, weights = tables.added_by_distance(kind, n_heads, n)
-    names = [
-        _("{n}: {slope}").format(n=head, slope=f"{-row[1]:.3g}") for head, row in enumerate(bias, 1)
-    ]
+    names = [_("{n}: {slope}", n=head, slope=f"{-row[1]:.3g}") for head, row in enumerate(bias, 1)]
     left, right = st.columns(2)
     for column, name, lines, title, words in (
         (left, "bias", bias, _("added to the score"), _(kind.inside.by_distance)),

@@ -46,9 +46,7 @@ def view() -> None:
         own = None if run is None else shuffle.of_run(run, text, seed)
     except ValueError as error:
         own = None
-        st.warning(
-            _("The current run is left out. {why}").format(why=_(error)), icon=":material/info:"
-        )
+        st.warning(_("The current run is left out. {why}", why=_(error)), icon=":material/info:")
     try:
         tokens = lab.read_tokens(text)
     except ValueError as error:
@@ -56,7 +54,7 @@ def view() -> None:
         return
     order = shuffle.shuffled(len(tokens), seed)
     moved = [tokens[index] for index in order] if own is None else own[2]
-    st.markdown(_("Shuffled: **{words}**").format(words=escape(" ".join(moved))))
+    st.markdown(_("Shuffled: **{words}**", words=escape(" ".join(moved))))
     _bars(tokens, order, run, own)
     if own is not None:
         _answers(own[1])
@@ -80,7 +78,7 @@ def _bars(
         kind = _(POSITIONS[run.experiment.model.position].label)
         if not run.experiment.model.has_blocks:
             kind = _("reads in order")
-        label = _("Current run: {kind}").format(kind=kind)
+        label = _("Current run: {kind}", kind=kind)
         bars[label] = (run.experiment.model.position, float(own[0].change.mean()))
     show.figure(
         plots.noticed(bars),
@@ -97,8 +95,7 @@ def _answers(answers: shuffle.ShuffledAnswers) -> None:
     with st.container(border=True):
         st.markdown(
             _(
-                "The current run's model answers “{before}”, and to the shuffled words “{after}”"
-            ).format(
+                "The current run's model answers “{before}”, and to the shuffled words “{after}”",
                 before=escape(answers.before) or "∅",
                 after=escape(answers.after) or "∅",
             )

@@ -129,8 +129,9 @@ def _formula(d_model: int, chosen_base: float) -> None:
         st.caption(
             _(
                 "Everything counts from 0: even dimension 2i is a sine, odd dimension 2i + 1 the "
-                "cosine of the same speed; i goes from 0 to {last} (Vaswani et al. 2017, 3.5)."
-            ).format(last=d_model // 2 - 1)
+                "cosine of the same speed; i goes from 0 to {last} (Vaswani et al. 2017, 3.5).",
+                last=d_model // 2 - 1,
+            )
         )
 
 
@@ -166,7 +167,7 @@ def _products(table: tables.Array) -> None:
         own, products = tables.products_by_offset(table, start)
         values = np.full(len(offsets), np.nan, np.float32)
         values[own + n - 1] = products
-        lines[_("from position {n}").format(n=start)] = values
+        lines[_("from position {n}", n=start)] = values
     show.figure(
         plots.lines_by_offset(offsets, lines, _("dot product")),
         _(

@@ -56,12 +56,15 @@ def _question(evaluated: Evaluation) -> None:
         return
     index = evaluated.class_names.index(str(answer))
     if share[index] > share.min():
-        st.info(_("{n}: {share} right. There is a lower one.").format(
+        st.info(_("{n}: {share} right. There is a lower one.",
             n=answer, share=show.percent(float(share[index]))))  # fmt: skip
         return
     st.success(
-        _("Yes: {right} of {n} pictures of a {digit} are classified correctly.").format(
-            right=counts[index, index], n=counts[index].sum(), digit=answer
+        _(
+            "Yes: {right} of {n} pictures of a {digit} are classified correctly.",
+            right=counts[index, index],
+            n=counts[index].sum(),
+            digit=answer,
         ),
         icon=":material/check_circle:",
     )
@@ -71,8 +74,10 @@ def _question(evaluated: Evaluation) -> None:
 def _pictures(evaluated: Evaluation) -> None:
     indices = evaluated.wrong(_SHOWN)
     st.markdown(
-        _("**{n}** of {all} went wrong, most confident first:").format(
-            n=len(evaluated.labels) - evaluated.n_right, all=f"{len(evaluated.labels):,}"
+        _(
+            "**{n}** of {all} went wrong, most confident first:",
+            n=len(evaluated.labels) - evaluated.n_right,
+            all=f"{len(evaluated.labels):,}",
         )
     )
     if len(indices):

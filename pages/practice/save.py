@@ -76,22 +76,26 @@ def _compare(done: RoundTrip) -> None:
         st.success(
             _(
                 "The fresh model gives **exactly** the same logits on all {n} pictures, "
-                "bit for bit."
-            ).format(n=len(done.trained)),
+                "bit for bit.",
+                n=len(done.trained),
+            ),
             icon=":material/check_circle:",
         )
     st.caption(
         _(
             "Logits of the first validation picture; the difference is the largest of "
-            "{n} pictures. The careless load silently ignored {ignored} of {all} tensors."
-        ).format(n=len(done.trained), ignored=done.n_ignored, all=done.n_tensors)
+            "{n} pictures. The careless load silently ignored {ignored} of {all} tensors.",
+            n=len(done.trained),
+            ignored=done.n_ignored,
+            all=done.n_tensors,
+        )
     )
 
 
 def _files(done: RoundTrip, run: Run) -> None:
     with st.container(horizontal=True, gap="small"):
         st.download_button(
-            _("Weights ({size})").format(size=show.size(len(done.content))),
+            _("Weights ({size})", size=show.size(len(done.content))),
             done.content,
             file_name="weights.safetensors",
             mime="application/octet-stream",

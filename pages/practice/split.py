@@ -33,8 +33,9 @@ def view(runs: Runs) -> None:
     with left:
         show.figure(
             plots.shares(splits),
-            _("Every class keeps its share in every split. Pictures in two splits: {n}.").format(
-                n=splits.shared
+            _(
+                "Every class keeps its share in every split. Pictures in two splits: {n}.",
+                n=splits.shared,
             ),
             key="practice-shares",
         )
@@ -69,8 +70,11 @@ def _width() -> None:
     )
     low, high = intervals.wilson(round(0.9 * n), n)
     st.markdown(
-        _("90 % right of {n} would mean: between **{low}** and **{high}**.").format(
-            n=f"{n:,}", low=show.percent(low), high=show.percent(high)
+        _(
+            "90 % right of {n} would mean: between **{low}** and **{high}**.",
+            n=f"{n:,}",
+            low=show.percent(low),
+            high=show.percent(high),
         ),
         help=_("The interval that holds the true share with 95 % confidence (Wilson 1927)."),
     )

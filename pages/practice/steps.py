@@ -55,7 +55,7 @@ def choose(runs: Runs) -> str:
         else f":gray-badge[:material/radio_button_unchecked: {number}]"
         for number, name in enumerate(STEP.names, 1)
     )
-    st.markdown(f"{marks} " + _("{n} of {all} done").format(n=len(done), all=len(STEP.names)))
+    st.markdown(f"{marks} " + _("{n} of {all} done", n=len(done), all=len(STEP.names)))
     return picked
 
 
@@ -94,16 +94,18 @@ def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
         return
     if all(kind in runs and runs[kind].meta.recorded for kind in kinds):
         st.caption(
-            _("{badge} What you see was trained beforehand. Press the button to train it here.")
-            .format(badge=recorded.badge(runs[kinds[0]]))
-        )  # fmt: skip
+            _(
+                "{badge} What you see was trained beforehand. Press the button to train it here.",
+                badge=recorded.badge(runs[kinds[0]]),
+            )
+        )
     found = run_time.in_sequence(
         [lesson.guided(kind) for kind in missing], usual=[lesson.SECONDS[kind] for kind in missing]
     )
-    label = _("{label} ({time})").format(label=label, time=run_time.words(found))
+    label = _("{label} ({time})", label=label, time=run_time.words(found))
     if st.button(label, type="primary", icon=":material/play_arrow:", key=f"practice-{kinds[-1]}"):
         for kind in missing:
-            name = _("Practice: {what}").format(what=_(NAMES[kind]))
+            name = _("Practice: {what}", what=_(NAMES[kind]))
             if run_actions.begin(lesson.guided(kind), name=name) is None:
                 return  # it was said why
         st.rerun()
@@ -143,12 +145,11 @@ def chosen(runs: Runs) -> tuple[Kind, Run] | None:
         _(
             "Validation chooses **{name}**, the weights of step **{step}**: with {loss} "
             "nats the lowest validation loss of the {n} finished. A run with patience "
-            "counts with its best weights, one without it with its last."
-        ).format(
+            "counts with its best weights, one without it with its last.",
             name=_(NAMES[kind]),
             step=f"{step:,}",
             loss=f"{loss:.3f}",
-            n=_("one run") if len(ready) == 1 else _("{n} runs").format(n=len(ready)),
+            n=_("one run") if len(ready) == 1 else _("{n} runs", n=len(ready)),
         )
     )
     return kind, runs[kind]
@@ -181,7 +182,7 @@ def _where(kind: Kind, run: Run) -> None:
     st.markdown(f"**{_(NAMES[kind])}** {run_words.badge(status)}")
     words = run_words.progress(status)
     if status.seconds:
-        words += _(" · trained {time}").format(time=show.duration(status.seconds))
+        words += _(" · trained {time}", time=show.duration(status.seconds))
     st.caption(words)
     if status.reason:
         st.caption(escape(_(status.reason)))

@@ -55,8 +55,7 @@ def _verdict(promised: Evaluation, tested: Evaluation) -> str:
     low, high = tested.interval
     words = _(
         "had **{promise}** in validation; the test says **{truth}** ({low} to {high}, "
-        "{n} pictures). "
-    ).format(
+        "{n} pictures). ",
         promise=show.percent(promised.accuracy),
         truth=show.percent(tested.accuracy),
         low=show.percent(low),
@@ -71,8 +70,9 @@ def _verdict(promised: Evaluation, tested: Evaluation) -> str:
         )
     return words + _(
         "The validation score lies below the interval: the test pictures were easier, "
-        "which {n} pictures can well be by chance."
-    ).format(n=f"{len(promised.labels):,}")
+        "which {n} pictures can well be by chance.",
+        n=f"{len(promised.labels):,}",
+    )
 
 
 def _luck(tested: Evaluation) -> None:
@@ -86,8 +86,7 @@ def _luck(tested: Evaluation) -> None:
     expected = intervals.best_of(tries, tested.accuracy, n)
     st.markdown(
         _(
-            "you would report about **{best}** instead of {truth}: {gain:+.1f} points of luck."
-        ).format(
+            "you would report about **{best}** instead of {truth}: {gain:+.1f} points of luck.",
             best=show.percent(expected),
             truth=show.percent(tested.accuracy),
             gain=100 * (expected - tested.accuracy),

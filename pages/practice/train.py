@@ -33,8 +33,9 @@ def augmentation(runs: Runs) -> None:
         _(
             "Two runs from one seed: the same first weights, the same pictures in the same order. "
             "The second one moves them by up to {shift:g} pixels, turns them by up to "
-            "{rotation:g}° and scales them by up to {scale:.0%}."
-        ).format(**lesson.AUGMENTATION)
+            "{rotation:g}° and scales them by up to {scale:.0%}.",
+            **lesson.AUGMENTATION,
+        )
     )
     steps.starter(kinds, _("Train with augmentation"), runs)
     if any(kind in runs for kind in kinds):
@@ -93,8 +94,7 @@ def _one(shown: Runs) -> None:
             _(
                 "Overfitting begins at step **{step}**: from there to step {last} the training "
                 "loss falls from {a:.3f} to {b:.3f}, while the validation loss **rises** from "
-                "{c:.3f} to {d:.3f}."
-            ).format(
+                "{c:.3f} to {d:.3f}.",
                 step=f"{turn.step:,}",
                 last=f"{turn.last_step:,}",
                 a=turn.train_best,
@@ -118,8 +118,10 @@ def _side_by_side(shown: Runs) -> None:
         if turn is not None:
             is_harder |= kind == "augmented" and turn.gap < 0
             gaps.append(
-                _("{name}: training is **{gap}** ahead of validation").format(
-                    name=_(NAMES[kind]), gap=_points(turn.gap)
+                _(
+                    "{name}: training is **{gap}** ahead of validation",
+                    name=_(NAMES[kind]),
+                    gap=_points(turn.gap),
                 )
             )
     if gaps:
@@ -134,7 +136,7 @@ def _side_by_side(shown: Runs) -> None:
 
 
 def _points(gap: float) -> str:
-    return _("{n:+.1f} points").format(n=100 * gap)
+    return _("{n:+.1f} points", n=100 * gap)
 
 
 def early(runs: Runs) -> None:
@@ -143,8 +145,7 @@ def early(runs: Runs) -> None:
         _(
             "The guided run again, from the same seed, with `patience = {n}`: it may "
             "wait {n} validations, which is {steps} steps. It is an advanced setting of "
-            "the Train page."
-        ).format(
+            "the Train page.",
             n=lesson.PATIENCE,
             steps=lesson.PATIENCE * lesson.guided("early").training.validate_every,
         )
@@ -171,8 +172,7 @@ def _draw_early(shown: Runs) -> None:
         _(
             "Stopped at step **{step}**, which saved **{saved}** of the steps. The best "
             "weights are those of step **{best}**: {accuracy} of the validation pictures "
-            "right there, {last} at the end."
-        ).format(
+            "right there, {last} at the end.",
             step=f"{status.step:,}",
             saved=show.percent(saved),
             best=f"{int(curves.unseen['step'][best]):,}",

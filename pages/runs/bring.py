@@ -54,7 +54,7 @@ def _came() -> None:
         st.markdown(f":material/move_to_inbox: {said}", width="stretch")
         st.page_link(
             page_table.path_of("train"),
-            label=_("Watch {name}").format(name=escape(run.meta.name)),
+            label=_("Watch {name}", name=escape(run.meta.name)),
             icon=":material/play_arrow:",
             query_params={"run": run.id},
             width="content",

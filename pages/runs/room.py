@@ -63,7 +63,10 @@ def _taken(found: Room) -> str:
         "{n} run takes {size}; {free} are free.",
         "{n} runs take {size}; {free} are free.",
         found.n_runs,
-    ).format(n=f"{found.n_runs:,}", size=runs, free=free)
+        n=f"{found.n_runs:,}",
+        size=runs,
+        free=free,
+    )
     if not found.n_deleted:
         return words
     trash = ngettext(

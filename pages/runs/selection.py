@@ -21,7 +21,7 @@ def box(run: Run) -> None:
     key = f"pick-{run.id}"
     st.session_state[key] = run.id in _ids()
     st.checkbox(
-        _("Choose {name}").format(name=escape(run.meta.name)),
+        _("Choose {name}", name=escape(run.meta.name)),
         key=key,
         label_visibility="collapsed",
         on_change=_take,
@@ -34,7 +34,7 @@ def bar(runs: Sequence[Run]) -> None:
     """Draw what can be done with the runs that are picked among those of the list."""
     picked = [run for run in runs if run.id in _ids()]
     n = len(picked)
-    words = ngettext("Compare {n} run", "Compare {n} runs", n).format(n=n) if n else _("Compare")
+    words = ngettext("Compare {n} run", "Compare {n} runs", n, n=n) if n else _("Compare")
     if st.button(
         words,
         key="runs-compare",

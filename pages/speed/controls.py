@@ -78,8 +78,11 @@ def press(request: BenchmarkRequest) -> bool:
 
 
 def _expectation(seconds: int, request: BenchmarkRequest, *, needs_patience: bool) -> str:
-    words = _("{model}: about {n} s on {device}.").format(
-        n=seconds, device=show.device(request.device), model=request.label
+    words = _(
+        "{model}: about {n} s on {device}.",
+        n=seconds,
+        device=show.device(request.device),
+        model=request.label,
     )
     if needs_patience:
         words += " " + _("Compiling keeps a core busy all that time.")

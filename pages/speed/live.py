@@ -33,8 +33,10 @@ def _progress() -> None:
                 speed_state.keep(report)
                 state.draw_anew()
             share = report.done / report.total if report.total else 0.0
-            words = _("{doing} · {seconds}").format(
-                doing=_(report.doing or "Starting"), seconds=show.duration(measurement.seconds)
+            words = _(
+                "{doing} · {seconds}",
+                doing=_(report.doing or "Starting"),
+                seconds=show.duration(measurement.seconds),
             )
             st.progress(share, text=words)
         if st.button(_("Stop"), icon=":material/stop:", key="speed-stop"):
@@ -53,7 +55,7 @@ def _begin() -> None:
         return
     except OSError as error:
         speed_state.forget()
-        show.problem(_("The measuring process could not start: {why}").format(why=_(error)))
+        show.problem(_("The measuring process could not start: {why}", why=_(error)))
         return
     speed_state.begun(measurement)
     st.progress(0.0, text=_("Starting"))

@@ -35,7 +35,7 @@ def result(report: Report) -> None:
     if report.peak_bytes:
         st.caption(
             _("Medians of {n} rounds; whiskers run from the fastest to the slowest. The "
-              "measuring process used at most {size}.").format(
+              "measuring process used at most {size}.",
                 n=len(timed[0].seconds[timed[0].reference]), size=show.size(report.peak_bytes)
             )
         )  # fmt: skip
@@ -53,8 +53,11 @@ def recorded_one(name: str) -> None:
         _(
             ":violet-badge[:material/inventory_2: Recorded] Measured on {day} with "
             "PyTorch {torch} on a server's CPU, on “{preset}”. Your own measurement "
-            "replaces it."
-        ).format(day=found.day, torch=found.torch, preset=_(PRESETS[PRESET].label))
+            "replaces it.",
+            day=found.day,
+            torch=found.torch,
+            preset=_(PRESETS[PRESET].label),
+        )
     )
     result(found.report)
 
@@ -73,7 +76,7 @@ def _equal(equalities: list[Equality]) -> None:
         st.error(_("**Not the same.** ") + words, icon=":material/error:")
     else:
         st.success(_("**Yes.** ") + words, icon=":material/check:")
-    label = ngettext("The one check", "All {n} checks", len(equalities)).format(n=len(equalities))
+    label = ngettext("The one check", "All {n} checks", len(equalities), n=len(equalities))
     with st.expander(label):
         frame = pd.DataFrame(
             [(_(one.what), one.side, one.difference, one.tolerance) for one in equalities],
@@ -113,7 +116,7 @@ def _curves(report: Report, timed: list[CaseReport]) -> None:
     for side in timed[0].sides:
         label = speed_words.side_label(report.name, side)
         lines[label] = (x, [speed_words.scaled(case.time(side), 1000) for case in timed])
-    y_title = _("milliseconds ({clock})").format(clock=report.clock)
+    y_title = _("milliseconds ({clock})", clock=report.clock)
     crossing = speed_words.crossing(report) if report.name == "gpu" else None
     show.figure(
         plots.curves(lines, x_title, y_title, "ms", crossover=crossing),

@@ -53,7 +53,7 @@ def _rows(label: str, report: Report) -> list[tuple[str, float, str, float, floa
         gain = (first.time(case.reference).median * (case.x or 1)) / case.time(
             case.reference
         ).median
-        side = _("{n:,.0f} at a time").format(n=case.x or 1)
+        side = _("{n:,.0f} at a time", n=case.x or 1)
         return [(name, gain, side, gain, gain, label)]
     rows = []
     for side in case.sides[1:]:

@@ -18,7 +18,7 @@ NOTHING = 0.05
 def side_label(name: str, side: str) -> str:
     """Return what a side is called."""
     if name == "threads":
-        return _("1 thread") if side == "1" else _("{n} threads").format(n=side)
+        return _("1 thread") if side == "1" else _("{n} threads", n=side)
     return _(COMPARISONS[name].sides[side])
 
 
@@ -60,9 +60,9 @@ def gain(report: Report, case: CaseReport) -> str:
         if is_nothing(ratio):
             how = _("no difference that stands out, {ratio}")
         parts.append(f"“{label}” {how.format(ratio=ratio.show('x'))}")
-    where = "" if case.x is None else _(" at {x:,.0f}").format(x=case.x)
-    return _("Beside “{first}”{where}: ").format(
-        first=side_label(report.name, case.reference), where=where
+    where = "" if case.x is None else _(" at {x:,.0f}", x=case.x)
+    return _(
+        "Beside “{first}”{where}: ", first=side_label(report.name, case.reference), where=where
     ) + "; ".join(parts)
 
 
@@ -91,13 +91,18 @@ def _found(report: Report) -> list[str]:
 def _one(report: Report, case: CaseReport, side: str) -> str:
     ratio, label = case.gain(side), side_label(report.name, side)
     if is_nothing(ratio):
-        return _("Here **{label}** made no difference that stands out ({ratio}).").format(
-            label=label, ratio=ratio.show("x")
+        return _(
+            "Here **{label}** made no difference that stands out ({ratio}).",
+            label=label,
+            ratio=ratio.show("x"),
         )
     if ratio.median > 1:
-        return _("Here **{label}** was {ratio} as fast.").format(label=label, ratio=ratio.show("x"))
-    return _("Here **{label}** was slower: {ratio} as fast. {why}").format(
-        label=label, ratio=ratio.show("x"), why=_(WHY_SLOWER.get(report.name, ""))
+        return _("Here **{label}** was {ratio} as fast.", label=label, ratio=ratio.show("x"))
+    return _(
+        "Here **{label}** was slower: {ratio} as fast. {why}",
+        label=label,
+        ratio=ratio.show("x"),
+        why=_(WHY_SLOWER.get(report.name, "")),
     )
 
 
@@ -110,12 +115,15 @@ def _attention(report: Report) -> list[str]:
     alone = report.timed[0]
     facts = alone.facts
     words = _(
-        "The kernel that ran was **{backend}**, on queries of shape (B, H, Q, D) = {shape}."
-    ).format(backend=facts.get("backend"), shape=facts.get("shape"))
+        "The kernel that ran was **{backend}**, on queries of shape (B, H, Q, D) = {shape}.",
+        backend=facts.get("backend"),
+        shape=facts.get("shape"),
+    )
     by_letters = _(
         "Two einsums, `nqhd,nkhd->nhqk` for the scores and `nhql,nlhd->nqhd` for the sum, are the "
-        "same products with the axes said in letters: {ratio} the speed of `@`."
-    ).format(ratio=alone.gain("einsum").show("x"))
+        "same products with the axes said in letters: {ratio} the speed of `@`.",
+        ratio=alone.gain("einsum").show("x"),
+    )
     sentences = [words, _one(report, alone, "fused"), by_letters]
     if len(report.timed) > 1:
         whole = report.timed[1].gain("fused")
@@ -131,12 +139,14 @@ def _attention(report: Report) -> list[str]:
 def _compile(case: CaseReport) -> list[str]:
     first = float(case.facts["first_seconds"])
     eager, compiled = case.time("eager").median, case.time("compiled").median
-    words = _("The first pass took **{first}**, a pass after it {after:.3g} ms.").format(
-        first=show.duration(first), after=1000 * compiled
+    words = _(
+        "The first pass took **{first}**, a pass after it {after:.3g} ms.",
+        first=show.duration(first),
+        after=1000 * compiled,
     )
     if compiled < eager:
         n = math.ceil((first - compiled) / (eager - compiled))
-        return [words, _("It pays for itself after **{n:,} passes**.").format(n=n)]
+        return [words, _("It pays for itself after **{n:,} passes**.", n=n)]
     return [
         words,
         _("Here it was **not faster** afterwards, so compiling never pays for itself: the time "
@@ -148,7 +158,7 @@ def _checkpointing(case: CaseReport) -> list[str]:
     kept, slower = case.n_bytes, case.gain("checkpointed").median
     return [
         _("Here it kept **{less:.1f} times fewer bytes** ({after} instead of {before}) and took "
-          "{longer:.2f} times as long.").format(
+          "{longer:.2f} times as long.",
             less=kept["plain"] / max(1, kept["checkpointed"]),
             after=show.size(kept["checkpointed"]),
             before=show.size(kept["plain"]),
@@ -163,7 +173,7 @@ def _batch(report: Report) -> list[str]:
     best = max(range(len(rates)), key=rates.__getitem__)
     return [
         _("Here {x:,.0f} at a time gave most: {rate:,.0f} examples a second, **{times:.1f} times "
-          "as many as one by one**.").format(
+          "as many as one by one**.",
             x=timed[best].x or 0, rate=rates[best], times=rates[best] / rates[0]
         )
     ]  # fmt: skip
@@ -178,7 +188,7 @@ def _length(report: Report) -> list[str]:
         before, after = timed[-2].time(side).median, timed[-1].time(side).median
         sentences.append(
             _("From {a:,.0f} to {b:,.0f} tokens **{label}** takes {times:.1f} times as long, and "
-              "keeps {kept:.1f} times the bytes.").format(
+              "keeps {kept:.1f} times the bytes.",
                 a=timed[-2].x or 0, b=timed[-1].x or 0, label=side_label(report.name, side),
                 times=after / before,
                 kept=timed[-1].n_bytes[side] / max(1, timed[-2].n_bytes[side]),
@@ -192,4 +202,4 @@ def _gpu(report: Report) -> list[str]:
     if crossed is None:
         return [_("Here the GPU was not faster at any size measured: by the time an "
                   "operation is launched there, the CPU is done.")]  # fmt: skip
-    return [_("The GPU is faster from a batch of **{n:,.0f}** on.").format(n=crossed)]
+    return [_("The GPU is faster from a batch of **{n:,.0f}** on.", n=crossed)]

@@ -56,9 +56,9 @@ def undo() -> None:
     for sweep in gone:
         name = escape(_called(sweep))
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.caption(_("Deleted the sweep *{name}*.").format(name=name), width="content")
+            st.caption(_("Deleted the sweep *{name}*.", name=name), width="content")
             if st.button(
-                _("Undo: {name}").format(name=name),
+                _("Undo: {name}", name=name),
                 key=f"sweeps-undo-{sweep.id}",
                 icon=":material/undo:",
                 type="tertiary",
@@ -93,9 +93,9 @@ def _take() -> None:
 def _name(sweep: Sweep) -> str:
     brought = sweep.brought()
     if brought is not None:
-        return _("{name} · a study from elsewhere").format(name=brought.name)
+        return _("{name} · a study from elsewhere", name=brought.name)
     try:
         plan = sweep.plan()
     except SweepDamaged:
-        return _("{id} (damaged)").format(id=sweep.id[:20])
+        return _("{id} (damaged)", id=sweep.id[:20])
     return f"{plan.name} · {_(plan.base.task.facts.label)} · {_(actions.STATES[plan.state])}"

@@ -80,7 +80,7 @@ def _draw(look: Look) -> None:
             key="sweeps-foreign-board",
         )
         best = look.complete[0]
-        st.markdown(f"**{_('Best: trial {n}').format(n=best.number)}** · {escape(_words(best))}")
+        st.markdown(f"**{_('Best: trial {n}', n=best.number)}** · {escape(_words(best))}")
     with right:
         show.live_figure(
             figures["history"], _("Each trial’s figure, and the best so far."),
@@ -97,8 +97,9 @@ def _draw(look: Look) -> None:
     if len(there) < len(captions):
         st.caption(
             _(
-                "Importance needs {n} trials with a value and with common settings that vary."
-            ).format(n=plots.ENOUGH)
+                "Importance needs {n} trials with a value and with common settings that vary.",
+                n=plots.ENOUGH,
+            )
         )
 
 

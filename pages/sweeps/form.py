@@ -117,9 +117,7 @@ def _numbers(
         )
         if mode == VALUES:
             words = ", ".join(_typed(value) for value in default.grid())
-            text = st.text_input(
-                _("{setting}: values").format(setting=label), words, key=f"{key}-values"
-            )
+            text = st.text_input(_("{setting}: values", setting=label), words, key=f"{key}-values")
             return Choices(one.path, _read_all(text, one))
         likely = default if isinstance(default, Range) else _usual_range(one, base)
         low, high, is_log, points = _range(label, likely, key, is_grid=is_grid)
@@ -138,17 +136,17 @@ def _range(label: str, likely: Range, key: str, *, is_grid: bool) -> tuple[str, 
     """
     with _together():
         low = st.text_input(
-            _("{setting}: from").format(setting=label), _typed(likely.low),
+            _("{setting}: from", setting=label), _typed(likely.low),
             key=f"{key}-low", width=80, label_visibility="collapsed",
         )  # fmt: skip
         st.markdown(_("to"), width="content")
         high = st.text_input(
-            _("{setting}: to").format(setting=label), _typed(likely.high),
+            _("{setting}: to", setting=label), _typed(likely.high),
             key=f"{key}-high", width=80, label_visibility="collapsed",
         )  # fmt: skip
     with _together():
         is_log = st.toggle(
-            _("{setting}: log").format(setting=label), likely.is_log, key=f"{key}-log",
+            _("{setting}: log", setting=label), likely.is_log, key=f"{key}-log",
             label_visibility="collapsed",
         )  # fmt: skip
         st.markdown(
@@ -159,7 +157,7 @@ def _range(label: str, likely: Range, key: str, *, is_grid: bool) -> tuple[str, 
         return low, high, is_log, likely.points
     with _together():
         points = st.number_input(
-            _("{setting}: points in a grid").format(setting=label), 2, space.MOST_VALUES,
+            _("{setting}: points in a grid", setting=label), 2, space.MOST_VALUES,
             likely.points, key=f"{key}-points", width=80, label_visibility="collapsed",
         )  # fmt: skip
         st.markdown(_("points"), width="content")

@@ -59,7 +59,7 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
         _draw(
             figures,
             "history",
-            _("Each trial’s {figure}, and the best so far.").format(figure=_(plan.looks_for.label)),
+            _("Each trial’s {figure}, and the best so far.", figure=_(plan.looks_for.label)),
             _("The first figure appears when the first run ends."),
         )
     rows = (
@@ -88,11 +88,11 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
     )
     n_finished, n_given_up = plots.counts(plan, trials)
     if n_finished:
-        words = _("From {n} finished of {all} trials.").format(n=n_finished, all=len(trials))
+        words = _("From {n} finished of {all} trials.", n=n_finished, all=len(trials))
         if n_given_up:
             words += " " + _(
-                "Hollow dots and dotted lines: {n} pruned early, at their last value."
-            ).format(n=n_given_up)
+                "Hollow dots and dotted lines: {n} pruned early, at their last value.", n=n_given_up
+            )
         st.caption(words)
     for row in rows:
         there = [(name, words) for name, words in row if name in figures]
@@ -103,8 +103,11 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
     thin = plots.thin_values(plan, trials) if n_finished >= plots.ENOUGH else []
     if thin:
         values = "; ".join(
-            _("{setting} {value}: {n} finished").format(
-                setting=_(setting), value=_(space.shown(value)), n=n
+            _(
+                "{setting} {value}: {n} finished",
+                setting=_(setting),
+                value=_(space.shown(value)),
+                n=n,
             )
             for setting, value, n in thin
         )
@@ -115,8 +118,9 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
         st.caption(escape(words.format(most=plots.MIN_FINISHED, values=values)))
     elif "importance" not in figures:
         st.caption(
-            _("Importance appears after {n} finished trials; more make it more reliable.").format(
-                n=plots.ENOUGH
+            _(
+                "Importance appears after {n} finished trials; more make it more reliable.",
+                n=plots.ENOUGH,
             )
         )
 
@@ -150,11 +154,11 @@ _BADGES = {
 
 def _far(plan: Plan, spent: int) -> str:
     if plan.max_runs is not None:
-        words = _("{n} of at most {most} runs").format(n=spent, most=plan.max_runs)
+        words = _("{n} of at most {most} runs", n=spent, most=plan.max_runs)
     else:
-        words = _("{n} runs").format(n=spent)
+        words = _("{n} runs", n=spent)
     if plan.max_minutes is not None:
-        words += _(", up to {minutes:g} min").format(minutes=plan.max_minutes)
+        words += _(", up to {minutes:g} min", minutes=plan.max_minutes)
     return words
 
 

@@ -52,7 +52,7 @@ def _base() -> tuple[str, Plan] | None:
     names = {
         **{f"preset:{name}": _(preset.label) for name, preset in PRESETS.items()},
         _DRAFT: _("The configuration on the Train page"),
-        **{f"run:{run.id}": _("Run: {name}").format(name=run.meta.name) for run in runs},
+        **{f"run:{run.id}": _("Run: {name}", name=run.meta.name) for run in runs},
     }
     options = sorted(names, key=lambda name: name != f"preset:{ready.PRESET}")
     if st.session_state.get(_BASE) not in names:
@@ -69,7 +69,7 @@ def _base() -> tuple[str, Plan] | None:
         try:
             first = _proposed(chosen, names[chosen])
         except ConfigError as error:
-            show.problem(_("That configuration is not valid: {why}").format(why=_(error)))
+            show.problem(_("That configuration is not valid: {why}", why=_(error)))
             return None
         steps = st.number_input(
             _("Steps of each run"),
@@ -142,10 +142,8 @@ def _takes(plan: Plan) -> str:
     if plan.search == "grid":
         n = min(space.n_points(plan.space), plan.most_runs)
     if n is None:
-        return _("Runs until **{minutes:g} min** of training are spent.").format(
-            minutes=plan.max_minutes
-        )
-    runs = ngettext("**{n} run**", "**{n} runs**", n).format(n=n)
+        return _("Runs until **{minutes:g} min** of training are spent.", minutes=plan.max_minutes)
+    runs = ngettext("**{n} run**", "**{n} runs**", n, n=n)
     words = (
         _("{runs} of {steps} steps in sequence: **{time}**")
         if plan.at_once == 1
@@ -160,7 +158,7 @@ def _takes(plan: Plan) -> str:
     )
     more = ""
     if plan.max_minutes is not None:
-        more = _(", and no new one after {minutes:g} min").format(minutes=plan.max_minutes)
+        more = _(", and no new one after {minutes:g} min", minutes=plan.max_minutes)
     return f"{said}{more}."
 
 

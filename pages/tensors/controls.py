@@ -142,7 +142,7 @@ def own_mistakes(chosen: TensorOperation) -> None:
 
 def gallery() -> None:
     """Offer all the famous errors, one press each."""
-    label = _("Try all {n} common errors").format(n=len(MISTAKES))
+    label = _("Try all {n} common errors", n=len(MISTAKES))
     with st.expander(label, icon=":material/error:"):
         st.caption(
             _(

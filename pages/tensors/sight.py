@@ -27,13 +27,13 @@ def code(seen: OperationResult) -> None:
 
 def used(operation: TensorOperation) -> None:
     """Say where the app's models use an operation, with a link to that step."""
-    st.markdown(_("**In the models:** {where}").format(where=_(operation.where)))
+    st.markdown(_("**In the models:** {where}", where=_(operation.where)))
     if operation.step is not None:
         from tfm_core.inspect.walk.subject import book_entry
 
         st.page_link(
             page_table.path_of("walk"),
-            label=_("See it in the walk, step {n}").format(n=book_entry(operation.step).number),
+            label=_("See it in the walk, step {n}", n=book_entry(operation.step).number),
             icon=":material/footprint:",
             query_params={"step": operation.step, "source": "book"},
         )
@@ -42,7 +42,7 @@ def used(operation: TensorOperation) -> None:
 def refused(seen: OperationResult) -> None:
     """Show what PyTorch said, word for word, and what it means here."""
     st.error(
-        _("**PyTorch refuses.** {why}").format(why=escape(_(seen.explanation))),
+        _("**PyTorch refuses.** {why}", why=escape(_(seen.explanation))),
         icon=":material/block:",
     )
     st.code(f"{seen.error_type}: {seen.error}", language=None, wrap_lines=True)
@@ -95,9 +95,9 @@ def _is_own(look: TensorView) -> bool:
 
 def _sharing(seen: OperationResult) -> tuple[str, ...]:
     return tuple(
-        _("shares memory with {name}").format(name=look.name)
+        _("shares memory with {name}", name=look.name)
         if shared
-        else _("memory of its own, not {name}’s").format(name=look.name)
+        else _("memory of its own, not {name}’s", name=look.name)
         for look, shared in zip(seen.before, seen.shares, strict=True)
     )
 
@@ -108,11 +108,9 @@ def _say(seen: OperationResult) -> None:
         st.info(_(said), icon=":material/lightbulb:")
     if seen.operation.name == "softmax":
         sums = " · ".join(f"{value:.4f}" for value in notes.sums(seen))
-        st.markdown(
-            _("Sums along axis {dim}: **{sums}**").format(dim=seen.values["dim"], sums=sums)
-        )
+        st.markdown(_("Sums along axis {dim}: **{sums}**", dim=seen.values["dim"], sums=sums))
     elif seen.operation.name in {"rand", "randn"}:
-        st.markdown(_("Measured: {found}.").format(found=_(notes.statistics(seen))))
+        st.markdown(_("Measured: {found}.", found=_(notes.statistics(seen))))
 
 
 def _loops(seen: OperationResult) -> None:
@@ -123,14 +121,12 @@ def _loops(seen: OperationResult) -> None:
     difference = abs(products.by_loops(equation, inputs) - seen.after.values).max(initial=0)
     names = ", ".join(f"**{letter}**" for letter in summed)
     st.markdown(
-        _("Summed over: {letters}, because the output does not name it.").format(letters=names)
+        _("Summed over: {letters}, because the output does not name it.", letters=names)
         if summed
         else _("Nothing is summed: every letter is in the output.")
     )
     st.markdown(
-        _("Plain loops give the same: the largest difference is **{d:.2g}**.").format(
-            d=float(difference)
-        )
+        _("Plain loops give the same: the largest difference is **{d:.2g}**.", d=float(difference))
     )
     st.code(products.loops_code(equation, inputs), language="python")
 
@@ -138,8 +134,7 @@ def _loops(seen: OperationResult) -> None:
 def memory(seen: OperationResult, after: TensorView, inputs: Colours, output: Colours) -> None:
     """Show the flat memory of each tensor and the order in which it is read."""
     boards: list[Board] = [
-        plots.memory_board(one, _("Memory of {name}").format(name=one.name), inputs)
-        for one in seen.before
+        plots.memory_board(one, _("Memory of {name}", name=one.name), inputs) for one in seen.before
     ]
     shared = any(seen.shares)
     name = _("The same memory, as y reads it") if shared else _("Memory of y")
@@ -211,8 +206,10 @@ def _said(seen: OperationResult, cells: list[tuple[TensorView, Index]], made: fl
         return f"{sign.join(numbers)} = {made:g}"
     if seen.operation.name == "mean":
         return f"({' + '.join(numbers)}) / {len(numbers)} = {made:.6g}"
-    return _("{place}: of {numbers} the largest stands at place {place}").format(
-        place=int(made), numbers=", ".join(numbers)
+    return _(
+        "{place}: of {numbers} the largest stands at place {place}",
+        place=int(made),
+        numbers=", ".join(numbers),
     )
 
 

@@ -74,13 +74,13 @@ def _buttons(
         _("Reset all"),
         icon=":material/restart_alt:",
         key="configure-reset",
-        help=_("Set everything back to {begun}.").format(begun=begun_as),
+        help=_("Set everything back to {begun}.", begun=begun_as),
         on_click=_reset_all,
     )
     n = len(paths)
-    label = ngettext("{n} change", "{n} changes", n).format(n=n) if n else _("No changes")
+    label = ngettext("{n} change", "{n} changes", n, n=n) if n else _("No changes")
     with st.popover(label, icon=":material/edit:", key="configure-changes", disabled=not n):
-        st.markdown(_("What differs from {begun}:").format(begun=escape(begun_as)))
+        st.markdown(_("What differs from {begun}:", begun=escape(begun_as)))
         for path in paths:
             _row(path, checked, settings)
 
@@ -95,7 +95,7 @@ def _row(path: str, checked: Checked, settings: Mapping[str, Setting]) -> None:
     words = _difference(path, begun, checked.draft.values, settings)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(words, width="stretch")
-        label = _("Reset {label}").format(label=escape(_label(path, settings)))
+        label = _("Reset {label}", label=escape(_label(path, settings)))
         controls.reset_button(f":orange[{label}]", path, checked, key=f"listed-reset:{path}")
 
 
@@ -122,7 +122,7 @@ def _effect(
         asked.append(effects.of_change(begun, experiment))
     was_known = all(one.is_known for one in asked)
     named = _named(change, change.before.model_dump(), checked.draft.values, settings)
-    in_all = _("All {n} changes").format(n=len(paths))
+    in_all = _("All {n} changes", n=len(paths))
 
     def effect() -> None:
         if not was_known and all(one.is_known for one in asked):
@@ -177,7 +177,7 @@ def _named(
     paths = [change.path] if change.path else list(change.paths)
     words = [_difference(path, old, new, settings) for path in paths[:_MOST_NAMED]]
     more = len(paths) - _MOST_NAMED
-    return ", ".join(words) + (_(" and {n} more").format(n=more) if more > 0 else "")
+    return ", ".join(words) + (_(" and {n} more", n=more) if more > 0 else "")
 
 
 def _difference(
@@ -188,7 +188,7 @@ def _difference(
         first, second = (_NAMES[path][drafts.get(values, path)].label for values in (old, new))
         return f"{label} {escape(_(first))} → {escape(_(second))}"
     if path not in settings:
-        return _("another {label}").format(label=label)
+        return _("another {label}", label=label)
     first, second = (drafts.said(settings[path], drafts.get(one, path)) for one in (old, new))
     return f"{label} {escape(first)} → {escape(second)}"
 

@@ -98,7 +98,8 @@ def _about(name: str | None) -> str:
     if name is None:
         return _("This is your own configuration. A preset replaces it.")
     chosen = PRESETS[name]
-    return _("{learns} It reaches {reaches} in {time} here.").format(
+    return _(
+        "{learns} It reaches {reaches} in {time} here.",
         learns=_(chosen.learns),
         reaches=_(chosen.reaches),
         time=run_time.takes(chosen.experiment),

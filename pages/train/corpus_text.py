@@ -87,8 +87,12 @@ def _counts(text: str, unit: str, *, is_own: bool) -> str:
     tokens = learned_from_text(unit, text).cut_text(text)
     whose = _("Your text") if is_own else _("Alice in Wonderland, first chapter")
     kinds = _("words and signs") if unit == "words" else _(UNITS[unit].plural)
-    return _("{whose}: {n} {kinds}, {different} different ones.").format(
-        whose=whose, n=f"{len(tokens):,}", kinds=kinds, different=f"{len(set(tokens)):,}"
+    return _(
+        "{whose}: {n} {kinds}, {different} different ones.",
+        whose=whose,
+        n=f"{len(tokens):,}",
+        kinds=kinds,
+        different=f"{len(set(tokens)):,}",
     )
 
 

@@ -41,7 +41,7 @@ def _more(run: Run, first: Symptom, others: list[Symptom]) -> None:
     if not others and len(first.cures) < 2:
         return
     n = len(others)
-    label = ngettext("{n} more symptom", "{n} more symptoms", n).format(n=n)
+    label = ngettext("{n} more symptom", "{n} more symptoms", n, n=n)
     with st.popover(label if n else _("Other cures"), key=state.menu_key("doctor-more")):
         _cures(run, first.cures[1:], key="doctor-0")
         for number, symptom in enumerate(others, 1):

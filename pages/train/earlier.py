@@ -40,7 +40,7 @@ def words(experiment: Experiment, setting: Setting, values: Iterable[Any]) -> st
     if not any(group.n or group.n_diverged for _value, group in groups):
         return ""
     parts = [_said(escape(drafts.said(setting, value)), group) for value, group in groups]
-    return _("{what}: {parts}").format(what=_what(experiment), parts=" · ".join(parts))
+    return _("{what}: {parts}", what=_what(experiment), parts=" · ".join(parts))
 
 
 def _what(experiment: Experiment) -> str:
@@ -63,7 +63,7 @@ def _said(value: str, found: Reached) -> str:
     """Return what runs with a value reached, in a few words."""
     parts = []
     if found.median is not None:
-        how = ngettext("{n} run", "median of {n} runs", found.n).format(n=found.n)
+        how = ngettext("{n} run", "median of {n} runs", found.n, n=found.n)
         words = _("**{share}** with {value} ({how})")
         parts.append(words.format(share=show.percent(found.median), value=value, how=how))
     if found.n_diverged:
@@ -71,7 +71,7 @@ def _said(value: str, found: Reached) -> str:
             "{n} run with {value} diverged", "{n} runs with {value} diverged", found.n_diverged
         )
         parts.append(many.format(n=found.n_diverged, value=value))
-    return ", ".join(parts) or _("no run yet with {value}").format(value=value)
+    return ", ".join(parts) or _("no run yet with {value}", value=value)
 
 
 class _Ended:

@@ -54,7 +54,7 @@ class Effect:
         ]
         same = ", ".join(part.name for part in parts if not part.ratio)
         if same:
-            changed.append(_("{names} unchanged").format(names=same))
+            changed.append(_("{names} unchanged", names=same))
         return " · ".join(changed)
 
     def ratios(self, threads: int) -> str:

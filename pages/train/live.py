@@ -174,8 +174,9 @@ def _word(run: Run, status: Status) -> None:
             st.warning(
                 _(
                     "No sign of its worker for {time}. It may be suspended or its machine very "
-                    "busy; it continues by itself, and this time doesn’t count."
-                ).format(time=show.duration(status.silent)),
+                    "busy; it continues by itself, and this time doesn’t count.",
+                    time=show.duration(status.silent),
+                ),
                 icon=":material/hourglass_disabled:",
             )
         outcome = run.outcome
@@ -191,7 +192,7 @@ def _word(run: Run, status: Status) -> None:
             st.error(f"{why}\n\n{hint}", icon=":material/error:")
         elif status.state == "interrupted":
             step = f"{status.step:,}"
-            words = _("Interrupted at step {step}. {resume}").format(step=step, resume=_resume(run))
+            words = _("Interrupted at step {step}. {resume}", step=step, resume=_resume(run))
             why = escape(_(status.reason))
             st.warning(f"{words.strip()}\n\n{why}", icon=":material/power_off:")
 
@@ -202,7 +203,7 @@ def _resume(run: Run) -> str:
     step = run.checkpoint_step
     if step is None:
         return _("Nothing was saved yet, so Resume starts over.")
-    return _("Resume continues from step {step}, the last one saved.").format(step=f"{step:,}")
+    return _("Resume continues from step {step}, the last one saved.", step=f"{step:,}")
 
 
 def _queued(run: Run, status: Status) -> None:
@@ -223,7 +224,7 @@ def _queued(run: Run, status: Status) -> None:
     if n_others:
         words = _("Training now, or paused: 1 run of another visitor.")
         if n_others > 1:
-            words = _("Training now, or paused: {n} runs of other visitors.").format(n=n_others)
+            words = _("Training now, or paused: {n} runs of other visitors.", n=n_others)
         st.caption(words)
     if own:
         st.caption(_("Training now, or paused; stop one to make room:"))

@@ -58,8 +58,9 @@ def _paused() -> str:
         return _("It stops when other runs are waiting; Resume then continues from here.")
     return _(
         "After {time} of pause it stops when other runs are waiting; Resume then continues from "
-        "here."
-    ).format(time=show.duration(longest))
+        "here.",
+        time=show.duration(longest),
+    )
 
 
 def _remarks(run: Run, curves: Curves) -> list[str]:
@@ -96,7 +97,8 @@ def seconds_left(run: Run, status: Status, curves: Curves) -> float | None:
 
 def _progress_words(curves: Curves, status: Status) -> str:
     epoch = curves.steps.last("epoch")
-    words = _("Step {step} of {total}").format(
+    words = _(
+        "Step {step} of {total}",
         step=f"{int(curves.steps.last('step') or status.step):,}",  # as the stage counts
         total=f"{status.total_steps:,}",
     )
@@ -105,10 +107,12 @@ def _progress_words(curves: Curves, status: Status) -> str:
     reads = curves.started.get("reads_per_epoch", 1.0)
     if reads > 1:  # every window once is far more than every token once
         times = show.count(epoch * reads) if epoch * reads >= 10 else f"{epoch * reads:.1f}"
-        return _("{words} · each token is read {times} times, in overlapping windows").format(
-            words=words, times=times
+        return _(
+            "{words} · each token is read {times} times, in overlapping windows",
+            words=words,
+            times=times,
         )
-    return _("{words} · epoch {n}").format(words=words, n=f"{epoch:.1f}")
+    return _("{words} · epoch {n}", words=words, n=f"{epoch:.1f}")
 
 
 def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:
@@ -126,8 +130,10 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
         (
             _("Test accuracy") if is_over else _("Accuracy"),
             _last(measured, "accuracy", show.percent),
-            _("Share of unseen pictures or target tokens that are right; {where}. {unseen}").format(
-                where=where, unseen=_(run.experiment.task.facts.unseen)
+            _(
+                "Share of unseen pictures or target tokens that are right; {where}. {unseen}",
+                where=where,
+                unseen=_(run.experiment.task.facts.unseen),
             ),
         )
     ]
@@ -151,7 +157,7 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
         (
             _("Test loss") if is_over else _("Loss"),
             _last(measured, "loss", lambda value: f"{value:.3f}"),
-            _("Mean cross-entropy on unseen examples, in nats; {where}.").format(where=where),
+            _("Mean cross-entropy on unseen examples, in nats; {where}.", where=where),
         )
     )
     return [*cards, *_pace_cards(run, status, curves)]
@@ -192,21 +198,26 @@ def _tested_words(run: Run, curves: Curves) -> str:
         if training.keeps_best:
             return _(
                 "Tested: the averaged weights of step {step}, the best by validation. Pages "
-                "show these, too."
-            ).format(step=step)
+                "show these, too.",
+                step=step,
+            )
         return _(
-            "Tested: the averaged weights (decay {decay}) of step {step}. Pages show these, too."
-        ).format(step=step, decay=f"{training.ema_decay:g}")
+            "Tested: the averaged weights (decay {decay}) of step {step}. Pages show these, too.",
+            step=step,
+            decay=f"{training.ema_decay:g}",
+        )
     if curves.tested(training.tested) == "best":
         return _(
-            "Tested: the weights of step {step}, the best by validation (patience is on)."
-        ).format(step=step)
+            "Tested: the weights of step {step}, the best by validation (patience is on).",
+            step=step,
+        )
     if training.tested == "best":
-        return _("Tested: the last weights, of step {step}.").format(step=step)
+        return _("Tested: the last weights, of step {step}.", step=step)
     return _(
         "Tested: the last weights, of step {step}. With patience it would be the best by "
-        "validation."
-    ).format(step=step)
+        "validation.",
+        step=step,
+    )
 
 
 def _last(series: Series, column: str, words: Callable[[float], str]) -> str:
@@ -216,24 +227,24 @@ def _last(series: Series, column: str, words: Callable[[float], str]) -> str:
 
 def _small(run: Run, curves: Curves, status: Status) -> list[str]:
     newest = curves.steps.last
-    parts = [_("Device {name}").format(name=show.device(status.device))]
+    parts = [_("Device {name}", name=show.device(status.device))]
     if run.meta.threads > 1:
-        parts[0] += _(", {n} threads").format(n=run.meta.threads)
+        parts[0] += _(", {n} threads", n=run.meta.threads)
     if run.meta.begun_on is not None:
-        parts[0] += _(", begun on {name}").format(name=show.device(run.meta.begun_on))
+        parts[0] += _(", begun on {name}", name=show.device(run.meta.begun_on))
     by = job.trained_by(run.folder, status)
     if by is not None and not settings.read().public:  # names of machines are for nobody else
         parts.append(escape(_(by)))
     if curves.started.get("n_parameters"):
         n = show.count(curves.started["n_parameters"])
-        parts.append(_("{n} parameters").format(n=n))
+        parts.append(_("{n} parameters", n=n))
     rate, norm, memory = newest("learning_rate"), newest("grad_norm"), newest("memory_bytes")
     if curves.compiled.get("seconds") is not None:
-        parts.append(_("compiled in {x}").format(x=show.duration(curves.compiled["seconds"])))
+        parts.append(_("compiled in {x}", x=show.duration(curves.compiled["seconds"])))
     if rate is not None:
-        parts.append(_("learning rate {x}").format(x=f"{rate:.2g}"))
+        parts.append(_("learning rate {x}", x=f"{rate:.2g}"))
     if norm is not None:
-        parts.append(_("gradient norm {x}").format(x=f"{norm:.2f}"))
+        parts.append(_("gradient norm {x}", x=f"{norm:.2f}"))
     if memory:
-        parts.append(_("memory {x}").format(x=show.size(memory)))
+        parts.append(_("memory {x}", x=show.size(memory)))
     return parts

@@ -95,7 +95,7 @@ def _resume_elsewhere(run: Run) -> None:
     with st.popover(_("Resume on …"), icon=":material/memory:", key=state.menu_key("run-move")):
         device = move.select(run, others, key="run-device")
         st.button(
-            _("Resume on {device}").format(device=show.device(device)),
+            _("Resume on {device}", device=show.device(device)),
             key="run-again-there",
             type="primary",
             on_click=run_actions.go_on,
@@ -167,7 +167,7 @@ def _train_further(run: Run, status: Status) -> None:
         stays_low = st.toggle(
             _("Keep the learning rate low"),
             key=f"run-low-{run.id}",
-            help=_("A constant {share:.0%} of its peak instead of the schedule.").format(share=LOW),
+            help=_("A constant {share:.0%} of its peak instead of the schedule.", share=LOW),
         )
         st.caption(_rate_words(run.experiment.training, done, steps, stays_low=stays_low))
         names = move.choices(run)
@@ -194,8 +194,11 @@ def _rate_words(training: TrainingConfig, done: int, steps: int, *, stays_low: b
     except ValueError as error:  # more steps than a run may have
         return escape(_(error))
     before, after = training.rate(done), further.rate(done + 1)
-    words = _("Learning rate: {before:.2g} at step {done}, {after:.2g} at the next.").format(
-        before=before, after=after, done=f"{done:,}"
+    words = _(
+        "Learning rate: {before:.2g} at step {done}, {after:.2g} at the next.",
+        before=before,
+        after=after,
+        done=f"{done:,}",
     )
     if stays_low:
         return words + _(" It stays there.")
@@ -203,5 +206,6 @@ def _rate_words(training: TrainingConfig, done: int, steps: int, *, stays_low: b
         return words
     return words + _(
         " The schedule restarts over all {steps} steps, so the rate jumps up: expect the loss "
-        "to rise before it falls again."
-    ).format(steps=f"{steps:,}")
+        "to rise before it falls again.",
+        steps=f"{steps:,}",
+    )

@@ -99,13 +99,12 @@ def _warning(checked: Checked) -> None:
                     "{n} more warning stands at its setting.",
                     "{n} more warnings stand at their settings.",
                     more,
-                ).format(n=more)
+                    n=more,
+                )
             st.markdown(f":orange[:material/stethoscope: {words}]", width="stretch")
             if said.better is not None:
                 st.button(
-                    _("Set to {value} :gray[{label}]").format(
-                        value=f"{said.better:g}", label=label
-                    ),
+                    _("Set to {value} :gray[{label}]", value=f"{said.better:g}", label=label),
                     icon=":material/healing:",
                     key="start-cure",
                     on_click=_set_right,
@@ -134,7 +133,7 @@ def _why_not(checked: Checked) -> None:
         known.get(problem.field, problem.field or _("the configuration"))
         for problem in checked.problems
     )
-    sentence = _("Can't start yet: fix {places}.").format(places=", ".join(places))
+    sentence = _("Can't start yet: fix {places}.", places=", ".join(places))
     with st.container(gap=None, width="stretch"):
         st.markdown(f":red[:material/error: **{escape(sentence)}**]")
         for problem in checked.problems:
@@ -270,9 +269,7 @@ def _device_words(name: str, device: Any) -> str:
         return name.upper()
     if device.memory_free is None:
         return str(_(device.label))
-    return _("{label}, {free} free").format(
-        label=_(device.label), free=show.size(device.memory_free)
-    )
+    return _("{label}, {free} free", label=_(device.label), free=show.size(device.memory_free))
 
 
 def _take_device() -> None:

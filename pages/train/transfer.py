@@ -53,9 +53,9 @@ def _take() -> None:
         experiment = from_json(file.getvalue())
     except ConfigError as error:
         sentences = [_(sentence) for sentence in error.sentences]
-        why = _("{name} was not loaded:").format(name=file.name)
+        why = _("{name} was not loaded:", name=file.name)
         st.session_state[_PROBLEMS] = [why, *sentences]
         return
     state.set_draft(experiment.model_dump())
-    words = _("Experiment loaded from {name}.").format(name=escape(file.name))
+    words = _("Experiment loaded from {name}.", name=escape(file.name))
     st.toast(words, icon=":material/upload_file:")

@@ -50,7 +50,7 @@ def _graph(model_at: ModelAtStep) -> None:
     st.markdown(
         _("`loss.backward()` walks this graph from the top: **{n} operations**, each "
           "passing its gradient on to those that made its inputs. It was read from "
-          "`loss.grad_fn`.").format(
+          "`loss.grad_fn`.",
             n=len(graph.operations)
         )
     )  # fmt: skip
@@ -97,7 +97,7 @@ def _heatmap(gradients: dict[str, np.ndarray]) -> None:
     show.figure(
         figure,
         _("{rows} x {columns} of {shape} numbers, around the largest: {value:.3g} in row {row}, "
-          "column {column}.").format(
+          "column {column}.",
             rows=part.shape[0], columns=part.shape[1],
             shape=" x ".join(map(str, values.shape)), value=float(flat[row, column]),
             row=int(row) + 1, column=int(column) + 1,

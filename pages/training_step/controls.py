@@ -90,7 +90,7 @@ def rate(model_at: ModelAtStep) -> float:
     scheduled, is_over = state.with_trainer(model_at, _scheduled)
     with left:
         follows = st.toggle(
-            _("The schedule's learning rate: {rate}").format(rate=f"{scheduled:.3g}"),
+            _("The schedule's learning rate: {rate}", rate=f"{scheduled:.3g}"),
             value=True,
             key="training-step-follow",
             help=_("The schedule of this run has ended, so this is its peak.")
@@ -135,7 +135,7 @@ def _buttons(model_at: ModelAtStep, rate: float) -> None:
         on_click=state.push,
         args=(model_at, rate),
         disabled=n >= MOST_STEPS,
-        help=_("{n} steps at most; the Train page takes thousands.").format(n=MOST_STEPS)
+        help=_("{n} steps at most; the Train page takes thousands.", n=MOST_STEPS)
         if n >= MOST_STEPS
         else None,
     )

@@ -27,7 +27,7 @@ def batch(model_at: ModelAtStep) -> None:
     rows, losses, loss = state.kept("batch", model_at, (), _batch)
     st.markdown(
         _("The loop drew **{n} examples** from the shuffled training set and sent them "
-          "through the model at once.").format(n=len(rows.indices))
+          "through the model at once.", n=len(rows.indices))
     )  # fmt: skip
     if losses is None:
         st.info(_("The loss of this model is not a cross-entropy, so it is one number only."))
@@ -66,7 +66,7 @@ def _table(rows: Rows, losses: Floats | None) -> None:
     columns[_("target")] = rows.targets[:_SHOWN]
     st.dataframe(pd.DataFrame(columns), hide_index=True, column_config=config, height=320)
     if len(rows.indices) > _SHOWN:
-        st.caption(_("The first {n} of {total}.").format(n=_SHOWN, total=len(rows.indices)))
+        st.caption(_("The first {n} of {total}.", n=_SHOWN, total=len(rows.indices)))
 
 
 def loss(model_at: ModelAtStep) -> None:
@@ -92,7 +92,7 @@ def loss(model_at: ModelAtStep) -> None:
         at = st.selectbox(
             _("Answer"),
             range(len(there)),
-            format_func=lambda i: _("answer {n}").format(n=i + 1),
+            format_func=lambda i: _("answer {n}", n=i + 1),
             key=f"training-step-answer-{len(there)}",
             disabled=len(there) == 1,
         )
@@ -106,8 +106,9 @@ def loss(model_at: ModelAtStep) -> None:
         st.image(picture_url(rows.pictures[example]), width=84, caption=named, alt=named)
     show.figure(
         plots.answer(answer),
-        _("The likeliest of {n} classes; the green one, ticked, is right.").format(
-            n=f"{answer.n_classes:,}"
+        _(
+            "The likeliest of {n} classes; the green one, ticked, is right.",
+            n=f"{answer.n_classes:,}",
         ),
         key="training-step-answer",
     )
@@ -146,7 +147,7 @@ def _arithmetic(answer: Answer) -> None:
     if answer.smoothing:
         st.caption(
             _("Label smoothing of {share} also asks for a little of every other class; "
-              "the batch's loss includes that part.").format(share=answer.smoothing)
+              "the batch's loss includes that part.", share=answer.smoothing)
         )  # fmt: skip
 
 

@@ -39,13 +39,13 @@ def one_weight(model_at: ModelAtStep, rate: float) -> None:
     mover = optimiser.mover(taken.options[name])
     st.markdown(
         _("**{optimizer}**{why}, learning rate {rate:.3g}. All gradients together have the norm "
-          "{norm:.3g}{clipped}.").format(
+          "{norm:.3g}{clipped}.",
             optimizer=_(mover.label), rate=rate, norm=taken.norm,
             why="" if mover is optimiser
-            else _(", as {optimizer} moves hidden matrices alone").format(
+            else _(", as {optimizer} moves hidden matrices alone",
                 optimizer=_(optimiser.label)
             ),
-            clipped=_(", so clipping multiplies them by {s:.3g}").format(s=taken.scale)
+            clipped=_(", so clipping multiplies them by {s:.3g}", s=taken.scale)
             if taken.scale != 1 else "",
         )
     )  # fmt: skip
@@ -148,7 +148,7 @@ def after(model_at: ModelAtStep, rate: float) -> None:
         _("The same gradient, followed further and further: a short step gains little, a "
           "long one overshoots. With a rate of {rate:g} the loss is {loss:.3g}. The "
           "dotted line is your rate; the best single step is rarely the best rate for a "
-          "training.").format(
+          "training.",
             rate=TRIED[-1], loss=losses[-1]
         ),
         key="training-step-rates",
@@ -157,7 +157,7 @@ def after(model_at: ModelAtStep, rate: float) -> None:
         best = TRIED[int(np.argmin(losses))]
         st.warning(
             _("With {rate:.3g} the step **overshoots**: the loss of this very batch rises. Of the "
-              "rates tried {best:g} would have been best.").format(rate=rate, best=best),
+              "rates tried {best:g} would have been best.", rate=rate, best=best),
             icon=":material/trending_up:",
         )  # fmt: skip
 

@@ -71,8 +71,7 @@ def two_ways(model_at: ModelAtStep, rate: float) -> None:
     )
     words = _(
         "Both were run just now: losses {one:.6f} and {other:.6f}; gradients differ by at most "
-        "{gradient:.2g}, the new weights by at most {weight:.2g}."
-    ).format(
+        "{gradient:.2g}, the new weights by at most {weight:.2g}.",
         one=both.module_loss,
         other=both.functional_loss,
         gradient=both.gradient_difference,
@@ -146,7 +145,7 @@ def _argmax(result: Argmax) -> None:
     st.markdown(
         _("{share:.1%} of the answers are wrong, and no more can be learned from it: "
           "`grad_fn` is **{grad_fn}**, because a count does not change when a weight "
-          "changes a little. `backward()` says:").format(
+          "changes a little. `backward()` says:",
               share=result.wrong_share, grad_fn=result.grad_fn)
     )  # fmt: skip
     st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
@@ -159,7 +158,7 @@ def _silent_argmax(result: SilentArgmax) -> None:
           "`requires_grad_()` makes a new leaf that isn't connected to the model: **{n} of {all}** "
           "weights got a gradient, and the largest change of any weight is **{change:g}**. The "
           "training runs and learns nothing. Check `weight.grad is None` when a loss doesn't "
-          "fall.").format(
+          "fall.",
               loss=result.loss, n=result.n_gradients, all=result.n_weights, change=result.change
           )
     )  # fmt: skip
@@ -171,7 +170,7 @@ def _zero_grad(result: Piled) -> None:
     st.markdown(
         _("The norm of the gradient is {once:.4f} after one pass and **{twice:.4f}** "
           "after two: gradients add up, here to exactly twice within {d:.2g}. Every step "
-          "would also follow all batches before it.").format(
+          "would also follow all batches before it.",
             once=result.once, twice=result.twice, d=result.difference_from_double
         )
     )  # fmt: skip
@@ -182,7 +181,7 @@ def _softmax(result: Softmaxed) -> None:
     st.markdown(
         _("The loss says {wrong:.4f} instead of {right:.4f}, and can never fall below "
           "**{floor:.4f}** with {n} classes, however sure the model. The gradient's norm is "
-          "{wrong_norm:.4f} instead of {right_norm:.4f}.").format(
+          "{wrong_norm:.4f} instead of {right_norm:.4f}.",
             wrong=result.wrong_loss, right=result.right_loss, floor=result.floor,
             n=f"{result.n_classes:,}", wrong_norm=result.wrong_norm, right_norm=result.right_norm,
         )
@@ -194,7 +193,7 @@ def _four_axes(result: FourAxes) -> None:
     st.code("scores = torch.mm(q, k.transpose(-2, -1))", "python")
     st.markdown(
         _("Queries are {query}, turned keys {key}: batch and heads in front. `mm` takes two "
-          "matrices; `q @ k.transpose(-2, -1)` gives {scores}.").format(
+          "matrices; `q @ k.transpose(-2, -1)` gives {scores}.",
             query=result.query, key=result.key, scores=result.scores
         )
     )  # fmt: skip
@@ -215,7 +214,7 @@ def _model(mistake: Mistake, result: WrongModel) -> None:
         return
     st.markdown(
         _("The loss of the batch is **{wrong:.4f}** instead of {right:.4f}; in training, with "
-          "dropout {share:g}, {wrong_there:.4f} instead of {right_there:.4f}.").format(
+          "dropout {share:g}, {wrong_there:.4f} instead of {right_there:.4f}.",
             wrong=result.wrong, right=result.right, share=result.dropout,
             wrong_there=result.wrong_in_training, right_there=result.right_in_training,
         )
@@ -236,7 +235,7 @@ def _block(mistake: Mistake, result: WrongBlock) -> None:
     )
     st.markdown(
         _("The outputs lie up to **{apart:.3g}** apart; the right one has the standard deviation "
-          "{spread:.3g}.").format(apart=result.apart, spread=result.spread)
+          "{spread:.3g}.", apart=result.apart, spread=result.spread)
         + " " + _(result.fact)
     )  # fmt: skip
 
@@ -246,8 +245,11 @@ def _eval(result: Noisy) -> None:
     st.code("first, second = model(batch), model(batch)  # still in model.train()", "python")
     words = _(
         "With dropout {share:g} two predictions for the same batch differ by up to **{noisy:.4f}** "
-        "in a logit; after `model.eval()` by {quiet:g}."
-    ).format(share=result.dropout, noisy=result.in_training, quiet=result.in_eval)
+        "in a logit; after `model.eval()` by {quiet:g}.",
+        share=result.dropout,
+        noisy=result.in_training,
+        quiet=result.in_eval,
+    )
     if result.is_borrowed:
         words += " " + _("This model has no dropout; its copy was given some, so that "
                          "there is something to see.")  # fmt: skip

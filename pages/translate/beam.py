@@ -24,13 +24,11 @@ def part(source: Source, run: Run, row: DeltaGenerator) -> None:
     forced = choice.forced()
     if forced:
         tokens = ", ".join(
-            _("“{token}” at place {n}").format(
-                token=escape(source.vocabulary.token(id)), n=place + 1
-            )
+            _("“{token}” at place {n}", token=escape(source.vocabulary.token(id)), n=place + 1)
             for place, id in forced
         )
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown(_("Every text holds {tokens}.").format(tokens=tokens), width="content")
+            st.markdown(_("Every text holds {tokens}.", tokens=tokens), width="content")
             st.button(_("Let them go"), key="translate-free", on_click=choice.free)
     found = _compare(f"{run.id} {source.mark}", settings, forced, source)
     if found is None:
@@ -38,7 +36,7 @@ def part(source: Source, run: Run, row: DeltaGenerator) -> None:
         return
     st.markdown(beam_view.conclusion(found, _join(source)))
     if source.longest > how.MOST_SEARCHED and not all(text.is_done for text in found.steps[-1]):
-        st.caption(_("Beams write at most {n} tokens here.").format(n=how.MOST_SEARCHED))
+        st.caption(_("Beams write at most {n} tokens here.", n=how.MOST_SEARCHED))
     left, right = st.columns([3, 2], gap="medium")
     with left:
         beam_view.tree(found, key="translate-tree")

@@ -43,16 +43,21 @@ def part(source: Source, row: DeltaGenerator) -> None:
             "In training the decoder reads the true tokens (teacher forcing), so one mistake does "
             "not spoil what follows. When it writes it reads its own: after the first wrong token "
             "it stands where it never stood in training (exposure bias, Bengio et al. 2015). "
-            "ln p of the truth: {truth}; of what it writes: {free}."
-        ).format(truth=in_nats(found.truth_score), free=in_nats(found.free_score))
+            "ln p of the truth: {truth}; of what it writes: {free}.",
+            truth=in_nats(found.truth_score),
+            free=in_nats(found.free_score),
+        )
     )
 
 
 def _summary(found: BesideTruth) -> str:
     at = found.parts_at
     counts = _(
-        "Teacher forcing: {taught} of {n} tokens right; free running: {free} of {n}."
-    ).format(taught=found.n_taught_right, free=found.n_free_right, n=found.n_true)
+        "Teacher forcing: {taught} of {n} tokens right; free running: {free} of {n}.",
+        taught=found.n_taught_right,
+        free=found.n_free_right,
+        n=found.n_true,
+    )
     if at is None:
         return f"{_('**They never part**: what it writes is the truth.')} {counts}"
     place = found.places[at]

@@ -98,9 +98,9 @@ def _aligning(folder: str, step: int, _run: Run) -> tuple[int, int] | None:
 def _head_name(head: tuple[int, int], *, is_aligning: bool) -> str:
     layer, number = head
     if number == MEAN:
-        return _("Attention: layer {n}, mean of all heads").format(n=layer + 1)
-    words = _("Attention: layer {n}, head {head}").format(n=layer + 1, head=number + 1)
-    return _("{head}, aligns best").format(head=words) if is_aligning else words
+        return _("Attention: layer {n}, mean of all heads", n=layer + 1)
+    words = _("Attention: layer {n}, head {head}", n=layer + 1, head=number + 1)
+    return _("{head}, aligns best", head=words) if is_aligning else words
 
 
 def _special(writing: Writing) -> str:
@@ -126,4 +126,4 @@ def _special(writing: Writing) -> str:
     usual = _("Colour and lines: the cross-attention from which the chosen token is written.")
     said = words.get(family, usual)
     step = show.count(writing.source.step)
-    return f"{said} {_('The weights are those of step {step}.').format(step=step)}"
+    return f"{said} {_('The weights are those of step {step}.', step=step)}"

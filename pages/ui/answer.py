@@ -33,7 +33,7 @@ def details(experiment: Experiment, examples: Sequence[Example], step: int, *, n
 
 def line(experiment: Experiment, example: Example) -> Tree:
     """Return source, truth and answer of an example in a few words."""
-    when: Tree = ["p", "who", _("at step {step}").format(step=f"{example.step:,}")]
+    when: Tree = ["p", "who", _("at step {step}", step=f"{example.step:,}")]
     if example.probabilities is not None:
         return ["div", "line", *_picture_verdict(experiment, example), when]
     if example.answer is not None:
@@ -42,7 +42,7 @@ def line(experiment: Experiment, example: Example) -> Tree:
 
 
 def _details(experiment: Experiment, example: Example) -> Tree:
-    title: Tree = ["h2", "", _("Answer at step {step}").format(step=f"{example.step:,}")]
+    title: Tree = ["h2", "", _("Answer at step {step}", step=f"{example.step:,}")]
     if example.probabilities is not None:
         return ["div", "", title, classes(experiment, example)]
     return ["div", "", title] if example.answer is None else ["div", "", title, _tokens(example)]
@@ -66,7 +66,7 @@ def _sentence_verdict(example: Example) -> list[Tree]:
             return [*parts, _mark(words, is_right=False)]
         return [*parts, _mark(_("right"), is_right=True)]
     right = sum(a == b for a, b in zip(written, truth, strict=False))
-    words = _("{right} of {count} tokens right").format(right=right, count=len(truth))
+    words = _("{right} of {count} tokens right", right=right, count=len(truth))
     return [*parts, _mark(words, is_right=False)]
 
 
@@ -86,7 +86,7 @@ def _picture_verdict(experiment: Experiment, example: Example) -> list[Tree]:
     label = example.item.get("label")
     parts = [] if label is None else [_said(_("Truth"), names[label])]
     share = show.percent(float(example.probabilities[best]))
-    parts.append(_said(_("Model"), _("{name}, with {share}").format(name=names[best], share=share)))
+    parts.append(_said(_("Model"), _("{name}, with {share}", name=names[best], share=share)))
     if label is None:
         return parts
     is_right = best == label

@@ -21,8 +21,10 @@ def say(run: Run, probe: Probe) -> None:
         _(
             "Snapshots save the attention of {n} of the {all} examples: all heads of all layers "
             "have {numbers} weights per example, {size} per snapshot. Predictions are saved for "
-            "all."
-        ).format(
-            n=n, all=len(probe.items), numbers=show.count(numbers), size=show.size(HALF * numbers)
+            "all.",
+            n=n,
+            all=len(probe.items),
+            numbers=show.count(numbers),
+            size=show.size(HALF * numbers),
         )
     )

@@ -38,7 +38,7 @@ def tree(found: BeamComparison, *, key: str, most: int = 16) -> None:
 
 def ranking(beams: Sequence[Hypothesis], found: BeamComparison, join: Join, *, key: str) -> None:
     """Show the texts of a beam, the best first."""
-    named = [(_("Beam, width {n}").format(n=found.settings.width), beam) for beam in beams]
+    named = [(_("Beam, width {n}", n=found.settings.width), beam) for beam in beams]
     st.dataframe(
         _table(named, found, join, is_named=False), hide_index=True, width="stretch", key=key
     )
@@ -48,15 +48,16 @@ def ranking(beams: Sequence[Hypothesis], found: BeamComparison, join: Join, *, k
     )
     if found.settings.alpha:
         words += " " + _(
-            "Ranked by the score over ((5 + tokens) / 6) to the power {alpha}."
-        ).format(alpha=f"{found.settings.alpha:g}")
+            "Ranked by the score over ((5 + tokens) / 6) to the power {alpha}.",
+            alpha=f"{found.settings.alpha:g}",
+        )
     st.caption(words)
 
 
 def others(found: BeamComparison, join: Join, *, key: str) -> None:
     """Show what other ways to write found, scored as the beam's texts are."""
     named = [
-        (_(FOUND_BY[found_by]).format(wider=found.wider).capitalize(), text)
+        (_(FOUND_BY[found_by], wider=found.wider).capitalize(), text)
         for found_by, text in found.others
     ]
     st.dataframe(_table(named, found, join), hide_index=True, width="stretch", key=key)
@@ -100,18 +101,19 @@ def conclusion(found: BeamComparison, join: Join) -> str:
     said = words.format(
         width=settings.width,
         times=_times(found.times_missed),
-        found_by=_(FOUND_BY[found_by]).format(wider=found.wider),
+        found_by=_(FOUND_BY[found_by], wider=found.wider),
         text=escape(join(text.tokens)),
         score=f"{text.ranking:.2f}",
         best=f"{found.best.ranking:.2f}",
     )
     at = found.fell_out_at
     if at is not None:
-        said += " " + _("The beam dropped its beginning at token {n}.").format(n=at + 1)
+        said += " " + _("The beam dropped its beginning at token {n}.", n=at + 1)
     is_greedy = found_by == "greedy"
     if not is_greedy and settings.width > 1 and found.greedy.ranking > found.best.ranking + 1e-6:
-        said += " " + _("Even greedy writing found a likelier text: {score}.").format(
-            score=f"{found.greedy.ranking:.2f}"
+        said += " " + _(
+            "Even greedy writing found a likelier text: {score}.",
+            score=f"{found.greedy.ranking:.2f}",
         )
     return said
 

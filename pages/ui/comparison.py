@@ -71,4 +71,4 @@ def progress(runs: Iterable[Run]) -> None:
             words = ngettext("{n} run is still training.", "{n} runs are still training.", n_left)
             st.caption(":material/hourglass_empty: " + words.format(n=n_left))
         else:
-            st.caption(":material/flag: " + _("All {n} runs have finished.").format(n=len(states)))
+            st.caption(":material/flag: " + _("All {n} runs have finished.", n=len(states)))

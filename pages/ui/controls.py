@@ -134,8 +134,8 @@ def _mark(setting: Setting, checked: Checked) -> None:
     begun = checked.reference.get(section, {}) if section else checked.reference
     if name not in begun or begun[name] == drafts.get(checked.draft.values, setting.path):
         return
-    words = _("{label}: back to {value}").format(
-        label=_(setting.label), value=drafts.said(setting, begun[name])
+    words = _(
+        "{label}: back to {value}", label=_(setting.label), value=drafts.said(setting, begun[name])
     )
     reset_button(escape(words), setting.path, checked, key=f"reset:{setting.path}")
 
@@ -223,7 +223,7 @@ def task(draft: Draft) -> None:
     )
     st.caption(
         _(TASK_FACTS[chosen].help),
-        help=_("What “unseen” means here: {words}").format(words=_(TASK_FACTS[chosen].unseen)),
+        help=_("What “unseen” means here: {words}", words=_(TASK_FACTS[chosen].unseen)),
     )
 
 

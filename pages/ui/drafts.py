@@ -182,8 +182,10 @@ def with_family(values: Mapping[str, Any], family: str) -> tuple[Values, str | N
     task, note = task_of(values), None
     if task not in tasks_for(family):
         old, task = task, tasks_for(family)[0]
-        note = _("This family cannot learn “{old}”, so the task is now “{task}”.").format(
-            old=_(TASK_FACTS[old].label), task=_(TASK_FACTS[task].label)
+        note = _(
+            "This family cannot learn “{old}”, so the task is now “{task}”.",
+            old=_(TASK_FACTS[old].label),
+            task=_(TASK_FACTS[task].label),
         )
     return _moved(values, family, task), note
 
@@ -224,15 +226,22 @@ def fitting(setting: Setting, value: Any) -> Any:
     except (TypeError, ValueError):
         what = _("a whole number") if setting.kind == "int" else _("a number")
         raise ValueError(
-            _("{label} cannot be {value}; it must be {what}.").format(
-                label=_(setting.label), value=_short(value), what=what
+            _(
+                "{label} cannot be {value}; it must be {what}.",
+                label=_(setting.label),
+                value=_short(value),
+                what=what,
             )
         ) from None
     low, high = setting.lowest, setting.highest
     if not ((low is None or number >= low) and (high is None or number <= high)):
         raise ValueError(
-            _("{label} is {value}, but must be from {low} to {high}.").format(
-                label=_(setting.label), value=_short(value), low=_limit(low), high=_limit(high)
+            _(
+                "{label} is {value}, but must be from {low} to {high}.",
+                label=_(setting.label),
+                value=_short(value),
+                low=_limit(low),
+                high=_limit(high),
             )
         )
     return number
@@ -247,8 +256,11 @@ def _choice(setting: Setting, value: Any) -> str:
     if value in known:
         return str(value)
     raise ValueError(
-        _("{label} cannot be {value}; it must be one of {known}.").format(
-            label=_(setting.label), value=_short(value), known=", ".join(known)
+        _(
+            "{label} cannot be {value}; it must be one of {known}.",
+            label=_(setting.label),
+            value=_short(value),
+            known=", ".join(known),
         )
     )
 
@@ -259,8 +271,10 @@ def _truth(setting: Setting, value: Any) -> bool:
     if str(value).lower() in {"false", "0", "no", "off"}:
         return False
     raise ValueError(
-        _("{label} cannot be {value}; it must be true or false.").format(
-            label=_(setting.label), value=_short(value)
+        _(
+            "{label} cannot be {value}; it must be true or false.",
+            label=_(setting.label),
+            value=_short(value),
         )
     )
 

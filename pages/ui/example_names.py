@@ -20,9 +20,9 @@ def of_text(experiment: Experiment, item: Item, number: int, *, is_short: bool) 
 def of_picture(experiment: Experiment, item: Item, number: int, *, is_short: bool) -> str:
     """Return what a picture shows."""
     names = experiment.task_as(ImageTaskConfig).facts.class_names
-    return _("Picture {n}: {name}").format(n=number, name=names[item["label"]])
+    return _("Picture {n}: {name}", n=number, name=names[item["label"]])
 
 
 def of_caption(experiment: Experiment, item: Item, number: int, *, is_short: bool) -> str:
     """Return a picture's caption."""
-    return _("Picture {n}: {name}").format(n=number, name=item["tgt_text"])
+    return _("Picture {n}: {name}", n=number, name=item["tgt_text"])

@@ -99,7 +99,7 @@ def about(run: Run) -> str:
     """Return what a run learns, how far it came and how well it does, in a line."""
     parts = [run_words.learns(run), run_words.progress(run.status), run_words.result(run)]
     if run.status.seconds:
-        parts.append(_("trained {time}").format(time=show.duration(run.status.seconds)))
+        parts.append(_("trained {time}", time=show.duration(run.status.seconds)))
     parts.append(run.meta.created[:10])
     return " · ".join(part for part in parts if part)
 

@@ -104,8 +104,9 @@ def lead_to_game() -> None:
         return
     state.set_current_run(None)
     state.notify(
-        _("“{name}” hides a bug: you see its settings when you name the bug or give up.").format(
-            name=run.meta.name
+        _(
+            "“{name}” hides a bug: you see its settings when you name the bug or give up.",
+            name=run.meta.name,
         )
     )
     healthy = next((one for one in visitors.listed() if suspects.is_pair(one, run)), None)

@@ -91,7 +91,7 @@ def editor(known: Architecture, problem: str) -> None:
                     key=key,
                     on_change=_keep,
                     args=(name, key, own[name]),
-                    help=_("The task has {n}.").format(n=f"{own[name]:,}"),
+                    help=_("The task has {n}.", n=f"{own[name]:,}"),
                 )
         if problem:
             controls.complaint(problem)

@@ -69,7 +69,7 @@ def _controls() -> None:
             WINDOWS,
             key=_WINDOW,
             width=320,
-            format_func=lambda n: _("off") if n == 1 else _("mean of {n} batches").format(n=n),
+            format_func=lambda n: _("off") if n == 1 else _("mean of {n} batches", n=n),
             help=_("The thick line averages this many past batches."),
             persist_state="session",
         )
@@ -147,7 +147,7 @@ def best(curves: Curves, column: str) -> Measurements | None:
         return None
     row = slice(best, best + 1)
     steps = curves.unseen["step"][row]
-    name = _("best: step {n}").format(n=f"{int(steps[0]):,}")
+    name = _("best: step {n}", n=f"{int(steps[0]):,}")
     return Measurements(name, steps, curves.unseen[column][row])
 
 
@@ -171,7 +171,7 @@ def _loss_marks(started: dict[str, object], *, is_smoothed: bool = False) -> lis
     marks = []
     start, floor = started.get("start_loss"), started.get("floor")
     if isinstance(start, float):
-        marks.append(ReferenceLine(start, _("guessing: {x}").format(x=f"{start:.2f}")))
+        marks.append(ReferenceLine(start, _("guessing: {x}", x=f"{start:.2f}")))
     if isinstance(floor, int | float) and floor > 0:
         words = _("lowest possible: {x}")
         if is_smoothed:  # validation and test are not smoothed, and go lower
@@ -187,8 +187,8 @@ def _chance_marks(started: dict[str, object]) -> list[ReferenceLine]:
     chance, ceiling = started.get("chance"), started.get("ceiling")
     marks = []
     if isinstance(chance, float):
-        marks.append(ReferenceLine(chance, _("guessing: {x}").format(x=show.percent(chance))))
+        marks.append(ReferenceLine(chance, _("guessing: {x}", x=show.percent(chance))))
     if isinstance(ceiling, float):
-        words = _("a perfect reader: {x}").format(x=show.percent(ceiling))
+        words = _("a perfect reader: {x}", x=show.percent(ceiling))
         marks.append(ReferenceLine(ceiling, words))
     return marks

@@ -114,8 +114,9 @@ def _buttons(key: str) -> None:
     for name in setup.providers:
         words = _("Log in")
         if len(setup.providers) > 1:
-            words = _("Log in with {provider}").format(
-                provider=name.capitalize() if name != login_setup.DEFAULT else _("the usual login")
+            words = _(
+                "Log in with {provider}",
+                provider=name.capitalize() if name != login_setup.DEFAULT else _("the usual login"),
             )
         st.button(
             escape(words),

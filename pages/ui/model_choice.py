@@ -275,7 +275,7 @@ def _label(name: str, run: Run | None, others: Mapping[str, Run]) -> str:
     if name in ARCHITECTURES:
         return _(ARCHITECTURES[name].label)
     shown = others.get(name, run)
-    return _("The run “{name}”").format(name=shown.meta.name if shown else "")
+    return _("The run “{name}”", name=shown.meta.name if shown else "")
 
 
 def _missing() -> str | None:
@@ -286,7 +286,7 @@ def _missing() -> str | None:
     why = _("The run in this link is not here.")
     if run_id is not None:
         why = runs_access.store().get(run_id).problem or why
-    return _("{why} The configuration being edited is shown instead.").format(why=why)
+    return _("{why} The configuration being edited is shown instead.", why=why)
 
 
 def other() -> Chosen | None:

@@ -28,9 +28,7 @@ def presets(
         with st.container(horizontal=True, horizontal_alignment="center"):
             for index, name in enumerate(names):
                 if st.button(
-                    _("Train “{name}”, {time}").format(
-                        name=_(PRESETS[name].label), time=takes(name)
-                    ),
+                    _("Train “{name}”, {time}", name=_(PRESETS[name].label), time=takes(name)),
                     type="secondary" if index else "primary",
                     icon=":material/play_arrow:",
                     key=f"{key}-{name}",

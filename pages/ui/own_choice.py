@@ -37,9 +37,7 @@ def area(checked: Checked) -> None:
         key = f"{_KEY}-{chosen}"
         if chosen not in options:
             controls.complaint(
-                _("The data set {data} is not on this machine; choose another.").format(
-                    data=chosen[:40]
-                )
+                _("The data set {data} is not on this machine; choose another.", data=chosen[:40])
             )
         st.selectbox(
             _("Set"),
@@ -112,4 +110,4 @@ def _take(key: str) -> None:
 
 def _words(own: OwnSet) -> str:
     n = sum(own.counts.values())
-    return _("{name}, {n} examples").format(name=own.name, n=f"{n:,}")
+    return _("{name}, {n} examples", name=own.name, n=f"{n:,}")

@@ -94,7 +94,7 @@ def one_of(names: Iterable[object]) -> str:
     """Return the rule of a choice."""
     known = [str(name) for name in names]
     listed = ", ".join(known[:_MOST_NAMED]) + (", …" if len(known) > _MOST_NAMED else "")
-    return _("one of {names}").format(names=listed)
+    return _("one of {names}", names=listed)
 
 
 @dataclass(frozen=True)
@@ -178,9 +178,9 @@ class Choices(Parameter[tuple[str, ...]]):
         """
         found = dict.fromkeys(name_of(each, self.labels) for each in text.split(",") if each)
         if any(name not in self.names for name in found):
-            raise Unfit(_("some of {names}").format(names=one_of(self.names)))
+            raise Unfit(_("some of {names}", names=one_of(self.names)))
         if self.maximum is not None and len(found) > self.maximum:
-            rule = _("at most {n} of {names}").format(n=self.maximum, names=one_of(self.names))
+            rule = _("at most {n} of {names}", n=self.maximum, names=one_of(self.names))
             raise Unfit(rule, tuple(found)[: self.maximum])
         return tuple(found)
 
@@ -214,7 +214,7 @@ class Number(Parameter[int]):
     def parse(self, text: str) -> int:
         """Return the number; the nearest there is for one beyond the ends."""
         low, high = self.low + self.offset, self.high + self.offset
-        rule = _("from {low} to {high}").format(low=low, high=high)
+        rule = _("from {low} to {high}", low=low, high=high)
         number = whole(text)
         if number is None:
             raise Unfit(rule)
@@ -284,7 +284,7 @@ class Text(Parameter[str]):
     def parse(self, text: str) -> str:
         """Return the text; its beginning where it is too long."""
         if len(text) > self.most:
-            raise Unfit(_("at most {n} characters").format(n=self.most), text[: self.most])
+            raise Unfit(_("at most {n} characters", n=self.most), text[: self.most])
         return text
 
     def fits(self, state: object) -> bool:

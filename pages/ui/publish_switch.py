@@ -41,8 +41,9 @@ def _panel(run: Run) -> None:
             _(
                 "Gives **{name}** an unguessable address: a page that replays the training and "
                 "follows it live. A thousand people can watch, because it needs no session of "
-                "this app."
-            ).format(name=escape(run.meta.name))
+                "this app.",
+                name=escape(run.meta.name),
+            )
         )
     else:
         _address(run, state.address(path, {}))

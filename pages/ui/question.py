@@ -171,7 +171,7 @@ def question(step: WalkStep, subject_name: str, example: int) -> None:
 def ask(asked: Question, name: str) -> None:
     """Ask for a prediction under a name; only the first answer to it counts for the score."""
     with st.container(border=True):
-        st.markdown(_("**Predict:** {question}").format(question=_(asked.text)))
+        st.markdown(_("**Predict:** {question}", question=_(asked.text)))
         with st.form(f"walk-form-{hash(name)}", border=False, enter_to_submit=True):
             given = _input(asked, f"walk-answer-{hash(name)}")
             with st.container(horizontal=True):
@@ -196,7 +196,7 @@ def guess(asked: Question, name: str) -> bool:
         st.rerun()
     last = walk_state.last_answer(name)
     if last is not None:
-        words = _("Your guess: **{given}**").format(given=_(str(last)).rstrip("."))
+        words = _("Your guess: **{given}**", given=_(str(last)).rstrip("."))
         icon = ":green[:material/check_circle:]" if asked.is_right(last) else ":material/cancel:"
         st.markdown(f"{icon} {words}")
     return True
@@ -214,7 +214,7 @@ def _verdict(asked: Question, name: str) -> None:
         if walk_state.is_revealed(name):
             st.info(f"**{_(asked.answer)}**. {_(asked.because)}")
     elif asked.is_right(last):
-        st.success(_("Right. {because}").format(because=_(asked.because)))
+        st.success(_("Right. {because}", because=_(asked.because)))
     else:
         rule = _("Not {given}. {why} Try again, or show the answer.")
         given = _(last) if isinstance(last, str) else f"{last:g}"

@@ -77,7 +77,7 @@ def note(run: Run, *, key: str) -> None:
         st.caption(f"{badge(run)} {words}", width="content")
         if name not in PRESETS:
             return
-        label = _("Train your own, {time}").format(time=offers.takes(name))
+        label = _("Train your own, {time}", time=offers.takes(name))
         if st.button(
             label,
             icon=":material/play_arrow:",

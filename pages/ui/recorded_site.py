@@ -53,9 +53,9 @@ def write_run(folder: Path, run: Run) -> None:
 def _card(run: Run) -> Card:
     n_parameters = runs_access.curves(run).started["n_parameters"]
     facts = [
-        _("{n} parameters").format(n=show.count(n_parameters)),
+        _("{n} parameters", n=show.count(n_parameters)),
         run_words.progress(run.status),
-        _("trained {time}").format(time=show.duration(run.status.seconds)),
+        _("trained {time}", time=show.duration(run.status.seconds)),
     ]
     return Card(
         name=run.id,

@@ -244,7 +244,7 @@ def cure(run: Run, chosen: Cure) -> Run | None:
 
 def _cured(run: Run, chosen: Cure) -> Run:
     who, meta, store = actor(), run.meta, runs_access.store()
-    name = _("{name}, cured").format(name=meta.name)[:MAX_NAME]
+    name = _("{name}, cured", name=meta.name)[:MAX_NAME]
     if chosen.begins == "beginning":
         device = state.device() if meta.recorded else meta.device
         start = Start(chosen.experiment, device, name, None, meta.threads, cure_of=run.id)

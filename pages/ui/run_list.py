@@ -164,7 +164,7 @@ def _numbers(run: Run) -> list[str]:
     status = run.status
     numbers = [run_words.progress(status), run_words.result(run)]
     if status.seconds:
-        numbers.append(_("trained {time}").format(time=show.duration(status.seconds)))
+        numbers.append(_("trained {time}", time=show.duration(status.seconds)))
     numbers.append(show.ago(run.meta.created))
     whole = [number.replace(" ", _NO_BREAK) for number in numbers if number]
     return [escape(run_words.learns(run)), *whole]
@@ -234,7 +234,7 @@ def _beside(run: Run) -> None:
     """Offer to train others beside a run."""
     n, why_not = starts.n_seeds(), visitors.why_not()
     if st.button(
-        _named(ngettext("{n} seed", "{n} seeds", n).format(n=n), run),
+        _named(ngettext("{n} seed", "{n} seeds", n, n=n), run),
         key=f"seeds-{run.id}",
         icon=":material/casino:",
         help=escape(why_not)
@@ -268,7 +268,7 @@ def _further(run: Run) -> None:
         value=min(max(2 * planned, done + 1), MOST_STEPS),
         step=100,
         key=f"further-steps-{run.id}",
-        help=_("It has {done} steps. This run stays unchanged.").format(done=f"{done:,}"),
+        help=_("It has {done} steps. This run stays unchanged.", done=f"{done:,}"),
     )
     if st.button(
         _named(_("Train further"), run),

@@ -52,7 +52,7 @@ def words(found: Forecast | None, device: str | None = None) -> str:
     """Return a forecast in words; device: the session's, unless given."""
     if found is None:
         name = show.device(device or state.device())
-        return _("time unknown on {device}").format(device=name)
+        return _("time unknown on {device}", device=name)
     return show.about(found.seconds)
 
 
@@ -61,7 +61,7 @@ def with_load(found: Forecast | None, device: str | None = None) -> str:
     time = words(found, device)
     if found is None or not found.is_busy:
         return time
-    return _("{time}, this computer is busy").format(time=time)
+    return _("{time}, this computer is busy", time=time)
 
 
 def whose(device: str | None = None) -> str:

@@ -65,10 +65,10 @@ def learns(run: Run) -> str:
 def progress(status: Status) -> str:
     """Return the steps done of all, such as ``350 / 1,000 steps``."""
     if status.state == "queued" and status.queue_position:
-        return _("number {n} in the queue").format(n=status.queue_position)
+        return _("number {n} in the queue", n=status.queue_position)
     total = status.total_steps
     steps = show.count(status.step) if status.step == total else f"{status.step:,} / {total:,}"
-    return _("{steps} steps").format(steps=steps)
+    return _("{steps} steps", steps=steps)
 
 
 def result(run: Run) -> str:

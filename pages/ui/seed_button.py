@@ -29,14 +29,15 @@ def draw(
     n, why_not = starts.n_seeds(), visitors.why_not()
     with st.container(horizontal=True, gap=None, width="content", key=f"seeds-{key}"):
         pressed = st.button(
-            ngettext("{n} seed", "{n} seeds", n).format(n=n),
+            ngettext("{n} seed", "{n} seeds", n, n=n),
             icon=":material/casino:",
             key=f"{key}-seeds",
             disabled=disabled or bool(why_not),
             help=escape(why_not)
             or _(
-                "Trains the missing ones of {n} seeds and compares them: mean, spread and worst."
-            ).format(n=n),
+                "Trains the missing ones of {n} seeds and compares them: mean, spread and worst.",
+                n=n,
+            ),
         )
         with st.popover(f":gray[{_('How many seeds')}]", key=f"{key}-seeds-how-many"):
             number = f"{key}-seeds-number"

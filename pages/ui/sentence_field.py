@@ -57,8 +57,8 @@ def mark_unknown(task: TextTask, text: str) -> None:
         return
     listed = ", ".join(f"“{escape(token[:30])}”" for token in unknown[:5])
     if len(unknown) > 5:
-        listed = _("{listed} and {n} more").format(listed=listed, n=len(unknown) - 5)
-    words = _("Not in the vocabulary, so the model reads `<unk>`: {listed}").format(listed=listed)
+        listed = _("{listed} and {n} more", listed=listed, n=len(unknown) - 5)
+    words = _("Not in the vocabulary, so the model reads `<unk>`: {listed}", listed=listed)
     st.caption(words)
 
 

@@ -113,7 +113,7 @@ def duration(seconds: float) -> str:
 
 def about(seconds: float) -> str:
     """Return an estimated time as a round number: ``about 45 s``, ``about 2.5 min``."""
-    return _("about {time}").format(time=rounded(seconds))
+    return _("about {time}", time=rounded(seconds))
 
 
 def rounded(seconds: float) -> str:
@@ -165,7 +165,7 @@ def clock(moment: float) -> str:
     if then.date() == now.date():
         return f"{then:%H:%M}"
     if then.date() == (now + timedelta(days=1)).date():
-        return _("{time} tomorrow").format(time=f"{then:%H:%M}")
+        return _("{time} tomorrow", time=f"{then:%H:%M}")
     return f"{then:%Y-%m-%d %H:%M}"
 
 

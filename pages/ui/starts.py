@@ -69,14 +69,16 @@ def _said(n_begun: int, n: int) -> str:
             "{n} run was queued and starts when a place is free.",
             "{n} runs were queued and start when places are free.",
             n,
-        ).format(n=n)
+            n=n,
+        )
     return _(
-        "{some} You have reached the limit of runs here. Press again when some have finished."
-    ).format(some=_n_of(n_begun, n))
+        "{some} You have reached the limit of runs here. Press again when some have finished.",
+        some=_n_of(n_begun, n),
+    )
 
 
 def _n_of(n_begun: int, n: int) -> str:
-    return _("{begun} of {n} runs were queued.").format(begun=n_begun, n=n)
+    return _("{begun} of {n} runs were queued.", begun=n_begun, n=n)
 
 
 def n_seeds() -> int:
@@ -106,7 +108,7 @@ def train_seeds(starts: Sequence[Start]) -> None:
         begun = begin(missing, group=group)
         _join(there, group)
     else:
-        state.notify(_("All {n} seeds exist already.").format(n=n))
+        state.notify(_("All {n} seeds exist already.", n=n))
     compare([run.id for run in (*there, *begun)])
 
 
@@ -114,9 +116,9 @@ def _new_group(starts: Sequence[Start], n: int, listed: Iterable[Run]) -> str:
     """Return a name for a group that no run is in yet."""
     first = starts[0]
     name = first.name or _(first.experiment.task.facts.label)
-    ending = _(": {n} seeds").format(n=n)
+    ending = _(": {n} seeds", n=n)
     if len(starts) > 1:
-        ending = _(" and {m} more: {n} seeds").format(m=len(starts) - 1, n=n)
+        ending = _(" and {m} more: {n} seeds", m=len(starts) - 1, n=n)
     known = {run.labels.group for run in listed}
     number, more = 1, ""
     while True:

@@ -203,8 +203,9 @@ def _forget() -> None:
 
 def _panel(run: Run) -> None:
     st.caption(
-        _("**{name}**. Files are made on this server when you press a button.").format(
-            name=escape(run.meta.name)
+        _(
+            "**{name}**. Files are made on this server when you press a button.",
+            name=escape(run.meta.name),
         )
     )
     for offer in OFFERS:
@@ -216,7 +217,7 @@ def _row(run: Run, offer: Offer) -> None:
     with st.container(border=True, key=f"take-{offer.key}"):
         words, place = st.columns([5, 2], vertical_alignment="center")
         n_bytes = offer.about(run)
-        size = "" if n_bytes is None else _(" · about {size}").format(size=show.size(n_bytes))
+        size = "" if n_bytes is None else _(" · about {size}", size=show.size(n_bytes))
         with words, st.container(gap="xxsmall"):
             st.markdown(f"{offer.icon} **{_(offer.label)}**{size}")
             st.caption(_(offer.help))
@@ -233,7 +234,7 @@ def _row(run: Run, offer: Offer) -> None:
         refusal = offer.refusal(run)
         with place:
             pressed = st.button(
-                _("Export :gray[{what}]").format(what=_(offer.label)),
+                _("Export :gray[{what}]", what=_(offer.label)),
                 key=f"take-make-{offer.key}",
                 icon=":material/download:",
                 width="stretch",
@@ -254,7 +255,7 @@ def _ticked(run: Run, tick: Tick) -> str:
     more = tick.more(run)
     if more is None:
         return _(tick.label)
-    return _("{label}, about {size} more").format(label=_(tick.label), size=show.size(more))
+    return _("{label}, about {size} more", label=_(tick.label), size=show.size(more))
 
 
 def _make(run: Run, offer: Offer, ticked: frozenset[str]) -> None:

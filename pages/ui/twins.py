@@ -31,7 +31,7 @@ def _body(run: Run) -> None:
     experiment, problems = _checked(values)
     for path, key in keys.items():
         controls.widget(settings[path], {"key": key})
-        st.caption(_("“{name}” has {value}.").format(
+        st.caption(_("“{name}” has {value}.",
             name=escape(run.meta.name),
             value=escape(_said(settings[path], drafts.get(run.experiment.model_dump(), path))),
         ))  # fmt: skip
@@ -57,7 +57,7 @@ def _chosen(run: Run, settings: dict[str, Setting]) -> list[str]:
         st.session_state[key] = None
 
     st.selectbox(
-        _("Settings to change from “{name}”").format(name=escape(run.meta.name)),
+        _("Settings to change from “{name}”", name=escape(run.meta.name)),
         [path for path in settings if path not in chosen],
         format_func=lambda path: _label(settings, path),
         index=None,

@@ -35,16 +35,16 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
             values = drafts.put(values, path, _carried(carried[path], text))
             continue
         if path not in known:
-            sentences.append(_("There is no setting {path}; it is ignored.").format(path=path))
+            sentences.append(_("There is no setting {path}; it is ignored.", path=path))
             continue
         try:
             values = drafts.put(values, path, drafts.fitting(known[path], text))
         except ValueError as error:
             used = drafts.get(values, path)
-            sentences.append(_("{why} {used} is used instead.").format(why=error, used=_said(used)))
+            sentences.append(_("{why} {used} is used instead.", why=error, used=_said(used)))
     if len(sentences) > MOST:
         more = len(sentences) - MOST
-        sentences = [*sentences[:MOST], _("And {more} more like this.").format(more=more)]
+        sentences = [*sentences[:MOST], _("And {more} more like this.", more=more)]
     return values, sentences
 
 
@@ -128,25 +128,30 @@ def _family_and_task(query: Mapping[str, str]) -> tuple[str, str, list[str]]:
     if family is None:
         family = TASK_FACTS[task].families[0] if task is not None else "vit"
         if sentences:
-            sentences[0] += _(" {used} is used instead.").format(used=_(FAMILIES[family].label))
+            sentences[0] += _(" {used} is used instead.", used=_(FAMILIES[family].label))
     fits = tasks_for(family)
     if task is not None and task not in fits:
         sentences.append(
-            _("The task {task} is not for this family; it must be one of {known}.").format(
-                task=task, known=", ".join(fits)
+            _(
+                "The task {task} is not for this family; it must be one of {known}.",
+                task=task,
+                known=", ".join(fits),
             )
         )
     if task not in fits:
         bad = task is not None or "task.name" in query
         task = fits[0]
         if bad:
-            sentences[-1] += _(" {used} is used instead.").format(used=_(TASK_FACTS[task].label))
+            sentences[-1] += _(" {used} is used instead.", used=_(TASK_FACTS[task].label))
     return family, task, sentences
 
 
 def _unknown(what: str, value: str, known: list[str]) -> str:
-    return _("{what} cannot be “{value}”; it must be one of {known}.").format(
-        what=what, value=value[:40], known=", ".join(known)
+    return _(
+        "{what} cannot be “{value}”; it must be one of {known}.",
+        what=what,
+        value=value[:40],
+        known=", ".join(known),
     )
 
 

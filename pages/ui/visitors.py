@@ -108,7 +108,7 @@ def badge(run: Run) -> str:
     if not who.is_public or run.meta.recorded:
         return ""
     if name is not None:
-        words = _("{name} (you)").format(name=name) if who.began(run) else name
+        words = _("{name} (you)", name=name) if who.began(run) else name
         colour = "blue" if who.began(run) else "gray"
         return f":{colour}-badge[:material/person: {escape(words)}]"
     if who.began(run) or login_setup.read() is not None:

@@ -48,7 +48,7 @@ def link(run_id: str) -> None:
     facts = page_table.PAGES[name]
     st.page_link(
         facts.path,
-        label=_("Back to {page}").format(page=_(facts.title)),
+        label=_("Back to {page}", page=_(facts.title)),
         icon=":material/arrow_back:",
         query_params={**dict(parse_qsl(query)), state.RUN_QUERY: run_id},
         width="content",

@@ -41,7 +41,7 @@ def _walk() -> None:
     question.navigation(steps, number)
     st.header(f"{number} · {_(step.title)}", anchor=False)
     if step.block:
-        st.caption(_("Inside `{block}`").format(block=step.block))
+        st.caption(_("Inside `{block}`", block=step.block))
     told, seen = st.columns(2, gap="medium")
     with told:
         above = st.container()

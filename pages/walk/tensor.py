@@ -64,9 +64,7 @@ def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
     every = {one.name: one for one in step.tensors if one.name not in hidden}
     if hidden & {one.name for one in step.tensors}:
         waiting = ", ".join(f"`{one.name}`" for one in step.tensors if one.name in hidden)
-        st.caption(
-            _("Predict first: {names} appears once you have answered.").format(names=waiting)
-        )
+        st.caption(_("Predict first: {names} appears once you have answered.", names=waiting))
     if not every:
         return
     names = list(every)
@@ -90,7 +88,7 @@ def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
     words = _words(chosen, cut, subject)
     column_title = _axis_title(cut.column_axis, subject)
     if words is not None:
-        column_title = _("{axis} (words of example {n})").format(axis=column_title, n=example + 1)
+        column_title = _("{axis} (words of example {n})", axis=column_title, n=example + 1)
     figure = plots.tensor_map(
         cut.values,
         rows,
@@ -248,7 +246,7 @@ def _example_name(subject: Subject, index: int) -> str:
         name = " ".join(subject.truth[index]) if subject.truth else ""
         if subject.described is not None:
             name = subject.described.truth[index]
-        return _("Picture {n}: {name}").format(n=index + 1, name=name).removesuffix(": ")
+        return _("Picture {n}: {name}", n=index + 1, name=name).removesuffix(": ")
     src = [word for word in subject.tokens("src", index) or () if word != "<pad>"]
     if not src:  # a language model: its text is all there is
         src = [word for word in subject.tokens("tgt", index) or () if word != "<pad>"]

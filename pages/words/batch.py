@@ -25,8 +25,8 @@ def view() -> None:
         key="words-sentences",
         height=130,
         persist_state="session",
-        help=_("At most {n} sentences of {m} words.").format(
-            n=padding.MOST_SENTENCES, m=padding.MOST_TOKENS
+        help=_(
+            "At most {n} sentences of {m} words.", n=padding.MOST_SENTENCES, m=padding.MOST_TOKENS
         ),
     )
     try:
@@ -84,8 +84,7 @@ def _what_happened(made: Batch) -> None:
     st.markdown(
         _(
             "Shape **({n}, {length})**: {share} of the cells are padding, computed for "
-            "nothing. Each head compares {pairs} pairs of positions."
-        ).format(
+            "nothing. Each head compares {pairs} pairs of positions.",
             n=n,
             length=length,
             share=show.percent(made.padding_share),
@@ -101,18 +100,17 @@ def _what_happened(made: Batch) -> None:
         "**{n} word was cut** and the model never sees it: ",
         "**{n} words were cut** and the model never sees them: ",
         total,
-    ).format(n=total)
+        n=total,
+    )
     parts = [
-        _("sentence {n} lost “{words}”").format(n=number, words=escape(" ".join(words)))
+        _("sentence {n} lost “{words}”", n=number, words=escape(" ".join(words)))
         for number, words in lost
     ]
     st.warning(sentence + "; ".join(parts) + ".", icon=":material/content_cut:")
 
 
 def _vocabulary(made: Batch) -> None:
-    with st.expander(
-        _("The vocabulary: {n} tokens").format(n=len(made.known)), icon=":material/list:"
-    ):
+    with st.expander(_("The vocabulary: {n} tokens", n=len(made.known)), icon=":material/list:"):
         st.dataframe(
             pd.DataFrame(padding.entries(made.known)),
             hide_index=True,

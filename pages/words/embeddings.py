@@ -61,7 +61,8 @@ def table_to_show() -> EmbeddingTable | None:
         show.problem(error)
         return None
     st.caption(
-        _("{run}: a table of {rows} words × {width} numbers, as at step {step}.").format(
+        _(
+            "{run}: a table of {rows} words × {width} numbers, as at step {step}.",
             run=escape(run.meta.name),
             rows=len(table.tokens),
             width=table.values.shape[2],
@@ -98,8 +99,12 @@ def _lookup(table: EmbeddingTable, index: int) -> None:
     st.markdown(
         _(
             "**one-hot × table** costs {n} multiplications, **table[{id}]** none. Largest "
-            "difference of the two vectors for “{word}”: **{difference:g}**."
-        ).format(n=f"{lookup.n_products:,}", id=index, word=name, difference=lookup.difference)
+            "difference of the two vectors for “{word}”: **{difference:g}**.",
+            n=f"{lookup.n_products:,}",
+            id=index,
+            word=name,
+            difference=lookup.difference,
+        )
     )
     show.code(embeddings.look_up)
 
@@ -120,15 +125,17 @@ def _alike(table: EmbeddingTable, index: int) -> None:
         values = table.values[at]
         with column:
             step = f"{table.steps[at]:,}"
-            st.subheader(f"{title} " + _("(step {n})").format(n=step), anchor=False)
+            st.subheader(f"{title} " + _("(step {n})", n=step), anchor=False)
             st.dataframe(_nearest(table, at, index), hide_index=True, key=f"words-near{at}")
             within, between = embeddings.class_likeness(values, table.classes, table.n_special)
             show.figure(
                 plots.likeness(cosines(values), table.tokens, order, state.theme()),
                 _(
                     "Cosine of every pair, ordered by word class. Mean within a class "
-                    "**{within:z.2f}**, between classes **{between:z.2f}**."
-                ).format(within=within, between=between),
+                    "**{within:z.2f}**, between classes **{between:z.2f}**.",
+                    within=within,
+                    between=between,
+                ),
                 key=f"words-like{at}",
             )
 
@@ -137,7 +144,7 @@ def _nearest(table: EmbeddingTable, at: int, index: int) -> pd.DataFrame:
     neighbours = embeddings.neighbours(table.values[at], index, skip=table.n_special)
     return pd.DataFrame(
         {
-            _("nearest to {word}").format(word=table.tokens[index]): [
+            _("nearest to {word}", word=table.tokens[index]): [
                 table.tokens[i] for i, _like in neighbours
             ],
             _("class"): [table.classes[i] for i, _like in neighbours],
@@ -155,7 +162,7 @@ def _recorded() -> None:
     for other in visitors.at_hand():
         if embeddings.can_show(other) is None and other.meta.preset == PRESET:
             st.button(
-                _("Look at “{name}”").format(name=escape(other.meta.name)),
+                _("Look at “{name}”", name=escape(other.meta.name)),
                 icon=":material/visibility:",
                 key="words-open",
                 on_click=state.set_current_run,

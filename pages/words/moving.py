@@ -26,8 +26,9 @@ def view() -> None:
         st.info(
             _(
                 "The snapshots of this run hold no table (it is older than they are, or larger "
-                "than {most} numbers), so only the first and the last state can be shown."
-            ).format(most=f"{MOST_EMBEDDED:,}"),
+                "than {most} numbers), so only the first and the last state can be shown.",
+                most=f"{MOST_EMBEDDED:,}",
+            ),
             icon=":material/info:",
         )
     name = f"words-moving-{table.name}-{in_space}-{has_labels}"
@@ -37,8 +38,7 @@ def view() -> None:
             "Press Play. At step 0 all words lie in one random cloud; see which classes "
             "separate first. Axes: the {n} directions of most variance at the last step "
             "({share} of it together), the same in every frame, so that only the words "
-            "move. A word that would cover another shows when you point at it."
-        ).format(
+            "move. A word that would cover another shows when you point at it.",
             n=in_space,
             share=show.percent(float(projection.explained[: int(in_space)].sum())),
         ),

@@ -41,4 +41,4 @@ def _side(preset: str, *, is_words: bool) -> tuple[Experiment, str]:
     run = None if run_id is None else runs_access.store().get(run_id)
     if run is not None and run.problem is None and fits(run.experiment):
         return run.experiment, escape(run.meta.name)
-    return PRESETS[preset].experiment, _("preset “{name}”").format(name=_(PRESETS[preset].label))
+    return PRESETS[preset].experiment, _("preset “{name}”", name=_(PRESETS[preset].label))

@@ -128,8 +128,9 @@ def _words(text: str, source: str) -> None:
     st.markdown(
         _(
             "A word outside the vocabulary is **lost**: every unknown word gets number "
-            "{n}. And “dog” and “dogs” are as different as “dog” and “park”."
-        ).format(n=SPECIALS.index("<unk>"))
+            "{n}. And “dog” and “dogs” are as different as “dog” and “park”.",
+            n=SPECIALS.index("<unk>"),
+        )
     )
     show.code(tokenise.vocabulary)
 

@@ -75,7 +75,7 @@ def bracketed(text: str) -> str:
 
 
 def write(locale: Path, content: Path) -> None:
-    """Write its catalogue, and its Markdown beside that of every English page."""
+    """Write its catalogue, and its content files beside the English ones."""
     catalogue = Catalog(locale=None)
     for text in messages():
         if isinstance(text, str):
@@ -87,12 +87,13 @@ def write(locale: Path, content: Path) -> None:
     made = io.BytesIO()
     write_mo(made, catalogue)
     (folder / "pages.mo").write_bytes(made.getvalue())
-    for language in ("en", LANGUAGE):
-        (content / language).mkdir(parents=True)
-    for path in (ROOT / "pages" / "content" / "en").glob("*.md"):
-        text = path.read_text(encoding="utf-8")
-        (content / "en" / path.name).write_text(text, encoding="utf-8")
-        (content / LANGUAGE / path.name).write_text(_markdown(text), encoding="utf-8")
+    for part in ("pages", "tfm_core"):
+        english = ROOT / part / "content" / "en"
+        for path in english.rglob("*.md"):
+            text, name = path.read_text(encoding="utf-8"), path.relative_to(english)
+            for language, written in (("en", text), (LANGUAGE, _markdown(text))):
+                (content / part / language / name).parent.mkdir(parents=True, exist_ok=True)
+                (content / part / language / name).write_text(written, encoding="utf-8")
 
 
 def _markdown(text: str) -> str:

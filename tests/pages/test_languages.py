@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from pages import i18n
 from pages.ui import page_table, runs_access
 from tests.pages import pseudo
+from tfm_core import sentences
 
 Open = Callable[..., AppTest]
 WORDS = {"body", "label", "help", "placeholder", "options", "title", "caption", "text", "content"}
@@ -39,7 +40,8 @@ def language(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     pseudo.write(folder / "locale", folder / "content")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(i18n, "LOCALE_DIR", folder / "locale")
-        patch.setattr(i18n, "CONTENT_DIR", folder / "content")
+        patch.setattr(i18n, "CONTENT_DIR", folder / "content" / "pages")
+        patch.setattr(sentences, "CONTENT_DIR", folder / "content" / "tfm_core")
         yield
 
 

@@ -1,0 +1,48 @@
+"""Korean particles, whose form follows the last sound of the word before them."""
+
+from __future__ import annotations
+
+import re
+
+_PAIRS = (
+    ("은", "는"),
+    ("이", "가"),
+    ("을", "를"),
+    ("과", "와"),
+    ("으로", "로"),
+    ("이에요", "예요"),
+)
+PARTICLES = {particle: pair for pair in _PAIRS for particle in pair}
+"""Either form of a particle, and both: after a consonant, after a vowel."""
+
+_DIGITS = dict(zip("0123456789", "영일이삼사오육칠팔구", strict=True))
+_LETTERS = {"L": "엘", "M": "엠", "N": "엔", "R": "알"}
+_ENDINGS = (("ng", "응"), ("n", "은"), ("m", "음"), ("l", "을"), ("ck", "윽"))
+"""English endings that Korean writes with a final consonant; ``step`` and ``map`` have one too."""
+
+
+def with_particle(word: str, particle: str) -> str:
+    """Return a word with the form of a particle that its last sound asks for.
+
+    Marks behind the word and a gloss in brackets, as in ``어텐션(attention)``, have no sound here.
+    """
+    after_consonant, after_vowel = PARTICLES[particle]
+    final = (ord(_last_syllable(word)) - ord("가")) % 28  # 0: none, 8: ㄹ
+    is_open = final == 0 or (final == 8 and after_vowel == "로")
+    return word + (after_vowel if is_open else after_consonant)
+
+
+def _last_syllable(word: str) -> str:
+    """Return a Hangul syllable that ends as the word does when it is read aloud."""
+    sounding = re.sub(r"(?<=\w)\s*\([^()]*\)\W*$|[^\w%]+$", "", word) or word
+    last, end = sounding[-1:], re.search(r"[A-Za-z]*$", sounding)
+    letters = end[0] if end else ""
+    if "가" <= last <= "힣":
+        return last
+    if last in _DIGITS:
+        return _DIGITS[last]
+    if letters.isupper() or len(letters) == 1:
+        return _LETTERS.get(letters[-1].upper(), "이")
+    if re.search(r"(?<![aeiou])[aeiou]p$", letters):
+        return "읍"
+    return next((sound for ending, sound in _ENDINGS if letters.endswith(ending)), "이")
