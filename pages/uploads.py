@@ -15,11 +15,11 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 
-from pages.ui.uploaded import MOST_MEGABYTES
+from pages.ui.uploaded import MAX_MEGABYTES
 
-MOST_OF_SESSION = 2 * MOST_MEGABYTES * 2**20
-MOST_OF_ALL = 200_000_000
-MOST_BODY = 1_000_000
+MAX_OF_SESSION = 2 * MAX_MEGABYTES * 2**20
+MAX_OF_ALL = 200_000_000
+MAX_BODY = 1_000_000
 """Bytes of what is no upload."""
 
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)$")
@@ -66,10 +66,10 @@ class Uploads:
     def _room(self, file: File | None) -> int:
         """Return how many bytes a body may have, of a file or of something else."""
         if file is None:
-            return MOST_BODY
+            return MAX_BODY
         others = {one: size for one, size in self._held.items() if one != file}
         of_session = sum(size for one, size in others.items() if one[0] == file[0])
-        return min(MOST_OF_SESSION - of_session, MOST_OF_ALL - sum(others.values()))
+        return min(MAX_OF_SESSION - of_session, MAX_OF_ALL - sum(others.values()))
 
     async def _passed(self, scope: Scope, receive: Receive, send: Send, file: File | None) -> bool:
         """Pass a request on, as far as there is room for its body; say whether it was taken.

@@ -18,7 +18,7 @@ settings.register_profile(
 )
 settings.load_profile("slow machines")
 
-MOST_PROCESSES = 8
+MAX_PROCESSES = 8
 BROWSER = "tests/browser"
 
 
@@ -67,7 +67,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Use every core for many tests; a few files are done before other processes have begun."""
     if all(Path(name.split("::", 1)[0]).suffix == ".py" for name in config.args):
         return 0
-    return min(os.cpu_count() or 1, MOST_PROCESSES)
+    return min(os.cpu_count() or 1, MAX_PROCESSES)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -18,7 +18,7 @@ from typing import Any, TypeGuard
 from tfm_core.disk import patiently
 from tfm_core.sentences import StudentError
 
-MOST_STEPS = 10**9
+MAX_STEP_NUMBER = 10**9
 """Steps of a training that a file may speak of; configurations take fewer."""
 _ONLY_LOOK = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import BeforeValidator, Field, PlainValidator, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from tfm_core.reading import MOST_STEPS, Unreadable, is_device, is_line, is_moment, is_text
+from tfm_core.reading import MAX_STEP_NUMBER, Unreadable, is_device, is_line, is_moment, is_text
 from tfm_core.sentences import N_
 
 Record = TypeVar("Record")
@@ -124,4 +124,4 @@ def unstored(value: object) -> BeforeValidator:
 
 Device = Annotated[str, checked(is_device)]
 Moment = Annotated[str, checked(is_moment)]
-Step = Annotated[int, whole(0, MOST_STEPS)]
+Step = Annotated[int, whole(0, MAX_STEP_NUMBER)]

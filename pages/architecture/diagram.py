@@ -35,7 +35,7 @@ FILLS = {
 }  # fmt: skip
 MANY = 12
 """Blocks of a stack from which on those to draw are chosen: more are slow to lay out."""
-MOST_ROWS = 8
+MAX_ROWS = 8
 _BLOCK, _LIST = "build-block", "build-block-list"
 _UNFOLDED, _RANGE = "build-unfolded", "build-range"
 _FIRST = ("attention", "encoder.layers.0.self_attention", "decoder.layers.0.self_attention")
@@ -197,12 +197,12 @@ def _parameters(chosen: Chosen, one: Node) -> None:
                 each=f"{each:,}",
             )
         ]
-    for row in rows[:MOST_ROWS]:
+    for row in rows[:MAX_ROWS]:
         tied = _(", tied to `{name}`", name=row.tied_to) if row.tied_to else ""
         lines.append(f"- `{row.module or 'cls'}`: {row.formula} = **{row.n_parameters:,}**{tied}")
-    if len(rows) > MOST_ROWS:
+    if len(rows) > MAX_ROWS:
         lines.append(_("- and {n} more; the Parameters page has them all",
-            n=len(rows) - MOST_ROWS))  # fmt: skip
+            n=len(rows) - MAX_ROWS))  # fmt: skip
     st.markdown("\n".join([lines[0], "", *lines[1:]]))
 
 

@@ -20,8 +20,8 @@ from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 
-MOST_VALUES = 2_000_000  # of a whole animation: 4 MB of float16
-MOST_POINTS = 200
+MAX_VALUES = 2_000_000  # of a whole animation: 4 MB of float16
+MAX_POINTS = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ def film_of(
     item = probe.items[selection.example]
     modules = modules_by_kind(experiment)[selection.kind]
     n_cells = math.prod(axes(experiment, item, modules[0]).shape)
-    if len(steps) * len(modules) * experiment.model.n_heads * n_cells > MOST_VALUES:
+    if len(steps) * len(modules) * experiment.model.n_heads * n_cells > MAX_VALUES:
         return None
     frames, maps, examples, said = [], [], [], []
     for moment in steps:
@@ -86,6 +86,6 @@ def _curve(run: Run) -> tuple[list[int], list[float], str, str] | None:
     steps, loss = steps[known], loss[known]
     if len(steps) < 2:
         return None
-    chosen = np.unique(np.geomspace(1, len(steps), MOST_POINTS).astype(int) - 1)
+    chosen = np.unique(np.geomspace(1, len(steps), MAX_POINTS).astype(int) - 1)
     values = [round(float(value), 4) for value in loss[chosen]]
     return [int(step) for step in steps[chosen]], values, _("Training loss"), COLOURS["train"]

@@ -38,7 +38,7 @@ from tfm_core.probe.labels import (
 )
 from tfm_core.runs.run import Run
 
-MOST_ROWS = 64
+MAX_ROWS = 64
 HIGHEST = 430  # pixels of a map: it stands in the first screen
 
 
@@ -48,11 +48,11 @@ def map_in_words(
     """Offer a map (Q, K) as a list: each query and the key that gets most of it."""
     with st.expander(_("This map in words"), icon=":material/text_fields:"):
         st.markdown("\n".join(f"- {line}" for line in lines(weights, query_words, key_tokens)))
-        if len(query_words) > MOST_ROWS:
+        if len(query_words) > MAX_ROWS:
             st.caption(
                 _(
                     "The first {n} of {all} rows; “Export” has every number.",
-                    n=MOST_ROWS,
+                    n=MAX_ROWS,
                     all=len(query_words),
                 )
             )
@@ -61,7 +61,7 @@ def map_in_words(
 def lines(
     weights: npt.NDArray[Any], query_words: Sequence[str], key_tokens: Sequence[str]
 ) -> list[str]:
-    """Return a sentence for each query, MOST_ROWS at most, safe in Markdown."""
+    """Return a sentence for each query, MAX_ROWS at most, safe in Markdown."""
     rule = _("{query}: reads “{key}” ({place}) most, {weight}")
     best = np.asarray(weights).argmax(-1)
     return [
@@ -71,7 +71,7 @@ def lines(
             place=best[i] + 1,
             weight=f"{weights[i, best[i]]:.3f}",
         )
-        for i, query in enumerate(query_words[:MOST_ROWS])
+        for i, query in enumerate(query_words[:MAX_ROWS])
     ]
 
 

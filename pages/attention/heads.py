@@ -23,7 +23,7 @@ from tfm_core.runs.run import Run
 if TYPE_CHECKING:
     from streamlit.elements.lib.column_types import ColumnConfig
 
-_FIGURE, _LEAST, _ALL = "attention-filter", "attention-least", "attention-all-kinds"
+_FIGURE, _MIN, _ALL = "attention-filter", "attention-least", "attention-all-kinds"
 _TABLE, _VALIDATION = "attention-heads-table", "attention-validation"
 
 
@@ -106,7 +106,7 @@ def _measured(
 def faded(run: Run, selection: Selection, step: int) -> list[bool]:
     """Return the heads of the grid that the filter leaves out, row by row."""
     name = st.session_state.get(_FIGURE)
-    least = st.session_state.get(_LEAST, 0.0)
+    least = st.session_state.get(_MIN, 0.0)
     if not name or not least or selection.deeper != "heads":
         return []
     try:
@@ -136,7 +136,7 @@ def _filter(frame: pd.DataFrame, selection: Selection) -> None:
             width=320,
         )
         if st.session_state.get(_FIGURE):
-            st.slider(_("at least"), 0.0, 1.0, 0.5, 0.05, key=_LEAST, width=260)
+            st.slider(_("at least"), 0.0, 1.0, 0.5, 0.05, key=_MIN, width=260)
         if frame["kind"].nunique() > 1:
             st.toggle(_("Every kind of attention"), key=_ALL)
 

@@ -172,7 +172,7 @@ def _given(run: Run) -> bytes | npt.NDArray[np.uint8] | None:
         _("Or upload a picture") if facts.channels == 1 else _("Upload a picture"),
         type=["png", "jpg", "jpeg", "webp", "bmp"],
         key="attention-upload",
-        max_upload_size=own_picture.MOST_BYTES // 10**6,
+        max_upload_size=own_picture.MAX_BYTES // 10**6,
         on_change=partial(_changed, run, UPLOADED),
         help=_(
             "It is resized to {size} x {size} pixels, like the run's pictures.",

@@ -115,11 +115,11 @@ def _own_of(text: str) -> str:
     raise Unfit(_("mistakes, or picture-, test- or validation- and which"))
 
 
-_MOST = 98  # layers and heads that a link may name, less one; a run has its own number of each
+_MAX = 98  # layers and heads that a link may name, less one; a run has its own number of each
 KIND = Choice("kind", names=(), first="", is_always_said=True)
-LAYER = Number("layer", low=0, high=_MOST, first=0, offset=1, is_always_said=True)
-HEAD = Number("head", low=0, high=_MOST, first=0, offset=1, is_always_said=True)
-EXAMPLE = Example("example", count=_MOST, first=0, is_always_said=True)
+LAYER = Number("layer", low=0, high=_MAX, first=0, offset=1, is_always_said=True)
+HEAD = Number("head", low=0, high=_MAX, first=0, offset=1, is_always_said=True)
+EXAMPLE = Example("example", count=_MAX, first=0, is_always_said=True)
 STEP = SnapshotStep("step", steps=(), first=None)
 PATCH = Choice("patch", names=(), first="")
 TEXT = Text("text", most=MAX_TEXT, first="")

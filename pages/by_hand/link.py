@@ -11,11 +11,11 @@ from pages.ui import parameters, view_link
 from pages.ui.parameters import Choice, Choices, Flag, Number, Option, Parameter, Text
 from tfm_core.inspect.by_hand import attention, learning
 
-MOST_LETTERS = 100  # of the words together
-_MOST_NUMBERS = 400  # characters of vectors or a matrix
+MAX_LETTERS = 100  # of the words together
+_MAX_NUMBERS = 400  # characters of vectors or a matrix
 RATES = (0.1, 0.3, 1.0, 2.0, 4.0)
 FORMS = ("layer", "heads", "one", "einsum", "fused", "torch")  # in their order
-_WIDTHS = tuple(range(attention.FEWEST, attention.MOST + 1))
+_WIDTHS = tuple(range(attention.MIN, attention.MAX + 1))
 
 STAGE = parameters.named(
     "stage",
@@ -27,22 +27,22 @@ STAGE = parameters.named(
     },
     key="hand-stage",
 )
-WORDS = Text("words", first=" ".join(attention.FIRST_WORDS), most=MOST_LETTERS)
+WORDS = Text("words", first=" ".join(attention.FIRST_WORDS), most=MAX_LETTERS)
 ONE_WIDTH = Option("numbers-one", options=_WIDTHS, first=3)
 HEADS_WIDTH = Option("numbers-heads", options=_WIDTHS, first=4)
 MASK = parameters.named(
     "mask", {"none": N_("None"), "causal": N_("Causal"), "padding": N_("Padding")}
 )
 SCALE = Flag("scale", first=True)
-TURNED = Text("turned", first="", most=_MOST_NUMBERS)
-VECTORS = Text("vectors", first="", most=_MOST_NUMBERS)
+TURNED = Text("turned", first="", most=_MAX_NUMBERS)
+VECTORS = Text("vectors", first="", most=_MAX_NUMBERS)
 SEED = Number("draw", first=1, low=0, high=9999)
 MATRICES = {
-    name: Text(query, first="", most=_MOST_NUMBERS)
+    name: Text(query, first="", most=_MAX_NUMBERS)
     for name, query in {"query": "wq", "key": "wk", "value": "wv", "out": "wo"}.items()
 }
 RATE = Option("rate", options=RATES, first=1.0)
-LEARNED = Number("learned", first=0, low=0, high=learning.MOST_STEPS)
+LEARNED = Number("learned", first=0, low=0, high=learning.MAX_STEPS)
 WANTED = Choices(
     "wanted",
     names=tuple(f"{q}-{k}" for q in range(1, _WIDTHS[-1] + 1) for k in range(1, _WIDTHS[-1] + 1)),

@@ -21,7 +21,7 @@ from tfm_core.inspect.compare.beside import common_step, nearest, same_example
 from tfm_core.probe.labels import CLS, KINDS, kinds_of, modules_by_kind
 from tfm_core.probe.types import Probe
 
-MOST = 4
+MAX = 4
 """Runs that stand side by side; more have no room."""
 _HEADS = "compare-heads"
 
@@ -41,17 +41,17 @@ def part(shown: Sequence[Drawn], n_runs: int) -> None:
     shown: a run of each configuration, of all ``n_runs``.
     """
     st.header(_("The same example, at the same step"), anchor=False)
-    sides, lacking = _sides(shown[:MOST])
+    sides, lacking = _sides(shown[:MAX])
     if len(shown) < n_runs:
         st.caption(_("One run per configuration: other seeds have other examples."))
-    if len(shown) > MOST:
+    if len(shown) > MAX:
         words = _("The first {most} of {n} chosen runs are shown side by side.")
-        st.caption(words.format(n=len(shown), most=MOST))
+        st.caption(words.format(n=len(shown), most=MAX))
     if not sides:
         st.caption(_("None of these runs has a snapshot yet."))
         return
     index, kind, step = _controls(sides)
-    for column, one in zip(st.columns(len(shown[:MOST]), gap="medium"), shown, strict=False):
+    for column, one in zip(st.columns(len(shown[:MAX]), gap="medium"), shown, strict=False):
         with column:
             side = next((each for each in sides if each.one is one), None)
             st.markdown(f"**{escape(one.name)}**")

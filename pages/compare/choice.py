@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from pages.compare.link import MOST_RUNS, RUNS
+from pages.compare.link import MAX_RUNS, RUNS
 from pages.i18n import _, ngettext
 from pages.ui import runs_access, view_link, visitors
 from pages.ui.typed import escape
@@ -19,7 +19,7 @@ RECORDED = ("recorded-one-head", "recorded-many-heads")
 """Shown where nothing was chosen: they differ in their heads alone."""
 _FIRST_OWN = 3
 _OFFERED = 4
-_MOST_GROUPS = 12
+_MAX_GROUPS = 12
 _WRAPPED = 8  # so many names break into lines; more stand in one that scrolls
 _SHORT = 5  # letters of an id
 
@@ -42,7 +42,7 @@ def chosen() -> list[Run]:
             list(there),
             format_func=lambda run_id: called[run_id],
             key=RUNS.key,
-            max_selections=MOST_RUNS,
+            max_selections=MAX_RUNS,
             placeholder=_("Choose runs by name"),
             label_visibility="collapsed",
             persist_state="session",
@@ -126,7 +126,7 @@ def _groups(runs: Sequence[Run], picked: Sequence[str]) -> None:
     if not offered:
         return
     with st.popover(_("Add a group"), icon=":material/folder:", key="compare-groups"):
-        for number, (name, ids) in enumerate(list(offered.items())[:_MOST_GROUPS]):
+        for number, (name, ids) in enumerate(list(offered.items())[:_MAX_GROUPS]):
             words = ngettext("{name}: {n} run", "{name}: {n} runs", len(ids))
             together = list(dict.fromkeys([*picked, *ids]))
             st.button(
@@ -134,18 +134,18 @@ def _groups(runs: Sequence[Run], picked: Sequence[str]) -> None:
                 key=f"compare-group-{number}",
                 icon=":material/add:",
                 type="tertiary",
-                disabled=len(together) > MOST_RUNS,
-                help=_("At most {most} runs are compared at once.", most=MOST_RUNS)
-                if len(together) > MOST_RUNS
+                disabled=len(together) > MAX_RUNS,
+                help=_("At most {most} runs are compared at once.", most=MAX_RUNS)
+                if len(together) > MAX_RUNS
                 else None,
                 on_click=_choose,
                 args=(together,),
             )
-        if len(offered) > _MOST_GROUPS:
+        if len(offered) > _MAX_GROUPS:
             st.caption(
                 _(
                     "And {n} groups more: Runs shows a group, and compares it.",
-                    n=len(offered) - _MOST_GROUPS,
+                    n=len(offered) - _MAX_GROUPS,
                 )
             )
 

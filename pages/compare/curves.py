@@ -21,7 +21,7 @@ from tfm_core.plots.comparison import Line, Panel
 from tfm_core.runs.curves import Curves
 
 _HEIGHT, _PER_PANEL = 62, 126  # pixels: both panels stand in the first screen
-_MOST_LISTED = 3
+_MAX_LISTED = 3
 
 
 def part(shown: Sequence[Drawn], found: Sequence[seeds.Group], had_bands: bool) -> None:
@@ -204,5 +204,5 @@ def _notes(lost: Sequence[str], reckoned: Sequence[str], longest: int, most: int
 
 
 def _listed(names: Sequence[str]) -> str:
-    listed = ", ".join(f"“{escape(name)}”" for name in names[:_MOST_LISTED])
-    return listed + (", …" if len(names) > _MOST_LISTED else "")
+    listed = ", ".join(f"“{escape(name)}”" for name in names[:_MAX_LISTED])
+    return listed + (", …" if len(names) > _MAX_LISTED else "")

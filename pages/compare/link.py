@@ -12,7 +12,7 @@ from tfm_core.inspect.compare.curves import AXES, METRICS
 from tfm_core.probe.attention_kinds import KINDS
 from tfm_core.runs.run import ID
 
-MOST_RUNS = 60
+MAX_RUNS = 60
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class RunIds(Parameter[tuple[str, ...]]):
         """Return the ids, each once. Raises Unfit, with those that can be one."""
         asked = list(dict.fromkeys(text.split(",")))
         found = tuple(one for one in asked if ID.fullmatch(one))
-        if len(found) < len(asked) or len(found) > MOST_RUNS:
-            rule = _("the ids of at most {most} runs, parted by commas", most=MOST_RUNS)
-            raise Unfit(rule, found[:MOST_RUNS])
+        if len(found) < len(asked) or len(found) > MAX_RUNS:
+            rule = _("the ids of at most {most} runs, parted by commas", most=MAX_RUNS)
+            raise Unfit(rule, found[:MAX_RUNS])
         return found
 
     def fits(self, state: object) -> bool:

@@ -35,7 +35,7 @@ _KINDS = (
     (Measure(N_("whole sequences right in validation")), "sequences"),
     (Measure(N_("accuracy in validation")), "accuracy"),
 )
-_MOST_PAIRS = 3
+_MAX_PAIRS = 3
 _SLOTS = "compare-group-slots"
 
 
@@ -129,7 +129,7 @@ def part(found: Sequence[Group]) -> None:
             said = _(spread(by_seed, measure).sentence)
             st.markdown(f"**{escape(group.name)}**, {_(measure.name)}: {escape(said)}")
     (first, *others), (seeds, *rest) = found, values
-    tested = corrected([paired(seeds, by_seed) for by_seed in rest[:_MOST_PAIRS]])
+    tested = corrected([paired(seeds, by_seed) for by_seed in rest[:_MAX_PAIRS]])
     for other, result in zip(others, tested, strict=False):
         words = sentence(result, measure, first.name, other.name)
         st.markdown(f":material/balance: {escape(_(words))}")

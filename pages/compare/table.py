@@ -16,17 +16,17 @@ from tfm_core.inspect.compare.curves import Figures, figures
 from tfm_core.inspect.compare.differences import Difference, differences
 from tfm_core.plots.comparison import look
 
-MOST_COLUMNS = 5
+MAX_COLUMNS = 5
 """Settings that stand in the table of figures; more have a table of their own."""
 _WIDTH, _HEIGHT = 46, 10
-_FEWEST_SORTED = 3
+_MIN_SORTED = 3
 
 
 def part(shown: Sequence[Drawn]) -> None:
     """Show the figures of the runs beside what differs between them."""
     rows = differences([one.run.experiment for one in shown])
     found = [figures(runs_access.curves(one.run)) for one in shown]
-    is_wide = len(rows) > MOST_COLUMNS
+    is_wide = len(rows) > MAX_COLUMNS
     settings = [] if is_wide else list(rows)
     st.html(_table(shown, settings, found, _order(settings, found)))
     if not rows and len(shown) > 1:
@@ -49,7 +49,7 @@ class Order:
 def _order(settings: Sequence[Difference], found: Sequence[Figures]) -> Order:
     """Ask by which column the rows stand, where there are enough of them to ask."""
     everything = tuple(range(len(found)))
-    if len(found) < _FEWEST_SORTED:
+    if len(found) < _MIN_SORTED:
         return Order("", False, everything)
     values: dict[str, Sequence[object]] = {row.field: row.values for row in settings}
     labels = {row.field: _(row.label) for row in settings}

@@ -73,7 +73,7 @@ def qr_code(text: str) -> str:
         code = segno.make_qr(text, error="m")
     except segno.DataOverflowError:
         return ""
-    if int(code.version) > _MOST_CELLS:
+    if int(code.version) > _MAX_CELLS:
         return ""
     return str(code.svg_data_uri(dark="#000", light="#fff", border=4, omitsize=True))
 
@@ -83,4 +83,4 @@ def _is_one_of(asked: object, n: int) -> bool:
     return isinstance(asked, list) and len(asked) == 2 and is_index(asked[:1], n)
 
 
-_MOST_CELLS = 24  # of the 40 versions of a code: 113 cells to a side
+_MAX_CELLS = 24  # of the 40 versions of a code: 113 cells to a side

@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.components.component import component, is_whole
 
-MOST = 50  # presses taken at once
+MAX = 50  # presses taken at once
 
 _component = component(
     "counted_button",
@@ -51,4 +51,4 @@ def new_presses(sent: object, had: object) -> int:
         return 0
     is_same = isinstance(had, list) and had[:1] == sent[:1]
     before = had[1] if is_same and isinstance(had, list) else 0
-    return max(0, min(MOST, count - before))
+    return max(0, min(MAX, count - before))

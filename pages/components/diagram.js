@@ -4,7 +4,7 @@ import { element } from "./dom.js";
 import { isDark } from "./theme.js";
 import { loadViz } from "./vendors.js";
 
-const MOST_STOPS = 40; // nodes that the tab key visits one by one; with more, only the marked one
+const MAX_STOPS = 40; // nodes that the tab key visits one by one; with more, only the marked one
 const NATURAL = 1.15; // pixels for one of Graphviz's points: its 12 points are our small text
 
 function build(root, state) {
@@ -120,7 +120,7 @@ function dress(state) {
 }
 
 function mark(state, name) {
-  const many = state.nodes.size > MOST_STOPS;
+  const many = state.nodes.size > MAX_STOPS;
   const stop = state.nodes.has(name) ? name : state.nodes.keys().next().value;
   state.nodes.forEach((group, own) => {
     const is = own === name;

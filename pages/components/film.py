@@ -20,7 +20,7 @@ from pages.components.files import FOLDER, bundled, joined
 from pages.i18n import _, language
 from tfm_core.plots.palette import BACKGROUNDS, BLUE, CARDS, INKS, LINES, ThemeName
 
-MOST_BYTES = 5_000_000
+MAX_BYTES = 5_000_000
 """Of a page without the model."""
 _FONT = (
     "Inter, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Liberation Sans', 'Noto Sans KR', "

@@ -7,7 +7,7 @@ import { openedPart } from "./film_parts.js";
 import { percent } from "./stage_curves.js";
 
 const SIDE = 112; // pixels of the board
-const MOST_CLASSES = 10;
+const MAX_CLASSES = 10;
 
 const filled = (text, values) => Object.entries(values).reduce((made, [name, value]) => made.replace(`{${name}}`, value), text);
 
@@ -166,7 +166,7 @@ function showClasses(state, shares) {
   const { told, parts: { answer } } = state;
   answer.textContent = "";
   const order = shares.map((share, i) => [share, told.classes[i]]);
-  if (order.length > MOST_CLASSES) order.sort((a, b) => b[0] - a[0]).splice(MOST_CLASSES);
+  if (order.length > MAX_CLASSES) order.sort((a, b) => b[0] - a[0]).splice(MAX_CLASSES);
   const top = shares.indexOf(Math.max(...shares));
   answer.dataset.tokens = JSON.stringify([told.classes[top]]);
   const line = element("p", "said");

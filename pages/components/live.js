@@ -7,7 +7,7 @@ import stage from "./stage.js";
 
 const SILENT = 45; // seconds without a word until it is said; a publisher writes every 10
 const OVER = 60000; // milliseconds between two looks at a run that is over
-const [RETRY, RETRY_MOST] = [2000, 60000];
+const [RETRY, MAX_RETRY] = [2000, 60000];
 
 const isRecorded = "recorded" in document.documentElement.dataset; // it plays by itself, and never goes on
 const box = document.getElementById("stage");
@@ -103,7 +103,7 @@ async function turn() {
 }
 
 function pause() {
-  if (failures) return Math.min(RETRY_MOST, RETRY * 2 ** (failures - 1));
+  if (failures) return Math.min(MAX_RETRY, RETRY * 2 ** (failures - 1));
   return live.run.live ? 1000 * live.run.every : OVER;
 }
 

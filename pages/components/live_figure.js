@@ -9,7 +9,7 @@ import { isDark } from "./theme.js";
 import { loadPlotly, loadUplot } from "./vendors.js";
 
 const nodes = new WeakMap();
-const MOST_TRIMS = 5; // of a figure's height, before it is left as it is
+const MAX_TRIMS = 5; // of a figure's height, before it is left as it is
 const HANGING = 60; // pixels of an axis' words: plotly hangs them into the room below square cells
 const PATIENCE = 2000; // milliseconds for which a figure that is out of sight waits for a quiet moment
 const APART = { x: 14, y: 11 }; // pixels between two tokens of an axis, at least; across they lean
@@ -100,7 +100,7 @@ function trim(state) {
   const words = layout.hasWordsBelow ? HANGING : 0;
   const spare = Math.floor(layout.height * (1 - share(layout.yAxes, layout.height))) - words;
   const lacks = state.spare > 0 ? Math.floor(layout.width * (1 - share(layout.xAxes, layout.width))) : 0;
-  if ((lacks <= 24 && spare <= 24) || state.trims >= MOST_TRIMS) return;
+  if ((lacks <= 24 && spare <= 24) || state.trims >= MAX_TRIMS) return;
   state.trims += 1;
   const given = layout.yAxes.length > 1 ? Math.floor(0.8 * spare) : spare; // a strip has words below each picture
   state.spare = Math.max(0, state.spare + (lacks > 24 ? -lacks : given));

@@ -4,7 +4,7 @@ import { bright, mix, rgb } from "./colours.js";
 import { element } from "./dom.js";
 import { isDark } from "./theme.js";
 
-const LEAST = 16; // pixels of a cell that a finger can hit
+const MIN = 16; // pixels of a cell that a finger can hit
 const PAIRS = ["scores", "mask", "masked", "weights"];
 
 function named(className, text, place, axis) {
@@ -188,9 +188,9 @@ function fit(root, state) {
   // as many maps beside one another as still have cells that can be read and hit
   const most = width >= 900 ? 3 : width >= 620 ? 2 : 1;
   const cell = (maps) => Math.floor((width / maps - (maps > 1 ? 22 : 0) - 82) / n);
-  const beside = Array.from({ length: most }, (_, i) => most - i).find((maps) => cell(maps) >= LEAST) ?? 1;
+  const beside = Array.from({ length: most }, (_, i) => most - i).find((maps) => cell(maps) >= MIN) ?? 1;
   const side = width / beside - (beside > 1 ? 22 : 0);
-  state.size = Math.max(LEAST, Math.min(40, cell(beside)));
+  state.size = Math.max(MIN, Math.min(40, cell(beside)));
   // long sentences: the mask stays large, to be clicked; the others are small beside one another
   const isTight = beside === 1 && width >= 620;
   state.pair = isTight ? Math.max(4, cell(2)) : state.size;

@@ -1,6 +1,6 @@
 // Which entries of the search fit what is typed, the best first.
 
-const MOST = 8;
+const MAX = 8;
 
 // Letters alone, without accents and case.
 const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
@@ -28,5 +28,5 @@ export function matching(entries, text) {
     .map((entry, index) => ({ entry, index, fit: fit(entry, typed) }))
     .filter((one) => one.fit)
     .sort((one, other) => other.fit - one.fit || one.index - other.index)
-    .slice(0, MOST);
+    .slice(0, MAX);
 }

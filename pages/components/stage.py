@@ -25,9 +25,9 @@ from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.png import picture_url
 from tfm_core.plots.stage import ROLE_COLOURS, Line
 
-MOST_VALUES = 500_000
+MAX_VALUES = 500_000
 """Weights of all snapshots together that are sent: 1 MB."""
-LEAST_SIDE = 16
+MIN_SIDE = 16
 """Cells to a side that a map keeps when it is pooled; then snapshots are left out."""
 
 _maps = component("stage_maps", html="")
@@ -158,7 +158,7 @@ def _known(moving: Moving) -> list[dict[str, str]]:
     ]
 
 
-def pack(shown: Stage, name: str, most: int = MOST_VALUES) -> bytes:
+def pack(shown: Stage, name: str, most: int = MAX_VALUES) -> bytes:
     """Return what the browser gets of the snapshots: JSON header and weights (F, L, H, Q, K).
 
     A masked weight is NaN. Where all would be more than ``most``, each value is the largest of a
@@ -213,12 +213,12 @@ def still(shown: Stage) -> dict[str, Any]:
 
 
 def bounded(
-    frames: Sequence[Frame], weights: npt.NDArray[Any] | None, most: int = MOST_VALUES
+    frames: Sequence[Frame], weights: npt.NDArray[Any] | None, most: int = MAX_VALUES
 ) -> tuple[Sequence[Frame], npt.NDArray[Any], int]:
     """Return frames and their weights within ``most``, and the block that a value stands for."""
     if weights is None:
         return frames, np.zeros((len(frames), 0, 0, 0, 0), np.float16), 1
-    weights, block = pooled(weights, most // len(frames), least_side=LEAST_SIDE)
+    weights, block = pooled(weights, most // len(frames), least_side=MIN_SIDE)
     n_most = max(2, most // max(1, weights[0].size))
     if len(frames) <= n_most:
         return frames, weights, block

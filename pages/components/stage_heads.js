@@ -11,7 +11,7 @@ const MIN_ROW = 9; // pixels of a row below which its word cannot be read
 const AXIS_FONT = 11;
 const MAX_AXIS = 62; // pixels of a word beside the first map
 const VEIL = [230, 159, 0]; // over pictures, as on every page
-const LEAST_NAMED = 74; // pixels of a map below which words have no room
+const MIN_NAMED = 74; // pixels of a map below which words have no room
 const NAMED = 1.4; // times the size that words are worth
 
 // So many maps a row that they become largest, those with words below a little preferred: a layer takes
@@ -25,7 +25,7 @@ export function arranged(layers, heads, width, height, ratio) {
       const high = (height - GAP * (rows - 1)) / rows - TITLE - (named ? WORDS : 2);
       const cell = Math.floor(Math.min(wide, high / ratio, 300));
       const worth = named ? cell * NAMED : cell;
-      if ((!named || cell >= LEAST_NAMED) && worth > best.worth) best = { columns, cell, named, worth };
+      if ((!named || cell >= MIN_NAMED) && worth > best.worth) best = { columns, cell, named, worth };
     }
   }
   return { ...best, cell: Math.max(16, best.cell) };

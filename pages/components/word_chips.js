@@ -2,14 +2,14 @@
 
 import { element } from "./dom.js";
 
-const MOST = 12; // completions offered at once
+const MAX = 12; // completions offered at once
 
 // The texts that a beginning can become: its last word completed.
 export function completions(text, words, glue) {
   const at = glue ? text.lastIndexOf(glue) + glue.length : text.length;
   const [before, last] = [text.slice(0, Math.max(0, at)), text.slice(Math.max(0, at)).toLowerCase()];
   if (!last) return [];
-  return words.filter((word) => word.startsWith(last) && word !== last).slice(0, MOST).map((word) => before + word);
+  return words.filter((word) => word.startsWith(last) && word !== last).slice(0, MAX).map((word) => before + word);
 }
 
 function build(state) {

@@ -6,7 +6,7 @@ import { drawn, element, fill } from "./dom.js";
 import { unpack } from "./packed.js";
 
 const PACE = 420; // milliseconds a token, while it plays
-const LEAST = 0.03; // thinner links are not drawn
+const MIN = 0.03; // thinner links are not drawn
 const LATER = 350; // milliseconds until the address hears of a step
 
 export function share(p) {
@@ -174,7 +174,7 @@ function drawLinks(state, row) {
   const x = to.left + to.width / 2 - frame.left;
   const y = to.top - frame.top;
   state.read.forEach((chip, i) => {
-    if (row[i] < LEAST) return;
+    if (row[i] < MIN) return;
     const from = chip.getBoundingClientRect();
     const [left, top] = [from.left + from.width / 2 - frame.left, from.bottom - frame.top];
     const bend = Math.max(18, (y - top) / 2);

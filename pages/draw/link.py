@@ -11,12 +11,12 @@ from pages.ui.parameters import Unfit, Written
 FIRST = "3"
 """The sample that stands on the board at the first visit."""
 PICTURE = "picture-"
-_MOST = 4096  # letters of a drawing
+_MAX = 4096  # letters of a drawing
 
 
 def _board_of(text: str) -> str:
     is_sample = len(text) == 1 and text in "0123456789"
-    is_picture = text.startswith(PICTURE) and len(PICTURE) < len(text) <= _MOST
+    is_picture = text.startswith(PICTURE) and len(PICTURE) < len(text) <= _MAX
     if not (is_sample or is_picture):
         raise Unfit(_("a sample, 0 to 9, or picture- and a drawing"))
     return text

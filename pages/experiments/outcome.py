@@ -22,7 +22,7 @@ from tfm_core.plots.comparison import Band, Line, Panel
 from tfm_core.runs.run import Run
 
 _HEIGHT, _PER_PANEL = 70, 150  # pixels
-_MOST_ANSWERS = 5
+_MAX_ANSWERS = 5
 
 
 def said(chosen: Demonstration, found: Found) -> None:
@@ -136,7 +136,7 @@ def answers(chosen: Demonstration, found: Found) -> None:
             escape(tgt),
             *(_marked(answered.get((src, tgt)), tgt) for answered in kept.values()),
         ]
-        for src, tgt in shared[:_MOST_ANSWERS]
+        for src, tgt in shared[:_MAX_ANSWERS]
     ]
     show.facts(rows, columns)
 

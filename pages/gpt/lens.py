@@ -14,7 +14,7 @@ from tfm_core.inspect.text.surprisal import example_text
 from tfm_core.plots.gpt import lens_map
 from tfm_core.runs.run import Run
 
-MOST_SHOWN = 24  # columns whose tokens can be read
+MAX_SHOWN = 24  # columns whose tokens can be read
 
 
 def part(run: Run) -> None:
@@ -24,7 +24,7 @@ def part(run: Run) -> None:
     text = st.text_input(
         _("A short text"),
         key=key,
-        help=_("The first {n} tokens are shown.", n=MOST_SHOWN - 1),
+        help=_("The first {n} tokens are shown.", n=MAX_SHOWN - 1),
     )
     figure(run, typed.within(text, 200))
     show.code(lens_logits)
@@ -34,7 +34,7 @@ def figure(run: Run, text: str) -> None:
     """Draw the lens on a text, of an adder on the answer to a source."""
     looked = _look(str(run.folder), trained.checkpoint_mark(run), text, run)
     show.figure(
-        lens_map(looked, state.theme(), most=MOST_SHOWN),
+        lens_map(looked, state.theme(), most=MAX_SHOWN),
         _(
             "Read a row from left to right: layer by layer a token's vector turns into a "
             "prediction of the next token. Look for the depth at which the answer "
@@ -42,7 +42,7 @@ def figure(run: Run, text: str) -> None:
         ),
         key="gpt-lens-map",
     )
-    st.markdown(_(settled([row[:MOST_SHOWN] for row in looked.says])))
+    st.markdown(_(settled([row[:MAX_SHOWN] for row in looked.says])))
 
 
 @st.cache_data(show_spinner=False, max_entries=32)

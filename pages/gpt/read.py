@@ -17,7 +17,7 @@ from tfm_core.plots.language import surprise_text
 from tfm_core.runs.run import Run
 from tfm_core.variants.units import UNITS
 
-_MOST = 6000  # characters
+_MAX = 6000  # characters
 
 
 def part(run: Run) -> None:
@@ -30,7 +30,7 @@ def part(run: Run) -> None:
         height=140,
         help=_("It starts as a passage that the model was never trained on. Change it."),
     )
-    reading = _read(str(run.folder), trained.checkpoint_mark(run), typed.within(text, _MOST), run)
+    reading = _read(str(run.folder), trained.checkpoint_mark(run), typed.within(text, _MAX), run)
     sentence_field.mark_unknown(text_task(run.experiment.task_as(CorpusTaskConfig)), text)
     unit = run.experiment.task_as(CorpusTaskConfig).unit
     _figures(reading, unit)

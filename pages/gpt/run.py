@@ -12,7 +12,7 @@ from pages.ui import fitting_run, offers, recorded, state, visitors
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 
-_MOST = 20
+_MAX = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ ADDITION = Needs(
 def with_run(needs: Needs, part: Callable[[Run], None]) -> None:
     """Draw a part with the run it needs, or say how to get one."""
     fitting = [run for run in visitors.at_hand() if run.problem is None and needs.fits(run)]
-    able = [run for run in fitting if run.has_checkpoint][:_MOST]
+    able = [run for run in fitting if run.has_checkpoint][:_MAX]
     current = state.current_run_id()
     if current is not None and current not in [run.id for run in able]:
         able += [run for run in fitting if run.id == current and run.has_checkpoint]

@@ -9,7 +9,7 @@ from pages.i18n import N_, _
 from pages.ui import parameters, view_link
 from pages.ui.parameters import Flag, Number, Unfit, Written
 
-MOST_OFF = 400
+MAX_OFF = 400
 NOTHING = "none"
 _CODE = re.compile(r"(?:encoder|decoder)(?:\.[a-z0-9]{1,9}){1,3}")
 Codes = tuple[str, ...]
@@ -19,7 +19,7 @@ def _codes_of(text: str) -> Codes | None:
     if text == NOTHING:
         return ()
     codes = tuple(dict.fromkeys(text.split(",")))
-    if len(codes) > MOST_OFF or not all(_CODE.fullmatch(code) for code in codes):
+    if len(codes) > MAX_OFF or not all(_CODE.fullmatch(code) for code in codes):
         raise Unfit(_("parts such as decoder.1.cross.2, parted by commas, or none"))
     return codes
 

@@ -24,7 +24,7 @@ from tfm_core.inspect.knockouts.parts import (
 )
 from tfm_core.runs.run import Run
 
-MOST_CHIPS = 12
+MAX_CHIPS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def _chips(off: Sequence[Part]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         if not off:
             st.markdown(_("**Everything is on.** Press a part of the model to switch it off."))
-        for part in off[:MOST_CHIPS]:
+        for part in off[:MAX_CHIPS]:
             st.button(
                 _(name_of(part)),
                 icon=":material/close:",
@@ -119,8 +119,8 @@ def _chips(off: Sequence[Part]) -> None:
                 on_click=state.switch,
                 args=(part.code,),
             )
-        if len(off) > MOST_CHIPS:
-            st.markdown(_("and {n} more", n=len(off) - MOST_CHIPS), width="content")
+        if len(off) > MAX_CHIPS:
+            st.markdown(_("and {n} more", n=len(off) - MAX_CHIPS), width="content")
         st.button(
             _("Undo"),
             icon=":material/undo:",

@@ -12,7 +12,7 @@ from tfm_core.runs.run import Run
 
 _RUN, _PAST, _PROBLEM = "knockouts-run", "knockouts-past", "knockouts-problem"
 _MEASURED, _PRUNED = "knockouts-measured", "knockouts-pruned"
-_MOST_PAST = 50
+_MAX_PAST = 50
 Question = tuple[str, int, str, int]
 """Of what something is measured: the run, its checkpoint, how, on how many examples."""
 
@@ -92,5 +92,5 @@ def pruning_asked(question: Question) -> bool:
 
 def _change(codes: Codes) -> None:
     past: list[Codes] = st.session_state.get(_PAST, [])
-    st.session_state[_PAST] = [*past, st.session_state.get(OFF.key) or ()][-_MOST_PAST:]
+    st.session_state[_PAST] = [*past, st.session_state.get(OFF.key) or ()][-_MAX_PAST:]
     st.session_state[OFF.key] = codes

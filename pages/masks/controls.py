@@ -166,7 +166,7 @@ def _text(run: Run | None, chosen: str) -> str:
         help=_(
             "Words separated by spaces or commas, at most {n}. | separates packed "
             "sequences; {pad} is padding.",
-            n=lab.MOST_TOKENS,
+            n=lab.MAX_TOKENS,
             pad=PAD_TOKEN,
         ),
     )
@@ -226,7 +226,7 @@ def _target(run: Run | None, tokens: tuple[str, ...]) -> tuple[str, ...]:
         key=key,
         help=_("The target holds the queries, so its tokens run down; <bos> stands before them."),
     )
-    return lab.read_tokens(typed.within(text, MAX_TEXT), "target")[: lab.MOST_TOKENS - 1]
+    return lab.read_tokens(typed.within(text, MAX_TEXT), "target")[: lab.MAX_TOKENS - 1]
 
 
 def _sizes(chosen: str, length: int) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from tfm_core.sentences import StudentError
 AT_ONCE = 0.9
 """Seconds for which a page waits before it shows how far the answers are."""
 _TICK = 0.4
-_KEPT, _MOST_WAITING = 24, 8
+_KEPT, _MAX_WAITING = 24, 8
 _ASKED = "mistakes-asked"
 _Key = tuple[str, int, int]
 
@@ -64,7 +64,7 @@ class Evaluations:
                 self._jobs.move_to_end(key)
                 return job
             self._drop(lambda one: one.is_ahead)
-            if sum(not one.future.done() for one in self._jobs.values()) >= _MOST_WAITING:
+            if sum(not one.future.done() for one in self._jobs.values()) >= _MAX_WAITING:
                 raise StudentError(
                     "The server is busy with other runs; try again in a few seconds."
                 )

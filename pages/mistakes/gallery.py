@@ -21,7 +21,7 @@ from tfm_core.plots.language import marked
 from tfm_core.plots.png import picture_url
 from tfm_core.runs.run import Run
 
-_MOST_PICTURES, _MOST_TEXTS = 24, 20
+_MAX_PICTURES, _MAX_TEXTS = 24, 20
 _WIDTH = 114  # pixels of a card with a picture
 _HEIGHT = 372
 
@@ -40,7 +40,7 @@ def gallery(run: Run, found: Answers, counted: Confusion, cell: Cell | None, ord
     if cell is not None:
         _only(found, cell, 0 if chosen is None else len(chosen))
     is_picture = examples.picture_of(run, 0) is not None
-    most = _MOST_PICTURES if is_picture and not is_text else _MOST_TEXTS
+    most = _MAX_PICTURES if is_picture and not is_text else _MAX_TEXTS
     all_right = cell is None and not len(places)
     if all_right:
         places = least_sure(found, most)

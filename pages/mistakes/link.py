@@ -9,14 +9,14 @@ from pages.ui import parameters, view_link
 from pages.ui.parameters import Number, Unfit, Written, whole
 
 LAST = -1
-_MOST = 1_000_000  # the largest number of a class or token that a link may name
+_MAX = 1_000_000  # the largest number of a class or token that a link may name
 Cell = tuple[int, int]
 
 
 def _cell_of(text: str) -> Cell | None:
     """Return truth and said of "4,9"; -1 stands for all that are not told apart."""
     numbers = [whole(part) for part in text.split(",")]
-    found = tuple(n for n in numbers if n is not None and -1 <= n <= _MOST)
+    found = tuple(n for n in numbers if n is not None and -1 <= n <= _MAX)
     if len(numbers) != 2 or len(found) != 2:
         raise Unfit(_("the numbers of two classes, such as 4,9"))
     return found[0], found[1]

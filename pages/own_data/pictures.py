@@ -16,8 +16,8 @@ from pages.i18n import N_, _, ngettext
 from pages.own_data import shelf, state
 from pages.ui import show
 from pages.ui.typed import escape
-from pages.ui.uploaded import MOST_MEGABYTES
-from tfm_core.config.own_pictures import MOST_NAME as MOST_CLASS_NAME
+from pages.ui.uploaded import MAX_MEGABYTES
+from tfm_core.config.own_pictures import MAX_NAME as MAX_CLASS_NAME
 from tfm_core.data.own import pictures_set
 from tfm_core.data.own.pictures import (
     ENCODINGS,
@@ -36,7 +36,7 @@ from tfm_core.data.own.pictures_set import (
     shared_out,
     without_doubles,
 )
-from tfm_core.data.own.sets import MOST_NAME, OwnSet
+from tfm_core.data.own.sets import MAX_NAME, OwnSet
 from tfm_core.data.own.shapes import as_zip
 from tfm_core.plots import own_data as plots
 
@@ -70,13 +70,13 @@ def add(kind: str) -> Draft | None:
             _("A zip with a folder for each class, or IDX, npz or CSV files"),
             accept_multiple_files=True,
             key=state.upload_key("pictures"),
-            max_upload_size=MOST_MEGABYTES,
+            max_upload_size=MAX_MEGABYTES,
             help=_(
                 "Zip: `cat/1.png`, `dog/2.jpg`, or `train/cat/…` and `test/cat/…` for your own "
                 "test set. IDX (MNIST, EMNIST): a file of pictures and one of labels, also as "
                 ".gz. Npz: arrays such as x_train and y_train. CSV: a picture per line, label, "
                 "pixel0, pixel1, … At most {most} MB; nothing leaves this machine.",
-                most=MOST_MEGABYTES,
+                most=MAX_MEGABYTES,
             ),
         )
         form = _form()
@@ -235,7 +235,7 @@ def _renamed(pictures: Pictures) -> Pictures | None:
             column_config={
                 "class": st.column_config.TextColumn(_("Class"), disabled=True),
                 "n": st.column_config.NumberColumn(_("Pictures"), disabled=True),
-                "name": st.column_config.TextColumn(_("Name"), max_chars=MOST_CLASS_NAME),
+                "name": st.column_config.TextColumn(_("Name"), max_chars=MAX_CLASS_NAME),
             },
             hide_index=True,
             height=min(35 * (len(names) + 1) + 3, 320),
@@ -300,8 +300,8 @@ def _keep(pictures: Pictures, split: Split, file: str, *, can_keep: bool) -> Non
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         name = st.text_input(
             _("Name of the set"),
-            key=state.name_key("pictures", first[:MOST_NAME]),
-            max_chars=MOST_NAME,
+            key=state.name_key("pictures", first[:MAX_NAME]),
+            max_chars=MAX_NAME,
             width=320,
         )
         st.button(
@@ -352,8 +352,8 @@ def _strips(pictures: Pictures, table: npt.NDArray[np.int64]) -> None:
     """Show some pictures of each class, and how many each has in each split."""
     names = pictures.class_names
     st.html(plots.strips(pictures.images, pictures.labels, names))
-    if len(names) > plots.MOST_STRIPS:
-        st.caption(_("And {n} more classes.", n=len(names) - plots.MOST_STRIPS))
+    if len(names) > plots.MAX_STRIPS:
+        st.caption(_("And {n} more classes.", n=len(names) - plots.MAX_STRIPS))
     show.figure(
         plots.balance(names, table),
         _("Pictures per class and split. Uneven classes flatter the accuracy."),

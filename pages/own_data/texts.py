@@ -13,18 +13,18 @@ from pages.i18n import N_, _, language, ngettext, speaking
 from pages.own_data import columns, shelf, state
 from pages.ui import show
 from pages.ui.typed import escape
-from pages.ui.uploaded import MOST_MEGABYTES
+from pages.ui.uploaded import MAX_MEGABYTES
 from tfm_core.data.own import texts
 from tfm_core.data.own.look import as_lines, report_of
 from tfm_core.data.own.report import Report
 from tfm_core.data.own.rows import Accounting
-from tfm_core.data.own.sets import MOST_NAME, OwnSet
+from tfm_core.data.own.sets import MAX_NAME, OwnSet
 from tfm_core.data.own.texts import inspect_text
 from tfm_core.data.own.tokens import CUTS
 from tfm_core.plots import own_data as plots
 from tfm_core.variants.units import UNITS
 
-_MOST_SAID = 50
+_MAX_SAID = 50
 _ENDINGS = {
     "pairs": ["csv", "tsv", "tab", "txt", "json", "jsonl", "ndjson"],
     "labels": ["csv", "tsv", "tab", "txt", "json", "jsonl", "ndjson"],
@@ -85,7 +85,7 @@ def add(kind: str) -> Draft | None:
             _("Or a file"),
             type=_ENDINGS[kind],
             key=state.upload_key(f"file-{kind}"),
-            max_upload_size=MOST_MEGABYTES,
+            max_upload_size=MAX_MEGABYTES,
         )
         cuts = UNITS if kind == "text" else CUTS
         unit = st.segmented_control(
@@ -152,7 +152,7 @@ def _test_file(kind: str) -> bytes | None:
         _("A test file of your own"),
         type=_ENDINGS[kind],
         key=state.upload_key(f"test-{kind}"),
-        max_upload_size=MOST_MEGABYTES,
+        max_upload_size=MAX_MEGABYTES,
         help=_("Its lines are the test set and never used for training."),
     )
     return None if test is None else test.getvalue()
@@ -215,8 +215,8 @@ def _keep(report: Report) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         name = st.text_input(
             _("Name of the set"),
-            key=state.name_key(report.kind, report.name[:MOST_NAME]),
-            max_chars=MOST_NAME,
+            key=state.name_key(report.kind, report.name[:MAX_NAME]),
+            max_chars=MAX_NAME,
             width=320,
         )
         st.button(
@@ -322,9 +322,9 @@ def _problems(report: Report) -> None:
         return
     label = ngettext("{n} line was left out", "{n} lines were left out", n, n=f"{n:,}")
     with st.expander(label, icon=":material/block:", expanded=len(report.problems) <= 3):
-        for problem in report.problems[:_MOST_SAID]:
+        for problem in report.problems[:_MAX_SAID]:
             st.caption(escape(_(problem.sentence)))
-        more = len(report.problems) - _MOST_SAID
+        more = len(report.problems) - _MAX_SAID
         if more > 0:
             st.caption(_("And {n} more.", n=f"{more:,}"))
             st.download_button(

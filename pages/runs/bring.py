@@ -10,7 +10,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import dropped, page_table, run_actions, runs_access, state, visitors
 from pages.ui.typed import escape
-from pages.ui.uploaded import MOST_MEGABYTES
+from pages.ui.uploaded import MAX_MEGABYTES
 
 _CAME = "bring-run"
 
@@ -24,7 +24,7 @@ def part() -> None:
         _("Drop or choose a zip from Export"),
         key="bring",
         kind="zip",
-        megabytes=MOST_MEGABYTES,
+        megabytes=MAX_MEGABYTES,
         help=_(
             "Every file is checked and no code in it runs. Import a larger zip with `python -m "
             "tfm_core import FILE`."

@@ -26,10 +26,10 @@ STATES: dict[State, str] = {
     "finished": N_("finished"),
 }
 
-MOST_BROUGHT = 10
+MAX_BROUGHT = 10
 """Studies from elsewhere that one visitor may keep, where strangers reach the server."""
 
-MOST_OF_A_VISITOR = 24
+MAX_OF_A_VISITOR = 24
 """Runs of one sweep, where strangers reach the server; each visitor has one that goes on."""
 
 
@@ -149,10 +149,10 @@ def _check_visitor(plan: Plan) -> None:
     who = visitors.visitor()
     if who.may_all:
         return
-    if plan.max_runs is None or plan.max_runs > MOST_OF_A_VISITOR:
+    if plan.max_runs is None or plan.max_runs > MAX_OF_A_VISITOR:
         raise StudentError(
             "A sweep can have {most} runs on this server. Your own machine has no such limit.",
-            most=MOST_OF_A_VISITOR,
+            most=MAX_OF_A_VISITOR,
         )
     for other in there().list():
         if _is_ones_own(other) and _goes_on(other) and other.plan().created != plan.created:
@@ -173,7 +173,7 @@ def bring(content: bytes, name: str) -> Sweep:
     if settings.read().only_shows:
         raise StudentError("This server only shows runs; you cannot import here.")
     n_own = sum(one.brought() is not None and _is_ones_own(one) for one in there().list())
-    if not who.may_all and n_own >= MOST_BROUGHT:
+    if not who.may_all and n_own >= MAX_BROUGHT:
         raise StudentError(
             "You have reached the limit of {n} imported studies; delete one first.",
             n=n_own,

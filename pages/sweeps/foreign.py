@@ -19,7 +19,7 @@ from tfm_core.sweeps.plan import SweepDamaged
 from tfm_core.sweeps.store import Sweep
 
 _HEIGHT = 300
-_MEGABYTES = foreign.MOST_BYTES // 2**20
+_MEGABYTES = foreign.MAX_BYTES // 2**20
 
 
 def place() -> None:

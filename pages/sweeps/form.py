@@ -19,9 +19,9 @@ from tfm_core.config.base import plain
 from tfm_core.sentences import StudentError
 from tfm_core.sweeps import objectives, space
 from tfm_core.sweeps.objectives import OBJECTIVES
-from tfm_core.sweeps.plan import MOST_AT_ONCE, MOST_RUNS, Plan
+from tfm_core.sweeps.plan import MAX_AT_ONCE, MAX_RUNS, Plan
 from tfm_core.sweeps.searches import PRUNINGS, SEARCHES, Pruning, Search
-from tfm_core.sweeps.space import MOST_SETTINGS, Choices, Dimension, Range, Value
+from tfm_core.sweeps.space import MAX_SETTINGS, Choices, Dimension, Range, Value
 
 RANGE, VALUES = "range", "values"
 
@@ -46,7 +46,7 @@ def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
         default=[path for path in known if path in settings],
         format_func=lambda path: _(settings[path].label),
         key=f"{key}-paths",
-        max_selections=MOST_SETTINGS,
+        max_selections=MAX_SETTINGS,
         placeholder=_("choose settings"),
         help=_("Any setting except the task. Invalid combinations are skipped and cost nothing."),
     )  # fmt: skip
@@ -157,7 +157,7 @@ def _range(label: str, likely: Range, key: str, *, is_grid: bool) -> tuple[str, 
         return low, high, is_log, likely.points
     with _together():
         points = st.number_input(
-            _("{setting}: points in a grid", setting=label), 2, space.MOST_VALUES,
+            _("{setting}: points in a grid", setting=label), 2, space.MAX_VALUES,
             likely.points, key=f"{key}-points", width=80, label_visibility="collapsed",
         )  # fmt: skip
         st.markdown(_("points"), width="content")
@@ -238,7 +238,7 @@ def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str,
                 help=_("Measured with the last weights, or with patience the best."),
             )  # fmt: skip
         max_runs = st.number_input(
-            _("Runs at most"), 0, MOST_RUNS, first.max_runs or 0, key=f"{key}-runs", width=125,
+            _("Runs at most"), 0, MAX_RUNS, first.max_runs or 0, key=f"{key}-runs", width=125,
             help=_("0: no bound but the minutes."),
         )  # fmt: skip
         max_minutes = st.number_input(
@@ -247,7 +247,7 @@ def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str,
             help=_("Training time of all runs together. 0 means no limit."),
         )  # fmt: skip
         at_once = st.number_input(
-            _("Runs at once"), 1, MOST_AT_ONCE, first.at_once, key=f"{key}-at-once", width=125,
+            _("Runs at once"), 1, MAX_AT_ONCE, first.at_once, key=f"{key}-at-once", width=125,
             help=_("They share the CPU’s cores, and suggestions build on fewer finished runs."),
         )  # fmt: skip
     return {

@@ -21,7 +21,7 @@ from tfm_core.sweeps.searches import SEARCHES
 from tfm_core.sweeps.space import Range
 
 _BASE, _DRAFT = "sweeps-base", "draft"
-_MOST_RUNS = 40  # to choose from
+_MAX_RUNS = 40  # to choose from
 _ASKED = 6  # combinations whose times are asked; those of the others lie between
 
 
@@ -48,7 +48,7 @@ def part() -> None:
 
 def _base() -> tuple[str, Plan] | None:
     """Ask for the experiment; return its plan as it is proposed, and a name for the controls."""
-    runs = [run for run in visitors.at_hand() if run.problem is None][:_MOST_RUNS]
+    runs = [run for run in visitors.at_hand() if run.problem is None][:_MAX_RUNS]
     names = {
         **{f"preset:{name}": _(preset.label) for name, preset in PRESETS.items()},
         _DRAFT: _("The configuration on the Train page"),

@@ -12,7 +12,7 @@ from pages.ui.parameters import Choice, Text
 from tfm_core.inspect.tensors.operations import OPERATIONS, TensorOperation
 from tfm_core.inspect.tensors.sight import PREPARED
 
-MOST_LETTERS = 40  # of a shape or a parameter
+MAX_LETTERS = 40  # of a shape or a parameter
 OWN = "own"
 OPERATION = Choice("op", names=tuple(OPERATIONS), first="view")
 _CONTENT = {"arange": N_("0, 1, 2 …"), OWN: N_("Own numbers")}
@@ -29,17 +29,17 @@ def _told(chosen: TensorOperation) -> Iterator[tuple[str, Choice | Text]]:
         if one.choices:
             yield one.name, Choice(key, names=one.choices, first=one.choices[0])
         else:
-            yield one.name, Text(key, first=one.default, most=MOST_LETTERS)
+            yield one.name, Text(key, first=one.default, most=MAX_LETTERS)
     if chosen.second is not None:
-        yield "second", Text(key_of(chosen, "second"), first=chosen.second, most=MOST_LETTERS)
+        yield "second", Text(key_of(chosen, "second"), first=chosen.second, most=MAX_LETTERS)
     if chosen.kind == "makes":
         return
-    yield "shape", Text(key_of(chosen, "shape"), first=chosen.shape, most=MOST_LETTERS)
+    yield "shape", Text(key_of(chosen, "shape"), first=chosen.shape, most=MAX_LETTERS)
     labels = {name: name for name in PREPARED}
     yield "prepared", parameters.named(key_of(chosen, "prepared"), labels)
     start = OWN if chosen.numbers else "arange"
     yield "content", parameters.named(key_of(chosen, "content"), _CONTENT, first=start)
-    numbers = Text(key_of(chosen, "numbers"), first=chosen.numbers, most=10 * MOST_LETTERS)
+    numbers = Text(key_of(chosen, "numbers"), first=chosen.numbers, most=10 * MAX_LETTERS)
     yield "numbers", numbers
     types = ("float32", "int64")
     yield "dtype", Choice(key_of(chosen, "dtype"), names=types, first=types[0])

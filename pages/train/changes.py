@@ -20,7 +20,7 @@ from pages.ui.typed import escape
 from tfm_core.config import FAMILIES, TASK_FACTS, ConfigError, Experiment
 
 _LOOK_AGAIN = 0.3  # seconds
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 _SIDE_EFFECT = "training.weight_decay"  # follows the optimiser
 
 
@@ -175,8 +175,8 @@ def _named(
             first, second = (names[drafts.get(values, path)].label for values in (old, new))
             return f"{escape(_(first))} → {escape(_(second))}"
     paths = [change.path] if change.path else list(change.paths)
-    words = [_difference(path, old, new, settings) for path in paths[:_MOST_NAMED]]
-    more = len(paths) - _MOST_NAMED
+    words = [_difference(path, old, new, settings) for path in paths[:_MAX_NAMED]]
+    more = len(paths) - _MAX_NAMED
     return ", ".join(words) + (_(" and {n} more", n=more) if more > 0 else "")
 
 

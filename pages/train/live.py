@@ -46,7 +46,7 @@ _CALM = ((60.0, 3.0), (20.0, 2.0))
 
 _LOOK_SHARE = 2  # what is below the first screen: every other look
 
-_MOST_SHOWN = 4
+_MAX_SHOWN = 4
 
 
 def page(run: Run) -> None:
@@ -229,7 +229,7 @@ def _queued(run: Run, status: Status) -> None:
     if own:
         st.caption(_("Training now, or paused; stop one to make room:"))
     with st.container(horizontal=True, gap="small"):
-        for other in own[:_MOST_SHOWN]:
+        for other in own[:_MAX_SHOWN]:
             its_state = run_words.STATES[other.status.state]
             label = f"{escape(other.meta.name)}: {_(its_state.label)}"
             if st.button(label, icon=its_state.icon, key=f"live-other-{other.id}"):

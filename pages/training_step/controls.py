@@ -10,7 +10,7 @@ import streamlit as st
 from pages.i18n import N_, _, ngettext
 from pages.training_step import state
 from pages.training_step.link import LAST, WEIGHTS
-from pages.training_step.state import MOST_STEPS, ModelAtStep
+from pages.training_step.state import MAX_STEPS, ModelAtStep
 from pages.ui import model_choice, show, view_link
 from pages.ui.model_choice import Chosen
 from tfm_core.plots import training_step as plots
@@ -134,9 +134,9 @@ def _buttons(model_at: ModelAtStep, rate: float) -> None:
         key="training-step-take",
         on_click=state.push,
         args=(model_at, rate),
-        disabled=n >= MOST_STEPS,
-        help=_("{n} steps at most; the Train page takes thousands.", n=MOST_STEPS)
-        if n >= MOST_STEPS
+        disabled=n >= MAX_STEPS,
+        help=_("{n} steps at most; the Train page takes thousands.", n=MAX_STEPS)
+        if n >= MAX_STEPS
         else None,
     )
     st.button(

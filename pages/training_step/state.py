@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tfm_core.inspect.training_step.step import Taken
     from tfm_core.training.loop import Trainer
 
-MOST_STEPS = 30
+MAX_STEPS = 30
 _RATES = "training-step-path"
 _lock = threading.RLock()  # taken before any cache's own, so that they cannot wait for each other
 T = TypeVar("T")
@@ -70,7 +70,7 @@ def model_at_step(chosen: Chosen, *, is_last: bool) -> ModelAtStep:
 
 def push(model_at: ModelAtStep, rate: float) -> None:
     """Take a step."""
-    _taken()[model_at.subject] = [*model_at.rates, rate][:MOST_STEPS]
+    _taken()[model_at.subject] = [*model_at.rates, rate][:MAX_STEPS]
 
 
 def pop(model_at: ModelAtStep) -> None:

@@ -35,8 +35,8 @@ def part(source: Source, run: Run, row: DeltaGenerator) -> None:
         st.caption(_("The text has already ended."))
         return
     st.markdown(beam_view.conclusion(found, _join(source)))
-    if source.longest > how.MOST_SEARCHED and not all(text.is_done for text in found.steps[-1]):
-        st.caption(_("Beams write at most {n} tokens here.", n=how.MOST_SEARCHED))
+    if source.longest > how.MAX_SEARCHED and not all(text.is_done for text in found.steps[-1]):
+        st.caption(_("Beams write at most {n} tokens here.", n=how.MAX_SEARCHED))
     left, right = st.columns([3, 2], gap="medium")
     with left:
         beam_view.tree(found, key="translate-tree")

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from pages.i18n import _
-from pages.translate.link import AT, FORCED, HEAD, LENGTH, MOST_STEPS, TEXT, Forced, Head
+from pages.translate.link import AT, FORCED, HEAD, LENGTH, MAX_STEPS, TEXT, Forced, Head
 from pages.ui import view_link
 from tfm_core.config import Experiment
 from tfm_core.runs.run import Run
@@ -83,7 +83,7 @@ def force(place: int, id: int) -> None:
     """Put a token in, or let it go where it was put in already."""
     now: Forced = st.session_state[FORCED.key]
     left = tuple(pair for pair in now if pair[0] != place)
-    if (place, id) not in now and place < MOST_STEPS:
+    if (place, id) not in now and place < MAX_STEPS:
         left = (*left, (place, id))
     st.session_state[FORCED.key] = left
     st.session_state[AT.key] = 0

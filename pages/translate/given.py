@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.translate import choice
-from pages.translate.link import MOST_TEXT, PICTURE, TEXT
+from pages.translate.link import MAX_TEXT, PICTURE, TEXT
 from pages.ui import sentence_field, typed, view_link
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, SequenceTaskConfig
@@ -86,10 +86,10 @@ def _text(run: Run) -> Source:
 def _read(run: Run, task: TextTask, text: str) -> Source:
     """Return what a text gives; where it cannot be read, say why and keep what was read last."""
     try:
-        found = source_of(run, typed.within(text, MOST_TEXT))
+        found = source_of(run, typed.within(text, MAX_TEXT))
     except ValueError as error:
         st.warning(escape(_(error)), icon=":material/spellcheck:")
-        if 0 < len(text) <= MOST_TEXT:
+        if 0 < len(text) <= MAX_TEXT:
             sentence_field.suggest(task, text, key=_KEY, on_read=lambda _text: choice.begin_anew())
         run_id, last = st.session_state.get(_READ, ("", ""))
         shown = last if run_id == run.id else _first(run, task)

@@ -30,7 +30,7 @@ from tfm_core.inspect.writing.source import Source
 if TYPE_CHECKING:
     from tfm_core.decoding import SamplingConfig
 
-MOST_SEARCHED = 100
+MAX_SEARCHED = 100
 """Tokens that a beam writes at most: a wide one reads all of its texts again at each of them."""
 
 
@@ -91,7 +91,7 @@ def sampling(source: Source, method: str) -> tuple[SamplingConfig, int, int]:
 
 
 def beam(source: Source) -> BeamSettings:
-    """Ask how wide to search, and how longer texts fare; at most MOST_SEARCHED tokens."""
+    """Ask how wide to search, and how longer texts fare; at most MAX_SEARCHED tokens."""
     view_link.forget([TEMPERATURE, TOP_K, TOP_P, SEED, *([] if source.context else [LENGTH])])
     width = _number(_("Width"), WIDTH, _("Texts kept at each step; 1 is greedy."))
     alpha = _slider(
@@ -102,7 +102,7 @@ def beam(source: Source) -> BeamSettings:
             "better longer texts fare: ln p is divided by ((5 + tokens) / 6) to this power."
         ),
     )
-    most = min(source.longest, MOST_SEARCHED)
+    most = min(source.longest, MAX_SEARCHED)
     return BeamSettings(width, choice.length(most) if source.context else most, alpha)
 
 

@@ -9,8 +9,8 @@ from pages.i18n import N_, _
 from pages.ui import parameters, view_link
 from pages.ui.parameters import Number, Option, Text, Unfit, Written
 
-MOST_TEXT = 400
-MOST_STEPS = 1024
+MAX_TEXT = 400
+MAX_STEPS = 1024
 GREEDY, SAMPLE, BEAM, BESIDE = "greedy", "sample", "beam", "beside"
 
 METHOD = parameters.named(
@@ -23,9 +23,9 @@ METHOD = parameters.named(
     },
     key="translate-method",
 )
-TEXT = Text("text", first="", key="translate-text", most=MOST_TEXT)
+TEXT = Text("text", first="", key="translate-text", most=MAX_TEXT)
 PICTURE = Number("picture", first=1, low=1, high=50_000, key="translate-picture")
-AT = Number("at", first=0, low=0, high=MOST_STEPS, key="translate-at")
+AT = Number("at", first=0, low=0, high=MAX_STEPS, key="translate-at")
 LENGTH = Number("length", first=20, low=1, high=400, key="translate-length")
 TEMPERATURE = Option(
     "temperature",
@@ -60,7 +60,7 @@ def read_forced(text: str) -> Forced:
     found: dict[int, int] = {}
     for part in filter(None, text.split(",")):
         pair = re.fullmatch(r"([0-9]{1,4})-([0-9]{1,6})", part)
-        if pair is None or not 1 <= int(pair[1]) <= MOST_STEPS:
+        if pair is None or not 1 <= int(pair[1]) <= MAX_STEPS:
             raise Unfit(_("places and numbers of tokens, as in 3-17,5-9"))
         found[int(pair[1]) - 1] = int(pair[2])
     return tuple(found.items())

@@ -25,7 +25,7 @@ from tfm_core.config.advice import Advice
 from tfm_core.config.base import Labelled
 
 KEY = "setting:"
-_MOST_IN_A_FIELD = 2**53  # beyond it a browser's numbers have gaps
+_MAX_IN_A_FIELD = 2**53  # beyond it a browser's numbers have gaps
 MAX_SEGMENTS, MAX_LETTERS = 3, 12  # what stands in a row of half a column
 
 
@@ -271,7 +271,7 @@ def _number(setting: Setting, held: Any, shared: dict[str, Any]) -> None:
     number = int if setting.kind == "int" else float
     st.number_input(
         _(setting.label),
-        value=number(held) if _is_of(setting, held) and abs(held) < _MOST_IN_A_FIELD else None,
+        value=number(held) if _is_of(setting, held) and abs(held) < _MAX_IN_A_FIELD else None,
         step=number(setting.step or (1 if number is int else 0.01)),
         format="%d" if number is int else "%.6g",
         help=_(setting.help),

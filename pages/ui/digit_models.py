@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 LOOK_AGAIN = 0.4
 """Seconds between two looks whether they are loaded."""
-MOST_SAMPLES = 10
+MAX_SAMPLES = 10
 
 
 class Models:
@@ -65,5 +65,5 @@ def samples(run: Run) -> Picture:
     """
     images = run.probe().images
     assert images is not None
-    picture: Picture = images[:MOST_SAMPLES, 0]
+    picture: Picture = images[:MAX_SAMPLES, 0]
     return picture

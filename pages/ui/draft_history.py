@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pages.ui.drafts import Draft, Values
 
-MOST = 50
+MAX = 50
 """Changes that a session can take back."""
 
 
@@ -27,7 +27,7 @@ class History:
 
     def changed(self, old: Draft) -> History:
         """Return the history after a draft was changed; what was taken back is gone."""
-        return History((*self.past, moment(old))[-MOST:])
+        return History((*self.past, moment(old))[-MAX:])
 
     def undone(self, now: Draft) -> tuple[Moment, History] | None:
         """Return the moment before and its history, or None where there is none."""

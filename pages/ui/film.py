@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pages.components import film as component
-from pages.components.film import MOST_BYTES, Asked, Film, View
+from pages.components.film import MAX_BYTES, Asked, Film, View
 from pages.components.stage import pack, told
 from pages.i18n import N_, _
 from pages.ui import run_words, runs_access, show, stage_view
@@ -26,11 +26,11 @@ from tfm_core.made_with import versions
 from tfm_core.plots.png import picture_url
 from tfm_core.runs.run import Run
 
-MOST_VALUES = 1_600_000
+MAX_VALUES = 1_600_000
 """Weights of all views together to begin with; half of them until the page is small enough."""
-_LEAST_VALUES = 20_000
+_MIN_VALUES = 20_000
 _A_VIEW = 200_000  # weights of one kind and example, from which on others are left out first
-_MOST_TEXT = 60
+_MAX_TEXT = 60
 
 
 Progress = Callable[[float, str], None]
@@ -38,7 +38,7 @@ Progress = Callable[[float, str], None]
 
 
 def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words: None) -> bytes:
-    """Return the page of a run; with its model it may be larger than ``MOST_BYTES``, else not.
+    """Return the page of a run; with its model it may be larger than ``MAX_BYTES``, else not.
 
     Raises ValueError, in a sentence, where the run's probe or its checkpoint cannot be read, or its
     model cannot be written as ONNX.
@@ -50,7 +50,7 @@ def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words
     progress(0.6, N_("Reading every snapshot"))
     steps = tuple(run.snapshot_steps())
     moving = stage_view.moving(run, steps)
-    most = MOST_VALUES
+    most = MAX_VALUES
     while True:
         views, first = _views(run, most) if steps else ((), 0)
         made = Film(
@@ -71,7 +71,7 @@ def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words
             asked=asked,
         )
         small = replace(made, asked=None)
-        if most < _LEAST_VALUES or len(component.page(small)) <= MOST_BYTES:
+        if most < _MIN_VALUES or len(component.page(small)) <= MAX_BYTES:
             return component.page(made)
         most //= 2
 
@@ -175,7 +175,7 @@ def _said(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(value)
     text = f"{value:,}" if isinstance(value, int) else str(value)
-    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"
 
 
 def _asked(run: Run) -> Asked:

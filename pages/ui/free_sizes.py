@@ -16,7 +16,7 @@ from tfm_core.facts.architecture import Architecture
 from tfm_core.facts.free_sizes import FreeSizes, offered, resized, sizes_of
 from tfm_core.sentences import StudentError
 
-MOST_WORDS, MOST_TOKENS = 1_000_000, 8192
+MAX_WORDS, MAX_TOKENS = 1_000_000, 8192
 _LABELS = {
     "src_vocabulary": N_("Source vocabulary (words)"),
     "tgt_vocabulary": N_("Target vocabulary (words)"),
@@ -26,7 +26,7 @@ _LABELS = {
 
 
 def _size(name: str) -> Number:
-    most = MOST_WORDS if name.endswith("vocabulary") else MOST_TOKENS
+    most = MAX_WORDS if name.endswith("vocabulary") else MAX_TOKENS
     return Number(name, first=0, key=f"free-{name}", low=0, high=most)
 
 

@@ -20,7 +20,7 @@ from pages.ui.typed import escape
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
 
-MOST_LEFT = 200
+MAX_LEFT = 200
 """Visitors whose way back is kept at once: a configuration may hold a text."""
 
 _MINUTES = 15
@@ -135,7 +135,7 @@ def _begin(provider: str) -> None:
         state.notify(_(error))
         return
     ways = _ways()
-    while len(ways) >= MOST_LEFT:
+    while len(ways) >= MAX_LEFT:
         ways.pop(next(iter(ways)), None)
     ways[visitors.browser()] = _Left(
         time.monotonic(), state.page(), view_link.query(), state.draft()

@@ -17,8 +17,8 @@ from pages.i18n import _
 
 T = TypeVar("T")
 
-_MOST_SAID = 20  # characters of a link that a sentence repeats
-_MOST_NAMED = 8  # names that a sentence lists
+_MAX_SAID = 20  # characters of a link that a sentence repeats
+_MAX_NAMED = 8  # names that a sentence lists
 
 
 class Unfit(ValueError):
@@ -81,7 +81,7 @@ class Parameter(ABC, Generic[T]):
         except Unfit as unfit:
             used = otherwise if unfit.nearest is None else cast(T, unfit.nearest)
             rule = _("{query} is “{said}” in the link, but must be {rule}; {used} is shown.")
-            said = text[:_MOST_SAID]
+            said = text[:_MAX_SAID]
             words = rule.format(query=self.query, said=said, rule=unfit.rule, used=self.words(used))
             return used, words
 
@@ -93,7 +93,7 @@ class Parameter(ABC, Generic[T]):
 def one_of(names: Iterable[object]) -> str:
     """Return the rule of a choice."""
     known = [str(name) for name in names]
-    listed = ", ".join(known[:_MOST_NAMED]) + (", …" if len(known) > _MOST_NAMED else "")
+    listed = ", ".join(known[:_MAX_NAMED]) + (", …" if len(known) > _MAX_NAMED else "")
     return _("one of {names}", names=listed)
 
 
@@ -293,7 +293,7 @@ class Text(Parameter[str]):
 
     def words(self, value: str) -> str:
         """Return how a sentence calls the text that is shown."""
-        return _("“{text} …”").format(text=value[:_MOST_SAID])
+        return _("“{text} …”").format(text=value[:_MAX_SAID])
 
     def is_said(self, value: str) -> bool:
         """Return whether the text stands in the link."""

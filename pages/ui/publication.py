@@ -26,7 +26,7 @@ from tfm_core.publish.lines import CurveLines, Line
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import snapshot_path
 
-MOST_VIEWS = 12
+MAX_VIEWS = 12
 """Kinds of attention times examples that can be looked at."""
 LOOKS_ANEW = 10
 """Looks after which what is told of a live run in words is made anew, whatever happened."""
@@ -52,7 +52,7 @@ class Publication:
         self.run, self.folder, self._is_recorded = run, folder, is_recorded
         self._reader = run.reader()
         self._lines = CurveLines(is_patient=training.patience > 0)
-        self._most = stage.MOST_VALUES // max(1, training.snapshots)  # weights of a file
+        self._most = stage.MAX_VALUES // max(1, training.snapshots)  # weights of a file
         self._views: Sequence[Stage] = ()
         self._first: tuple[int, int] | None = None
         self._snapshots: dict[int, str] = {}
@@ -130,7 +130,7 @@ class Publication:
         begun = stages.read(self.run, steps=[step])
         if not begun.frames:
             return []
-        n_shown = max(1, min(begun.n_attended, MOST_VIEWS // max(1, len(begun.kinds))))
+        n_shown = max(1, min(begun.n_attended, MAX_VIEWS // max(1, len(begun.kinds))))
         if begun.weights is None:
             n_shown = 1
         views = [

@@ -27,7 +27,7 @@ from tfm_core.runs.owners import Visitor
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.run import Run
 
-MOST_UNPACKED = 200_000_000
+MAX_UNPACKED = 200_000_000
 """Bytes that a zip may unpack to which a visitor brings."""
 
 
@@ -107,7 +107,7 @@ def bring(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
         owner=visitor.owner,
         owner_name=visitor.name,
         limits=queue.limits,
-        most=MOST_UNPACKED,
+        most=MAX_UNPACKED,
         progress=progress,
         keep=partial(own_sets.keep, store=store, visitor=visitor, settings=settings.read()),
     )

@@ -37,8 +37,8 @@ logger = logging.getLogger(__name__)
 TICK = 2.0
 """Seconds between two looks at a run that is training."""
 
-MOST_STEPS = 1_000_000
-_MOST_OF_NOTE = 140  # characters that a row shows
+MAX_STEPS = 1_000_000
+_MAX_OF_NOTE = 140  # characters that a row shows
 _NO_BREAK = "\u00a0"  # a number and its unit stay on one line
 
 
@@ -157,7 +157,7 @@ def _labels(run: Run) -> Iterator[str]:
 def _shortened(note: str) -> str:
     """Return the beginning of a note, in one line."""
     line = " ".join(note.split())
-    return line if len(line) <= _MOST_OF_NOTE else f"{line[:_MOST_OF_NOTE].rstrip()} …"
+    return line if len(line) <= _MAX_OF_NOTE else f"{line[:_MAX_OF_NOTE].rstrip()} …"
 
 
 def _numbers(run: Run) -> list[str]:
@@ -219,7 +219,7 @@ def _menu(run: Run) -> None:
             is_whole
             and run.has_checkpoint
             and not run.status.is_active
-            and run.status.step < MOST_STEPS
+            and run.status.step < MAX_STEPS
         ):
             _further(run)
         if is_whole:
@@ -264,8 +264,8 @@ def _further(run: Run) -> None:
     steps = st.number_input(
         _("Train a copy up to step"),
         min_value=done + 1,
-        max_value=MOST_STEPS,
-        value=min(max(2 * planned, done + 1), MOST_STEPS),
+        max_value=MAX_STEPS,
+        value=min(max(2 * planned, done + 1), MAX_STEPS),
         step=100,
         key=f"further-steps-{run.id}",
         help=_("It has {done} steps. This run stays unchanged.", done=f"{done:,}"),

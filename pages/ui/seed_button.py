@@ -11,7 +11,7 @@ from pages.i18n import _, ngettext
 from pages.ui import starts, state, visitors
 from pages.ui.run_actions import Start
 from pages.ui.typed import escape
-from tfm_core.inspect.compare.seeds import FEWEST, MOST
+from tfm_core.inspect.compare.seeds import MAX, MIN
 
 
 def draw(
@@ -43,8 +43,8 @@ def draw(
             number = f"{key}-seeds-number"
             st.number_input(
                 _("Seeds"),
-                FEWEST,
-                MOST,
+                MIN,
+                MAX,
                 value=n,
                 key=number,
                 help=_("Runs of this configuration, existing ones included."),

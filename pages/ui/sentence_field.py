@@ -20,7 +20,7 @@ from tfm_core.data.vocabulary import MASK
 from tfm_core.inspect.text.word_classes import CLASSES, class_of
 
 Read = Callable[[str], None]
-MOST_CHIPS = 120
+MAX_CHIPS = 120
 
 
 def field(task: TextTask, *, label: str, help: str, key: str, on_read: Read) -> str:
@@ -77,7 +77,7 @@ def chips(task: TextTask, groups: Mapping[str, Sequence[str]], *, key: str, on_r
 def by_class(task: TextTask) -> dict[str, list[str]]:
     """Return the words that a task knows, by their kind; none where they are too many to show."""
     tokens = [token for token in task.src_vocabulary.tokens if not token.isspace()]
-    if len(tokens) > MOST_CHIPS:
+    if len(tokens) > MAX_CHIPS:
         return {}
     groups: dict[str, list[str]] = {}
     for token in tokens:

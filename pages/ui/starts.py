@@ -83,7 +83,7 @@ def _n_of(n_begun: int, n: int) -> str:
 
 def n_seeds() -> int:
     """Return how many seeds one press asks for."""
-    return min(max(int(st.session_state.get(SEEDS) or seeds.USUAL), seeds.FEWEST), seeds.MOST)
+    return min(max(int(st.session_state.get(SEEDS) or seeds.USUAL), seeds.MIN), seeds.MAX)
 
 
 def train_seeds(starts: Sequence[Start]) -> None:

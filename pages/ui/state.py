@@ -13,7 +13,7 @@ from pages.ui import drafts, page_table, runs_access, view_link
 from pages.ui.draft_history import History, Moment, moment
 from pages.ui.drafts import Draft, Values
 from tfm_core import links, made_with
-from tfm_core.config.corpus_tasks import MOST_CHARACTERS
+from tfm_core.config.corpus_tasks import MAX_CHARACTERS
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
@@ -195,7 +195,7 @@ def set_own_text(text: str) -> None:
 
     One that is longer than a run may learn from is not kept.
     """
-    if len(text) <= MOST_CHARACTERS:
+    if len(text) <= MAX_CHARACTERS:
         st.session_state[_OWN_TEXT] = text
 
 

@@ -11,7 +11,7 @@ import re
 import streamlit as st
 
 from pages.i18n import _
-from tfm_core.config.corpus_tasks import MOST_CHARACTERS
+from tfm_core.config.corpus_tasks import MAX_CHARACTERS
 
 ALPHABET = "\\`*_[]$~<>#:&|{}"
 """Marks that mean something wherever they stand in a line."""
@@ -38,7 +38,7 @@ def escape(text: str) -> str:
 def within(text: str | None, most: int) -> str:
     """Return a text of at most so many characters. Raises ValueError, in a sentence, for more."""
     text = text or ""
-    if len(text) > MOST_CHARACTERS and _too_long():
+    if len(text) > MAX_CHARACTERS and _too_long():
         st.rerun()  # of a part of the page: the whole page lets go of it
     if len(text) > most:
         words = _("The text has {n} characters; the limit is {most}. Shorten it.")
@@ -57,7 +57,7 @@ def let_go() -> list[str]:
     sentences = []
     for key, length in _too_long().items():
         st.session_state[key] = ""
-        sentences.append(words.format(n=f"{length:,}", most=f"{MOST_CHARACTERS:,}"))
+        sentences.append(words.format(n=f"{length:,}", most=f"{MAX_CHARACTERS:,}"))
     return sentences
 
 
@@ -66,5 +66,5 @@ def _too_long() -> dict[str, int]:
     return {
         str(key): len(value)
         for key, value in st.session_state.items()
-        if isinstance(value, str) and len(value) > MOST_CHARACTERS
+        if isinstance(value, str) and len(value) > MAX_CHARACTERS
     }

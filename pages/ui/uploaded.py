@@ -8,7 +8,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-MOST_MEGABYTES = 20
+MAX_MEGABYTES = 20
 """Of one file, as ``server.maxUploadSize`` has it."""
 
 

@@ -16,7 +16,7 @@ from tfm_core.config.training import with_optimizer
 from tfm_core.made_with import MadeWith
 from tfm_core.variants.optimisers import OPTIMISERS
 
-MOST = 8
+MAX = 8
 """Sentences about one link; a link with more mistakes than that is no configuration."""
 
 
@@ -42,9 +42,9 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
         except ValueError as error:
             used = drafts.get(values, path)
             sentences.append(_("{why} {used} is used instead.", why=error, used=_said(used)))
-    if len(sentences) > MOST:
-        more = len(sentences) - MOST
-        sentences = [*sentences[:MOST], _("And {more} more like this.", more=more)]
+    if len(sentences) > MAX:
+        more = len(sentences) - MAX
+        sentences = [*sentences[:MAX], _("And {more} more like this.", more=more)]
     return values, sentences
 
 

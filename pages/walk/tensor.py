@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tfm_core.inspect.walk.steps import Seen, Slice, WalkStep
 
 _WIDE = 64  # more columns than that get a slider of their own
-_MOST = 256
+_MAX = 256
 
 
 def example_picker(subject: Subject) -> int:
@@ -145,7 +145,7 @@ def _slice(chosen: Seen, subject: Subject, example: int) -> Slice:
                 persist_state="session",
             )
     n_rows, n_columns = extent(chosen)
-    rows, columns = (0, n_rows), (0, min(n_columns, _MOST))
+    rows, columns = (0, n_rows), (0, min(n_columns, _MAX))
     if n_rows > 2:
         is_batch = chosen.axes[-2] == "B"  # examples count from 1, positions from 0
         rows = _range(_range_label(chosen), n_rows, int(is_batch))
@@ -162,7 +162,7 @@ def _range_label(chosen: Seen) -> str:
 
 def _range(label: str, size: int, start: int = 0) -> tuple[int, int]:
     """Choose a first and a last of so many; start: the number that the first one has."""
-    most = min(size, _MOST)
+    most = min(size, _MAX)
     first, last = st.slider(
         label,
         start,
@@ -170,7 +170,7 @@ def _range(label: str, size: int, start: int = 0) -> tuple[int, int]:
         (start, start + most - 1),
         key=f"walk-range-{label}-{size}",
     )
-    return first - start, min(last - start + 1, first - start + _MOST)
+    return first - start, min(last - start + 1, first - start + _MAX)
 
 
 def _names(chosen: Seen, cut: Slice, subject: Subject, example: int) -> tuple[list[str], list[str]]:

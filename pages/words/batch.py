@@ -14,7 +14,7 @@ from tfm_core.plots import tokens as plots
 
 EXAMPLE = "the dog sleeps\nthe small cat eats an apple\na friend sees the dog\n개가 잔다"
 
-_MOST = 1500  # characters
+_MAX = 1500  # characters
 
 
 def view() -> None:
@@ -26,11 +26,11 @@ def view() -> None:
         height=130,
         persist_state="session",
         help=_(
-            "At most {n} sentences of {m} words.", n=padding.MOST_SENTENCES, m=padding.MOST_TOKENS
+            "At most {n} sentences of {m} words.", n=padding.MAX_SENTENCES, m=padding.MAX_TOKENS
         ),
     )
     try:
-        sentences = padding.sentences_of(typed.within(text, _MOST))
+        sentences = padding.sentences_of(typed.within(text, _MAX))
     except ValueError as error:
         show.problem(error)
         return

@@ -8,7 +8,7 @@ from pages.i18n import _
 from pages.ui import show, view_link
 from pages.words.embeddings import table_to_show
 from pages.words.link import DIMENSIONS
-from tfm_core.facts.storage import MOST_EMBEDDED
+from tfm_core.facts.storage import MAX_EMBEDDED
 from tfm_core.inspect.text import embeddings
 from tfm_core.plots import embeddings as plots
 
@@ -27,7 +27,7 @@ def view() -> None:
             _(
                 "The snapshots of this run hold no table (it is older than they are, or larger "
                 "than {most} numbers), so only the first and the last state can be shown.",
-                most=f"{MOST_EMBEDDED:,}",
+                most=f"{MAX_EMBEDDED:,}",
             ),
             icon=":material/info:",
         )

@@ -8,12 +8,12 @@ from tests.browser.experiments import LONG, SHORT
 from tests.browser.server import AppServer
 from tests.browser.tab import LAST_STEP, link_of
 from tests.pages.made_runs import made_run
-from tfm_core.plots.comparison import MOST_HOVERED
+from tfm_core.plots.comparison import MAX_HOVERED
 
 pytestmark = pytest.mark.browser
 
 FIGURE = "compare-curves"
-MANY = MOST_HOVERED + 1
+MANY = MAX_HOVERED + 1
 RANGE = "[...node._fullLayout.xaxis.range]"
 
 

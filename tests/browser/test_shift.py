@@ -21,7 +21,7 @@ LAST = {
     ],
 }
 """What each page draws last, in selectors of which Playwright looks into components too."""
-MOST = 0.01
+MAX = 0.01
 MOVED = """async (settled) => {
     const found = [];
     const watch = new PerformanceObserver((list) => found.push(...list.getEntries()));
@@ -51,4 +51,4 @@ def test_nothing_moves_a_second_after_the_first_paint(
     for last in LAST[path]:
         tab.main.locator(last).first.wait_for()
     found = moved(tab, 1000)
-    assert sum(float(str(value)) for value, *_nodes in found) <= MOST, found
+    assert sum(float(str(value)) for value, *_nodes in found) <= MAX, found

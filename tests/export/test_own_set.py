@@ -208,7 +208,7 @@ def test_a_set_beside_a_run_that_learns_none_is_refused(good, there):
 
 
 def test_a_set_that_unpacks_to_too_much_is_refused(good, there, monkeypatch):
-    monkeypatch.setattr(sets, "MOST_BYTES", 100)
+    monkeypatch.setattr(sets, "MAX_BYTES", 100)
     refused(packed(good), there, "more than the 100 B that it may have")
 
 

@@ -181,7 +181,7 @@ CONTENTS = {
     "a folder that is a file": (lambda p: p | {"run": b"x"}, "lies in what is a file"),
     "a bomb": (lambda p: p | {"run/zeros": bytes(30_000_000)}, "times its size; no file of a run"),
     "too many files": (
-        lambda p: p | {f"extra/{n}": b"" for n in range(parcel.MOST_MEMBERS)},
+        lambda p: p | {f"extra/{n}": b"" for n in range(parcel.MAX_MEMBERS)},
         "more files than a run has",
     ),
 }

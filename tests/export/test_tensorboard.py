@@ -66,7 +66,7 @@ def test_heads_are_pictures_of_the_snapshots(run, read):
     assert len(tags) == 3
     pictures = read.Images(tags[0])
     steps = [one.step for one in pictures]
-    assert len(steps) <= tensorboard.MOST_PICTURES + 1
+    assert len(steps) <= tensorboard.MAX_PICTURES + 1
     assert (steps[0], steps[-1]) == (run.snapshot_steps()[0], run.snapshot_steps()[-1])
     picture = Image.open(io.BytesIO(pictures[-1].encoded_image_string))
     assert picture.width > picture.height  # heads stand side by side

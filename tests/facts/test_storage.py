@@ -13,7 +13,7 @@ from tfm_core.runs.store import RECORDED, RunStore
 
 pytestmark = pytest.mark.quick
 
-MOST = Settings().max_attention
+MAX = Settings().max_attention
 RUNS = [run for run in RunStore(RECORDED.parent, recorded=RECORDED).list() if run.snapshot_steps()]
 PATCH_1 = Experiment.parse(
     {
@@ -46,18 +46,18 @@ def test_the_forecast_of_the_snapshots_is_near_what_they_take(run) -> None:
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
 def test_every_preset_keeps_the_attention_of_all_its_examples(preset) -> None:
-    examples = storage.examples_kept(preset.experiment, MOST)
+    examples = storage.examples_kept(preset.experiment, MAX)
     assert examples == storage.n_examples(preset.experiment)
 
 
 def test_patches_of_one_pixel_are_kept_of_one_example() -> None:
     assert storage.attention_numbers(PATCH_1) == 2 * 16 * 784**2
-    assert storage.examples_kept(PATCH_1, MOST) == 1
-    assert storage.examples_kept(PATCH_1, MOST // 2) == 0
+    assert storage.examples_kept(PATCH_1, MAX) == 1
+    assert storage.examples_kept(PATCH_1, MAX // 2) == 0
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: f"{e.model.family}-{e.task.name}")
-@pytest.mark.parametrize("most", [0, 1, 1_000, 10_000, MOST])
+@pytest.mark.parametrize("most", [0, 1, 1_000, 10_000, MAX])
 def test_what_is_kept_is_never_more_than_may_be(experiment, most: int) -> None:
     n = storage.examples_kept(experiment, most)
     assert n * storage.attention_numbers(experiment) <= most
@@ -66,7 +66,7 @@ def test_what_is_kept_is_never_more_than_may_be(experiment, most: int) -> None:
 
 def test_a_whole_run_has_two_checkpoints_beside_its_snapshots() -> None:
     experiment = PRESETS["translate"].experiment
-    snapshots = storage.snapshots_bytes(experiment, MOST)
-    assert storage.run_bytes(experiment, 1_000, MOST, 0) - snapshots == 2 * 3 * 4 * 1_000
-    sets = storage.run_bytes(experiment, 1_000, MOST, 10**6) - snapshots - 2 * 3 * 4 * 1_000
+    snapshots = storage.snapshots_bytes(experiment, MAX)
+    assert storage.run_bytes(experiment, 1_000, MAX, 0) - snapshots == 2 * 3 * 4 * 1_000
+    sets = storage.run_bytes(experiment, 1_000, MAX, 10**6) - snapshots - 2 * 3 * 4 * 1_000
     assert sets == storage.WEIGHT_SETS * 2 * 1_000

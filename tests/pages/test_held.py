@@ -18,14 +18,14 @@ EARLY, WHOLE, FRAGMENT = (
     ForwardMsg.FINISHED_SUCCESSFULLY,
     ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY,
 )
-MOST = 2
+MAX = 2
 
 
 @dataclass
 class Page:
     """What Streamlit's page does: it forgets at the end of a run, in the order of what it hears."""
 
-    most: int = MOST
+    most: int = MAX
     runs: int = 0
     messages: dict[str, tuple[ForwardMsg, int, str]] = field(default_factory=dict)
 
@@ -77,7 +77,7 @@ ENDS = st.sampled_from(
 
 @given(st.lists(LARGE | ENDS, max_size=60))
 def test_a_page_has_every_message_that_is_named(sent: list[ForwardMsg]) -> None:
-    held, page = Held(MOST), Page()
+    held, page = Held(MAX), Page()
     for message in sent:
         assert page.hear(held.named(message)) == message
 
@@ -87,7 +87,7 @@ def test_a_page_that_counts_an_end_less_has_it_too(
     sent: list[ForwardMsg], data: st.DataObject
 ) -> None:
     """It counts none that it hears between asking for a run and the run's beginning."""
-    held, page = Held(MOST), Page()
+    held, page = Held(MAX), Page()
     for message in sent:
         named = held.named(message)
         is_end = message.WhichOneof("type") == "script_finished"
@@ -96,7 +96,7 @@ def test_a_page_that_counts_an_end_less_has_it_too(
 
 
 def test_what_a_page_holds_is_named() -> None:
-    held = Held(MOST)
+    held = Held(MAX)
     first = _large("a")
     assert held.named(first) is first
     for _run in range(5):
@@ -105,13 +105,13 @@ def test_what_a_page_holds_is_named() -> None:
     for _tick in range(10):  # of a fragment: what the page drew is held as before
         held.named(_end(FRAGMENT, "one"))
     assert held.named(_large("a")).ref_hash == "a"
-    for _run in range(MOST + 1):
+    for _run in range(MAX + 1):
         held.named(_end(WHOLE))
     assert held.named(first) is first
 
 
 def test_what_is_small_is_sent() -> None:
-    held = Held(MOST)
+    held = Held(MAX)
     small = ForwardMsg(hash="a")
     small.delta.new_element.markdown.body = "a"
     assert held.named(small) is small

@@ -15,7 +15,7 @@ from tfm_core.data import own_picture
 from tfm_core.sweeps import foreign
 
 ROOT = Path(__file__).resolve().parents[2]
-SIZES = {"MOST_OF_SESSION": 100, "MOST_OF_ALL": 250, "MOST_BODY": 20}
+SIZES = {"MAX_OF_SESSION": 100, "MAX_OF_ALL": 250, "MAX_BODY": 20}
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +115,7 @@ def test_a_file_that_the_app_refuses_does_not_count(server):
 
 def test_a_body_is_left_unread_from_where_it_is_too_long(server):
     assert server.put("a", "1", 10_000) == 413
-    assert max(server.read) <= SIZES["MOST_OF_SESSION"]
+    assert max(server.read) <= SIZES["MAX_OF_SESSION"]
 
 
 def test_an_announced_length_is_believed_where_it_is_too_long(server):
@@ -159,12 +159,12 @@ def test_two_that_come_at_once_count_together(server):
 
     statuses = asyncio.run(both())
     held = sum(server.app._held.values())
-    assert held <= SIZES["MOST_OF_SESSION"]
+    assert held <= SIZES["MAX_OF_SESSION"]
     assert 413 in statuses
 
 
 def test_no_page_offers_to_take_more_than_the_server_takes():
     config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text(encoding="utf-8"))
-    assert config["server"]["maxUploadSize"] == uploads.MOST_MEGABYTES
-    for number in (foreign.MOST_BYTES / 2**20, own_picture.MOST_BYTES / 10**6):
-        assert number <= uploads.MOST_MEGABYTES
+    assert config["server"]["maxUploadSize"] == uploads.MAX_MEGABYTES
+    for number in (foreign.MAX_BYTES / 2**20, own_picture.MAX_BYTES / 10**6):
+        assert number <= uploads.MAX_MEGABYTES

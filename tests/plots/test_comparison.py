@@ -9,8 +9,8 @@ import pytest
 
 from tfm_core.plots.comparison import (
     ALL_POINTS,
-    LEAST_POINTS,
-    MOST_HOVERED,
+    MAX_HOVERED,
+    MIN_POINTS,
     N_LOOKS,
     Band,
     Line,
@@ -62,7 +62,7 @@ def test_what_was_measured_is_drawn_below_its_mean() -> None:
 def test_fifty_long_runs_are_thinned_and_keep_every_extreme() -> None:
     panels = [Panel("loss", [line(slot) for slot in range(50)], is_noisy=True)]
     most = most_points(panels, 10)
-    assert LEAST_POINTS <= most < 1000
+    assert MIN_POINTS <= most < 1000
     figure = comparison(panels, "step", window=10)
     assert sum(len(trace.x) for trace in figure.data) <= ALL_POINTS + 50
     raw = [trace for trace in figure.data if not trace.showlegend]
@@ -93,7 +93,7 @@ def test_panels_share_one_x_axis_and_the_pointer_reads_them_together() -> None:
     assert (figure.layout.yaxis.type, figure.layout.yaxis2.type) == ("log", "linear")
     assert [trace.showlegend for trace in figure.data] == [True, False]
     assert [trace.hovertemplate for trace in figure.data] == ["%{y:.4~g} loss", "%{y:.1%} right"]
-    many = comparison([Panel("loss", [line(n) for n in range(MOST_HOVERED + 1)])], "step")
+    many = comparison([Panel("loss", [line(n) for n in range(MAX_HOVERED + 1)])], "step")
     assert many.layout.hovermode == "closest"
     assert many.layout.meta == {"manyLines": True}
     assert figure.layout.meta is None

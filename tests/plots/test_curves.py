@@ -11,7 +11,7 @@ from PIL import Image
 
 from tfm_core.plots.curves import Measurements, ReferenceLine, learning_curve
 from tfm_core.plots.predictions import picture_cards
-from tfm_core.plots.thinning import MOST_POINTS, smooth, thin
+from tfm_core.plots.thinning import MAX_POINTS, smooth, thin
 
 N = 7919
 
@@ -26,11 +26,11 @@ def noisy(n: int = N) -> tuple[np.ndarray, np.ndarray]:
 def test_a_thinned_line_is_short_ascending_and_keeps_both_ends(n, is_log) -> None:
     steps, values = noisy(n)
     kept = thin(steps, values, is_log=is_log)
-    assert len(kept) <= MOST_POINTS
+    assert len(kept) <= MAX_POINTS
     assert (np.diff(kept) > 0).all()
     if n:
         assert (kept[0], kept[-1]) == (0, n - 1)
-    if n <= MOST_POINTS:
+    if n <= MAX_POINTS:
         assert len(kept) == n
 
 
@@ -89,7 +89,7 @@ def curve(**options):
 
 def test_every_line_is_short_and_float32() -> None:
     for line in curve().data:
-        assert len(line.x) <= MOST_POINTS
+        assert len(line.x) <= MAX_POINTS
         assert np.asarray(line.x).dtype == np.asarray(line.y).dtype == np.float32
 
 

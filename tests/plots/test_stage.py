@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tfm_core.plots.stage import MOST_POINTS, curve_lines
+from tfm_core.plots.stage import MAX_POINTS, curve_lines
 from tfm_core.runs.curves import Curves
 
 
@@ -23,7 +23,7 @@ def curves(n: int) -> Curves:
 def test_long_curves_are_short_and_lose_no_spike() -> None:
     lines = curve_lines(curves(5000), has_wholes=True)
     batch = next(line for line in lines if (line.quantity, line.role) == ("loss", "batch"))
-    assert len(batch.steps) <= 2 * MOST_POINTS
+    assert len(batch.steps) <= 2 * MAX_POINTS
     assert batch.steps[0] == 1
     assert batch.steps[-1] == 5000
     assert max(value for value in batch.values if value is not None) > 7

@@ -24,7 +24,7 @@ from tfm_core.sweeps import store as sweep_store
 from tfm_core.sweeps.store import SweepStore
 
 N_AT_ONCE = 13
-MOST = 5
+MAX = 5
 OWNER = "a" * 64
 
 
@@ -59,55 +59,55 @@ def queue(store):
 
 def test_no_more_runs_wait_than_may(store, queue):
     runs = [store.create(tiny()) for _ in range(N_AT_ONCE)]
-    servers = [queue(max_queued=MOST), queue(max_queued=MOST)]
-    assert at_once(lambda n: servers[n % 2].submit(runs[n])) == MOST
-    assert len(tickets.waiting(store.root)) == MOST
-    assert sum(run.status.state == "stopped" for run in runs) == N_AT_ONCE - MOST
+    servers = [queue(max_queued=MAX), queue(max_queued=MAX)]
+    assert at_once(lambda n: servers[n % 2].submit(runs[n])) == MAX
+    assert len(tickets.waiting(store.root)) == MAX
+    assert sum(run.status.state == "stopped" for run in runs) == N_AT_ONCE - MAX
 
 
 def test_no_more_runs_are_resumed_than_may_wait(store, queue):
     runs = [store.create(tiny()) for _ in range(N_AT_ONCE)]
     for run in runs:
         write_status(run.folder, dataclasses.replace(run.status, state="stopped"))
-    here = queue(max_queued=MOST)
-    assert at_once(lambda n: here.resume(runs[n])) == MOST
-    assert len(tickets.waiting(store.root)) == MOST
-    assert sum(run.status.state == "queued" for run in runs) == MOST
+    here = queue(max_queued=MAX)
+    assert at_once(lambda n: here.resume(runs[n])) == MAX
+    assert len(tickets.waiting(store.root)) == MAX
+    assert sum(run.status.state == "queued" for run in runs) == MAX
 
 
 def test_a_visitor_has_no_more_runs_in_hand_than_may(store, queue, monkeypatch):
-    here, who = queue(max_queued=100, max_per_session=MOST), Visitor(OWNER, is_public=True)
+    here, who = queue(max_queued=100, max_per_session=MAX), Visitor(OWNER, is_public=True)
     monkeypatch.setattr(run_actions, "actor", lambda: who)
     monkeypatch.setattr(run_actions.runs_access, "store", lambda: store)
     monkeypatch.setattr(run_actions.runs_access, "queue", lambda: here)
     start = Start(tiny(), "cpu")
-    assert at_once(lambda _n: run_actions.enter_line(start)) == MOST
-    assert store.n_active(OWNER) == len(store.kept()) == MOST
+    assert at_once(lambda _n: run_actions.enter_line(start)) == MAX
+    assert store.n_active(OWNER) == len(store.kept()) == MAX
 
 
 def test_a_stranger_keeps_no_more_sets_than_may(store, monkeypatch):
-    monkeypatch.setattr(own_sets, "MOST_OF_A_STRANGER", MOST)
+    monkeypatch.setattr(own_sets, "MAX_OF_A_STRANGER", MAX)
     who = Visitor(OWNER, is_public=True)
 
     def add(number: int) -> None:
         prepared = dataclasses.replace(PREPARED, name=f"Set {number}")
         own_sets.keep(prepared, store=store, visitor=who, settings=Settings())
 
-    assert at_once(add) == MOST
-    assert len(own_sets.listed(store, who)) == MOST
+    assert at_once(add) == MAX
+    assert len(own_sets.listed(store, who)) == MAX
 
 
 def test_no_more_sweeps_are_made_than_may(store, monkeypatch):
-    monkeypatch.setattr(sweep_store, "MOST", MOST)
+    monkeypatch.setattr(sweep_store, "MAX", MAX)
     sweeps = SweepStore(store.root)
-    assert at_once(lambda _n: sweeps.create(a_plan())) == MOST
-    assert len(sweeps.list()) == MOST
+    assert at_once(lambda _n: sweeps.create(a_plan())) == MAX
+    assert len(sweeps.list()) == MAX
 
 
 def test_no_more_runs_are_published_than_may(tmp_path):
     shelf = Shelf(tmp_path)
-    assert at_once(lambda n: shelf.publish(f"run-number-{n}", most=MOST)) == MOST
-    assert len(shelf.list()) == MOST
+    assert at_once(lambda n: shelf.publish(f"run-number-{n}", most=MAX)) == MAX
+    assert len(shelf.list()) == MAX
 
 
 def test_a_lock_is_taken_again_by_its_thread_and_given_back_after_an_error(tmp_path):

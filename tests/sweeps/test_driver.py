@@ -81,7 +81,7 @@ def test_chance_in_a_small_space_ends_when_nothing_new_comes(
     assert len(store.list()) == 2
     trials = trials_of(sweep)
     again = [trial for trial in trials if trial.run_id is None]
-    assert len(again) >= driving.MOST_IDLE
+    assert len(again) >= driving.MAX_IDLE
     assert all("The same as trial" in trial.why for trial in again)
     assert "nothing new is expected" in (sweep.plan().reason or "")
 

@@ -131,10 +131,10 @@ def test_what_cannot_be_looked_at_says_exactly_why_and_leaves_nothing(
 
 def test_what_is_huge_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = journal(tmp_path)
-    monkeypatch.setattr(foreign, "MOST_TRIALS", 7)
+    monkeypatch.setattr(foreign, "MAX_TRIALS", 7)
     with pytest.raises(NotAStudy, match="has 12 trials; at most 7 are looked at"):
         bring(tmp_path / "runs", content)
-    monkeypatch.setattr(foreign, "MOST_BYTES", 99)
+    monkeypatch.setattr(foreign, "MAX_BYTES", 99)
     with pytest.raises(NotAStudy, match="at most 99 B are looked at"):
         bring(tmp_path / "runs", content)
 

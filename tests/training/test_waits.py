@@ -22,7 +22,7 @@ from tfm_core.runs.execute import settle
 from tfm_core.training import loop, placing
 from tfm_core.training.divergence import TrainingDiverged
 from tfm_core.training.events import Step
-from tfm_core.training.loop import MOST_LOST, build, train
+from tfm_core.training.loop import MAX_LOST, build, train
 from tfm_core.training.readback import read
 
 CHOSEN = dict(zip(IDS, EXPERIMENTS, strict=True)) | {
@@ -160,7 +160,7 @@ def test_a_few_steps_that_overflow_fp16_are_not_the_end():
 
 def test_steps_that_never_stop_overflowing_are_the_end():
     trainer = build(experiment(training={"precision": "fp16", "steps": 40}))
-    with pytest.raises(TrainingDiverged, match=f"at step {2 + MOST_LOST + 1}:"):
+    with pytest.raises(TrainingDiverged, match=f"at step {2 + MAX_LOST + 1}:"):
         lost(trainer, 40)
     with pytest.raises(TrainingDiverged, match="at step 3:"):
         lost(build(experiment(training={"steps": 40})), 1)

@@ -17,7 +17,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from tfm_core.sentences import N_, Sentence, StudentError, joined
 
-MOST_SAID = 8
+MAX_SAID = 8
 """Sentences about one configuration; what has more mistakes than that is none."""
 
 
@@ -40,7 +40,7 @@ class ConfigError(StudentError):
     @property
     def sentences(self) -> list[str]:
         """The sentences of the problems, cut short where a file is none of this kind at all."""
-        said = [problem.sentence for problem in self.problems[:MOST_SAID]]
+        said = [problem.sentence for problem in self.problems[:MAX_SAID]]
         more = len(self.problems) - len(said)
         return [*said, N_("And {more:,} more of that kind.", more=more)] if more else said
 

@@ -18,8 +18,8 @@ from tfm_core.sentences import N_
 from tfm_core.variants.units import UNITS
 
 CorpusTaskName = Literal["grammar", "own-text"]
-LEAST_CHARACTERS, MOST_CHARACTERS = 20, 200_000
-LEAST_TOKENS = 20  # of which a tenth is for validation and a tenth for the test
+MIN_CHARACTERS, MAX_CHARACTERS = 20, 200_000
+MIN_TOKENS = 20  # of which a tenth is for validation and a tenth for the test
 LONGEST_SENTENCE: dict[str, int] = {"words": 16, "characters": 110}
 """Longest sentence of the toy grammar in tokens, without special ones."""
 
@@ -150,17 +150,17 @@ class CorpusTaskConfig(SequenceTaskConfig):
         return self
 
 
-def text_problem(text: str, unit: str, *, most: int = MOST_CHARACTERS) -> str | None:
+def text_problem(text: str, unit: str, *, most: int = MAX_CHARACTERS) -> str | None:
     """Return what keeps a text from being learned from, in a sentence, or None.
 
     most: characters that it may have.
     """
-    if not LEAST_CHARACTERS <= len(text) <= most:
+    if not MIN_CHARACTERS <= len(text) <= most:
         return N_(
             "The text has {n_text:,} characters, but must have from {least_characters:,} to "
             "{most_characters:,}.",
             n_text=len(text),
-            least_characters=LEAST_CHARACTERS,
+            least_characters=MIN_CHARACTERS,
             most_characters=most,
         )
     if not is_text(text, most):
@@ -169,18 +169,18 @@ def text_problem(text: str, unit: str, *, most: int = MOST_CHARACTERS) -> str | 
             "again."
         )
     tokens = UNITS[unit].cut(even_lines(text))
-    if len(tokens) < LEAST_TOKENS:
+    if len(tokens) < MIN_TOKENS:
         if unit == "words":
             return N_(
                 "The text has {n} words, but must have at least {least}; paste more, or read it by "
                 "characters.",
                 n=len(tokens),
-                least=LEAST_TOKENS,
+                least=MIN_TOKENS,
             )
         return N_(
             "The text has {n} characters, but must have at least {least}; paste more.",
             n=len(tokens),
-            least=LEAST_TOKENS,
+            least=MIN_TOKENS,
         )
     if len(set(tokens)) < 2:
         return N_(

@@ -16,8 +16,8 @@ from tfm_core.config.image_tasks import Ground, ImageTaskConfig, ImageTaskFacts
 from tfm_core.sentences import N_
 
 EXAMPLE = "example-shapes"
-MOST_CLASSES = 256
-MOST_NAME = 40
+MAX_CLASSES = 256
+MAX_NAME = 40
 """Letters of a class's name."""
 _SHAPES = ("circle", "cross", "square", "triangle")
 BETWEEN = "|"
@@ -90,24 +90,22 @@ class OwnPicturesTaskConfig(ImageTaskConfig):
     def _has_classes(self) -> Self:
         said = self.classes.split(BETWEEN)
         known = {name for name in said if is_class_name(name)}
-        if not 2 <= len(known) == len(said) <= MOST_CLASSES:
+        if not 2 <= len(known) == len(said) <= MAX_CLASSES:
             raise CrossError(
                 "classes",
                 "The set “{called}” has {n} classes, but must have from 2 to {most}, each with "
                 "another name of at most {letters} letters.",
                 called=self.called,
                 n=len(said),
-                most=MOST_CLASSES,
-                letters=MOST_NAME,
+                most=MAX_CLASSES,
+                letters=MAX_NAME,
             )
         return self
 
 
 def is_class_name(name: str) -> bool:
     """Say whether a class may be called that, wherever it is shown."""
-    return (
-        bool(name) and len(name) <= MOST_NAME and name.isprintable() and not set(name) & {*MARKUP}
-    )
+    return bool(name) and len(name) <= MAX_NAME and name.isprintable() and not set(name) & {*MARKUP}
 
 
 @lru_cache(maxsize=64)

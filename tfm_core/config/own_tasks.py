@@ -17,9 +17,9 @@ from tfm_core.config.text_tasks import SEQUENCE_FAMILIES
 from tfm_core.sentences import N_
 
 OwnTextTaskName = Literal["own-pairs", "own-labels"]
-MOST_TOKENS = 512
+MAX_TOKENS = 512
 """Of a sentence, without special tokens."""
-MOST_WORDS = 100_000
+MAX_WORDS = 100_000
 """Of a vocabulary, special tokens included."""
 
 
@@ -91,10 +91,10 @@ class OwnTextTaskConfig(SequenceTaskConfig):
     kind: Literal["own"] = "own"
     name: OwnTextTaskName = knob("own-pairs", N_("Task"), N_("What the model learns."))
     data: str = set_id()
-    src_len: int = told(N_("Longest source"), ge=1, le=MOST_TOKENS)
-    tgt_len: int = told(N_("Longest target"), ge=1, le=MOST_TOKENS)
-    n_src: int = told(N_("Source vocabulary"), ge=5, le=MOST_WORDS)
-    n_tgt: int = told(N_("Target vocabulary"), ge=5, le=MOST_WORDS)
+    src_len: int = told(N_("Longest source"), ge=1, le=MAX_TOKENS)
+    tgt_len: int = told(N_("Longest target"), ge=1, le=MAX_TOKENS)
+    n_src: int = told(N_("Source vocabulary"), ge=5, le=MAX_WORDS)
+    n_tgt: int = told(N_("Target vocabulary"), ge=5, le=MAX_WORDS)
 
     @model_validator(mode="before")
     @classmethod

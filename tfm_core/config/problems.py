@@ -14,7 +14,7 @@ from tfm_core.config.codec import default_sections
 from tfm_core.config.experiment import Experiment
 from tfm_core.sentences import Sentence
 
-_MOST_ROUNDS = 12
+_MAX_ROUNDS = 12
 
 
 def problems_of(values: Mapping[str, Any]) -> tuple[Problem, ...]:
@@ -23,7 +23,7 @@ def problems_of(values: Mapping[str, Any]) -> tuple[Problem, ...]:
     tried = {key: dict(v) if isinstance(v, Mapping) else v for key, v in values.items()}
     found: dict[str, Problem] = {}
     mended: set[str] = set()
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         try:
             Experiment.parse(tried)
             break

@@ -22,7 +22,7 @@ TYPES = {  # what the third byte says, and the bytes of a value
     0x0D: ("32-bit fractions", 4),
     0x0E: ("64-bit fractions", 8),
 }
-MOST_HEADER = 4 + 4 * 4
+MAX_HEADER = 4 + 4 * 4
 """Bytes that say what a file holds, of one with at most four dimensions."""
 
 _UNSIGNED_BYTE = 8
@@ -66,7 +66,7 @@ def idx_count(path: Path, shape: tuple[int, ...]) -> int:
     """
     try:
         with path.open("rb") as file:
-            begin = file.read(MOST_HEADER)
+            begin = file.read(MAX_HEADER)
         size = path.stat().st_size
     except OSError as error:
         raise DataUnavailable(

@@ -24,9 +24,9 @@ from tfm_core.sentences import N_, Sentence, StudentError
 if TYPE_CHECKING:
     from PIL import Image
 
-MOST_BYTES = 10_000_000
-_MOST_PIXELS = 12_000_000
-_MOST_PIXELS_JPEG = 60_000_000  # it is read at a fraction of its size
+MAX_BYTES = 10_000_000
+_MAX_PIXELS = 12_000_000
+_MAX_PIXELS_JPEG = 60_000_000  # it is read at a fraction of its size
 _LARGE = 1_024  # pixels of the shorter side, beyond which a picture is made smaller at once
 _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF")  # some others start programs to be read
 _FAINT = 30  # of 255: paler than this is background
@@ -115,11 +115,11 @@ def opened(picture: bytes | npt.NDArray[np.uint8]) -> tuple[Image.Image, Size]:
             )
         image = Image.fromarray(picture)
         return image, image.size
-    if len(picture) > MOST_BYTES:
+    if len(picture) > MAX_BYTES:
         raise StudentError(
             "The file has {size:.1f} MB, but at most {most} are read; make the picture smaller.",
             size=len(picture) / 1000000.0,
-            most=MOST_BYTES // 10**6,
+            most=MAX_BYTES // 10**6,
         )
     try:
         with warnings.catch_warnings():
@@ -141,7 +141,7 @@ def opened(picture: bytes | npt.NDArray[np.uint8]) -> tuple[Image.Image, Size]:
         raise StudentError(
             "The picture has far more pixels than are read, {most_pixels} million; make it "
             "smaller.",
-            most_pixels=_MOST_PIXELS // 10**6,
+            most_pixels=_MAX_PIXELS // 10**6,
         ) from None
     except _DAMAGE:
         raise StudentError(why_not(picture)) from None
@@ -236,7 +236,7 @@ def _is_text(content: bytes) -> bool:
 
 def _check_size(image: Image.Image) -> None:
     """Raise StudentError for more pixels than are decoded."""
-    most = _MOST_PIXELS_JPEG if image.format == "JPEG" else _MOST_PIXELS
+    most = _MAX_PIXELS_JPEG if image.format == "JPEG" else _MAX_PIXELS
     if image.width * image.height > most:
         raise StudentError(
             "The picture has {width} x {height} pixels, but at most {most_pixels} million are "

@@ -34,10 +34,10 @@ from tfm_core.runs.snapshots import snapshot_path
 from tfm_core.runs.weights import weights_path
 from tfm_core.sentences import N_, StudentError
 
-MOST_LOOKS = 12_000_000
+MAX_LOOKS = 12_000_000
 """Bytes of snapshots, and as many of weights over the training, that a zip holds: of more, some."""
 
-_MOST_EVENTS = 2**26
+_MAX_EVENTS = 2**26
 _LAST, _BEST = (f"checkpoints/{name}/checkpoint.safetensors" for name in ("last", "best"))
 _STORED = (".safetensors",)  # numbers do not become smaller
 
@@ -120,7 +120,7 @@ def _size(path: Path) -> int:
 
 def _spread(paths: list[Path]) -> list[Path]:
     total = sum(_size(path) for path in paths)
-    every = -(-total // MOST_LOOKS) or 1
+    every = -(-total // MAX_LOOKS) or 1
     return paths if every == 1 else list(dict.fromkeys([*paths[::every], paths[-1]]))
 
 
@@ -284,7 +284,7 @@ def _renamed(
 
 def _content(path: Path) -> bytes | None:
     try:
-        return content_of(path, most=_MOST_EVENTS)
+        return content_of(path, most=_MAX_EVENTS)
     except (FileNotFoundError, Unreadable):
         return None
 

@@ -17,7 +17,7 @@ from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
-MOST_HEADS = 16
+MAX_HEADS = 16
 """Heads of the last layer of one kind of attention that are drawn."""
 
 _WINDOW = 10
@@ -93,7 +93,7 @@ def heads(run: Run) -> Iterator[tuple[str, bytes]]:
             snapshot.masks,
             weights.shape[2:],
         )[:1]
-        for head, one in enumerate(weights[0][:MOST_HEADS, :n_queries, :n_keys], 1):
+        for head, one in enumerate(weights[0][:MAX_HEADS, :n_queries, :n_keys], 1):
             layer = len(modules)
             yield (
                 f"figures/{kind}-layer-{layer}-head-{head}.svg",

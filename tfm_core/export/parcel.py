@@ -18,15 +18,15 @@ from typing import BinaryIO
 
 from tfm_core.sentences import N_, StudentError, in_bytes
 
-MOST_MEMBERS = 1_000
-MOST_UNPACKED = 2**31
+MAX_MEMBERS = 1_000
+MAX_UNPACKED = 2**31
 """Bytes of all members together, unless the caller says less."""
 
-MOST_RATIO = 200
+MAX_RATIO = 200
 """So many times its packed size may a member be that is larger than a megabyte."""
 
-_MOST_NAME = 200
-_MOST_DIRECTORY = 400 * MOST_MEMBERS  # bytes that say what is in a zip
+_MAX_NAME = 200
+_MAX_DIRECTORY = 400 * MAX_MEMBERS  # bytes that say what is in a zip
 _END = struct.Struct("<4s4H2LH")
 _END_MARK, _END_64_MARK, _END_64_BYTES = b"PK\x05\x06", b"PK\x06\x07", 20
 _PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".ckpt", ".bin", ".joblib")
@@ -40,7 +40,7 @@ class Refused(StudentError):
 class Parcel:
     """A zip whose names and sizes are checked; ``read`` returns a member."""
 
-    def __init__(self, file: BinaryIO, *, most: int = MOST_UNPACKED, marked_by: str = "") -> None:
+    def __init__(self, file: BinaryIO, *, most: int = MAX_UNPACKED, marked_by: str = "") -> None:
         """Open and check. most: bytes of all members, unpacked.
 
         marked_by: a member that lies at the top; where all lie in one folder, that is the top.
@@ -52,7 +52,7 @@ class Parcel:
             infos = self._zip.infolist()
         except (zipfile.BadZipFile, OSError, ValueError, struct.error, NotImplementedError):
             raise Refused(_DAMAGED) from None
-        if len(infos) > MOST_MEMBERS:
+        if len(infos) > MAX_MEMBERS:
             raise Refused(_MANY)
         _check_names(infos)
         _check_sizes(infos, file, most)
@@ -113,7 +113,7 @@ def _check_end(file: BinaryIO) -> None:
         raise Refused("This zip is of the kind for more than 4 GB; a run is smaller than that.")
     if comment:
         raise Refused(_DAMAGED)
-    if n_members > MOST_MEMBERS or directory_bytes > _MOST_DIRECTORY:
+    if n_members > MAX_MEMBERS or directory_bytes > _MAX_DIRECTORY:
         raise Refused(_MANY)
 
 
@@ -125,7 +125,7 @@ def _check_names(infos: list[zipfile.ZipInfo]) -> None:
             raise Refused(
                 "This zip has a file named {name!r}, which leads out of its folder or is no name "
                 "on every system.",
-                name=name[:_MOST_NAME],
+                name=name[:_MAX_NAME],
             )
         kind = stat.S_IFMT(info.external_attr >> 16)
         if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
@@ -159,7 +159,7 @@ def _is_inside(info: zipfile.ZipInfo) -> bool:
     """Say whether a name is a path below the zip, the same on every system."""
     name = info.filename.removesuffix("/")
     return (
-        0 < len(name) <= _MOST_NAME
+        0 < len(name) <= _MAX_NAME
         and info.orig_filename == info.filename
         and name.isprintable()
         and not set(name) & set('\\:*?"<>|')
@@ -185,7 +185,7 @@ def _check_sizes(infos: list[zipfile.ZipInfo], file: BinaryIO, most: int) -> Non
         raise Refused(_DAMAGED)  # members that share their bytes
     for info in infos:
         is_large = info.file_size > _MEGABYTE
-        if is_large and info.file_size > MOST_RATIO * max(1, info.compress_size):
+        if is_large and info.file_size > MAX_RATIO * max(1, info.compress_size):
             raise Refused(
                 "{name} in this zip would unpack to {ratio:,} times its size; no file of a run "
                 "does.",

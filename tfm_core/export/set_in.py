@@ -16,7 +16,7 @@ from tfm_core.data.load import load
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.look import report_of
-from tfm_core.data.own.rows import MOST_LINE as MOST_TOKEN
+from tfm_core.data.own.rows import MAX_LINE as MAX_TOKEN
 from tfm_core.data.own.sets import OwnSet, Prepared
 from tfm_core.data.own.task import own_task
 from tfm_core.data.text import text_task
@@ -96,7 +96,7 @@ def _check_words(experiment: Experiment) -> None:
         _check_vocabularies(experiment, sets.find_vocabulary(task.data))
     found = text_task(task)
     for vocabulary in (found.src_vocabulary, found.tgt_vocabulary):
-        if not all(is_text(token, MOST_TOKEN) and token for token in vocabulary.tokens):
+        if not all(is_text(token, MAX_TOKEN) and token for token in vocabulary.tokens):
             raise Refused("The data in this zip hold a word that is no text.")
     spelling_of(task)
     found.join_tgt(found.tgt_vocabulary.tokens[:1])

@@ -22,10 +22,10 @@ from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import Prepared
 from tfm_core.export import layout
 from tfm_core.export.exports import Progress
-from tfm_core.export.parcel import MOST_UNPACKED, Parcel, Refused
+from tfm_core.export.parcel import MAX_UNPACKED, Parcel, Refused
 from tfm_core.export.set_in import set_in, vocabulary_in
 from tfm_core.export.weights_in import checkpoints, expected_shapes
-from tfm_core.reading import MOST_STEPS, is_line, is_number, is_whole
+from tfm_core.reading import MAX_STEP_NUMBER, is_line, is_number, is_whole
 from tfm_core.runs import labels, origin, thinned, weights
 from tfm_core.runs.atomic import write_bytes, write_json
 from tfm_core.runs.curves import EventReader
@@ -39,13 +39,13 @@ from tfm_core.sentences import N_, StudentError
 from tfm_core.stored import Device, Moment, Step, Stored, WrongValue, line, number, text, whole
 from tfm_core.training.devices import usable_cores
 
-_MOST_TEXT = 2**24  # bytes of what is JSON
-_MOST_EVENTS = 2**26
+_MAX_TEXT = 2**24  # bytes of what is JSON
+_MAX_EVENTS = 2**26
 _EVENTS_A_STEP = 4  # a step, its validations, a test
 _MAX_EXTRA_EVENTS = 10_000  # what was done again after a break, or came after run.json
 _MAX_RESUMES = 1_000
-_MOST_SMALL = 2**16
-_MOST_REASON = 2_000
+_MAX_SMALL = 2**16
+_MAX_REASON = 2_000
 _STATES: dict[str, State] = {"finished": "finished", "failed": "failed", "stopped": "stopped"}
 _LOOK = re.compile(r"(\d{8}|[1-9]\d{8})\.safetensors", re.ASCII)
 
@@ -65,7 +65,7 @@ class _Facts:
     seconds: Annotated[float, number(0, 1e11)]
     versions: origin.Versions
     preset: Annotated[str, line(MAX_NAME)] | None = None
-    reason: Annotated[str, text(_MOST_REASON)] | None = None
+    reason: Annotated[str, text(_MAX_REASON)] | None = None
     data: origin.DataName = ""
     tags: labels.Tags = ()
     note: labels.Note = ""
@@ -94,7 +94,7 @@ def take_in(
     owner: str | None = None,
     owner_name: str | None = None,
     limits: Limits | None = None,
-    most: int = MOST_UNPACKED,
+    most: int = MAX_UNPACKED,
     progress: Progress | None = None,
     keep: Callable[[Prepared], object] | None = None,
 ) -> Run:
@@ -168,7 +168,7 @@ def _taken_in(
     return run, prepared
 
 
-def _object(parcel: Parcel, name: str, *, most: int = _MOST_TEXT) -> dict[str, Any]:
+def _object(parcel: Parcel, name: str, *, most: int = _MAX_TEXT) -> dict[str, Any]:
     try:
         values = json.loads(parcel.read(name, most=most))
     except Refused:
@@ -211,7 +211,7 @@ def _version(facts: Mapping[str, Any]) -> str | None:
 
 def _experiment(parcel: Parcel, facts: Mapping[str, Any]) -> Experiment:
     try:
-        return from_json(parcel.read(layout.EXPERIMENT, most=_MOST_TEXT))
+        return from_json(parcel.read(layout.EXPERIMENT, most=_MAX_TEXT))
     except ConfigError as error:
         version = _version(facts)
         if version is not None and _is_newer(version):
@@ -272,7 +272,7 @@ def _write_events(parcel: Parcel, folder: Path, status: Status) -> None:
     if layout.EVENTS not in parcel:
         return
     path = folder / thinned.EVENTS
-    write_bytes(path, parcel.read(layout.EVENTS, most=_MOST_EVENTS))
+    write_bytes(path, parcel.read(layout.EVENTS, most=_MAX_EVENTS))
     # a run that was taken while it trained may be further in its events than in run.json
     last = status.step if status.state == "finished" else status.total_steps
     most = _EVENTS_A_STEP * (status.step + 1) + _MAX_EXTRA_EVENTS
@@ -301,11 +301,11 @@ def _write_looks(parcel: Parcel, folder: Path) -> None:
     for name in (layout.PROBE, layout.PICTURES):
         if name in parcel:
             target = folder / name.removeprefix("run/")
-            write_bytes(target, parcel.read(name, most=_MOST_TEXT), lasting=True)
+            write_bytes(target, parcel.read(name, most=_MAX_TEXT), lasting=True)
     if layout.BEST in parcel:
-        best = _object(parcel, layout.BEST, most=_MOST_SMALL)
+        best = _object(parcel, layout.BEST, most=_MAX_SMALL)
         loss, step = best.get("loss"), best.get("step")
-        if is_number(loss, -1e30, 1e30) and is_whole(step, 0, MOST_STEPS):
+        if is_number(loss, -1e30, 1e30) and is_whole(step, 0, MAX_STEP_NUMBER):
             write_json(folder / "best.json", {"loss": loss, "step": step}, lasting=True)
     for folder_name in (layout.SNAPSHOTS, layout.KEPT_WEIGHTS):
         names = [name for name in parcel.names if name.startswith(folder_name)]
@@ -314,7 +314,7 @@ def _write_looks(parcel: Parcel, folder: Path) -> None:
                 raise Refused("{name} in this zip is no file of a run.", name=name)
             target = folder / name.removeprefix("run/")
             target.parent.mkdir(exist_ok=True)
-            write_bytes(target, parcel.read(name, most=MOST_UNPACKED), lasting=True)
+            write_bytes(target, parcel.read(name, most=MAX_UNPACKED), lasting=True)
 
 
 def _check_looks(run: Run) -> None:

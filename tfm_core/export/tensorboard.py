@@ -27,7 +27,7 @@ from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
-MOST_PICTURES = 30
+MAX_PICTURES = 30
 """Snapshots whose heads are drawn; of more, some, the first and the last among them."""
 
 _CELL = 12  # pixels to a side of an attention weight
@@ -203,7 +203,7 @@ def _heads(run: Run, curves: Curves, say: Progress) -> Iterator[tuple[float, int
     from tensorboardX.proto.summary_pb2 import Summary
 
     steps = run.snapshot_steps()
-    every = -(-len(steps) // MOST_PICTURES) or 1
+    every = -(-len(steps) // MAX_PICTURES) or 1
     chosen = list(dict.fromkeys([*steps[::every], *steps[-1:]]))
     try:
         item = run.probe().items[0]

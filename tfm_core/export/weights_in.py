@@ -13,7 +13,7 @@ from safetensors.numpy import load, save
 from tfm_core.config import Experiment
 from tfm_core.data.shape import data_shape
 from tfm_core.export import layout
-from tfm_core.export.parcel import MOST_UNPACKED, Parcel, Refused
+from tfm_core.export.parcel import MAX_UNPACKED, Parcel, Refused
 from tfm_core.probe.types import Array
 from tfm_core.reading import Unreadable
 from tfm_core.runs.status import Status
@@ -93,7 +93,7 @@ def _laid_out(experiment: Experiment) -> Model:
 
 def _tensors(parcel: Parcel, name: str) -> tuple[dict[str, Array], dict[str, str]]:
     """Return the tensors of a member and its metadata. Raises Refused."""
-    content = parcel.read(name, most=MOST_UNPACKED)
+    content = parcel.read(name, most=MAX_UNPACKED)
     try:
         tensors = load(content)
         length = int.from_bytes(content[:8], "little")

@@ -18,7 +18,7 @@ from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.precisions import PRECISIONS
 
 BYTES = 4  # of one number in fp32
-MOST_COPIES = 4
+MAX_COPIES = 4
 """Of each hidden matrix, while Muon makes all of them orthogonal at once; measured: 3.7 to 3.8."""
 
 PROCESS_BYTES = 350_000_000
@@ -114,7 +114,7 @@ def memory(
         activations = max(activations, later)
         watched = inside.watched
     if chosen.others is not None:
-        activations = max(activations, BYTES * MOST_COPIES * found.n_hidden)
+        activations = max(activations, BYTES * MAX_COPIES * found.n_hidden)
     return Memory(
         weights=weights * (1 + training.keeps_best + (training.ema_decay > 0)),
         gradients=weights,

@@ -20,7 +20,7 @@ N_SENTENCES = 6
 """Texts, or pictures that are described, that every snapshot looks at ..."""
 N_PICTURES = 10
 """... and pictures of classes."""
-MOST_EMBEDDED = 65_536
+MAX_EMBEDDED = 65_536
 """Numbers of an embedding table that every snapshot keeps; a larger one is left out."""
 WEIGHT_SETS = 14
 """Sets of weights that a small run keeps over its training, at most: the first, the last, and those
@@ -93,4 +93,4 @@ def _embedded(experiment: Experiment) -> int:
     else:
         sizes = [shape.tgt_vocabulary] if isinstance(shape, CaptionShape) else []
     sizes.append(known.model.n_positions or 0)
-    return sum(n * d_model for n in sizes if n * d_model <= MOST_EMBEDDED)
+    return sum(n * d_model for n in sizes if n * d_model <= MAX_EMBEDDED)

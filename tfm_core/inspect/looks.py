@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tfm_core.models.build import Model
 
 Array = npt.NDArray[Any]
-MOST_CLASSES = 12
+MAX_CLASSES = 12
 """Of how many classes a bar each can be shown beside a drawing."""
 
 
@@ -46,7 +46,7 @@ def reads_drawings(experiment: Experiment) -> bool:
     """Return whether a model tells apart grey pictures of a few classes, as one can draw them."""
     task = experiment.task
     channels = task.picture_shape[0] if task.picture_shape else 0
-    return channels == 1 and 0 < len(task.class_names) <= MOST_CLASSES
+    return channels == 1 and 0 < len(task.class_names) <= MAX_CLASSES
 
 
 def looks(run: Run, picture: npt.NDArray[np.uint8]) -> Looks:

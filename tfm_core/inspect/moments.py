@@ -27,7 +27,7 @@ from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import snapshot_path
-from tfm_core.runs.way import LEAST
+from tfm_core.runs.way import MIN
 from tfm_core.sentences import N_, percent
 
 PARTED = 0.4
@@ -312,7 +312,7 @@ def _of_curves(
     if loss is None or accuracy is None or chance is None:
         return
     way = (guessing - loss) / max(1e-9, guessing - (floor or 0.0))
-    if way >= LEAST and accuracy > chance:
+    if way >= MIN and accuracy > chance:
         yield _Seen(
             8,
             frozenset({"better than guessing"}),

@@ -33,7 +33,7 @@ from tfm_core.runs.snapshots import snapshot_path
 
 Array = npt.NDArray[Any]
 Surface = Literal["map", "picture", "words", "none"]
-MOST_CLASSES = 3
+MAX_CLASSES = 3
 _FIRST_KINDS = ("cross", "picture")
 
 
@@ -223,7 +223,7 @@ def _answer(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int
     if snapshot.probabilities is not None:
         names = experiment.task_as(ImageTaskConfig).facts.class_names
         row = np.asarray(snapshot.probabilities[index], np.float32)
-        best = [int(number) for number in np.argsort(-row, kind="stable")[:MOST_CLASSES]]
+        best = [int(number) for number in np.argsort(-row, kind="stable")[:MAX_CLASSES]]
         classes = tuple((names[number], float(row[number])) for number in best)
         return Answer(classes=classes, is_right=best[0] == item["label"])
     if snapshot.tokens is None:

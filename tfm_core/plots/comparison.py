@@ -26,13 +26,13 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "12px,3
 _SVG_DASHES = ("", "7 4", "2 3", "7 3 2 3", "12 4", "12 3 2 3", "10 3 2 3")
 N_LOOKS = len(_COLOURS) * len(_DASHES)
 """Looks that are all different; from here on they begin again."""
-MOST_POINTS, LEAST_POINTS, ALL_POINTS = 400, 60, 12_000
-MOST_HOVERED = 12
+MAX_POINTS, MIN_POINTS, ALL_POINTS = 400, 60, 12_000
+MAX_HOVERED = 12
 """Lines that the pointer reads all at once; of more it reads the nearest."""
 _REACH = 100  # pixels: validations stand far apart
-MOST_NAMED = 8
+MAX_NAMED = 8
 """Lines that a legend names; of more the table does."""
-MOST_MARKED = 40
+MAX_MARKED = 40
 """Points of a line that each get a marker."""
 
 
@@ -109,7 +109,7 @@ def most_points(panels: Sequence[Panel], window: int) -> int:
     n_lines = sum(
         len(panel.lines) * (2 if panel.is_noisy and window > 1 else 1) for panel in panels
     )
-    return max(LEAST_POINTS, min(MOST_POINTS, ALL_POINTS // max(1, n_lines)))
+    return max(MIN_POINTS, min(MAX_POINTS, ALL_POINTS // max(1, n_lines)))
 
 
 def comparison(
@@ -135,10 +135,10 @@ def comparison(
         n_named = len(named) + len(panel.bands)
         most_named = max(most_named, n_named)
         thin_ones = _thin_ones(panel, window)
-        traces += _measured(thin_ones, axis, most, is_log_x=is_log_x, is_many=n_named > MOST_NAMED)
+        traces += _measured(thin_ones, axis, most, is_log_x=is_log_x, is_many=n_named > MAX_NAMED)
         for band in panel.bands:
             traces += _band(band, axis, panel, is_log_x=is_log_x)
-        is_marked = not panel.is_noisy and n_named <= MOST_HOVERED
+        is_marked = not panel.is_noisy and n_named <= MAX_HOVERED
         for line in named:
             y = smooth(line.y, window) if panel.is_noisy else line.y
             x, y = _kept(line.x, y, most, is_log_x=is_log_x)
@@ -149,7 +149,7 @@ def comparison(
                     xaxis="x",
                     yaxis=axis,
                     legendgroup=str(line.slot),
-                    mode="lines+markers" if is_marked and len(x) <= MOST_MARKED else "lines",
+                    mode="lines+markers" if is_marked and len(x) <= MAX_MARKED else "lines",
                     line={
                         "color": look(line.slot).colour,
                         "width": 2.2,
@@ -260,14 +260,14 @@ def _lay_out(
 ) -> None:
     n, gap = max(1, len(panels)), 0.07
     share = (1 - gap * (n - 1)) / n
-    is_read_at_once = n_named <= MOST_HOVERED
+    is_read_at_once = n_named <= MAX_HOVERED
     figure.update_layout(
         height=height,
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         hovermode="x unified" if is_read_at_once else "closest",
         hoversubplots="axis" if is_read_at_once else "single",
         hoverdistance=_REACH,
-        showlegend=n_named <= MOST_NAMED,
+        showlegend=n_named <= MAX_NAMED,
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
     )
     lowest = "y" if n == 1 else f"y{n}"

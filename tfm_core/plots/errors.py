@@ -23,7 +23,7 @@ _ERRORS: dict[Theme, tuple[str, str]] = {
     "dark": ("#4a2a12", "#e8762a"),
 }
 _ROW = 26  # pixels of a group
-_MOST_LETTERS = 14
+_MAX_LETTERS = 14
 
 
 def confusion(
@@ -105,7 +105,7 @@ def _said(truth: str, said: str, n: int, n_wrong: int) -> str:
 
 def _short(name: str) -> str:
     shown = marked(name)
-    return escape(shown if len(shown) <= _MOST_LETTERS else f"{shown[: _MOST_LETTERS - 1]}…")
+    return escape(shown if len(shown) <= _MAX_LETTERS else f"{shown[: _MAX_LETTERS - 1]}…")
 
 
 def accuracies(groups: Sequence[Group], kind: str) -> go.Figure:

@@ -24,7 +24,7 @@ SIDES: dict[str, tuple[float, float]] = {  # plotly's name -> where the word's m
 }
 _LETTER, _WIDE_LETTER, _LINE, _MARKER = 6.0, 11.0, 13.0, 10.0  # pixels
 _WORSE = 4.0  # a word is harder to read under another word than over a point
-_MOST = 400  # words; more of them cover each other wherever they stand
+_MAX = 400  # words; more of them cover each other wherever they stand
 
 Floats = npt.NDArray[np.floating]
 
@@ -35,7 +35,7 @@ def sides(points: Floats, words: Sequence[str], *, size: tuple[float, float]) ->
     points: (n, 2), from 0 to 1 in x and y of the figure. size: its width and height in pixels.
     """
     first = next(iter(SIDES))
-    if len(words) > _MOST:
+    if len(words) > _MAX:
         return [first] * len(words)
     middles = np.asarray(points, np.float64) * np.asarray(size)
     markers = _boxes(middles, np.full((len(words), 2), _MARKER))

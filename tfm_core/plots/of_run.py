@@ -28,7 +28,7 @@ _TITLES: dict[Quantity, str] = {
     "accuracy": N_("accuracy"),
     "sequence_accuracy": N_("whole sequences right"),
 }
-_MOST_ACROSS = 4  # heads beside each other
+_MAX_ACROSS = 4  # heads beside each other
 _CELL = 190  # pixels of a small map
 
 
@@ -95,7 +95,7 @@ def attention(found: Attention, head: int | None = None) -> go.Figure:
 
 def _grid(found: Attention, title: str) -> go.Figure:
     n_heads = len(found.weights)
-    across = min(n_heads, _MOST_ACROSS)
+    across = min(n_heads, _MAX_ACROSS)
     down = -(-n_heads // across)
     figure = make_subplots(
         down,

@@ -17,8 +17,8 @@ from tfm_core.sentences import N_
 PARTS = ("train", "validation", "test")
 _NAMES = {"train": N_("training"), "validation": N_("validation"), "test": N_("test")}
 _PATTERNS = {"train": "", "validation": "/", "test": "x"}
-_MOST_BARS, _MOST_LETTERS = 60, 30
-MOST_STRIPS, _IN_STRIP, _GAP = 8, 12, 2
+_MAX_BARS, _MAX_LETTERS = 60, 30
+MAX_STRIPS, _IN_STRIP, _GAP = 8, 12, 2
 
 
 def strips(
@@ -29,7 +29,7 @@ def strips(
     images: (N, C, height, width) uint8. labels: (N,) numbers of classes.
     """
     figures = []
-    for label, name in list(enumerate(names))[:MOST_STRIPS]:
+    for label, name in list(enumerate(names))[:MAX_STRIPS]:
         members = np.flatnonzero(labels == label)
         said = f"{escape(name)} · {len(members):,}"
         figures.append(
@@ -55,8 +55,8 @@ def balance(names: Sequence[str], table: npt.NDArray[np.int64]) -> go.Figure:
     Of very many classes the largest are drawn.
     """
     order = np.arange(len(names))
-    if len(names) > _MOST_BARS:
-        order = np.sort(table.sum(1).argsort(kind="stable")[::-1][:_MOST_BARS])
+    if len(names) > _MAX_BARS:
+        order = np.sort(table.sum(1).argsort(kind="stable")[::-1][:_MAX_BARS])
     shown = [escape(names[at]) for at in order.tolist()]
     figure = go.Figure(
         [
@@ -78,10 +78,10 @@ def balance(names: Sequence[str], table: npt.NDArray[np.int64]) -> go.Figure:
 
 def labels(balance: Mapping[str, int]) -> go.Figure:
     """Draw the examples of each label, the most frequent first; of very many the first ones."""
-    shown = dict(list(balance.items())[:_MOST_BARS])
+    shown = dict(list(balance.items())[:_MAX_BARS])
     figure = go.Figure(
         go.Bar(
-            x=[escape(name[:_MOST_LETTERS]) for name in shown],
+            x=[escape(name[:_MAX_LETTERS]) for name in shown],
             y=list(shown.values()),
             marker={"color": COLOURS["train"]},
             hovertemplate="%{x}: %{y:,}<extra></extra>",

@@ -30,7 +30,7 @@ ROLE_COLOURS: dict[str, str] = {
 """What each line is called in the palette."""
 WINDOW = 10
 """Batches that the line of training averages, looking back only."""
-MOST_POINTS = 200
+MAX_POINTS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,10 @@ def curve_lines(curves: Curves, *, has_wholes: bool, is_patient: bool = False) -
 def _line(quantity: Quantity, role: Role, steps: Floats, values: Floats) -> Line:
     known = np.isfinite(steps)
     steps, values = steps[known], values[known]
-    if len(steps) > MOST_POINTS:  # dense where steps are even, and where their logarithm is
+    if len(steps) > MAX_POINTS:  # dense where steps are even, and where their logarithm is
         kept = np.union1d(
-            thin(steps, values, most=MOST_POINTS),
-            thin(steps, values, most=MOST_POINTS, is_log=True),
+            thin(steps, values, most=MAX_POINTS),
+            thin(steps, values, most=MAX_POINTS, is_log=True),
         )
         steps, values = steps[kept], values[kept]
     return Line(

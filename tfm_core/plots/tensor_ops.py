@@ -29,7 +29,7 @@ Index = tuple[int, ...]
 FIRST = ("#3b2f73", "#33638d", "#1f8f88", "#4dbb6a", "#c3dd3b", "#fde56b")
 SECOND = ("#4a1236", "#8c2350", "#c8453f", "#ee7f3a", "#fbb44e", "#fde9b3")
 _GREY = (MASKED["light"], MASKED["dark"])
-_MOST_IN_ROW = 12
+_MAX_IN_ROW = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def _is_whole(values: Array) -> bool:
 def _panels(look: TensorView, cells: Array) -> list[Panel]:
     if cells.ndim < 2:
         row = cells.reshape(1, -1)
-        if row.shape[1] > _MOST_IN_ROW:
+        if row.shape[1] > _MAX_IN_ROW:
             return [Panel(_rows(row), wraps=True)]
         columns = tuple(map(str, range(row.shape[1]))) if cells.ndim else ()
         return [Panel(_rows(row), (), columns, "", look.axes[-1] if cells.ndim else "")]

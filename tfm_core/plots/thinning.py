@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.floating[Any]]
 
-MOST_POINTS = 400
+MAX_POINTS = 400
 
 
 def thin(
-    x: Floats, y: Floats, *, most: int = MOST_POINTS, is_log: bool = False
+    x: Floats, y: Floats, *, most: int = MAX_POINTS, is_log: bool = False
 ) -> npt.NDArray[np.intp]:
     """Return which points to draw, ascending and at most ``most``: the line looks the same.
 

@@ -24,11 +24,11 @@ from tfm_core.plots.positions import axes
 from tfm_core.plots.template import COLORWAY
 from tfm_core.sentences import N_
 
-MOST_CHIPS = 400
+MAX_CHIPS = 400
 _SYMBOLS = ("square", "diamond", "triangle-up", "star")
 
 
-def chips(tokens: Sequence[Token], most: int = MOST_CHIPS) -> str:
+def chips(tokens: Sequence[Token], most: int = MAX_CHIPS) -> str:
     """Return HTML: one chip a token, its number below it; after ``most`` how many more there are.
 
     A text of people's own is escaped.

@@ -19,7 +19,7 @@ from tfm_core.sentences import N_
 
 Floats = npt.NDArray[np.floating[Any]]
 MARGIN = {"l": 8, "r": 12, "t": 32, "b": 8}
-_MOST_BARS = 40
+_MAX_BARS = 40
 _ROUNDING = 1e-9
 
 
@@ -86,7 +86,7 @@ def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -
     Of more than 40 the largest are drawn.
     """
     norms = np.asarray(norms, np.float32)
-    kept = sorted(np.argsort(-norms)[:_MOST_BARS].tolist())
+    kept = sorted(np.argsort(-norms)[:_MAX_BARS].tolist())
     rows = list(range(len(kept)))
     figure = go.Figure(
         bars(
@@ -139,7 +139,7 @@ def singular_values(values: Floats) -> go.Figure:
             x=np.arange(1, len(line) + 1),
             y=line,
             name=name,
-            mode="lines+markers" if len(line) <= _MOST_BARS else "lines",
+            mode="lines+markers" if len(line) <= _MAX_BARS else "lines",
             line={"color": colour, "width": 1 if colour == GREY else 3},
             marker={"symbol": "diamond" if number == last else "circle"},
             hovertemplate=N_("singular value %{{x}}, {name}<br><b>%{{y:.4g}}</b>", name=name)

@@ -23,8 +23,8 @@ AROUND_ZERO: dict[Theme, tuple[str, ...]] = {
     "light": ("#7a3803", "#d55e00", "#f6f4ee", "#2f7fc1", "#08306b"),
     "dark": ("#ffc08a", "#d55e00", "#1a1e25", "#3f95d6", "#d8ecfb"),
 }
-_MOST_WRITTEN = 200  # cells that carry their number
-_MOST_TICKS = 32
+_MAX_WRITTEN = 200  # cells that carry their number
+_MAX_TICKS = 32
 
 
 def tensor_map(
@@ -61,7 +61,7 @@ def tensor_map(
         ]
         for r, line_said, line in zip(rows, said, values.tolist(), strict=True)
     ]
-    is_small = values.size <= _MOST_WRITTEN and max(values.shape) <= 16
+    is_small = values.size <= _MAX_WRITTEN and max(values.shape) <= 16
     # the whole layout at once: plotly takes milliseconds for each update of a figure
     return go.Figure(
         go.Heatmap(
@@ -103,7 +103,7 @@ def _template(words: Sequence[Sequence[str]] | None, *, is_whole_number: bool) -
 
 
 def _ticks(names: Sequence[str]) -> dict[str, Any]:
-    every = -(-len(names) // _MOST_TICKS)
+    every = -(-len(names) // _MAX_TICKS)
     shown = range(0, len(names), every)
     return {
         "tickmode": "array",

@@ -19,13 +19,13 @@ from tfm_core.probe.types import RELATIVE, Array, Probe, Snapshot
 from tfm_core.reading import Unreadable, is_whole
 from tfm_core.stored import Stored, WrongValue, text, whole
 
-MOST_EXAMPLES = 64
+MAX_EXAMPLES = 64
 """Examples of a probe, at most; a worker takes ten or fewer."""
-_MOST_TEXT = 100_000  # characters of one example
+_MAX_TEXT = 100_000  # characters of one example
 _MAX_NUMBER = 10**6  # of a class, a token or a pixel
 _N_BUCKETS = 32  # of offsets, for which a head learns a number (layers.relative)
 
-Text = Annotated[str, text(_MOST_TEXT)]
+Text = Annotated[str, text(_MAX_TEXT)]
 Number = Annotated[int, whole(0, _MAX_NUMBER)]
 Row = Annotated[list[Text], Field(strict=True)]
 Numbers = Annotated[list[Number], Field(strict=True)]
@@ -141,7 +141,7 @@ class SnapshotForm:
                 raise Unreadable("it holds attention of a layer that this model has not")
             n_heads, n_queries, n_keys = self.maps[name]
             n_watched = _examples(weights, n_watched, ndim=4)
-            most = MOST_EXAMPLES if self.n_examples is None else self.n_examples
+            most = MAX_EXAMPLES if self.n_examples is None else self.n_examples
             if not (self.n_attended or 1) <= n_watched <= most:
                 raise Unreadable("it is not one of the examples of this run")
             if weights.shape[1] != n_heads:
@@ -180,7 +180,7 @@ class SnapshotForm:
         ids, confidence, tokens, texts = words
         if snapshot.probabilities is not None:
             raise Unreadable("it does not hold the predictions of a model of words")
-        longest = _MOST_TEXT
+        longest = _MAX_TEXT
         for numbers in (ids, confidence):
             if numbers is not None:
                 n = _examples(numbers, n, ndim=2)
@@ -248,7 +248,7 @@ def check_probe(experiment: Experiment, probe: Probe) -> None:
     words = "caption" if task.picture_shape else "text"
     if probe.kind != ("image" if task.class_names else words):
         raise Unreadable("its examples are not those of {task}", task=task.facts.label)
-    if not 1 <= len(probe.items) <= MOST_EXAMPLES:
+    if not 1 <= len(probe.items) <= MAX_EXAMPLES:
         raise Unreadable("it has {n:,} examples", n=len(probe.items))
     if probe.n_attended is not None and not is_whole(probe.n_attended, 1, len(probe.items)):
         raise Unreadable("it does not say of how many examples the attention is kept")
@@ -272,6 +272,6 @@ def _items(probe: Probe | None) -> Sequence[dict[str, Any]]:
 
 def _examples(array: Array, n: int | None, *, ndim: int) -> int:
     """Return how many examples an array is of. Raises Unreadable where that cannot be."""
-    if array.ndim != ndim or not 1 <= len(array) <= MOST_EXAMPLES or n not in (None, len(array)):
+    if array.ndim != ndim or not 1 <= len(array) <= MAX_EXAMPLES or n not in (None, len(array)):
         raise Unreadable("it is not one of the examples of this run")
     return len(array)

@@ -18,7 +18,7 @@ from tfm_core.data.load import data_as
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import EOS, PAD, Vocabulary
 from tfm_core.decoding import Decoded, greedy
-from tfm_core.facts.storage import MOST_EMBEDDED, N_PICTURES, N_SENTENCES
+from tfm_core.facts.storage import MAX_EMBEDDED, N_PICTURES, N_SENTENCES
 from tfm_core.models.build import Model
 from tfm_core.models.embedding import TokenEmbedding
 from tfm_core.models.text import DecoderOnly
@@ -251,7 +251,7 @@ def _embeddings(trainer: Trainer) -> dict[str, Array]:
     return {
         name: _half(module.table.weight)
         for name, module in trainer.answering.named_modules()
-        if isinstance(module, TokenEmbedding) and module.table.weight.numel() <= MOST_EMBEDDED
+        if isinstance(module, TokenEmbedding) and module.table.weight.numel() <= MAX_EMBEDDED
     }
 
 

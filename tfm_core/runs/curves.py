@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.reading import (
-    MOST_STEPS,
+    MAX_STEP_NUMBER,
     Unreadable,
     is_device,
     is_line,
@@ -98,7 +98,7 @@ def record_of(line: bytes) -> dict[str, Any] | None:
 
 def _parsed(lines: list[bytes]) -> list[Any]:
     """Return the values of lines: parsed as one array, in half the time, where each is one."""
-    if all(len(line) <= _MOST_LINE for line in lines):
+    if all(len(line) <= _MAX_LINE for line in lines):
         try:
             found: list[Any] = json.loads(b"[%s]" % b",".join(lines))
         except (ValueError, RecursionError):
@@ -110,7 +110,7 @@ def _parsed(lines: list[bytes]) -> list[Any]:
 
 def _parsed_line(line: bytes) -> object:
     """Return the value of a line; None where it is none, or too long."""
-    if len(line) > _MOST_LINE:
+    if len(line) > _MAX_LINE:
         return None
     try:
         return json.loads(line)
@@ -146,27 +146,27 @@ def _is_measure(value: object) -> bool:
 
 
 def _is_words(value: object) -> bool:
-    return value is None or is_text(value, _MOST_LINE)
+    return value is None or is_text(value, _MAX_LINE)
 
 
 def _are_norms(value: object) -> bool:
     """Say whether a value is norms by part of a model; None is one that was no number."""
     return isinstance(value, dict) and all(
-        is_line(part, _MOST_PART) and (norm is None or is_number(norm, 0.0, 1e39))
+        is_line(part, _MAX_PART) and (norm is None or is_number(norm, 0.0, 1e39))
         for part, norm in value.items()
     )
 
 
-_MOST_LINE = 65_536  # bytes
+_MAX_LINE = 65_536  # bytes
 _BATCH = 2**22  # bytes
-_MOST_PART = 80  # letters
+_MAX_PART = 80  # letters
 _SHARE = (0.0, 1.0)
 _MEASURE = (-1e30, 1e30)  # what float32 can hold
 _CHECKS: dict[str, Callable[[object], bool]] = {
     "event": lambda value: is_line(value, 40),
-    "step": lambda value: is_whole(value, -1, MOST_STEPS),
-    "total_steps": lambda value: is_whole(value, 0, MOST_STEPS),
-    "best_step": lambda value: is_whole(value, 0, MOST_STEPS),
+    "step": lambda value: is_whole(value, -1, MAX_STEP_NUMBER),
+    "total_steps": lambda value: is_whole(value, 0, MAX_STEP_NUMBER),
+    "best_step": lambda value: is_whole(value, 0, MAX_STEP_NUMBER),
     "steps_per_epoch": _is_count,
     "n_parameters": _is_count,
     "device": is_device,

@@ -24,7 +24,7 @@ from tfm_core.runs.run import Run
 
 BUSY = 1.3
 """From this slowdown on a machine is called busy."""
-_FEWEST_SECONDS = 1.0  # of a training that says something about the machine
+_MIN_SECONDS = 1.0  # of a training that says something about the machine
 _NEWEST = 5  # runs that are asked
 _ENOUGH = 3  # runs that need no measurement of the processor beside them
 _TAIL_BYTES = 65_536  # of the events, in which a step is found
@@ -73,7 +73,7 @@ def finished(run: Run) -> Finished | None:
         return None
     is_own = not meta.recorded and meta.parent is None and status.host == this_host()
     is_own = is_own and meta.begun_on is None  # else its seconds are of two devices
-    if not is_own or status.seconds < _FEWEST_SECONDS or not status.step:
+    if not is_own or status.seconds < _MIN_SECONDS or not status.step:
         return None
     seconds = status.seconds
     if status.device == "cpu":

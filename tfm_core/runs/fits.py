@@ -18,7 +18,7 @@ from tfm_core.runs import settings
 from tfm_core.sentences import N_, StudentError, in_bytes
 from tfm_core.variants.optimisers import OPTIMISERS
 
-_MOST_WORDS = 100_000  # rows of all embeddings and of the output: no task has more
+_MAX_WORDS = 100_000  # rows of all embeddings and of the output: no task has more
 _ENOUGH = 0.8  # of the memory: activations and the process need some too
 
 
@@ -217,6 +217,6 @@ def _at_most(experiment: Experiment) -> int:
     """Return more bytes than weights, gradients and the optimiser's state can be, without torch."""
     config = experiment.model
     d = config.d_model
-    count = (sum(layers(config)) + 1) * 16 * d * (d + config.d_ff) + _MOST_WORDS * d
+    count = (sum(layers(config)) + 1) * 16 * d * (d + config.d_ff) + _MAX_WORDS * d
     remembered = OPTIMISERS[experiment.training.optimizer].numbers(count, 0)
     return BYTES * (3 * count + remembered)  # the best weights may be kept, too

@@ -24,7 +24,7 @@ FILE = "labels.json"
 MAX_NAME, MAX_GROUP = 80, 80
 MAX_TAG, MAX_TAGS = 30, 12
 MAX_NOTE = 2_000
-_MOST_BYTES = 2**16
+_MAX_BYTES = 2**16
 
 Tags = Annotated[tuple[Annotated[str, line(MAX_TAG)], ...], Field(max_length=MAX_TAGS)]
 Note = Annotated[str, text(MAX_NOTE)]
@@ -47,7 +47,7 @@ def read(folder: Path) -> tuple[Labels, str | None]:
     What can be read of a damaged file is kept.
     """
     try:
-        return _STORED.salvage(object_of(folder / FILE, most=_MOST_BYTES))
+        return _STORED.salvage(object_of(folder / FILE, most=_MAX_BYTES))
     except FileNotFoundError:
         return Labels(), None
     except Unreadable as error:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from tfm_core.models.build import Model
 
-_MOST_NAMED = 5  # runs that a sentence lists
+_MAX_NAMED = 5  # runs that a sentence lists
 _LISTED = (
     "id",
     "name",
@@ -353,8 +353,8 @@ def _facts(run: Run) -> tuple[object, ...]:
 
 def _listed(runs: Iterable[Run]) -> str:
     found = [f"{run.id} (“{run.meta.name}”)" for run in runs]
-    more = len(found) - _MOST_NAMED
-    return ", ".join(found[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(found) - _MAX_NAMED
+    return ", ".join(found[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _column(series: Series, column: str) -> npt.NDArray[np.float64]:

@@ -9,17 +9,17 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tfm_core.data.own.sets import MOST_NAME
+from tfm_core.data.own.sets import MAX_NAME
 from tfm_core.reading import Unreadable, is_line, object_of
 from tfm_core.runs.atomic import write_json
 from tfm_core.stored import Device, Moment, Stored, checked, line
 
 FILE = "origin.json"
-_MOST_BYTES, _MOST_VERSIONS, _MOST_WORD = 2**14, 20, 80
+_MAX_BYTES, _MAX_VERSIONS, _MAX_WORD = 2**14, 20, 80
 
-Word = Annotated[str, line(_MOST_WORD)]
-Versions = Annotated[dict[Word, Word], Field(max_length=_MOST_VERSIONS)]
-DataName = Annotated[str, checked(lambda value: value == "" or is_line(value, MOST_NAME))]
+Word = Annotated[str, line(_MAX_WORD)]
+Versions = Annotated[dict[Word, Word], Field(max_length=_MAX_VERSIONS)]
+DataName = Annotated[str, checked(lambda value: value == "" or is_line(value, MAX_NAME))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def write(folder: Path, origin: Origin) -> None:
 def read(folder: Path) -> Origin | None:
     """Return where a run comes from; None for one that began here, or that does not say it well."""
     try:
-        return _STORED.salvage(object_of(folder / FILE, most=_MOST_BYTES))[0]
+        return _STORED.salvage(object_of(folder / FILE, most=_MAX_BYTES))[0]
     except (FileNotFoundError, Unreadable):
         return None
 

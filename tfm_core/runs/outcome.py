@@ -1,7 +1,7 @@
 """How a training came out that is no success: it diverged, never left guessing, or crammed.
 
 Said of the curves alone, by how far they came on the ``way`` from guessing to the lowest possible
-loss. What came less than ``LEAST`` of it on unseen examples has learned little more than which
+loss. What came less than ``MIN`` of it on unseen examples has learned little more than which
 answers are frequent; where the batches of training came that far all the same, it learned those by
 heart.
 """
@@ -15,7 +15,7 @@ import numpy as np
 
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.status import Status
-from tfm_core.runs.way import LEAST, way_of
+from tfm_core.runs.way import MIN, way_of
 from tfm_core.sentences import N_
 from tfm_core.training.divergence import is_of_divergence
 
@@ -49,10 +49,10 @@ def outcome_of(status: Status, curves: Curves) -> Outcome | None:
     way, loss = way_of(curves), _last_loss(curves)
     if status.state != "finished" or way is None or loss is None:
         return None
-    if way.share(loss) >= LEAST:
+    if way.share(loss) >= MIN:
         return None
     guessing, peak = way.guessing, _peak(curves)
-    if len(way.shares) and way.shares[-1] >= LEAST:
+    if len(way.shares) and way.shares[-1] >= MIN:
         return Outcome(
             "by-heart",
             N_(

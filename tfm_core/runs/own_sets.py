@@ -24,7 +24,7 @@ from tfm_core.runs.settings import Settings
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError, in_bytes
 
-MOST_OF_A_STRANGER = 20
+MAX_OF_A_STRANGER = 20
 """Sets that one visitor of a public server may keep."""
 
 
@@ -155,7 +155,7 @@ def _check_room(root: Path, n_bytes: int, visitor: Visitor, settings: Settings) 
             n_bytes=in_bytes(n_bytes),
         )
     n_mine = sum(visitor.owner in own.owners for own in there)
-    if not visitor.may_all and n_mine >= MOST_OF_A_STRANGER:
+    if not visitor.may_all and n_mine >= MAX_OF_A_STRANGER:
         raise LimitReached(
             "You keep {n} sets here, and no more are allowed; remove one first.", n=n_mine
         )

@@ -18,7 +18,7 @@ STALE_SECONDS = 30.0
 """A heart elsewhere that has not beaten for so long, while it was watched, beats no more."""
 
 _SAME_START_SECONDS = 5.0  # clocks are corrected; process numbers come around much later
-_MOST_WATCHED = 4096
+_MAX_WATCHED = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Watch:
             if seen is None or seen[0] != heartbeat:
                 seen = (heartbeat, now)
             self._seen[key] = seen
-            if len(self._seen) > _MOST_WATCHED:
+            if len(self._seen) > _MAX_WATCHED:
                 self._seen.popitem(last=False)
         return now - seen[1]
 

@@ -356,7 +356,7 @@ class Run:
             return
         if damage is not None:
             raise RunDamaged(damage)
-        values = object_of(self.folder / "meta.json", most=_MOST_META)
+        values = object_of(self.folder / "meta.json", most=_MAX_META)
         begun_on = meta.begun_on or (meta.device if self.has_checkpoint else None)
         moved = {"device": device, "begun_on": begun_on}
         write_json(self.folder / "meta.json", values | moved, lasting=True)
@@ -394,16 +394,16 @@ def _damaged(what: str) -> str:
     return N_("This run is damaged: {what}.", what=what)
 
 
-_MOST_EXPERIMENT, _MOST_META = 2**24, 2**16
+_MAX_EXPERIMENT, _MAX_META = 2**24, 2**16
 
 
 def _experiment_in(path: Path) -> Experiment:
-    return from_json(content_of(path, most=_MOST_EXPERIMENT))
+    return from_json(content_of(path, most=_MAX_EXPERIMENT))
 
 
 def _meta_in(path: Path) -> tuple[Meta, str | None]:
     """Return what a meta.json says, the rest made up, and a clause on the first damaged value."""
-    values = object_of(path, most=_MOST_META)
+    values = object_of(path, most=_MAX_META)
     return _STORED.salvage(values, lambda: _meta_of_folder(path.parent))
 
 

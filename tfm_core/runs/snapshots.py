@@ -29,7 +29,7 @@ from tfm_core.sentences import StudentError
 
 _NAME = re.compile(r"(\d{8}|[1-9]\d{8})\.safetensors", re.ASCII)
 _STEP = re.compile(r"\d{1,9}", re.ASCII)
-_MOST_PROBE = _MOST_HEADER = 2**24  # bytes
+_MAX_PROBE = _MAX_HEADER = 2**24  # bytes
 
 
 def snapshot_path(folder: Path, step: int) -> Path:
@@ -182,7 +182,7 @@ def _is_whole(path: str, mtime_ns: int, size: int) -> bool:
     try:
         with open(path, "rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
-            if length > min(size - 8, _MOST_HEADER):
+            if length > min(size - 8, _MAX_HEADER):
                 return False
             header = json.loads(file.read(length))
         header.pop("__metadata__", None)
@@ -211,7 +211,7 @@ def read_probe(folder: Path, experiment: Experiment) -> Probe:
     Raises ValueError, in a sentence, where it is missing or damaged.
     """
     try:
-        values = object_of(folder / "probe.json", most=_MOST_PROBE)
+        values = object_of(folder / "probe.json", most=_MAX_PROBE)
         kind, items = values.get("kind"), values.get("items")
         if not isinstance(kind, str) or not isinstance(items, list):
             raise Unreadable("probe.json holds no examples")

@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Annotated, Any, Literal, get_args
 
-from tfm_core.reading import MOST_STEPS, Unreadable, object_of
+from tfm_core.reading import MAX_STEP_NUMBER, Unreadable, object_of
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.failures import obstacle
 from tfm_core.runs.process import ProcessMark, is_alive, silence
@@ -58,7 +58,7 @@ class Status:
     state: State
     step: Step = 0
     total_steps: Step = 0
-    epoch: Annotated[float, number(0, MOST_STEPS)] = 0.0
+    epoch: Annotated[float, number(0, MAX_STEP_NUMBER)] = 0.0
     device: Device = "cpu"
     pid: Annotated[int, whole(1, 2**32 - 1)] | None = None
     host: _Host | None = None
@@ -173,7 +173,7 @@ def _damaged(what: str) -> Status:
     )
 
 
-_MOST_BYTES = 2**20
+_MAX_BYTES = 2**20
 _FORM = re.compile(r"[,<>]?\d{0,2}(\.\d)?[a-z%]?")  # of a number in words; a wide one fills memory
 
 
@@ -211,4 +211,4 @@ def _parse(values: dict[str, Any]) -> Status:
 
 
 _STORED = Stored(Status, "status.json")
-_STATUSES = Remembered(lambda path: _parse(object_of(path, most=_MOST_BYTES)))
+_STATUSES = Remembered(lambda path: _parse(object_of(path, most=_MAX_BYTES)))

@@ -20,7 +20,13 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from tfm_core.reading import MOST_STEPS, Unreadable, is_plain, is_whole, open_plain
+from tfm_core.reading import (
+    MAX_STEP_NUMBER,
+    Unreadable,
+    is_plain,
+    is_whole,
+    open_plain,
+)
 from tfm_core.runs.atomic import write_bytes
 from tfm_core.runs.curves import (
     MEASURED_COLUMNS,
@@ -222,5 +228,5 @@ def _are_rows(rows: npt.NDArray[Any], n_columns: int) -> bool:
     if rows.dtype != np.float64 or rows.ndim != 2 or rows.shape[1] != n_columns:
         return False
     steps = rows[:, 0]
-    is_in_range = not len(steps) or (steps[0] >= -1 and steps[-1] <= MOST_STEPS)
+    is_in_range = not len(steps) or (steps[0] >= -1 and steps[-1] <= MAX_STEP_NUMBER)
     return bool(is_in_range and np.isfinite(steps).all() and (np.diff(steps) > 0).all())

@@ -16,7 +16,7 @@ from tfm_core.runs.curves import Curves
 
 Floats = npt.NDArray[np.float64]
 
-LEAST = 0.15
+MIN = 0.15
 """Share of the way from which on a run has learned more than which answers are frequent."""
 WINDOW = 10
 """Batches whose median stands for the loss at a step."""

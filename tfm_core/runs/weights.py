@@ -21,7 +21,7 @@ from tfm_core.runs.atomic import write_bytes
 from tfm_core.sentences import StudentError
 
 FOLDER = "weights"
-_MOST = 2**26
+_MAX = 2**26
 """Bytes of one set, which may have been written by anybody."""
 
 
@@ -57,7 +57,7 @@ def read(folder: Path, step: int) -> dict[str, Array]:
             size = os.fstat(file).st_size
         finally:
             os.close(file)
-        if size > _MOST:
+        if size > _MAX:
             raise Unreadable("it has more bytes than weights that are kept")
         with safe_open(path, framework="numpy") as content:
             if (content.metadata() or {}).get("step") != str(step):

@@ -46,10 +46,10 @@ from tfm_core.training.divergence import is_of_divergence
 LOOK_SECONDS = 1.0
 """How often to look at the sweeps that go on."""
 
-MOST_IDLE = 30
+MAX_IDLE = 30
 """Suggestions in a row that cost no run, after which nothing new is expected any more."""
 
-MOST_RESUMES = 3
+MAX_RESUMES = 3
 """How often a run that was interrupted is taken up again: what kills it may be the run itself."""
 
 SURE_SECONDS = 3.0
@@ -261,7 +261,7 @@ class Driver:
             since = self._interrupted.setdefault(run.id, time.monotonic())
             if time.monotonic() - since < SURE_SECONDS:
                 return
-            if trial.resumed >= MOST_RESUMES:
+            if trial.resumed >= MAX_RESUMES:
                 study.tell(trial, "failed", None, status.reason or N_("Its run was interrupted."))
                 return
             study.note(trial, "resumed", trial.resumed + 1)
@@ -272,7 +272,7 @@ class Driver:
 
     def _suggest(self, study: Study) -> None:
         """Ask for trials, up to as many as may train at once, and within the budget."""
-        for _attempt in range(MOST_IDLE):
+        for _attempt in range(MAX_IDLE):
             plan, trials = study.plan, study.trials()
             ended = self._over(study, trials)
             n_open = sum(trial.state == "running" for trial in trials)
@@ -303,7 +303,7 @@ class Driver:
             if trial.run_id is not None or trial.state == "running":
                 break
             idle += 1
-        if idle >= MOST_IDLE:
+        if idle >= MAX_IDLE:
             return N_(
                 "The last {n} suggestions were tried before, or cannot be: nothing new is expected "
                 "in these ranges.",

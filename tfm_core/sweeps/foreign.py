@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 FILE = "foreign.json"
 JOURNAL = "journal.log"
-MOST_BYTES = 16 * 2**20
-MOST_TRIALS, MOST_SETTINGS, MOST_STUDIES = 2_000, 40, 50
-_MOST_WORD = 60
-_MOST_FILE = 2**14
+MAX_BYTES = 16 * 2**20
+MAX_TRIALS, MAX_SETTINGS, MAX_STUDIES = 2_000, 40, 50
+_MAX_WORD = 60
+_MAX_FILE = 2**14
 
 
 class NotAStudy(StudentError):
@@ -43,7 +43,7 @@ class NotAStudy(StudentError):
 class Brought:
     """What is noted of a study that was brought: its file's name, when, and whose it is."""
 
-    name: Annotated[str, line(_MOST_WORD)]
+    name: Annotated[str, line(_MAX_WORD)]
     created: Moment
     owner: Annotated[str, line(64)] | None = None
 
@@ -94,7 +94,7 @@ def write(folder: Path, content: bytes, brought: Brought) -> None:
 def read(folder: Path) -> Brought | None:
     """Return what is noted of a study from elsewhere, None where the folder holds none."""
     try:
-        return _STORED.salvage(object_of(folder / FILE, most=_MOST_FILE))[0]
+        return _STORED.salvage(object_of(folder / FILE, most=_MAX_FILE))[0]
     except (FileNotFoundError, Unreadable):
         return None
 
@@ -110,11 +110,11 @@ def looks(folder: Path) -> list[Look]:
             raise _unreadable(error) from error
         if not studies:
             raise NotAStudy("This journal holds no study: nothing was begun in it.")
-        if len(studies) > MOST_STUDIES:
+        if len(studies) > MAX_STUDIES:
             raise NotAStudy(
                 "This journal holds {n:,} studies; at most {most} of one are looked at here.",
                 n=len(studies),
-                most=MOST_STUDIES,
+                most=MAX_STUDIES,
             )
         found: list[Look] = []
         why: NotAStudy | None = None
@@ -133,11 +133,11 @@ def looks(folder: Path) -> list[Look]:
 
 def _checked(content: bytes) -> bytes:
     """Return the whole lines of a journal. Raises NotAStudy for what is none."""
-    if len(content) > MOST_BYTES:
+    if len(content) > MAX_BYTES:
         raise NotAStudy(
             "This file has {size}; of a journal at most {most} are looked at.",
             size=in_bytes(len(content)),
-            most=in_bytes(MOST_BYTES),
+            most=in_bytes(MAX_BYTES),
         )
     if content.startswith(b"SQLite format 3"):
         raise NotAStudy(
@@ -199,12 +199,12 @@ def _look(storage: JournalStorage, frozen: Any) -> Look:
             n=len(directions),
         )
     trials = storage.get_all_trials(frozen._study_id, deepcopy=False)
-    if len(trials) > MOST_TRIALS:
+    if len(trials) > MAX_TRIALS:
         raise NotAStudy(
             "The study “{name}” has {n:,} trials; at most {most:,} are looked at.",
             name=name,
             n=len(trials),
-            most=MOST_TRIALS,
+            most=MAX_TRIALS,
         )
     tried = tuple(_tried(one) for one in trials)
     if not any(one.value is not None for one in tried):
@@ -214,12 +214,12 @@ def _look(storage: JournalStorage, frozen: Any) -> Look:
             n=len(tried),
         )
     most = max(len(one.values) for one in tried)
-    if most > MOST_SETTINGS:
+    if most > MAX_SETTINGS:
         raise NotAStudy(
             "The study “{name}” varies {n} settings; at most {most} are drawn together.",
             name=name,
             n=most,
-            most=MOST_SETTINGS,
+            most=MAX_SETTINGS,
         )
     is_maximized = directions[0].name == "MAXIMIZE"
     figure = N_("figure, the larger the better") if is_maximized else N_("figure, less is better")
@@ -247,9 +247,9 @@ def _plain(value: Any) -> Value:
 
 def clean(text: str) -> str:
     """Return words of a stranger in one short line that no figure takes for markup."""
-    plain = "".join(c if c.isprintable() else " " for c in str(text)[: 4 * _MOST_WORD])
+    plain = "".join(c if c.isprintable() else " " for c in str(text)[: 4 * _MAX_WORD])
     words = " ".join(plain.replace("<", "‹").replace(">", "›").split())
-    return words[:_MOST_WORD] or "–"
+    return words[:_MAX_WORD] or "–"
 
 
 def as_study(look: Look) -> optuna.Study:

@@ -31,10 +31,10 @@ from tfm_core.sweeps.space import Choices, Dimension, Range, Space
 State = Literal["active", "stopping", "stopped", "finished"]
 """What was asked of a sweep: ``stopping`` until none of its runs trains any more."""
 
-MOST_RUNS, MOST_MINUTES, MOST_AT_ONCE = 1_000, 7 * 24 * 60, 16
+MAX_RUNS, MAX_MINUTES, MAX_AT_ONCE = 1_000, 7 * 24 * 60, 16
 
 FILE = "sweep.json"
-_MOST_BYTES = 4 * 2**20
+_MAX_BYTES = 4 * 2**20
 _VERSION = 1
 _FAR = 1e15  # no number of a setting is as large
 
@@ -59,9 +59,9 @@ class Plan:
     objective: Annotated[str, one_of(OBJECTIVES)] = "loss"
     search: Annotated[str, one_of(searches.SEARCHES)] = "tpe"
     pruning: Annotated[str, one_of(searches.PRUNINGS)] = "none"
-    max_runs: Annotated[int, whole(1, MOST_RUNS)] | None = 20
-    max_minutes: Annotated[float, number(0, MOST_MINUTES)] | None = None
-    at_once: Annotated[int, whole(1, MOST_AT_ONCE)] = 1
+    max_runs: Annotated[int, whole(1, MAX_RUNS)] | None = 20
+    max_minutes: Annotated[float, number(0, MAX_MINUTES)] | None = None
+    at_once: Annotated[int, whole(1, MAX_AT_ONCE)] = 1
     device: Device = "cpu"
     threads: Annotated[int, whole(1, 1024)] = 1
     seed: Annotated[int, whole(0, 2**31 - 1)] = 0
@@ -79,7 +79,7 @@ class Plan:
     @property
     def most_runs(self) -> int:
         """How many runs it may have, at most."""
-        return MOST_RUNS if self.max_runs is None else self.max_runs
+        return MAX_RUNS if self.max_runs is None else self.max_runs
 
     def check(self) -> None:
         """Raise StudentError, in a sentence, where this cannot be swept."""
@@ -92,23 +92,23 @@ class Plan:
         objectives.check(self.base, self.objective)
         if self.max_runs is None and self.max_minutes is None:
             raise StudentError("A sweep needs a budget: a number of runs, or of minutes.")
-        if self.max_runs is not None and not is_whole(self.max_runs, 1, MOST_RUNS):
+        if self.max_runs is not None and not is_whole(self.max_runs, 1, MAX_RUNS):
             raise StudentError(
                 "The budget is {n} runs, but must be from 1 to {most:,}.",
                 n=self.max_runs,
-                most=MOST_RUNS,
+                most=MAX_RUNS,
             )
         if self.max_minutes is not None and not (
-            is_number(self.max_minutes, 0, MOST_MINUTES) and self.max_minutes > 0
+            is_number(self.max_minutes, 0, MAX_MINUTES) and self.max_minutes > 0
         ):
             raise StudentError(
                 "The budget is {n} minutes, but must be more than 0 and at most {most:,}.",
                 n=self.max_minutes,
-                most=MOST_MINUTES,
+                most=MAX_MINUTES,
             )
-        if not is_whole(self.at_once, 1, MOST_AT_ONCE):
+        if not is_whole(self.at_once, 1, MAX_AT_ONCE):
             raise StudentError(
-                "{n} runs at once, but from 1 to {most} can be.", n=self.at_once, most=MOST_AT_ONCE
+                "{n} runs at once, but from 1 to {most} can be.", n=self.at_once, most=MAX_AT_ONCE
             )
 
     def replace(self, **changes: Any) -> Plan:
@@ -139,7 +139,7 @@ def space_values(dimensions: Space) -> list[dict[str, Any]]:
 
 def space_of(values: object) -> Space:
     """Return the space that plain values say. Raises SweepDamaged."""
-    if not isinstance(values, list) or len(values) > space.MOST_SETTINGS:
+    if not isinstance(values, list) or len(values) > space.MAX_SETTINGS:
         raise SweepDamaged("what it varies is not a list of settings")
     return tuple(_dimension(one) for one in values)
 
@@ -147,7 +147,7 @@ def space_of(values: object) -> Space:
 def read(folder: Path) -> Plan:
     """Return the plan of a sweep's folder. Raises SweepDamaged, in a sentence."""
     try:
-        values = object_of(folder / FILE, most=_MOST_BYTES)
+        values = object_of(folder / FILE, most=_MAX_BYTES)
     except FileNotFoundError:
         raise SweepDamaged(
             "{file} is missing in the folder {name}, so what it sweeps is not known. It is left "
@@ -200,7 +200,7 @@ def _dimension(values: object) -> Dimension:
         and isinstance(is_whole_, bool)
         and not (is_log and low <= 0)
         and is_whole(step, 1, 10**9)
-        and is_whole(points, 2, space.MOST_VALUES)
+        and is_whole(points, 2, space.MAX_VALUES)
     ):
         raise SweepDamaged("the range of “{name}” cannot be", name=path)
     return Range(path, low, high, is_log, is_whole_, step, points)

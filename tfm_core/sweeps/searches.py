@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tfm_core.sentences import N_, StudentError
 from tfm_core.sweeps.objectives import RUNGS
-from tfm_core.sweeps.space import MOST_POINTS, Range, Space, n_points
+from tfm_core.sweeps.space import MAX_POINTS, Range, Space, n_points
 
 if TYPE_CHECKING:
     from optuna.pruners import BasePruner
@@ -143,12 +143,12 @@ def check(search: str, pruning: str, space: Space) -> None:
         raise StudentError(
             "There is no pruner {name}; {known} are there.", name=pruning, known=", ".join(PRUNINGS)
         )
-    if search == "grid" and (n := n_points(space)) > MOST_POINTS:
+    if search == "grid" and (n := n_points(space)) > MAX_POINTS:
         raise StudentError(
             "The grid has {n:,} points, but may have {most:,}: take fewer values, or another "
             "sampler.",
             n=n,
-            most=MOST_POINTS,
+            most=MAX_POINTS,
         )
     n_ranges = sum(isinstance(one, Range) for one in space)
     if search == "cma-es" and n_ranges < 2:

@@ -24,13 +24,13 @@ from tfm_core.sentences import N_, StudentError
 
 Value = str | int | float | bool
 
-MOST_SETTINGS = 12
+MAX_SETTINGS = 12
 """Settings that one sweep may vary; with more, no budget tells which of them mattered."""
 
-MOST_VALUES = 64
+MAX_VALUES = 64
 """Values of one setting, and points of a range in a grid."""
 
-MOST_POINTS = 10_000
+MAX_POINTS = 10_000
 """Points of a grid."""
 
 FIXED = ("task.name", "task.kind", "task.text")
@@ -215,11 +215,11 @@ def check(base: Experiment, space: Space) -> None:
     """Raise StudentError, in a sentence, where a space cannot be swept."""
     if not space:
         raise StudentError("Nothing varies yet: choose at least one setting to vary.")
-    if len(space) > MOST_SETTINGS:
+    if len(space) > MAX_SETTINGS:
         raise StudentError(
             "{n} settings vary, but a sweep takes at most {most}; choose those that matter most.",
             n=len(space),
-            most=MOST_SETTINGS,
+            most=MAX_SETTINGS,
         )
     paths = [dimension.path for dimension in space]
     for path in paths:
@@ -321,11 +321,11 @@ def _check_range(base: Experiment, one: Range) -> None:
         )
     if one.is_whole and not (float(one.low).is_integer() and float(one.high).is_integer()):
         raise StudentError("{label} takes whole numbers.", label=label)
-    if one.step < 1 or not 2 <= one.points <= MOST_VALUES:
+    if one.step < 1 or not 2 <= one.points <= MAX_VALUES:
         raise StudentError(
             "{label} takes steps of 1 or more and from 2 to {most} points in a grid.",
             label=label,
-            most=MOST_VALUES,
+            most=MAX_VALUES,
         )
     for number in (one.low, one.high):
         _check_value(base, one.path, int(number) if one.is_whole else number)
@@ -333,12 +333,12 @@ def _check_range(base: Experiment, one: Range) -> None:
 
 def _check_choices(base: Experiment, one: Choices) -> None:
     label = label_of(base, one.path)
-    if not 2 <= len(one.values) <= MOST_VALUES:
+    if not 2 <= len(one.values) <= MAX_VALUES:
         raise StudentError(
             "{label} has {n} values; give from 2 to {most}.",
             label=label,
             n=len(one.values),
-            most=MOST_VALUES,
+            most=MAX_VALUES,
         )
     kinds = {"int": int, "float": float, "bool": bool}
     kind = kinds.get(kind_of(base, one.path), str)

@@ -30,7 +30,7 @@ from tfm_core.sweeps.plan import Plan, SweepDamaged
 
 FOLDER = SWEEPS
 
-MOST = 500
+MAX = 500
 """Sweeps that a folder of runs may hold; each is looked at every second while it is active."""
 
 PATIENCE = 20.0
@@ -119,9 +119,9 @@ class SweepStore:
 
     def _made(self, fill: Callable[[Path], None]) -> Sweep:
         with limit_lock(self.root.parent, "sweeps"):
-            if len(self.list()) >= MOST:
+            if len(self.list()) >= MAX:
                 raise StudentError(
-                    "There are {most} sweeps already; delete one that is over first.", most=MOST
+                    "There are {most} sweeps already; delete one that is over first.", most=MAX
                 )
             return self._new(fill)
 

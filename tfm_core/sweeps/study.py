@@ -45,7 +45,7 @@ run was stopped with the sweep, and goes on with it. resumed: how often it was t
 from: the study and number that it was carried over from.
 """
 
-MOST_BYTES = 256 * 2**20
+MAX_BYTES = 256 * 2**20
 """Of a journal; a sweep of 1,000 runs writes some 2 MB."""
 
 _LOCK_SECONDS = 3  # after which Optuna takes the lock file of a killed process over
@@ -318,7 +318,7 @@ def _opened(journal: Path) -> JournalStorage:
     _quieten()
     if not is_plain(journal) and journal.exists():
         raise SweepDamaged("{name} is no plain file; it is left as it is.", name=journal.name)
-    if journal.exists() and (size := journal.stat().st_size) > MOST_BYTES:
+    if journal.exists() and (size := journal.stat().st_size) > MAX_BYTES:
         raise SweepDamaged(
             "{name} has {size:,} bytes, more than the journal of a sweep can have; it is left as "
             "it is.",

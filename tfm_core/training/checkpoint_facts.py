@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from tfm_core.reading import MOST_STEPS, Unreadable, is_number, is_whole
+from tfm_core.reading import MAX_STEP_NUMBER, Unreadable, is_number, is_whole
 from tfm_core.sentences import N_
 from tfm_core.stored import Step, Stored, WrongValue, checked, number
 from tfm_core.training.descent import is_state
 
-_MOST_SECONDS = 1e11
+_MAX_SECONDS = 1e11
 
 
 def _is_patience(state: object) -> bool:
@@ -22,8 +22,8 @@ def _is_patience(state: object) -> bool:
     loss, step = state.get("best_loss"), state.get("best_step")
     return (
         (loss is None or is_number(loss, -1e300, 1e300))
-        and (step is None or is_whole(step, 0, MOST_STEPS))
-        and is_whole(state.get("waited", 0), 0, MOST_STEPS)
+        and (step is None or is_whole(step, 0, MAX_STEP_NUMBER))
+        and is_whole(state.get("waited", 0), 0, MAX_STEP_NUMBER)
     )
 
 
@@ -35,7 +35,7 @@ class CheckpointFacts:
     """
 
     step: Step
-    seconds: Annotated[float, number(0, _MOST_SECONDS)]
+    seconds: Annotated[float, number(0, _MAX_SECONDS)]
     scaler: dict[str, Any]
     patience: Annotated[dict[str, Any], checked(_is_patience)] = field(default_factory=dict)
     descent: Annotated[dict[str, Any], checked(is_state)] = field(default_factory=dict)

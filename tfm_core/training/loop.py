@@ -58,7 +58,7 @@ from tfm_core.training.share import Share
 from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.tasks import TASK_KINDS
 
-MOST_LOST = 16
+MAX_LOST = 16
 """Steps on end that may overflow fp16: the loss is scaled by 2^16 at first."""
 
 _AHEAD_STEPS, _AHEAD_BYTES = 64, 4 * 2**20
@@ -338,7 +338,7 @@ def _check(trainer: Trainer, loss: float) -> None:
     only where that has not helped.
     """
     trainer.n_lost = 0 if math.isfinite(loss) else trainer.n_lost + 1
-    if trainer.n_lost > (MOST_LOST if trainer.scaler.is_enabled() else 0):
+    if trainer.n_lost > (MAX_LOST if trainer.scaler.is_enabled() else 0):
         raise TrainingDiverged(
             NO_NUMBER,
             loss=loss,

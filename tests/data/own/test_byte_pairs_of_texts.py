@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.export.test_asking import answers, with_node
 from tfm_core.config import ConfigError, CorpusTaskConfig, Experiment, from_query, to_query
 from tfm_core.config.codec import default_sections
-from tfm_core.config.corpus_tasks import LEAST_TOKENS
+from tfm_core.config.corpus_tasks import MIN_TOKENS
 from tfm_core.data.corpus.book import read_text
 from tfm_core.data.corpus.load import load_corpus
 from tfm_core.data.corpus.task import CorpusTask, corpus_task
@@ -60,7 +60,7 @@ def test_a_text_of_few_signs_still_has_enough_pieces(text):
     if report.refusal is None:
         task = corpus_task(kinds.task_of(sets.write(prepare(report))))
         assert "".join(task.tokens) == task.text == report.text
-        assert len(task.tokens) >= LEAST_TOKENS
+        assert len(task.tokens) >= MIN_TOKENS
         assert UNK not in task.tgt_vocabulary.encode(task.tokens)
 
 

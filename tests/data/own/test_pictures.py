@@ -178,7 +178,7 @@ def test_a_picture_bomb_is_left_out_unread():
 
 
 def test_many_large_pictures_are_too_much_together(monkeypatch):
-    monkeypatch.setattr(pictures_zip, "MOST_DECODED", 5_000)
+    monkeypatch.setattr(pictures_zip, "MAX_DECODED", 5_000)
     with pytest.raises(ValueError, match=r"pictures of bars.zip have more than 0 million pixels"):
         read(BARS)
 
@@ -187,7 +187,7 @@ def test_a_zip_bomb_is_stopped_where_it_grows_too_large(monkeypatch):
     zeros = bytes(11_000_000)
     found = read(BARS | {"bars/lying/zeros.png": zeros})
     assert "zeros.png: unpacks to more than 10 MB" in found.left_out[0]
-    monkeypatch.setattr(pictures_zip, "MOST_UNPACKED", 3_000)
+    monkeypatch.setattr(pictures_zip, "MAX_UNPACKED", 3_000)
     with pytest.raises(ValueError, match=r"bars.zip unpacks to more than"):
         read(BARS)
 
@@ -198,11 +198,11 @@ def test_ten_thousand_classes_are_refused():
 
 
 def test_huge_numbers_of_files_are_refused(monkeypatch):
-    monkeypatch.setattr(pictures_zip, "_MOST_ENTRIES", 20)
+    monkeypatch.setattr(pictures_zip, "_MAX_ENTRIES", 20)
     with pytest.raises(ValueError, match="holds 26 files"):
         read(BARS)
     monkeypatch.undo()
-    monkeypatch.setattr(pictures, "MOST_PICTURES", 20)
+    monkeypatch.setattr(pictures, "MAX_PICTURES", 20)
     with pytest.raises(ValueError, match="There are 26 pictures, but at most 20"):
         read(BARS)
 

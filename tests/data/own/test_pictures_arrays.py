@@ -148,7 +148,7 @@ def test_sizes_are_checked_before_anything_is_unpacked(monkeypatch):
     monkeypatch.setattr(np.lib.format, "read_array", lambda *_a, **_k: pytest.fail("unpacked"))
     with pytest.raises(ValueError, match="x unpacks to more than 400 MB"):
         read_pictures([("a.npz", file.getvalue())], FORM)
-    monkeypatch.setattr(pictures_npz, "MOST_UNPACKED", 0)
+    monkeypatch.setattr(pictures_npz, "MAX_UNPACKED", 0)
     with pytest.raises(ValueError, match="x unpacks to more than"):
         read_pictures([("a.npz", npz(x=IMAGES))], FORM)
 

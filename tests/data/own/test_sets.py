@@ -93,7 +93,7 @@ def test_half_a_set_is_never_left(monkeypatch):
 
 
 def test_what_is_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr(sets, "MOST_BYTES", 7)
+    monkeypatch.setattr(sets, "MAX_BYTES", 7)
     with pytest.raises(ValueError, match=r"would take 14 bytes, but one set may take 7"):
         sets.write(PREPARED)
 

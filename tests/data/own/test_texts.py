@@ -99,9 +99,9 @@ def test_what_cannot_be_taken_at_all_is_refused_in_a_sentence(raw, sentence):
 
 
 def test_what_is_huge_is_refused(monkeypatch):
-    monkeypatch.setattr(rows, "MOST_BYTES", 100)
+    monkeypatch.setattr(rows, "MAX_BYTES", 100)
     assert "at most 100 can be taken" in inspect_text("pairs", PAIRS).refusal
-    monkeypatch.setattr(rows, "MOST_BYTES", 10**6)
+    monkeypatch.setattr(rows, "MAX_BYTES", 10**6)
     monkeypatch.setattr(records, "MAX_ROWS", 20)
     assert "more than 20 rows" in inspect_text("pairs", PAIRS).refusal
 
@@ -271,7 +271,7 @@ def test_a_test_part_that_repeats_passages_of_training_is_said():
 def test_a_text_may_be_long_but_not_endless(monkeypatch):
     raw = "once upon a time there was a text. " * 20_000
     assert inspect_text("text", raw).can_keep
-    monkeypatch.setattr(running, "MOST_TEXT", 1000)
+    monkeypatch.setattr(running, "MAX_TEXT", 1000)
     assert "to 1,000" in inspect_text("text", raw).refusal
 
 

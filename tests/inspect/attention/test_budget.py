@@ -56,7 +56,7 @@ def test_the_validation_set_passes_in_parts_that_fit(run, few_at_once) -> None:
 
 
 def test_tokens_are_probed_in_parts_that_fit(run, few_at_once, monkeypatch) -> None:
-    monkeypatch.setattr(token_roles, "N_LEAST", 30)
+    monkeypatch.setattr(token_roles, "N_MIN", 30)
     found = token_roles.token_roles(run)
     assert (found.n_fit, found.n_tried) == (30, 30)
     assert max(few_at_once) == 3

@@ -5,7 +5,7 @@ import pytest
 
 from tests.inspect.constructed import small, text_experiment, vit_experiment
 from tfm_core.inspect.attention.deletion import (
-    MOST_STAGES,
+    MAX_STAGES,
     area,
     deleted,
     deletion,
@@ -233,7 +233,7 @@ def test_a_usual_picture_loses_its_patches_one_by_one(side):
 
 def test_small_patches_go_several_at_a_time():
     stages = stages_of(28 * 28)
-    assert len(stages) == MOST_STAGES + 1
+    assert len(stages) == MAX_STAGES + 1
     assert (stages[0], stages[-1]) == (0, 28 * 28)
     assert (np.diff(stages) > 0).all()
     seen = []
@@ -244,5 +244,5 @@ def test_small_patches_go_several_at_a_time():
 
     picture = np.ones((1, 28, 28), np.float32)
     found = deletion(ink, picture, {"a": np.random.default_rng(0).random((28, 28))}, n_random=2)
-    assert seen == [3 * (MOST_STAGES + 1)]
+    assert seen == [3 * (MAX_STAGES + 1)]
     np.testing.assert_allclose(found.curves["a"], 1 - found.removed, atol=1e-6)

@@ -56,7 +56,7 @@ def test_the_turn_of_the_validation_loss_is_where_it_is_lowest(run):
     turn = lesson.overfitting(run.curves())
     assert (turn.step, turn.last_step) == (150, 300)
     assert turn.has_begun
-    assert turn.waited == lesson.LEAST_WAIT
+    assert turn.waited == lesson.MIN_WAIT
     assert turn.validation_best == pytest.approx(0.9)
     assert turn.train_last < turn.train_best
 

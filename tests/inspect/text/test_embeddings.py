@@ -110,7 +110,7 @@ def test_without_tables_in_the_snapshots_the_first_and_the_last_state_remain(tmp
 def test_a_large_table_is_left_out_of_the_snapshots(tmp_path, monkeypatch):
     run = RunStore(tmp_path, recorded=None).create(tiny())
     size = 8 * len(text_task(run.experiment.task).src_vocabulary)
-    monkeypatch.setattr(snapshot, "MOST_EMBEDDED", size - 1)
+    monkeypatch.setattr(snapshot, "MAX_EMBEDDED", size - 1)
     execute(run)
     assert run.snapshot(7).embeddings == {}
     assert embeddings.table_of(run, "src_embedding").steps == (0, 7)

@@ -401,7 +401,7 @@ def test_a_model_that_drops_numbers_out_says_where_and_another_does_not():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_model_too_large_is_walked_through_by_its_shapes(family, monkeypatch):
-    monkeypatch.setattr("tfm_core.inspect.walk.subject.MOST_REAL", 10)
+    monkeypatch.setattr("tfm_core.inspect.walk.subject.MAX_REAL", 10)
     large = subject(experiment(family))
     assert not large.is_real
     assert walk(large)[-1].after[0].shape[0] == large.n_examples

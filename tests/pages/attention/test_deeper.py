@@ -168,7 +168,7 @@ def test_a_map_is_told_in_words_too(store):
     assert second == "2: reads “a\\*” (1) most, 0.625"
     assert "reads “" in said(opened(constructed_run(store, text_experiment())))
     many = np.eye(512, dtype=np.float16)
-    assert len(figures.lines(many, ["q"] * 512, ["k"] * 512)) == figures.MOST_ROWS
+    assert len(figures.lines(many, ["q"] * 512, ["k"] * 512)) == figures.MAX_ROWS
 
 
 def test_runs_on_two_sets_of_ones_own_are_not_held_against_each_other(store):

@@ -43,7 +43,7 @@ from tfm_core.runs.snapshots import write, write_probe
 @pytest.fixture
 def too_long_to_animate(monkeypatch):
     """The page as it is where all snapshots together are too much to send."""
-    monkeypatch.setattr(attention_animation, "MOST_VALUES", 0)
+    monkeypatch.setattr(attention_animation, "MAX_VALUES", 0)
 
 
 @pytest.mark.parametrize("family", ["encoder-decoder", "encoder-only", "decoder-only"])

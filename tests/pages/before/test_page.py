@@ -70,7 +70,7 @@ def test_figures_and_maps_of_a_contest_stand_side_by_side(store, open_page):
 
 
 def test_times_are_measured_on_a_press_and_the_ratio_is_said(open_page, monkeypatch):
-    monkeypatch.setattr("tfm_core.inspect.speed.step_times.LEAST_SECONDS", 0.0)
+    monkeypatch.setattr("tfm_core.inspect.speed.step_times.MIN_SECONDS", 0.0)
     app = viewed(open_page(PAGE), "length")
     assert "Recorded" in said(app)
     assert n_drawn(app) == 2

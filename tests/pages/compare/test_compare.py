@@ -9,7 +9,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.compare.link import METRIC, MOST_RUNS, RUNS
+from pages.compare.link import MAX_RUNS, METRIC, RUNS
 from pages.compare.table import ordered
 from tests.pages.made_runs import damaged_run, made_run
 from tests.pages.opening import opened_at
@@ -166,7 +166,7 @@ def test_a_link_that_is_none_says_so_and_the_page_stands(store: RunStore, text: 
 
 
 def test_a_link_with_too_many_runs_shows_as_many_as_there_may_be(store: RunStore) -> None:
-    ids = [f"somebody-{n}" for n in range(MOST_RUNS + 7)]
+    ids = [f"somebody-{n}" for n in range(MAX_RUNS + 7)]
     assert "must be the ids of at most" in shown(open_with(*ids))
 
 

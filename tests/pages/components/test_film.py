@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pages.components import film as component
-from pages.components.film import MOST_BYTES, Asked, Film
+from pages.components.film import MAX_BYTES, Asked, Film
 from pages.film import WRONG_INPUT, main
 from pages.ui import film as films
 from pages.ui import take_away
@@ -43,7 +43,7 @@ def hashed(text: str) -> str:
 def test_a_page_holds_every_kind_and_example_and_stays_small(store, preset) -> None:
     run = learned_run(store, preset)
     made = films.film(run, with_model=False)
-    assert len(made) <= MOST_BYTES
+    assert len(made) <= MAX_BYTES
     page = made.decode()
     opened, shown = parts(page), stage.read(run)
     told = json.loads(opened["film"])
@@ -93,8 +93,8 @@ def test_where_there_is_little_room_fewer_maps_are_shown_and_the_page_says_so(
 ) -> None:
     run = learned_run(store, "translate")
     whole = films.film(run, with_model=False)
-    monkeypatch.setattr(films, "MOST_VALUES", 2_000)
-    monkeypatch.setattr(films, "_LEAST_VALUES", 100)
+    monkeypatch.setattr(films, "MAX_VALUES", 2_000)
+    monkeypatch.setattr(films, "_MIN_VALUES", 100)
     small = films.film(run, with_model=False)
     assert len(small) < len(whole)
     header = parts(small.decode())["view-0"]
@@ -105,8 +105,8 @@ def test_where_there_is_little_room_fewer_maps_are_shown_and_the_page_says_so(
 def test_a_page_that_is_too_large_is_made_smaller(store, monkeypatch) -> None:
     run = learned_run(store, "translate")
     least = len(films.film(run, with_model=False)) - 1
-    monkeypatch.setattr(films, "MOST_BYTES", least)
-    monkeypatch.setattr(films, "_LEAST_VALUES", 100)
+    monkeypatch.setattr(films, "MAX_BYTES", least)
+    monkeypatch.setattr(films, "_MIN_VALUES", 100)
     assert len(films.film(run, with_model=False)) <= least
 
 

@@ -48,7 +48,7 @@ def test_large_maps_are_pooled_to_the_largest_of_their_blocks() -> None:
     kept, drawn, block = component.bounded(frames(5), weights)
     assert len(kept) == 5
     assert block > 1
-    assert drawn.size <= component.MOST_VALUES * 1.1
+    assert drawn.size <= component.MAX_VALUES * 1.1
     assert drawn[0, 1, 2, 0, 0] == weights[0, 1, 2, :block, :block].max()
 
 
@@ -56,7 +56,7 @@ def test_where_pooling_is_not_enough_snapshots_are_left_out_but_for_the_ends() -
     weights = np.zeros((401, 2, 7, 17, 17), np.float16)
     kept, drawn, block = component.bounded(frames(401), weights)
     assert block == 1
-    assert drawn.size <= component.MOST_VALUES
+    assert drawn.size <= component.MAX_VALUES
     assert len(kept) == len(drawn) < 401
     assert (kept[0].step, kept[-1].step) == (0, 400)
 

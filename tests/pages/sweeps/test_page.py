@@ -330,7 +330,7 @@ def test_on_a_public_server_a_study_from_elsewhere_is_its_visitors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TFM_PUBLIC", "1")
-    monkeypatch.setattr("pages.sweeps.actions.MOST_BROUGHT", 1)
+    monkeypatch.setattr("pages.sweeps.actions.MAX_BROUGHT", 1)
     app = open_page(PAGE, token=TOKEN)
     content = journal(tmp_path)
     app.file_uploader(key="sweeps-bring-file-0").upload("theirs.log", content).run()

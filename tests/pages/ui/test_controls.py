@@ -291,9 +291,9 @@ def test_only_so_many_changes_are_kept(train) -> None:
     app.number_input(key=key(app, "training.steps")).set_value(1).run()
     draft = app.session_state["draft"]
     found = draft_history.History()
-    for _n in range(3 * draft_history.MOST):
+    for _n in range(3 * draft_history.MAX):
         found = found.changed(draft)
-    assert len(found.past) == draft_history.MOST
+    assert len(found.past) == draft_history.MAX
 
 
 def test_a_reset_of_a_draft_that_is_gone_is_ignored(train, monkeypatch) -> None:

@@ -12,7 +12,7 @@ from pages.components import live
 from pages.i18n import _, language, languages, speaking
 from pages.publish import WRONG_INPUT, main
 from pages.ui import publisher, run_actions
-from pages.ui.publication import MOST_VIEWS, REEL, Publication
+from pages.ui.publication import MAX_VIEWS, REEL, Publication
 from pages.ui.publisher import Publisher, pace
 from tests.pages.learned_runs import learned_run
 from tests.pages.made_runs import made_run, with_worker
@@ -55,7 +55,7 @@ def test_a_page_finds_all_that_it_is_told_of(store, tmp_path, preset) -> None:
     (language_,) = told["languages"]
     look = json.loads((folder / f"look-{told['look']}-{language_}.json").read_text("utf-8"))
     assert (folder / f"now-{told['now']}-{language_}.json").is_file()
-    assert len(look["views"]) <= MOST_VIEWS
+    assert len(look["views"]) <= MAX_VIEWS
     assert look["first"] == [0, shown.example]
     snapshots = {line[1]: line[2] for line in lines(folder) if line[0] == "snapshot"}
     assert tuple(snapshots) == shown.steps

@@ -11,7 +11,7 @@ from tfm_core.data.own.rows import Row
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.sentences import N_, counted
 
-MOST_CLASSES = 100
+MAX_CLASSES = 100
 _MAX_SPELLINGS = 3  # groups that are listed one by one
 _WHOLE = re.compile(r"([-+]?\d+)\.0+")
 
@@ -47,12 +47,12 @@ def of_spellings(spellings: Sequence[Sequence[str]], *, is_merged: bool) -> Iter
 def of_classes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
     """Return what is worth saying of the labels. Raises BadData where they teach nothing."""
     balance = Counter(row.second for part in parts.values() for row in part)
-    if len(balance) > MOST_CLASSES:
+    if len(balance) > MAX_CLASSES:
         raise BadData(
             "There are {n:,} different labels, but a set may have {most}. If the labels are in "
             "another column, choose it below.",
             n=len(balance),
-            most=MOST_CLASSES,
+            most=MAX_CLASSES,
         )
     if len(balance) == 1:
         raise BadData(

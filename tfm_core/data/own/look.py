@@ -14,7 +14,7 @@ from tfm_core.data.own.texts import COLUMNS
 from tfm_core.data.own.tokens import Cutter, learned_from_text
 
 SPLITS = ("train", "validation", "test")
-_MOST_CUT = 5_000
+_MAX_CUT = 5_000
 """Rows of which the lengths are counted; of a larger set the first ones."""
 
 
@@ -44,7 +44,7 @@ def report_of(own: OwnSet) -> Report:
             name=own.name,
         ) from None
     everything = [row for split in SPLITS for row in rows[split]]
-    some = everything[:_MOST_CUT]
+    some = everything[:_MAX_CUT]
     balance = Counter(row.second for row in everything if own.kind == "labels")
     return Report(
         own.kind,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config.own_pictures import MARKUP, MOST_CLASSES, MOST_NAME
+from tfm_core.config.own_pictures import MARKUP, MAX_CLASSES, MAX_NAME
 from tfm_core.data.own_picture import flattened
 from tfm_core.sentences import N_, StudentError, counted
 from tfm_core.variants.record import Registry, Variant
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 SIZES = (16, 20, 24, 28, 32, 36, 40, 48, 56, 64)
 """Pixels to a side that pictures are made; each has a patch size of 4."""
-MOST_PICTURES = 70_000
-MOST_PIXELS = 64_000_000
+MAX_PICTURES = 70_000
+MAX_PIXELS = 64_000_000
 """Values of all pictures of a set together, as they are kept."""
-MOST_UNPACKED = 400_000_000
+MAX_UNPACKED = 400_000_000
 """Bytes that an upload may have once it is unpacked."""
-MOST_DECODED = 2_000_000_000
+MAX_DECODED = 2_000_000_000
 """Pixels that are decoded of one upload, before they are made smaller: some twenty seconds."""
-MOST_SAID = 50
+MAX_SAID = 50
 """Sentences on files that were left out; the rest is counted."""
 _MANY = 0.05
 """The share of files left out from which on it is a warning."""
@@ -174,7 +174,7 @@ class LeftOut:
     def add(self, name: str, why: str, *, n: int = 1) -> None:
         """Note a file, or ``n`` of them, and why it was left out."""
         self.n += n
-        if len(self.sentences) < MOST_SAID:
+        if len(self.sentences) < MAX_SAID:
             self.sentences.append(N_("{name}: {why}", name=shown(name), why=why))
 
 
@@ -264,7 +264,7 @@ def class_labels(folders: Iterable[str]) -> dict[str, str]:
         name = class_label(folder) or "?"
         number = 2
         while name in found.values():
-            name = f"{name[: MOST_NAME - 4]} {number}"
+            name = f"{name[: MAX_NAME - 4]} {number}"
             number += 1
         found[folder] = name
     return found
@@ -274,12 +274,12 @@ def class_label(text: str) -> str:
     """Return a text as the name of a class: in NFC, in one line, without markup."""
     kept = "".join(" " if one == "_" else one for one in text if one not in _DROPPED)
     plain = "".join(one if one.isprintable() else "?" for one in kept)
-    return " ".join(unicodedata.normalize("NFC", plain).split())[:MOST_NAME].strip()
+    return " ".join(unicodedata.normalize("NFC", plain).split())[:MAX_NAME].strip()
 
 
 def check_room(n: int, form: Form) -> None:
     """Raise StudentError for more pictures than a set may have."""
-    fits = min(MOST_PICTURES, MOST_PIXELS // (form.channels * form.size**2))
+    fits = min(MAX_PICTURES, MAX_PIXELS // (form.channels * form.size**2))
     if n > fits:
         raise StudentError(
             "There are {n:,} pictures, but at most {fits:,} of {size} x {size} pixels are taken; "
@@ -292,12 +292,12 @@ def check_room(n: int, form: Form) -> None:
 
 def check_classes(n: int) -> None:
     """Raise StudentError for more classes than a set may have."""
-    if n > MOST_CLASSES:
+    if n > MAX_CLASSES:
         raise StudentError(
             "There are {n:,} classes, but at most {most} are taken: each folder is a class. Are "
             "the pictures perhaps in folders of their own?",
             n=n,
-            most=MOST_CLASSES,
+            most=MAX_CLASSES,
         )
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tfm_core.data.own.pictures import PARTS, Pictures
 from tfm_core.sentences import N_, counted
 
-LEAST_PICTURES = 24
+MIN_PICTURES = 24
 """Pictures that a set must have: eight for validation, some for the test, and some to learn."""
 _UNEVEN = 5  # times as many pictures in one class as in another, from which on it is said
 
@@ -96,19 +96,19 @@ def _problems(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding]:
             n=n,
         )
         return [Finding("problem", words)]
-    if n < LEAST_PICTURES:
+    if n < MIN_PICTURES:
         words = counted(
             "There is {n} picture, but at least {least} are needed for training, validation and "
             "the test.",
             "There are {n} pictures, but at least {least} are needed for training, validation and "
             "the test.",
             n,
-            least=LEAST_PICTURES,
+            least=MIN_PICTURES,
         )
         return [Finding("problem", words)]
     in_training = pictures.labels[parts != PARTS.index("test")]
     missing = [name for at, name in enumerate(names) if at not in set(in_training.tolist())]
-    if len(in_training) < LEAST_PICTURES // 2 or len(names) - len(missing) < 2:
+    if len(in_training) < MIN_PICTURES // 2 or len(names) - len(missing) < 2:
         words = N_(
             "The test leaves only {n} pictures of {n_classes} classes for training; make the test "
             "smaller.",

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tfm_core.data.idx import MOST_HEADER, idx_header
-from tfm_core.data.own.pictures import MOST_UNPACKED, shown
+from tfm_core.data.idx import MAX_HEADER, idx_header
+from tfm_core.data.own.pictures import MAX_UNPACKED, shown
 from tfm_core.data.own.pictures_arrays import ArrayFile, part_of_file
 from tfm_core.data.picture_sources import SOURCES
 from tfm_core.sentences import N_, StudentError
@@ -37,7 +37,7 @@ def idx_arrays(files: Sequence[tuple[str, bytes]]) -> tuple[list[ArrayFile], lis
 
 def _file(name: str, plain: bytes) -> ArrayFile:
     try:
-        header = idx_header(plain[:MOST_HEADER])
+        header = idx_header(plain[:MAX_HEADER])
     except StudentError as error:
         raise StudentError(
             "{name} cannot be read: {why}. Pictures begin with 0 0 8 3 and their number, height "
@@ -67,17 +67,17 @@ def unpacked(name: str, content: bytes) -> bytes:
         return content
     try:
         with gzip.open(io.BytesIO(content)) as file:
-            plain = file.read(MOST_UNPACKED + 1)
+            plain = file.read(MAX_UNPACKED + 1)
     except (OSError, EOFError, zlib.error):
         raise StudentError(
             "{name} is damaged: it cannot be unpacked to its end. Take it in again, or unpacked.",
             name=shown(name),
         ) from None
-    if len(plain) > MOST_UNPACKED:
+    if len(plain) > MAX_UNPACKED:
         raise StudentError(
             "{name} unpacks to more than {most} MB, which is more than is read.",
             name=shown(name),
-            most=MOST_UNPACKED // 10**6,
+            most=MAX_UNPACKED // 10**6,
         )
     return plain
 

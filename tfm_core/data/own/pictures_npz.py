@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from tfm_core.data.own.pictures import (
     GUESSED,
-    MOST_PICTURES,
-    MOST_UNPACKED,
+    MAX_PICTURES,
+    MAX_UNPACKED,
     Choices,
     Form,
     LeftOut,
@@ -63,7 +63,7 @@ def read_npz(name: str, content: bytes, form: Form, choices: Choices = GUESSED) 
                 n=len(entries),
                 most=_MAX_ARRAYS,
             )
-        room = MOST_UNPACKED
+        room = MAX_UNPACKED
         for entry in entries:
             called = entry.filename.removesuffix(".npy")
             array = _array(archive, entry, f"{name}: {called}", room)
@@ -96,20 +96,20 @@ def _array(
             "{name} holds Python objects, which are never loaded from a file; save numbers.",
             name=shown(name),
         )
-    if shape and max(shape) > MOST_PICTURES:
+    if shape and max(shape) > MAX_PICTURES:
         raise StudentError(
             "{name} has the shape {shape}, but at most {most:,} pictures are taken; leave some "
             "out.",
             name=shown(name),
             shape=" x ".join(map(str, shape)),
-            most=MOST_PICTURES,
+            most=MAX_PICTURES,
         )
     if math.prod(shape) * dtype.itemsize > room:
         raise StudentError(
             "{name} unpacks to more than {most} MB with the arrays before it, which is more than "
             "is read.",
             name=shown(name),
-            most=MOST_UNPACKED // 10**6,
+            most=MAX_UNPACKED // 10**6,
         )
     try:
         with archive.open(entry) as file:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config.image_tasks import Ground
-from tfm_core.config.own_pictures import MOST_CLASSES, is_class_name
+from tfm_core.config.own_pictures import MAX_CLASSES, is_class_name
 from tfm_core.data.own.pictures import (
     PARTS,
     SIZES,
@@ -224,7 +224,7 @@ def is_sound(details: object) -> bool:
         and details.get("ground") in get_args(Ground)
         and details.get("channels") in (1, 3)
         and isinstance(classes, list)
-        and 2 <= len(classes) <= MOST_CLASSES
+        and 2 <= len(classes) <= MAX_CLASSES
         and all(isinstance(one, str) and is_class_name(one) for one in classes)
     )
 

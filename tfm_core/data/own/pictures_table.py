@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.data.own.pictures import MOST_PICTURES, MOST_PIXELS, LeftOut, shown
+from tfm_core.data.own.pictures import MAX_PICTURES, MAX_PIXELS, LeftOut, shown
 from tfm_core.data.own.pictures_arrays import ArrayFile, part_of_file
 from tfm_core.data.own.pictures_idx import unpacked
 from tfm_core.sentences import N_, StudentError
@@ -72,7 +72,7 @@ def _read(name: str, content: bytes, left_out: LeftOut) -> list[ArrayFile]:
             name=shown(name),
             n=len(pixels),
         )
-    if len(numbers) > (most := min(MOST_PICTURES, MOST_PIXELS // len(pixels))):
+    if len(numbers) > (most := min(MAX_PICTURES, MAX_PIXELS // len(pixels))):
         raise StudentError(
             "{name} has {n:,} lines, but at most {most:,} pictures are taken; leave some out.",
             name=shown(name),

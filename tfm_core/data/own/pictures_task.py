@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SIDE = 7  # patches in a row that are few enough to be quick, and enough to say where something is
 _READ = 20  # times that a training reads each picture, of a set that is neither small nor large
-_FEWEST_STEPS, _MOST_STEPS = 200, 3000
+_MIN_STEPS, _MAX_STEPS = 200, 3000
 
 
 def task_of(own: OwnSet) -> OwnPicturesTaskConfig:
@@ -70,7 +70,7 @@ def proposals(own: OwnSet) -> list[Proposal]:
             N_("A small model and few steps: does it begin to tell the classes apart?"),
             {**usual, "d_model": 32, "n_heads": 2, "d_ff": 64},
             {"shift": 1.0},
-            max(_FEWEST_STEPS, steps // 4),
+            max(_MIN_STEPS, steps // 4),
         ),
         (
             "usual",
@@ -87,7 +87,7 @@ def proposals(own: OwnSet) -> list[Proposal]:
             {**usual, "stem": "conv", "n_layers": 4, "d_model": 64, "n_heads": 4, "d_ff": 192}
             | {"dropout": 0.1},
             moved,
-            min(2 * steps, 2 * _MOST_STEPS),
+            min(2 * steps, 2 * _MAX_STEPS),
         ),
     )
     return [
@@ -128,7 +128,7 @@ def load_own_pictures(
 
 def _steps(n: int, batch_size: int = 64) -> int:
     """Return how many steps read each of ``n`` pictures some twenty times, a round number."""
-    steps = min(_MOST_STEPS, max(2 * _FEWEST_STEPS, _READ * n // batch_size))
+    steps = min(_MAX_STEPS, max(2 * _MIN_STEPS, _READ * n // batch_size))
     return round(steps / 100) * 100
 
 

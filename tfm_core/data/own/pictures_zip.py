@@ -19,9 +19,9 @@ import numpy as np
 
 from tfm_core.data.own.pictures import (
     GUESSED,
-    MOST_DECODED,
-    MOST_PICTURES,
-    MOST_UNPACKED,
+    MAX_DECODED,
+    MAX_PICTURES,
+    MAX_UNPACKED,
     Choices,
     Folders,
     Form,
@@ -38,11 +38,11 @@ from tfm_core.data.own.pictures import (
 from tfm_core.data.own.pictures_arrays import is_array_file, read_array_files
 from tfm_core.data.own.pictures_folders import Place, layout_of
 from tfm_core.data.own.pictures_names import named
-from tfm_core.data.own_picture import MOST_BYTES, looks_like_picture, opened, why_not
+from tfm_core.data.own_picture import MAX_BYTES, looks_like_picture, opened, why_not
 from tfm_core.sentences import N_, StudentError, counted
 
 _BEGINS = (b"PK\x03\x04", b"PK\x05\x06")
-_MOST_ENTRIES = 2 * MOST_PICTURES
+_MAX_ENTRIES = 2 * MAX_PICTURES
 _ENCRYPTED = 0x1
 _SYSTEM = {"thumbs.db", "desktop.ini"}
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError)
@@ -122,12 +122,12 @@ def read_zip(name: str, content: bytes, form: Form, choices: Choices = GUESSED) 
 def _packed(name: str, archive: zipfile.ZipFile, choices: Choices, left_out: LeftOut) -> _Packed:
     """Return what somebody packed. Raises StudentError for what no honest zip has."""
     found = archive.infolist()
-    if len(found) > _MOST_ENTRIES:
+    if len(found) > _MAX_ENTRIES:
         raise StudentError(
             "{name} holds {n:,} files, but at most {most:,} pictures are taken; leave some out.",
             name=name,
             n=len(found),
-            most=MOST_PICTURES,
+            most=MAX_PICTURES,
         )
     names, encoding = named(found, choices.encoding)
     packed = _Packed([], [], [], 0, encoding)
@@ -185,7 +185,7 @@ def _from_arrays(
     files, unpacked = [], 0
     for entry in arrays:
         try:
-            files.append((entry.filename, _unpacked(archive, entry, MOST_UNPACKED)))
+            files.append((entry.filename, _unpacked(archive, entry, MAX_UNPACKED)))
         except StudentError as error:
             raise StudentError(
                 "{file}: {why}", file=shown(entry.filename), why=error.sentence
@@ -290,19 +290,19 @@ class _TooMuch(StudentError):
 
 
 def _check_sum(name: str, unpacked: int, decoded: int) -> None:
-    if unpacked > MOST_UNPACKED:
+    if unpacked > MAX_UNPACKED:
         raise _TooMuch(
             "{name} unpacks to more than {most} MB, which is more than is read; leave pictures "
             "out, or make them smaller.",
             name=name,
-            most=MOST_UNPACKED // 10**6,
+            most=MAX_UNPACKED // 10**6,
         )
-    if decoded > MOST_DECODED:
+    if decoded > MAX_DECODED:
         raise _TooMuch(
             "The pictures of {name} have more than {most:,} million pixels together, which is "
             "more than is read; make them smaller.",
             name=name,
-            most=MOST_DECODED // 10**6,
+            most=MAX_DECODED // 10**6,
         )
 
 
@@ -315,7 +315,7 @@ def _begin(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
         return b""
 
 
-def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int = MOST_BYTES) -> bytes:
+def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int = MAX_BYTES) -> bytes:
     """Return a file, whatever size its entry claims. Raises StudentError."""
     try:
         with archive.open(entry) as file:

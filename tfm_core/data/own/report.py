@@ -9,11 +9,11 @@ from pathlib import PurePath
 from tfm_core.data.own.layout import Layout
 from tfm_core.data.own.records import Problem
 from tfm_core.data.own.rows import Accounting, Row
-from tfm_core.data.own.sets import MOST_NAME
+from tfm_core.data.own.sets import MAX_NAME
 from tfm_core.data.own.tokens import Cutter
 from tfm_core.sentences import N_
 
-MOST_PREVIEW = 50
+MAX_PREVIEW = 50
 MAX_SHARE_LEFT_OUT = 0.05
 """Of the lines of a file: more than that deserves a warning."""
 _NAMES = {"pairs": N_("My pairs"), "labels": N_("My labels"), "text": N_("My text")}
@@ -79,9 +79,9 @@ class Report:
         """The first rows as a table of ``columns``; of a text its first lines."""
         if self.kind == "text":
             lines = [line for line in self.text.split("\n", 400)[:400] if line.strip()]
-            return tuple((line,) for line in lines[:MOST_PREVIEW])
+            return tuple((line,) for line in lines[:MAX_PREVIEW])
         rows = sorted((row for part in self.rows.values() for row in part), key=lambda r: r.line)
-        return tuple((row.first, row.second) for row in rows[:MOST_PREVIEW])
+        return tuple((row.first, row.second) for row in rows[:MAX_PREVIEW])
 
 
 def set_name(name: str, kind: str) -> str:
@@ -89,7 +89,7 @@ def set_name(name: str, kind: str) -> str:
     printable = "".join(c if c.isprintable() else " " for c in name)
     path = PurePath(printable.replace("\\", "/"))
     stem = path.stem if path.suffix.lower() in _ENDINGS else printable
-    return " ".join(stem.split())[:MOST_NAME].strip() or str(_NAMES[kind])
+    return " ".join(stem.split())[:MAX_NAME].strip() or str(_NAMES[kind])
 
 
 _ENDINGS = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".tab", ".md"}

@@ -20,9 +20,9 @@ from tfm_core.data.own.records import (
 from tfm_core.reading import is_text
 from tfm_core.sentences import N_, Sentence
 
-MOST_BYTES = 32 * 2**20
+MAX_BYTES = 32 * 2**20
 """Of what is pasted or uploaded."""
-MOST_LINE = 4_000
+MAX_LINE = 4_000
 """Characters of one text."""
 
 _MARKS = (
@@ -81,11 +81,11 @@ class Accounting:
 
 def decoded(raw: bytes | str) -> str:
     """Return a text with all its line ends alike. Raises BadData, with the number of the line."""
-    if len(raw) > MOST_BYTES:
+    if len(raw) > MAX_BYTES:
         raise BadData(
             "This has {size:,} bytes, but at most {most:,} can be taken; leave some of it out.",
             size=len(raw),
-            most=MOST_BYTES,
+            most=MAX_BYTES,
         )
     text = raw if isinstance(raw, str) else _decoded(raw)
     if "\0" in text:
@@ -133,13 +133,13 @@ def _row(record: Record, layout: Layout, numbered: str) -> Row | Problem:
     if not first or not second:
         return row.problem(N_("{place} has an empty text.", place=row.place))
     longest = max(len(first), len(second))
-    if longest > MOST_LINE:
+    if longest > MAX_LINE:
         return row.problem(
             N_(
                 "{place} has a text of {n:,} characters, but it may have {most:,}.",
                 place=row.place,
                 n=longest,
-                most=MOST_LINE,
+                most=MAX_LINE,
             )
         )
     if "\0" in first + second:

@@ -13,7 +13,7 @@ from tfm_core.data.own.rows import Accounting, decoded
 from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.sentences import N_, counted
 
-MOST_TEXT = 2_000_000
+MAX_TEXT = 2_000_000
 """Characters of a text."""
 _N_PASSAGE = 40
 """Characters of a passage that hardly occurs twice by chance."""
@@ -32,9 +32,9 @@ def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | Non
     text = whole.strip("\n")
     blank = replace(blank, accounting=_accounting(whole, text))
     text, notes = normalised_text(text)
-    problem = text_problem(text, unit, most=MOST_TEXT)
+    problem = text_problem(text, unit, most=MAX_TEXT)
     if problem is not None:
-        return replace(blank, text=text[:MOST_TEXT], refusal=problem)
+        return replace(blank, text=text[:MAX_TEXT], refusal=problem)
     cutter = learned_from_text(unit, text, has_test=test is not None)
     blank = replace(blank, notes=tuple(notes), cutters=(cutter,))
     tokens = cutter.cut_text(text)
@@ -64,7 +64,7 @@ def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
         tested = whole.strip("\n")
         blank = replace(blank, test_accounting=_accounting(whole, tested))
         tested, changed = normalised_text(tested)
-        problem = text_problem(tested, blank.unit, most=MOST_TEXT)
+        problem = text_problem(tested, blank.unit, most=MAX_TEXT)
     except BadData as error:
         tested, changed, problem = "", [], error.sentence
     if problem is not None:

@@ -27,9 +27,9 @@ from tfm_core.reading import Unreadable, content_of, is_moment, object_of
 from tfm_core.sentences import N_, StudentError
 from tfm_core.stored import Stored, WrongValue, checked, line, whole
 
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 """Of one set on the disk."""
-MOST_NAME = 60
+MAX_NAME = 60
 """Characters of a set's name."""
 EXAMPLE = "example-"
 """How the ids of those begin that come with the app."""
@@ -49,8 +49,8 @@ VOCABULARY = "vocabulary"
 
 _KEPT = "kept.json"
 _FILE = re.compile(r"[a-z][a-z0-9-]{0,30}\.[a-z0-9]{2,12}")
-_MOST_SET, _MOST_KEPT, _MOST_NUMBER = 2**20, 2**16, 10**9
-_MOST_FILES = 12
+_MAX_SET, _MAX_KEPT, _MAX_NUMBER = 2**20, 2**16, 10**9
+_MAX_FILES = 12
 
 
 def _is_file(name: str) -> bool:
@@ -133,7 +133,7 @@ class OwnSet:
     def content(self, name: str) -> bytes:
         """Return a file as it was written. Raises SetDamaged, in a sentence."""
         try:
-            found = content_of(self.folder / name, most=MOST_BYTES)
+            found = content_of(self.folder / name, most=MAX_BYTES)
         except FileNotFoundError:
             raise SetDamaged(_DAMAGED, name=self.name, what=N_(_GONE, file=name)) from None
         except Unreadable as error:
@@ -149,8 +149,8 @@ class _SetFile:
 
     format: Literal[1]
     kind: Annotated[str, line(20)]
-    name: Annotated[str, line(MOST_NAME)]
-    counts: dict[str, Annotated[int, whole(0, _MOST_NUMBER)]]
+    name: Annotated[str, line(MAX_NAME)]
+    counts: dict[str, Annotated[int, whole(0, _MAX_NUMBER)]]
     split: dict[str, Any]
     details: dict[str, Any]
     files: dict[Annotated[str, checked(_is_file)], Annotated[str, line(64)]]
@@ -186,12 +186,12 @@ def write(prepared: Prepared, *, owner: str | None = None, root: Path | None = N
     sentence, for what is too large.
     """
     root = place.root() if root is None else root
-    if prepared.n_bytes > MOST_BYTES:
+    if prepared.n_bytes > MAX_BYTES:
         raise StudentError(
             "This set would take {size:,} bytes, but one set may take {most:,}; leave some of it "
             "out.",
             size=prepared.n_bytes,
-            most=MOST_BYTES,
+            most=MAX_BYTES,
         )
     assert all(map(_is_file, prepared.files)), "names of files are plain"
     target = root / id_of(prepared)
@@ -232,15 +232,15 @@ def read_from(read: Callable[[str, int], bytes]) -> Prepared:
     what is wrong, and whatever ``read`` raises.
     """
     try:
-        values = json.loads(read(SET, _MOST_SET))
+        values = json.loads(read(SET, _MAX_SET))
     except (ValueError, RecursionError) as error:
         if isinstance(error, StudentError):
             raise
         raise Unreadable(_NO_JSON, file=SET) from None
     found = _set_of(values)
-    if found is None or len(found.files) > _MOST_FILES:
+    if found is None or len(found.files) > _MAX_FILES:
         raise Unreadable("{file} says nothing that a set is", file=SET)
-    room, files = MOST_BYTES, {}
+    room, files = MAX_BYTES, {}
     for name, digest in found.files.items():
         files[name] = read(name, room)
         room -= len(files[name])
@@ -294,7 +294,7 @@ def read_vocabulary(set_id: str, read: Callable[[str, int], bytes]) -> dict[str,
 
     Raises Unreadable, with a clause, where they are not those of the set of this id.
     """
-    files = {SET: read(SET, _MOST_SET)}
+    files = {SET: read(SET, _MAX_SET)}
     try:
         values = json.loads(files[SET])
     except (ValueError, RecursionError):
@@ -302,7 +302,7 @@ def read_vocabulary(set_id: str, read: Callable[[str, int], bytes]) -> dict[str,
     found = _set_of(values)
     if _digest(files[SET])[:20] != set_id or found is None:
         raise Unreadable(_CHANGED, file=SET)
-    files[TOKENS] = read(TOKENS, MOST_BYTES)
+    files[TOKENS] = read(TOKENS, MAX_BYTES)
     if found.files.get(TOKENS) != _digest(files[TOKENS]):
         raise Unreadable(_CHANGED, file=TOKENS)
     return files
@@ -374,7 +374,7 @@ def opened(folder: Path) -> OwnSet:
     """Return the set in a folder, with what is wrong with it. Never raises."""
     name = folder.name
     try:
-        content = content_of(folder / SET, most=_MOST_SET)
+        content = content_of(folder / SET, most=_MAX_SET)
         values = json.loads(content)
     except FileNotFoundError:
         return OwnSet(name, folder, name=name, problem=N_(_GONE, file=SET))
@@ -438,7 +438,7 @@ def _manifest(prepared: Prepared | OwnSet) -> bytes:
 def _keepers(folder: Path) -> tuple[tuple[str, ...], str]:
     """Return who keeps a set, and since when; a damaged file says neither."""
     try:
-        values = object_of(folder / _KEPT, most=_MOST_KEPT)
+        values = object_of(folder / _KEPT, most=_MAX_KEPT)
     except (FileNotFoundError, Unreadable):
         return (), ""
     owners, kept = values.get("owners"), values.get("kept")

@@ -16,7 +16,7 @@ from tfm_core.data.own.proposal import Proposal
 from tfm_core.data.own.sets import OwnSet, SetDamaged
 from tfm_core.sentences import N_
 
-_FEWEST_STEPS, _MOST_STEPS = 200, 4000
+_MIN_STEPS, _MAX_STEPS = 200, 4000
 _READ = 40  # times that a training reads each sentence, of a set that is neither small nor large
 _TOKENS = 2048  # of a batch, source and target: what a step of a small model takes in passing
 
@@ -97,7 +97,7 @@ def _batch(n_train: int, n_tokens: int) -> int:
 
 
 def _steps(n_train: int, batch: int) -> int:
-    steps = min(_MOST_STEPS, max(_FEWEST_STEPS, _READ * n_train // batch))
+    steps = min(_MAX_STEPS, max(_MIN_STEPS, _READ * n_train // batch))
     return round(steps / 100) * 100
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from tfm_core.config.own_tasks import MOST_TOKENS, MOST_WORDS
+from tfm_core.config.own_tasks import MAX_TOKENS, MAX_WORDS
 from tfm_core.data.own.classes import (
     known_labels,
     of_classes,
@@ -33,16 +33,16 @@ from tfm_core.data.own.records import (
     Records,
     read_records,
 )
-from tfm_core.data.own.report import MOST_PREVIEW, Report, set_name
+from tfm_core.data.own.report import MAX_PREVIEW, Report, set_name
 from tfm_core.data.own.rows import Accounting, Row, decoded, rows_of
 from tfm_core.data.own.running import running_text
-from tfm_core.data.own.sets import MOST_NAME, TOKENS, Prepared
+from tfm_core.data.own.sets import MAX_NAME, TOKENS, Prepared
 from tfm_core.data.own.text import FILE, TEST
 from tfm_core.data.own.tokens import CUTS, LABEL, Cutter, learned
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.sentences import N_, Sentence, StudentError, counted
 
-LEAST_ROWS = 10
+MIN_ROWS = 10
 """Different sources that a set needs, so that each part of it has some."""
 LONGEST = 128
 """Tokens of a sentence that is taken, unless asked for otherwise."""
@@ -89,7 +89,7 @@ def inspect_text(
         if test is not None:
             is_guess = layout.has_header == guessed.has_header
             tests = _tests(kind, test, found, layout, is_guess=is_guess)
-        return _rows(blank, found, rows, tests, seed, min(longest, MOST_TOKENS), merges_labels)
+        return _rows(blank, found, rows, tests, seed, min(longest, MAX_TOKENS), merges_labels)
     except BadData as error:
         return replace(blank, refusal=error.sentence)
 
@@ -97,7 +97,7 @@ def inspect_text(
 def _columns(found: Records, layout: Layout) -> dict[str, Any]:
     """Return the names of all columns, and the first rows with all of them."""
     head = found.records[0].cells if layout.has_header else found.names
-    sample = [record.cells for record in found.records[layout.has_header :][:MOST_PREVIEW]]
+    sample = [record.cells for record in found.records[layout.has_header :][:MAX_PREVIEW]]
     return {
         "names": tuple(" ".join((cell or "").split()) for cell in head),
         "sample": tuple(tuple("…" if one is None else one[:200] for one in row) for row in sample),
@@ -141,7 +141,7 @@ def _read_as(report: Report) -> dict[str, object]:
         columns = [layout.first, layout.second]
         details["columns"] = columns
         details["header"] = layout.has_header
-        details["names"] = [names[at][:MOST_NAME] for at in columns] if names else []
+        details["names"] = [names[at][:MAX_NAME] for at in columns] if names else []
     if report.is_merged:
         details["merged"] = [list(group) for group in report.spellings]
     return {"read": details} if details else {}
@@ -343,7 +343,7 @@ def _split(
     by_source: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
         by_source[read(row.first)].append(row)
-    if len(by_source) < LEAST_ROWS:
+    if len(by_source) < MIN_ROWS:
         raise BadData(_too_few(kind, len(by_source)))
     groups = list(by_source.values())
     random.Random(f"own data {seed}").shuffle(groups)
@@ -372,7 +372,7 @@ def _too_few(kind: str, n: int) -> Sentence:
             "There are {n} different sentences, but it takes {least} to learn from some and "
             "measure on others; add more.",
             n,
-            least=LEAST_ROWS,
+            least=MIN_ROWS,
         )
     return counted(
         "There is {n} different source, but it takes {least} to learn from some and measure on "
@@ -380,7 +380,7 @@ def _too_few(kind: str, n: int) -> Sentence:
         "There are {n} different sources, but it takes {least} to learn from some and measure on "
         "others; add more.",
         n,
-        least=LEAST_ROWS,
+        least=MIN_ROWS,
     )
 
 
@@ -443,12 +443,12 @@ def _vocabularies(
         tuple(sorted({token for row in train for token in cutters[1].cut(row.second)})),
     )
     for words in made:
-        if len(words) + len(SPECIALS) > MOST_WORDS:
+        if len(words) + len(SPECIALS) > MAX_WORDS:
             raise BadData(
                 "There are {n:,} different words, but a vocabulary may have {most:,}; cut the "
                 "sentences by byte-pair encoding or characters.",
                 n=len(words),
-                most=MOST_WORDS - len(SPECIALS),
+                most=MAX_WORDS - len(SPECIALS),
             )
     return made
 

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
-from tfm_core.config.corpus_tasks import LEAST_TOKENS, even_lines
+from tfm_core.config.corpus_tasks import MIN_TOKENS, even_lines
 from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
 from tfm_core.variants.units import (
@@ -28,7 +28,7 @@ from tfm_core.variants.units import (
 )
 
 SPACE = "▁"
-MOST_MERGES = 2_000
+MAX_MERGES = 2_000
 LABEL = "label"
 _PIECES = re.compile(PIECE_PATTERN)
 _RUNNING_PIECES = re.compile(RUNNING_PIECE_PATTERN)
@@ -152,7 +152,7 @@ def merged(piece: str, ranks: Mapping[tuple[str, str], int]) -> list[str]:
     return tokens
 
 
-def learned(unit: str, texts: Iterable[str], *, n_merges: int = MOST_MERGES) -> Cutter:
+def learned(unit: str, texts: Iterable[str], *, n_merges: int = MAX_MERGES) -> Cutter:
     """Return how sentences are cut; merges are learned from these ones."""
     if unit != "bpe":
         return Cutter(unit)
@@ -179,9 +179,9 @@ def learned_from_text(unit: str, text: str, *, has_test: bool = False) -> Cutter
             for piece in found
             if SPACE not in piece and not piece.strip(" ").isspace()
         ]
-        cutter = Cutter(unit, _merges(every, min(MOST_MERGES, end // _CHARACTERS_A_MERGE)))
+        cutter = Cutter(unit, _merges(every, min(MAX_MERGES, end // _CHARACTERS_A_MERGE)))
         tokens = cutter.cut_text(text)
-        while cutter.merges and (len(tokens) < LEAST_TOKENS or len(set(tokens)) < 2):
+        while cutter.merges and (len(tokens) < MIN_TOKENS or len(set(tokens)) < 2):
             cutter = Cutter(unit, cutter.merges[: len(cutter.merges) // 2])
             tokens = cutter.cut_text(text)
         n_train = len(tokens) - n_held * max(2, len(tokens) // 10)

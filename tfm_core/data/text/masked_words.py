@@ -24,7 +24,7 @@ from tfm_core.sentences import StudentError
 BLANK = "___"
 """How a hidden word is written and read by people."""
 
-MOST_GAPS = 5  # words hidden at once whose chances are still worked out; more take seconds
+MAX_GAPS = 5  # words hidden at once whose chances are still worked out; more take seconds
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class MaskedWordsTask:
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return the sentence where only one fits; None where several do, or none."""
-        if not src or src.count(MASK) > MOST_GAPS:
+        if not src or src.count(MASK) > MAX_GAPS:
             return None
         fitting = list(completions(as_pattern(src)))
         return fitting[0] if len(fitting) == 1 else None
@@ -102,14 +102,14 @@ def posterior(src: Sequence[str], n_draws: int) -> dict[int, dict[str, float]]:
 
     n_draws: of the data that is learned from, see ``chance_in_data``. Which of the sentences went
     into which split is not used. Empty where no sentence of the grammar fits. Raises ValueError,
-    in a sentence, for more than MOST_GAPS hidden words.
+    in a sentence, for more than MAX_GAPS hidden words.
     """
     positions = [position for position, token in enumerate(src) if token == MASK]
-    if len(positions) > MOST_GAPS:
+    if len(positions) > MAX_GAPS:
         raise StudentError(
             "{n_places} words are hidden; the exact chances are worked out for up to {most_gaps}.",
             n_places=len(positions),
-            most_gaps=MOST_GAPS,
+            most_gaps=MAX_GAPS,
         )
     shares: dict[int, dict[str, float]] = {position: {} for position in positions}
     total = 0.0

@@ -21,7 +21,7 @@ from math import comb
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import english_sentences
 from tfm_core.data.text.english_completions import completions
-from tfm_core.data.text.masked_words import MOST_GAPS, chance_in_data, n_hidden
+from tfm_core.data.text.masked_words import MAX_GAPS, chance_in_data, n_hidden
 from tfm_core.data.text.task import Pair, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 from tfm_core.sentences import StudentError
@@ -132,7 +132,7 @@ def posterior(src: Sequence[str], percent: int, n_draws: int) -> dict[tuple[str,
     """Return a perfect reader's answer: each target that may be right, and its probability.
 
     n_draws: of the data that is learned from, see ``masked_words.chance_in_data``. Empty where no
-    sentence of the grammar fits. Raises ValueError, in a sentence, for more than MOST_GAPS words.
+    sentence of the grammar fits. Raises ValueError, in a sentence, for more than MAX_GAPS words.
     """
     at = [position for position, token in enumerate(src) if token in SENTINELS]
     visible, weights = len(src) - len(at), dict[tuple[str, ...], float]()
@@ -142,12 +142,12 @@ def posterior(src: Sequence[str], percent: int, n_draws: int) -> dict[tuple[str,
         hidden = n_hidden(length, percent)
         if visible + hidden != length or n_spans(hidden) != len(at):
             continue
-        if hidden > MOST_GAPS:
+        if hidden > MAX_GAPS:
             raise StudentError(
                 "{n_places} words are hidden; the exact chances are worked out for up to "
                 "{most_gaps}.",
                 n_places=hidden,
-                most_gaps=MOST_GAPS,
+                most_gaps=MAX_GAPS,
             )
         n_ways = comb(hidden - 1, len(at) - 1) * comb(visible + 1, len(at))
         for target, chance in _fitting(src, hidden, len(at)):

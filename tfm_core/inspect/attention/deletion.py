@@ -22,13 +22,13 @@ Predict = Callable[[Floats], Floats]
 """Pictures (N, C, height, width) in, the probability of the watched class out: (N,)."""
 
 RANDOM_ORDERS = 8
-MOST_STAGES = 64
+MAX_STAGES = 64
 """Points of a curve behind its first; with more patches several are taken away at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deletion:
-    """Curves of one picture, each (S,): a point a patch, MOST_STAGES + 1 at most.
+    """Curves of one picture, each (S,): a point a patch, MAX_STAGES + 1 at most.
 
     removed: share of patches taken away, 0 to 1. curves: explanation -> probability of the class.
     areas: explanation -> area under its curve, 0 to 1, lower is better. random: mean over orders,
@@ -56,7 +56,7 @@ def deletion(
     *,
     fill: Floats | float = 0.0,
     n_random: int = RANDOM_ORDERS,
-    most_stages: int = MOST_STAGES,
+    most_stages: int = MAX_STAGES,
     seed: int = 0,
 ) -> Deletion:
     """Return the deletion curves of several explanations of one picture.
@@ -95,7 +95,7 @@ def deletion(
     )
 
 
-def stages_of(n_patches: int, most: int = MOST_STAGES) -> npt.NDArray[np.int_]:
+def stages_of(n_patches: int, most: int = MAX_STAGES) -> npt.NDArray[np.int_]:
     """Return how many patches are gone at each point of a curve, from none to all."""
     return np.linspace(0, n_patches, min(n_patches, most) + 1).round().astype(np.int_)
 

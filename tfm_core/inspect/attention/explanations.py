@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tfm_core.config import Choice, ImageTaskConfig, ViTConfig
 from tfm_core.inspect.attention.budget import in_all
-from tfm_core.inspect.attention.deletion import MOST_STAGES, RANDOM_ORDERS, Deletion, deletion
+from tfm_core.inspect.attention.deletion import MAX_STAGES, RANDOM_ORDERS, Deletion, deletion
 from tfm_core.inspect.attention.rollout import rollout, to_patches
 from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
 from tfm_core.probe.labels import modules_by_kind
@@ -48,7 +48,7 @@ EXPLANATIONS: dict[str, Choice] = {
         ),
     ),
 }
-_LEAST_STAGES = 24  # points of a deletion curve, where every pass is long
+_MIN_STAGES = 24  # points of a deletion curve, where every pass is long
 _BATCH = 256  # pictures at once: small patches make thousands of them
 _TEXT = N_("This run reads text; only pictures are explained by their patches.")
 FILLS: dict[str, Choice] = {
@@ -126,7 +126,7 @@ def explained(
         return result
 
     n_orders = len(maps) + RANDOM_ORDERS
-    passes = in_all(run.experiment, n_orders * MOST_STAGES, n_orders * _LEAST_STAGES)
+    passes = in_all(run.experiment, n_orders * MAX_STAGES, n_orders * _MIN_STAGES)
     curves = deletion(
         predict,
         images[0].numpy(),

@@ -40,7 +40,7 @@ Floats = npt.NDArray[np.floating[Any]]
 _CROSSING = frozenset({"cross", "picture"})  # kinds whose keys are other tokens than the queries
 _OF_POSITION = ("self", "previous", "next", "above", "below")
 
-MOST = 0.8  # a role with more names the head alone
+MAX = 0.8  # a role with more names the head alone
 MUCH = 0.4  # a role with more makes it "mostly"; and at least twice what even attention gives
 EVEN = 0.92  # of the largest entropy there can be
 
@@ -307,7 +307,7 @@ def table(
 
 def _share_of(words: str, share: float) -> Sentence:
     said = _percent(share)
-    if share >= MOST:
+    if share >= MAX:
         return N_("{words}, {share}", words=words, share=said)
     return N_("mostly {words}, {share}", words=words, share=said)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.floating[Any]]
 N_FIT, N_TRIED = 1000, 400
-N_LEAST = 40  # where maps are so large that all would take minutes
+N_MIN = 40  # where maps are so large that all would take minutes
 RIDGE = 1e-2
 CLS, MEAN, PATCH = "cls", "mean", "patch"
 
@@ -108,7 +108,7 @@ def _roles(folder: Path, mark: int) -> TokenRoles:
     run = Run(folder)
     data, note = _pictures(run.experiment)
     fit, tried = data.train, data.validation
-    n_fit, n_tried = (in_all(run.experiment, n, N_LEAST) for n in (N_FIT, N_TRIED))
+    n_fit, n_tried = (in_all(run.experiment, n, N_MIN) for n in (N_FIT, N_TRIED))
     images = [split.images[:n] for split, n in ((fit, n_fit), (tried, n_tried))]
     labels = [split.labels[:n].numpy() for split, n in ((fit, n_fit), (tried, n_tried))]
     depths = [_vectors(run, data.normalise(one)) for one in images]

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 
-FEWEST, MOST = 2, 6  # words, and numbers a word
-MOST_LETTERS = 12
+MIN, MAX = 2, 6  # words, and numbers a word
+MAX_LETTERS = 12
 LARGEST = 10.0
 FIRST_WORDS = ("I", "love", "AI")
 MASKS = ("none", "causal", "padding")

@@ -15,7 +15,7 @@ import numpy as np
 from tfm_core.inspect.by_hand.attention import Bools, Floats, Matrices
 from tfm_core.sentences import StudentError
 
-MOST_STEPS = 60
+MAX_STEPS = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +79,7 @@ def learn(
     w_key = torch.tensor(start.key, dtype=torch.float32, requires_grad=True)
     queries, keys = torch.tensor(list(targets)), torch.tensor(list(targets.values()))
     losses, maps, matrices = [], [], []
-    last = min(n_steps, MOST_STEPS)
+    last = min(n_steps, MAX_STEPS)
     for step in range(last + 1):
         weights = attention_weights(x @ w_query, x @ w_key, may)
         loss = -weights[queries, keys].clamp_min(1e-12).log().mean()

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.inspect.by_hand.attention import FEWEST, LARGEST, MOST, MOST_LETTERS, Floats
+from tfm_core.inspect.by_hand.attention import LARGEST, MAX, MAX_LETTERS, MIN, Floats
 from tfm_core.sentences import N_, StudentError
 
-_MOST_TEXT = 400
+_MAX_TEXT = 400
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -21,23 +21,23 @@ def words_of(text: str) -> tuple[str, ...]:
     Raises ValueError, in a sentence, for too few, too many, or a monstrous one.
     """
     words = tuple(re.split(r"[\s,]+", text.strip())) if text.strip() else ()
-    if not FEWEST <= len(words) <= MOST:
+    if not MIN <= len(words) <= MAX:
         found = {0: N_("no word is"), 1: N_("1 word is")}.get(
             len(words), N_("{n_words} words are", n_words=len(words))
         )
         raise StudentError(
             "There is room for {fewest} to {most} words here, and {found} given.",
-            fewest=FEWEST,
-            most=MOST,
+            fewest=MIN,
+            most=MAX,
             found=found,
         )
     for word in words:
-        if len(word) > MOST_LETTERS:
+        if len(word) > MAX_LETTERS:
             raise StudentError(
                 "“{word}…” has {n_word} letters; a word goes up to {most_letters} here.",
-                word=word[:MOST_LETTERS],
+                word=word[:MAX_LETTERS],
                 n_word=len(word),
-                most_letters=MOST_LETTERS,
+                most_letters=MAX_LETTERS,
             )
     return words
 
@@ -52,7 +52,7 @@ def vectors_of(text: str, n_words: int, d_model: int) -> Floats:
 
     Raises ValueError, in a sentence, where they are not that many numbers from -10 to 10.
     """
-    rows = text[:_MOST_TEXT].split(";")
+    rows = text[:_MAX_TEXT].split(";")
     if len(rows) != n_words:
         raise StudentError(
             "The link has {n_rows} vectors for {n_words} words.",
@@ -78,7 +78,7 @@ def matrix_of(text: str, name: str, d_model: int) -> Floats:
 
     Raises ValueError, in a sentence, where it is not that many numbers from -10 to 10.
     """
-    rows = [row.split(",") for row in text[:_MOST_TEXT].split(";")]
+    rows = [row.split(",") for row in text[:_MAX_TEXT].split(";")]
     if [len(row) for row in rows] != [d_model] * d_model:
         raise StudentError(
             "{name} of the link is not {d_model} rows of {d_model} numbers.",
@@ -94,7 +94,7 @@ def pairs_of(text: str, n_words: int) -> tuple[tuple[int, int], ...]:
     Raises ValueError, in a sentence, for a pair of words that are not there.
     """
     pairs = set()
-    for pair in filter(None, text[:_MOST_TEXT].split(",")):
+    for pair in filter(None, text[:_MAX_TEXT].split(",")):
         pairs.add(indices_of(pair, (n_words, n_words)))
     return tuple(sorted((query, key) for query, key in pairs))
 

@@ -21,7 +21,7 @@ from tfm_core.variants.positions import POSITIONS
 FAMILY, TASK = "model.family", "task.name"
 ABSENT = "–"
 """Said where an experiment has no such setting."""
-MOST_SHOWN = 40
+MAX_SHOWN = 40
 """Characters of a text that a row shows."""
 
 
@@ -126,7 +126,7 @@ def said(value: object, field: FieldInfo) -> str:
     if isinstance(value, int | float):
         return plain(value)
     text = " ".join(str(value).split())
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} …"
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]} …"
 
 
 def _fields(kept: Sequence[dict[str, Setting]]) -> list[str]:

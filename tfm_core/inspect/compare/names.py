@@ -16,7 +16,7 @@ from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_, Sentence, listed
 from tfm_core.variants.norms import NORMS
 
-MOST_SAID = 3
+MAX_SAID = 3
 """Settings that a name says, where fewer do not tell the experiments apart."""
 
 
@@ -55,13 +55,13 @@ def _telling(rows: Sequence[Difference]) -> list[Difference]:
     Another task, or else another family, is always said.
     """
     told = [row for row in rows if row.field not in _LAST] or list(rows)
-    if len(told) <= MOST_SAID:
+    if len(told) <= MAX_SAID:
         return told
     chosen = [row for row in told if row.field == TASK] or [
         row for row in told if row.field == FAMILY
     ]
     n_told = _n_told(chosen) if chosen else 1
-    while len(chosen) < MOST_SAID:
+    while len(chosen) < MAX_SAID:
         best = max(
             (row for row in told if row not in chosen), key=lambda row: _n_told([*chosen, row])
         )

@@ -14,7 +14,7 @@ from tfm_core.config import Experiment
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
-FEWEST, USUAL, MOST = 2, 5, 20
+MIN, USUAL, MAX = 2, 5, 20
 """Seeds of one configuration: how many may be asked for, and how many one press asks for."""
 _LAST_SEED = 2**31 - 1
 
@@ -72,12 +72,12 @@ def plans(experiments: Sequence[Experiment], runs: Sequence[Run], n: int) -> tup
     finished, or diverged, since it would again; one that was stopped, or goes on from another run,
     does not. Raises StudentError for a number of seeds that is none.
     """
-    if not FEWEST <= n <= MOST:
+    if not MIN <= n <= MAX:
         raise StudentError(
             "{n} seeds are asked for; choose from {fewest} to {most}.",
             n=n,
-            fewest=FEWEST,
-            most=MOST,
+            fewest=MIN,
+            most=MAX,
         )
     there = [_there(experiment, runs) for experiment in experiments]
     wanted = _wanted([*there, {one.seed for one in experiments[:1]}], experiments[0].seed, n)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tfm_core.inspect.errors.answers import Answers, Integers
 
-MOST = 24
+MAX = 24
 """Classes with a row of their own where there are more; the rest are counted together."""
 OTHERS = -1
 """The number of all classes that are not told apart."""
@@ -33,7 +33,7 @@ class Confusion:
         return self.numbers[row], self.numbers[column]
 
 
-def confusion(answers: Answers, most: int = MOST) -> Confusion:
+def confusion(answers: Answers, most: int = MAX) -> Confusion:
     """Count what was said for what was meant.
 
     Of more than ``most`` classes those are told apart that take part in the most errors, then those

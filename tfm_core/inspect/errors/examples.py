@@ -14,7 +14,7 @@ from tfm_core.runs.run import Run
 
 CONTEXT = 12
 """Tokens before a surprising one that stand beside it."""
-_MOST_LETTERS = 400  # of a text in a link
+_MAX_LETTERS = 400  # of a text in a link
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +113,6 @@ def surprise_of(run: Run, answers: Answers, place: int) -> Surprise:
     truth, said = answers.names[answers.truth[place]], answers.names[answers.said[place]]
     read = tokens[:at] if truth in SPECIALS else (*tokens[:at], truth)
     read = read[-config.max_tgt_len :]
-    while len(text := task.join_tgt(read)) > _MOST_LETTERS:
+    while len(text := task.join_tgt(read)) > _MAX_LETTERS:
         read = read[1:]
     return Surprise(task.join_tgt(tokens[max(0, at - CONTEXT) : at]), truth, said, text)

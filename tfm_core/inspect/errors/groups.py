@@ -15,7 +15,7 @@ from tfm_core.inspect.errors.token_classes import token_class
 from tfm_core.inspect.practice.intervals import Z_95, wilson
 from tfm_core.sentences import N_
 
-MOST_BANDS = 10
+MAX_BANDS = 10
 _RANKS = (10, 30, 100, 300, 1000, 3000)
 """The last of each band of ranks, the most frequent token of the training data first."""
 
@@ -134,7 +134,7 @@ GROUPINGS: dict[str, Grouping] = {
 }
 
 
-def bands(values: Integers, most: int = MOST_BANDS) -> list[tuple[int, int]]:
+def bands(values: Integers, most: int = MAX_BANDS) -> list[tuple[int, int]]:
     """Return ranges that hold all values: each value its own, or as even ones as there can be."""
     known = np.unique(values)
     if len(known) <= most:

@@ -13,7 +13,7 @@ from tfm_core.inspect.errors.groups import of_examples
 
 Order = Literal["loss", "sure"]
 Places = npt.NDArray[np.intp]
-MOST_TOKENS = 25
+MAX_TOKENS = 25
 
 
 def worst_answers(answers: Answers, order: Order, chosen: Places | None = None) -> Places:
@@ -69,7 +69,7 @@ class HardToken:
     instead: int | None
 
 
-def hard_tokens(answers: Answers, most: int = MOST_TOKENS, least: int = 1) -> list[HardToken]:
+def hard_tokens(answers: Answers, most: int = MAX_TOKENS, least: int = 1) -> list[HardToken]:
     """Return the tokens with the highest mean loss, of those meant at least ``least`` times."""
     size = len(answers.names)
     n = np.bincount(answers.truth, minlength=size)

@@ -15,7 +15,7 @@ from tfm_core.inspect.experiments.demonstration import Finding, Kind
 from tfm_core.inspect.experiments.result import Result
 from tfm_core.sentences import N_, Sentence, joined
 
-LEAST = 0.01
+MIN = 0.01
 """Of a share: less is no difference that anybody would care for."""
 NEARLY = 0.9
 """Of the lower of two final accuracies: who comes there first learned faster."""
@@ -37,7 +37,7 @@ def usual(first: Result, second: Result) -> Finding:
     a, b = _right(first), _right(second)
     speed = _speed(first, second)
     n = min(first.n_unseen, second.n_unseen) or 1
-    if abs(b - a) >= LEAST and tells_apart(max(a, b), min(a, b), n):
+    if abs(b - a) >= MIN and tells_apart(max(a, b), min(a, b), n):
         said = _figures(first, second)
         kind: Kind = "worse" if b < a else "better"
         lead = (
@@ -64,7 +64,7 @@ def fooled(first: Result, second: Result) -> Finding:
         "first": first.label, "second": second.label, "a": a, "b": b,
         "own_a": first.written.share, "own_b": own.share, "n": own.n,
     }  # fmt: skip
-    if b - own.share >= LEAST and tells_apart(b, own.share, own.n):
+    if b - own.share >= MIN and tells_apart(b, own.share, own.n):
         if tells_apart(a, b, max(1, second.n_unseen)):
             told = N_(
                 "With the true words laid before it “{second}” has {b:.1%} of unseen sequences "
@@ -104,7 +104,7 @@ def unordered(first: Result, second: Result) -> Finding:
     if found.kind != "worse" or own is None:
         return found
     values = {"second": second.label, "tokens": own.tokens, "share": own.share, "n": own.n}
-    if own.tokens < NEARLY or own.tokens - own.share < LEAST:
+    if own.tokens < NEARLY or own.tokens - own.share < MIN:
         more = N_(
             "Not only the order is wrong: of what “{second}” writes by itself, {tokens:.1%} of the "
             "tokens are right in any order.",

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 How = Literal["zero", "mean"]
 FIRST_EXAMPLES = 200
 RANDOM_ORDERS = 5
-MOST_STAGES = 24
+MAX_STAGES = 24
 """Points of a pruning curve behind its first; with more heads several go at a time."""
-MOST_TOGETHER = 4
+MAX_TOGETHER = 4
 """So many parts are also measured alone when they are off together; more would take long."""
 _MORE_THAN, _NOTICED = 1.5, 0.01  # of one sum over the other, and nats
 _BATCH = 100
-_MORE, _FEWEST = 10, 20  # a press may take a tenth of what a question over all may
+_MORE, _MIN = 10, 20  # a press may take a tenth of what a question over all may
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def n_validation(run: Run) -> int:
 def n_first(run: Run) -> int:
     """Return on how many validation examples a press is answered: few where maps are large."""
     few = in_all(run.experiment, FIRST_EXAMPLES * _MORE, least=_MORE) // _MORE
-    return min(n_validation(run), max(few, _FEWEST))
+    return min(n_validation(run), max(few, _MIN))
 
 
 def n_most(run: Run) -> int:
@@ -107,9 +107,9 @@ def measured(run: Run, off: Sequence[Part], how: How, n: int) -> Score:
 def together(run: Run, off: Sequence[Part], how: How, n: int) -> tuple[float, float] | None:
     """Return by how much the loss rises without each of a few parts alone, in sum, and without all.
 
-    None for fewer than two parts and more than MOST_TOGETHER.
+    None for fewer than two parts and more than MAX_TOGETHER.
     """
-    if not 2 <= len(off) <= MOST_TOGETHER:
+    if not 2 <= len(off) <= MAX_TOGETHER:
         return None
     whole = measured(run, (), how, n).loss
     alone = sum(measured(run, (part,), how, n).loss - whole for part in off)
@@ -175,7 +175,7 @@ def gradient_importances(run: Run, n: int) -> dict[Part, float]:
 
 def n_measurements(n_heads: int, n_orders: int = RANDOM_ORDERS) -> int:
     """Return how many measurements a pruning makes, those that are shared counted once."""
-    return (len(stages_of(n_heads, MOST_STAGES)) - 2) * (1 + n_orders) + 2
+    return (len(stages_of(n_heads, MAX_STAGES)) - 2) * (1 + n_orders) + 2
 
 
 def pruned(
@@ -187,7 +187,7 @@ def pruned(
     """
     chance = random.Random(seed)
     orders = [tuple(order), *(chance.sample(order, len(order)) for _ in range(n_orders))]
-    stages = tuple(int(stage) for stage in stages_of(len(order), MOST_STAGES))
+    stages = tuple(int(stage) for stage in stages_of(len(order), MAX_STAGES))
     curves: list[tuple[Score, ...]] = []
     done = 0
     for number, each in enumerate(orders):

@@ -26,8 +26,8 @@ Bools = npt.NDArray[np.bool_]
 
 PAD_TOKEN = SPECIALS[PAD]
 SEPARATOR = "|"
-MOST_TOKENS = 48
-MOST_LETTERS = 24
+MAX_TOKENS = 48
+MAX_LETTERS = 24
 D_MODEL, D_HEAD = 32, 8  # of the seeded projections
 
 MASKS: dict[str, Choice] = {
@@ -95,21 +95,21 @@ def read_tokens(text: str, what: str = "sentence") -> tuple[str, ...]:
     tokens = tuple(re.sub(r"\|", " | ", text).replace(",", " ").split())
     if not [token for token in tokens if token != SEPARATOR]:
         raise StudentError("The {what} is empty: type at least one word.", what=what)
-    long = [token for token in tokens if len(token) > MOST_LETTERS]
+    long = [token for token in tokens if len(token) > MAX_LETTERS]
     if long:
         raise StudentError(
             "“{token}…” has {n} letters; a token goes up to {most_letters} here.",
-            token=long[0][:MOST_LETTERS],
+            token=long[0][:MAX_LETTERS],
             n=len(long[0]),
-            most_letters=MOST_LETTERS,
+            most_letters=MAX_LETTERS,
         )
-    if len(tokens) > MOST_TOKENS:
+    if len(tokens) > MAX_TOKENS:
         raise StudentError(
             "The {what} has {n_tokens} tokens, but the maps can show {most_tokens}; make it "
             "shorter.",
             what=what,
             n_tokens=len(tokens),
-            most_tokens=MOST_TOKENS,
+            most_tokens=MAX_TOKENS,
         )
     return tokens
 

@@ -29,7 +29,7 @@ STEPS = 1200
 AUGMENTATION = {"shift": 2.0, "rotation": 10.0, "scale": 0.1}
 SECONDS: dict[Kind, int] = {"plain": 24, "early": 15, "augmented": 25}
 """CPU-seconds of training on one thread of a plain 2-core machine."""
-LEAST_WAIT = 3
+MIN_WAIT = 3
 """Validations after the best from which on a rise is no longer taken for noise."""
 TOP_LOSS = 2.6
 """Where the axis of the loss ends: a little above ln(10), the loss of guessing."""
@@ -76,7 +76,7 @@ class Overfitting:
     def has_begun(self) -> bool:
         """Whether validation got worse for a while after its best, and training went on better."""
         return (
-            self.waited >= LEAST_WAIT
+            self.waited >= MIN_WAIT
             and self.validation_last > self.validation_best
             and self.train_last < self.train_best
         )

@@ -19,8 +19,8 @@ from tfm_core.inspect.speed.cases import Equality
 from tfm_core.sentences import StudentError
 from tfm_core.training.loop import Trainer, build
 
-MOST_PARAMETERS = 50_000_000
-MOST_EXAMPLES = 2048
+MAX_PARAMETERS = 50_000_000
+MAX_EXAMPLES = 2048
 """Examples to take batches from; more would only take longer to make."""
 
 Around = Callable[[], AbstractContextManager[object]]
@@ -102,7 +102,7 @@ def without_chance(experiment: Experiment) -> Experiment:
         n = min(experiment.task_as(ImageTaskConfig).n_validation, 500)
         task = task.replace(name=EMBEDDED, n_validation=n)
     if isinstance(task, TextTaskConfig):
-        fewer = max(experiment.training.batch_size, MOST_EXAMPLES)
+        fewer = max(experiment.training.batch_size, MAX_EXAMPLES)
         task = task.replace(n_train=min(task.n_train, fewer), n_validation=8, n_test=8)
     training = experiment.training.replace(precision="fp32")
     return experiment.replace(
@@ -117,12 +117,12 @@ def check_size(experiment: Experiment) -> None:
 
     with unfilled():
         count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
-    if count > MOST_PARAMETERS:
+    if count > MAX_PARAMETERS:
         raise StudentError(
             "This model has {count:,} parameters; up to {most_parameters:,} are measured here. "
             "Choose fewer layers or a smaller d_model.",
             count=count,
-            most_parameters=MOST_PARAMETERS,
+            most_parameters=MAX_PARAMETERS,
         )
 
 

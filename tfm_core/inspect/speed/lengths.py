@@ -21,13 +21,13 @@ from tfm_core.layers.blocks import Block
 from tfm_core.sentences import N_
 
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
-MOST_BYTES = 512 * 2**20
+MAX_BYTES = 512 * 2**20
 """Where the maps of explicit attention would need more, the curve ends."""
 
 
 def lengths(n_heads: int) -> list[int]:
     """Return the lengths whose attention maps, kept twice in fp32, fit."""
-    return [n for n in LENGTHS if 8 * n_heads * n * n <= MOST_BYTES]
+    return [n for n in LENGTHS if 8 * n_heads * n * n <= MAX_BYTES]
 
 
 def block_pass(block: Block, x: Tensor, memory: Tensor | None, around: Around) -> Tensor:

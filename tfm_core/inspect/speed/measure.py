@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from tfm_core.inspect.speed.bench import Bench
 
 ROUNDS = 9
-FEWEST_ROUNDS = 3
+MIN_ROUNDS = 3
 LONG_ENOUGH = 4.0
 """Seconds after which no round is added to those of an case, once there are the fewest."""
 TURN = 0.02
 """Seconds that a side should take at a time, well above the resolution of any clock."""
-MOST_CALLS = 200
+MAX_CALLS = 200
 NICENESS = 5
 MEMORY_SHARE = 0.6
 """Of the memory that is free when it starts, a measurement takes at most so much."""
@@ -176,7 +176,7 @@ def _time(case: BenchmarkCase, clock: Clock, count: int, words: str, say: Say) -
     for done, seconds in enumerate(rounds(case.sides, calls, count=count, clock=clock), 1):
         say("round", seconds=seconds)
         say("progress", done=done, total=count, words=words)
-        if done >= FEWEST_ROUNDS and time.perf_counter() - begin > LONG_ENOUGH:
+        if done >= MIN_ROUNDS and time.perf_counter() - begin > LONG_ENOUGH:
             break
 
 
@@ -186,7 +186,7 @@ def _calls(sides: Mapping[str, Callable[[], object]], clock: Clock) -> dict[str,
     for name, side in sides.items():
         seconds_of(side, 1, clock)
         once = max(seconds_of(side, 1, clock), 1e-6)
-        counts[name] = min(MOST_CALLS, max(1, math.ceil(TURN / once)))
+        counts[name] = min(MAX_CALLS, max(1, math.ceil(TURN / once)))
     return counts
 
 

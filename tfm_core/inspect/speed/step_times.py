@@ -22,7 +22,7 @@ LENGTHS = (8, 16, 32, 64, 128)
 BATCH = 16
 WORDS = 48
 """Words of each vocabulary, about those of the small tasks."""
-LEAST_SECONDS = 0.1
+MIN_SECONDS = 0.1
 """Each model is measured for at least this long at each length, and at least REPEATS times."""
 REPEATS = 3
 RECORDED_TIMES = RECORDED / "step-times.json"
@@ -66,7 +66,7 @@ def step_time(config: ModelConfig, length: int, *, batch: int = BATCH) -> float:
     try:
         _pass(model, src, tgt)  # the first one pays for what is new
         times: list[float] = []
-        while len(times) < REPEATS or sum(times) < LEAST_SECONDS:
+        while len(times) < REPEATS or sum(times) < MIN_SECONDS:
             begin = time.thread_time()
             _pass(model, src, tgt)
             times.append(time.thread_time() - begin)

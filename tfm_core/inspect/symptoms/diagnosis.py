@@ -136,7 +136,7 @@ def _of_rate(experiment: Experiment, way: Way, step: int) -> Seen | None:
             ),
         )
     is_still = fall < in_curves.STILL * way.length
-    if rate >= usual * in_curves.TIMES and share < in_curves.MOST and is_still:
+    if rate >= usual * in_curves.TIMES and share < in_curves.MAX and is_still:
         return (
             "stuck",
             step,

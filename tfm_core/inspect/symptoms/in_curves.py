@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tfm_core.runs.curves import Curves, lowest
-from tfm_core.runs.way import LEAST, Way
+from tfm_core.runs.way import MIN, Way
 
 ABOVE = 1.5
 """Times the loss of guessing, or of the first batch where that is more, that is out of hand.
@@ -27,14 +27,14 @@ Healthy: 0.08 at most."""
 PATIENCE = 150
 """Steps after which a training that learns has left guessing; and AFTER_WARMUP behind the warm-up.
 
-Healthy: a share of LEAST at step 18 to 105. Ill: never."""
+Healthy: a share of MIN at step 18 to 105. Ill: never."""
 AFTER_WARMUP = 50
 
 TIMES = 5.0
 """Times that a learning rate lies above or below the usual one, from which on it is to blame."""
 HALF = 0.5
 """Share of the way below which a training with too low a rate is called slow."""
-MOST = 0.9
+MAX = 0.9
 """Share of the way below which one that stands still with too high a rate is called stuck."""
 STILL = 0.03
 """Share of the way in 100 steps that is no progress."""
@@ -45,7 +45,7 @@ RISE = 0.04
 Healthy: 0.012 at most. Ill: 0.06 and more."""
 _LATER = 2  # measurements in a row above it
 
-_FEWEST = 5  # batches before their median is looked at
+_MIN = 5  # batches before their median is looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +67,15 @@ def diverged_at(way: Way) -> int | None:
     Either it rose far above guessing, or far above the lowest that it had reached; a training that
     learns all the same, later, has only had a fright.
     """
-    if len(way.steps) < _FEWEST:
+    if len(way.steps) < _MIN:
         return None
     limit = ABOVE * max(way.guessing, float(way.losses[0]))
-    high = np.flatnonzero(way.running[_FEWEST - 1 :] > limit)
-    if len(high) and way.shares[-1] < LEAST:
-        at = int(high[0]) + _FEWEST - 1
+    high = np.flatnonzero(way.running[_MIN - 1 :] > limit)
+    if len(high) and way.shares[-1] < MIN:
+        at = int(high[0]) + _MIN - 1
         return _first_above(way, at, limit)
     best = np.maximum.accumulate(way.shares)
-    if best[-1] >= LEAST and way.shares[-1] <= best[-1] - LOST:
+    if best[-1] >= MIN and way.shares[-1] <= best[-1] - LOST:
         row = int(np.flatnonzero(way.shares >= best[-1])[0])
         fallen = row + int(np.flatnonzero(way.shares[row:] <= best[-1] - LOST)[0])
         return _first_above(way, fallen, way.guessing - (best[-1] - LOST) * way.length)
@@ -95,19 +95,19 @@ def wait(n_warmup: int) -> int:
 
 
 def is_at_chance(way: Way, curves: Curves) -> bool:
-    """Say whether a training never came LEAST of the way, on its batches or on unseen examples."""
-    if not len(way.shares) or float(way.shares.max()) >= LEAST:
+    """Say whether a training never came MIN of the way, on its batches or on unseen examples."""
+    if not len(way.shares) or float(way.shares.max()) >= MIN:
         return False
     unseen = np.asarray(curves.validation["loss"], np.float64)
     known = unseen[np.isfinite(unseen)]
-    return not len(known) or way.share(float(known.min())) < LEAST
+    return not len(known) or way.share(float(known.min())) < MIN
 
 
 def fall_per_100(way: Way) -> float:
     """Return by how much the loss falls in 100 steps, as a line through the newest half says."""
     half = len(way.steps) // 2
     steps, losses = way.steps[half:].astype(np.float64), way.losses[half:]
-    if len(steps) < _FEWEST or steps[-1] == steps[0]:
+    if len(steps) < _MIN or steps[-1] == steps[0]:
         return 0.0
     return -100 * float(np.polyfit(steps - steps[0], losses, 1)[0])
 

@@ -141,13 +141,13 @@ def sight(
         why = explain(name, inputs, values, error)
         kind, words = type(error).__name__, str(error)
         return OperationResult(operation, lines, before, None, (), words, kind, why, values)
-    if made.numel() > text.MOST_RESULT or made.dim() > text.MOST_AXES + 1:
+    if made.numel() > text.MAX_RESULT or made.dim() > text.MAX_AXES + 1:
         raise StudentError(
             "The result has shape {shape}, {n} elements; up to {most_result} can be followed "
             "by eye. Take smaller inputs.",
             shape=tupled(tuple(made.shape)),
             n=made.numel(),
-            most_result=text.MOST_RESULT,
+            most_result=text.MAX_RESULT,
         )
     origins = _traced(operation, inputs, numbered, values, made)
     shapes = [tuple(one.shape) for one in inputs]

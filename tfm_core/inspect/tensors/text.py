@@ -7,12 +7,12 @@ import re
 
 from tfm_core.sentences import StudentError
 
-MOST_ELEMENTS = 64
-MOST_AXES = 4
-MOST_RESULT = 128
+MAX_ELEMENTS = 64
+MAX_AXES = 4
+MAX_RESULT = 128
 _LARGEST = 64
-_MOST_INTS = 6
-_MOST_DIGITS = 5
+_MAX_INTS = 6
+_MAX_DIGITS = 5
 _INT = re.compile(r"[-+]?\d+")
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)")
 _EQUATION = re.compile(r"[a-z]{0,4}(,[a-z]{0,4})?->[a-z]{0,4}")
@@ -34,7 +34,7 @@ def ints_of(text: str, what: str) -> tuple[int, ...]:
                 what=what,
                 part=part[:20],
             )
-        if len(part) > _MOST_DIGITS:
+        if len(part) > _MAX_DIGITS:
             raise StudentError(
                 "{what}: “{part}” is too long; numbers go up to {largest} here.",
                 what=what,
@@ -42,12 +42,12 @@ def ints_of(text: str, what: str) -> tuple[int, ...]:
                 largest=_LARGEST,
             )
     numbers = tuple(int(part) for part in parts)
-    if len(numbers) > _MOST_INTS:
+    if len(numbers) > _MAX_INTS:
         raise StudentError(
             "{what}: {n_numbers} numbers are too many; up to {most_ints} fit.",
             what=what,
             n_numbers=len(numbers),
-            most_ints=_MOST_INTS,
+            most_ints=_MAX_INTS,
         )
     for number in numbers:
         if abs(number) > _LARGEST:
@@ -75,11 +75,11 @@ def int_of(text: str, what: str) -> int:
 def shape_of(text: str, what: str = "Shape") -> tuple[int, ...]:
     """Read a shape of at most 4 axes and 64 elements. Raises ValueError, in a sentence."""
     shape = ints_of(text, what)
-    if not 1 <= len(shape) <= MOST_AXES:
+    if not 1 <= len(shape) <= MAX_AXES:
         raise StudentError(
             "{what}: 1 to {most_axes} axes can be shown, and {n} are given.",
             what=what,
-            most_axes=MOST_AXES,
+            most_axes=MAX_AXES,
             n=len(shape),
         )
     if min(shape) < 1:
@@ -88,14 +88,14 @@ def shape_of(text: str, what: str = "Shape") -> tuple[int, ...]:
             what=what,
             shape=min(shape),
         )
-    if math.prod(shape) > MOST_ELEMENTS:
+    if math.prod(shape) > MAX_ELEMENTS:
         raise StudentError(
             "{what}: {product} = {n} elements are too many to follow by eye; up to "
             "{most_elements} fit.",
             what=what,
             product=" × ".join(map(str, shape)),
             n=math.prod(shape),
-            most_elements=MOST_ELEMENTS,
+            most_elements=MAX_ELEMENTS,
         )
     return shape
 

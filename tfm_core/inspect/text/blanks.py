@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment, TextTaskConfig
-from tfm_core.data.text.masked_words import MOST_GAPS, MaskedWordsTask, entropy, posterior
+from tfm_core.data.text.masked_words import MAX_GAPS, MaskedWordsTask, entropy, posterior
 from tfm_core.data.vocabulary import MASK
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.probe.labels import modules_by_kind
@@ -24,7 +24,7 @@ from tfm_core.sentences import StudentError
 Floats = npt.NDArray[np.floating[Any]]
 Shares = Mapping[str, float]
 
-__all__ = ["MOST_GAPS", "Blank", "Filled", "fill", "fills_blanks", "hide", "tokens_of"]
+__all__ = ["MAX_GAPS", "Blank", "Filled", "fill", "fills_blanks", "hide", "tokens_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

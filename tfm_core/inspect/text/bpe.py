@@ -24,7 +24,7 @@ END = "\ue000"
 """Marks the end of a word inside the package: one character that no cleaned text holds."""
 
 END_SHOWN = "</w>"
-MOST_MERGES = 200
+MAX_MERGES = 200
 MIN_COUNT = 2
 """A pair that occurs once is no regularity: merging ends before it."""
 
@@ -61,7 +61,7 @@ class Bpe:
         return {token: len(SPECIALS) + index for index, token in enumerate(tokens)}
 
 
-def learn(words: Sequence[str], most: int = MOST_MERGES) -> Bpe:
+def learn(words: Sequence[str], most: int = MAX_MERGES) -> Bpe:
     """Learn up to ``most`` merges from words, the most frequent pair first, within words only."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 

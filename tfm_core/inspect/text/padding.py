@@ -18,8 +18,8 @@ from tfm_core.data.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
 from tfm_core.inspect.text.tokenise import clean, vocabulary, words_of
 from tfm_core.sentences import StudentError
 
-MOST_SENTENCES = 8
-MOST_TOKENS = 32
+MAX_SENTENCES = 8
+MAX_TOKENS = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,26 +45,26 @@ class Batch:
 def sentences_of(text: str) -> list[list[str]]:
     """Read one sentence a line and cut each into words.
 
-    Raises ValueError, in a sentence, for none, for more than MOST_SENTENCES, and for a sentence of
-    more than MOST_TOKENS words.
+    Raises ValueError, in a sentence, for none, for more than MAX_SENTENCES, and for a sentence of
+    more than MAX_TOKENS words.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         raise StudentError("There is no sentence: type at least one, each on a line of its own.")
-    if len(lines) > MOST_SENTENCES:
+    if len(lines) > MAX_SENTENCES:
         raise StudentError(
             "There are {n_lines} sentences; a batch here has at most {most_sentences}.",
             n_lines=len(lines),
-            most_sentences=MOST_SENTENCES,
+            most_sentences=MAX_SENTENCES,
         )
     sentences = [words_of(clean(line)) for line in lines]
     for number, words in enumerate(sentences, 1):
-        if len(words) > MOST_TOKENS:
+        if len(words) > MAX_TOKENS:
             raise StudentError(
                 "Sentence {number} has {n_words} words; at most {most_tokens} are shown here.",
                 number=number,
                 n_words=len(words),
-                most_tokens=MOST_TOKENS,
+                most_tokens=MAX_TOKENS,
             )
     return sentences
 

@@ -64,7 +64,7 @@ Array = npt.NDArray[Any]
 BITS = float(1 / np.log(2))
 """Bits in a nat."""
 N_BEST = 10
-MOST_TOKENS = 1000
+MAX_TOKENS = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,13 +107,13 @@ def surprisals(run: Run, text: str) -> Surprisals:
     config = run.experiment.task_as(CorpusTaskConfig, NO_LANGUAGE_MODEL)
     task = corpus_task(config)
     tokens = task.tokenize(text)
-    if len(tokens) > MOST_TOKENS:
+    if len(tokens) > MAX_TOKENS:
         raise StudentError(
             "The text has {n_tokens:,} {unit}, but this goes up to {most_tokens:,}; make it "
             "shorter.",
             n_tokens=len(tokens),
             unit=UNITS[config.unit].plural,
-            most_tokens=MOST_TOKENS,
+            most_tokens=MAX_TOKENS,
         )
     model, step = model_of(run)
     assert isinstance(model, DecoderOnly)

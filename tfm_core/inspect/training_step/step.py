@@ -23,8 +23,8 @@ from tfm_core.training import checkpoints
 from tfm_core.training.loop import Trainer, build, seeds_of_step
 from tfm_core.training.objectives import StepMetrics
 
-MOST_PARAMETERS = 5_000_000
-MOST_ROWS = 256
+MAX_PARAMETERS = 5_000_000
+MAX_ROWS = 256
 """Examples of a batch that are used here at most, so that a page stays quick."""
 
 
@@ -75,12 +75,12 @@ def start(experiment: Experiment, checkpoint: Path | None = None) -> Trainer:
 
     with unfilled():
         count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
-    if count > MOST_PARAMETERS:
+    if count > MAX_PARAMETERS:
         raise StudentError(
             "This model has {count:,} parameters; one with at most {most_parameters:,} is taken "
             "apart here. Choose fewer layers or a smaller d_model.",
             count=count,
-            most_parameters=MOST_PARAMETERS,
+            most_parameters=MAX_PARAMETERS,
         )
     torch.set_num_threads(1)
     training = experiment.training.replace(precision="fp32")
@@ -99,7 +99,7 @@ def copied(trainer: Trainer) -> Trainer:
 
 def rows(trainer: Trainer) -> Tensor:
     """Return (B,): the training examples of the next step."""
-    return trainer.batch_indices(trainer.step + 1)[:MOST_ROWS]
+    return trainer.batch_indices(trainer.step + 1)[:MAX_ROWS]
 
 
 def scheduled_rate(trainer: Trainer) -> float:

@@ -153,7 +153,7 @@ def seen(name: str, label: str, value: Tensor, axes: str) -> Seen:
     return Seen(name, label, value, tuple(p[0] for p in parts), tuple(p[2] for p in parts))
 
 
-_MOST_SAID = 4
+_MAX_SAID = 4
 
 
 def first_numbers(tensor: Seen, example: int, words: Sequence[str] = ()) -> str:
@@ -166,7 +166,7 @@ def first_numbers(tensor: Seen, example: int, words: Sequence[str] = ()) -> str:
     value: Any = tensor.looked_at.detach()
     if tensor.axes[:1] == ("B",):
         value = value[min(example, len(value) - 1)]
-    line = value.reshape(-1)[:_MOST_SAID]
+    line = value.reshape(-1)[:_MAX_SAID]
     form = ".3f" if value.is_floating_point() else "d"
     said = [
         "masked" if number < HIDDEN else format(number if form == ".3f" else int(number), form)
@@ -174,7 +174,7 @@ def first_numbers(tensor: Seen, example: int, words: Sequence[str] = ()) -> str:
     ]
     if form == "d" and words:
         said = [f"{word} {number}" for word, number in zip(words, said, strict=False)]
-    return ", ".join(said) + (", …" if value.numel() > _MOST_SAID else "")
+    return ", ".join(said) + (", …" if value.numel() > _MAX_SAID else "")
 
 
 @dataclass(frozen=True, slots=True)

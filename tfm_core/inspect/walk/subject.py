@@ -55,7 +55,7 @@ def walk_index(config: ModelConfig, shape: Shape) -> tuple[Entry, ...]:
     return tuple(Entry(n, step.name, step.title) for n, step in enumerate(steps, 1))
 
 
-MOST_REAL = 30_000_000  # parameters; a larger model is walked through by its shapes
+MAX_REAL = 30_000_000  # parameters; a larger model is walked through by its shapes
 BOOK_BATCH, BOOK_SRC, BOOK_TGT, BOOK_WORDS = 128, 28, 29, 10_000
 BOOK_SEED, BOOK_PADDING, BOOK_LONGEST = 0, 6, 100  # longest: rows of a learned table
 BOOK_POSITIONS = ("learned", "sinusoidal")
@@ -71,14 +71,14 @@ def subject(
     """Run a model on a few examples and keep what it recorded.
 
     model: a trained one, in eval mode; None builds the experiment's untrained one, or, where it
-    has more than MOST_REAL parameters or maps that are too large, only its shapes. items, images:
+    has more than MAX_REAL parameters or maps that are too large, only its shapes. items, images:
     the examples, as a probe holds them; without them some are drawn.
     """
     if model is None:
         with unfilled():
             model = new_model(experiment)
         is_small = attention_numbers(experiment) <= AT_ONCE
-        if is_small and sum(p.numel() for p in model.parameters()) <= MOST_REAL:
+        if is_small and sum(p.numel() for p in model.parameters()) <= MAX_REAL:
             model = new_model(experiment).eval()
     return TASK_KINDS[experiment.task.kind].walk()(experiment, model, items, images)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 WIDEST = 64
 N_SAMPLES = 8
-MOST_TOKENS = 60_000
+MAX_TOKENS = 60_000
 """Tokens that the wider search may read: what keeps long texts from taking long."""
 
 FoundBy = Literal["wider", "greedy", "sample"]
@@ -149,7 +149,7 @@ class BeamComparison:
 
 def wider_than(width: int, n: int) -> int:
     """Return the width to compare with, for ``n`` tokens: up to WIDEST, twice as wide at least."""
-    affordable = MOST_TOKENS // (n * (n + 1) // 2)
+    affordable = MAX_TOKENS // (n * (n + 1) // 2)
     return max(2 * width, min(WIDEST, affordable))
 
 

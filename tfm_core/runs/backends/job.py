@@ -26,7 +26,7 @@ Phase = Literal["handed", "again", "over"]
 """handed: submitted, or just being so; again: to be submitted anew; over: nothing is to be done."""
 
 LABELS: dict[BackendName, str] = {"ray": "Ray", "slurm": "Slurm"}
-_MOST_BYTES = 4096
+_MAX_BYTES = 4096
 _Count = Annotated[int, whole(0, 10**9)]
 
 
@@ -133,4 +133,4 @@ def trained_by(folder: Path, status: Status) -> Sentence | None:
 
 
 _STORED = Stored(Job, FILE)
-_JOBS = Remembered(lambda path: _STORED.read(object_of(path, most=_MOST_BYTES)))
+_JOBS = Remembered(lambda path: _STORED.read(object_of(path, most=_MAX_BYTES)))

@@ -22,8 +22,8 @@ INDEX, FILES, CALLS = "index", "files", "calls"
 TAIL = 2**14
 """Bytes of a file that stand in the manifest itself; what grows gets an object for each so many."""
 
-_MOST = 2**25  # bytes of a manifest
-_MOST_FILE = 2**43
+_MAX = 2**25  # bytes of a manifest
+_MAX_FILE = 2**43
 _STEP = r"\d{8,9}\.safetensors"
 LARGE = re.compile(
     rf"(snapshots|weights)/{_STEP}|checkpoints/(last|best)/checkpoint\.safetensors"
@@ -57,7 +57,7 @@ def _bytes(value: object) -> bytes:
 
 
 _Object = Annotated[str, matching(re.compile(r"[a-z0-9.~]{1,80}\.[0-9a-f]{16}", re.ASCII))]
-_Size = Annotated[int, whole(0, _MOST_FILE)]
+_Size = Annotated[int, whole(0, _MAX_FILE)]
 _Tail = Annotated[
     bytes, PlainValidator(_bytes), PlainSerializer(lambda tail: tail.decode("latin-1"))
 ]
@@ -101,7 +101,7 @@ _STORED = Stored(Manifest, "the manifest")
 
 def read(content: bytes) -> Manifest | None:
     """Return what a manifest says; None where it is none, as while it is being written."""
-    if len(content) > _MOST:
+    if len(content) > _MAX:
         return None
     try:
         return _STORED.read(json.loads(content))

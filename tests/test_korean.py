@@ -3,7 +3,7 @@
 import pytest
 
 from pages.i18n import _
-from pages.korean import with_particle
+from tfm_core.korean import with_particle
 from tfm_core.sentences import N_
 
 
