@@ -16,6 +16,7 @@ from benchmarks.goals import said
 from benchmarks.paired import Spread
 from benchmarks.report import Figure, Table
 from benchmarks.served import Served
+from pages.ui.page_table import PAGES
 from tfm_core.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -132,6 +133,28 @@ _SEEN = """(parts) => Object.fromEntries(Object.entries(parts).map(([name, selec
     return [name, share > 0.98 ? 'whole' : share > 0 ? `${Math.round(100 * share)} %` : 'below'];
 }))"""
 
+# Words of sentences, labels and buttons in sight; figures, code and tables of data are the subject.
+_WORDS = """() => {
+    const words = [];
+    const isSubject = (node) => node.closest?.('svg, canvas, pre, code, table, .stage .maps');
+    const visit = (node) => {
+        if (node.nodeType === Node.TEXT_NODE) {
+            const range = document.createRange();
+            range.selectNodeContents(node);
+            const inSight = [...range.getClientRects()].some(({ top, bottom, width }) =>
+                width > 1 && bottom > 0 && top < innerHeight);
+            if (inSight && node.parentElement?.checkVisibility({ visibilityProperty: true })) {
+                words.push(...(node.data.match(/[\\p{L}][\\p{L}\\p{N}'’-]*/gu) ?? []));
+            }
+        } else if (!isSubject(node)) {
+            node.childNodes.forEach(visit);
+            node.shadowRoot?.childNodes.forEach(visit);
+        }
+    };
+    visit(document.querySelector('[data-testid=stMain]'));
+    return words.length;
+}"""
+
 
 def tables(served: Served, browser: Browser, *, log: Path, quick: bool) -> Iterator[Table]:
     """Measure movement, frames, clicks, shifts, presets switched in a hurry, and what is in sight.
@@ -144,6 +167,7 @@ def tables(served: Served, browser: Browser, *, log: Path, quick: bool) -> Itera
     yield _shifts(served, browser)
     yield _storm(served, browser, log)
     yield _in_sight(served, browser)
+    yield _words(served, browser)
 
 
 def _movement(served: Served, browser: Browser, rounds: int) -> Table:
@@ -260,6 +284,24 @@ def _in_sight(served: Served, browser: Browser) -> Table:
         rows,
         ["A part that is cut has the share of its height that is in sight."],
     )
+
+
+def _words(served: Served, browser: Browser) -> Table:
+    counts = {}
+    for facts in PAGES.values():
+        page = _open(browser, f"{served.url}/{facts.url_path}")
+        page.wait_for_timeout(3000)
+        counts[facts.name] = int(page.evaluate(_WORDS))
+        page.context.close()
+    most = max(counts.values())
+    return Table(
+        "Words on the first screen of a new session, 1280x720",
+        ["page", "words"],
+        [[name, str(n)] for name, n in sorted(counts.items(), key=lambda row: -row[1])],
+        [f"Sentences, labels and buttons, without figures, code and tables. The most: {most}, "
+         f"{said('words on a first screen', most)}."],
+        {"words on a first screen": Figure(most)},
+    )  # fmt: skip
 
 
 def _list(light: dict[str, str], dark: dict[str, str]) -> str:

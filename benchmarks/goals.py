@@ -261,6 +261,7 @@ _PAGES: tuple[Goal, ...] = (
         "shift: Train",
         "shift: Attention",
     ),
+    *_goals("app", "on any page", _at_most(90, " words"), "words on a first screen"),
     *_goals("app", "presets switched in a hurry", _at_most(0, " errors"), "errors in a hurry"),
     *_goals(
         "app",
