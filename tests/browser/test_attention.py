@@ -43,7 +43,7 @@ def test_a_fresh_run_is_looked_into_with_tokens_on_both_axes(open_tab: OpenTab) 
     tab.await_rest(3000)
 
 
-def test_hover_says_the_exact_weight_and_its_tokens(open_tab: OpenTab) -> None:
+def test_maps_and_heads_answer_the_pointer_and_the_keys(open_tab: OpenTab) -> None:
     tab = open_tab(KOREAN)
     expect(tab.figure(MAP).locator(".xtick text").first).to_be_visible()
     words = hover(tab)
@@ -51,17 +51,13 @@ def test_hover_says_the_exact_weight_and_its_tokens(open_tab: OpenTab) -> None:
     assert any(token in words for token in axis(tab, "x"))
     assert any(f"writes {token}, after" in words for token in axis(tab, "y"))
 
-
-def test_hover_over_the_grid_of_heads_says_the_exact_weight(open_tab: OpenTab) -> None:
-    tab = open_tab(KOREAN)
+    # hover over the grid of heads says the exact weight
     head(tab, 1, 2).hover()
     tip = tab.main.locator(".heads .tip")
     expect(tip).to_contain_text("Layer 1, head 2")
     expect(tip).to_contain_text(re.compile(r"weight [01]\.\d{4}"))
 
-
-def test_a_click_in_the_grid_picks_another_head_and_the_link_keeps_it(open_tab: OpenTab) -> None:
-    tab = open_tab(KOREAN)
+    # a click in the grid picks another head and the link keeps it
     expect(head(tab, 3, 3)).to_have_attribute("aria-selected", "true")  # it aligns best
     expect(tab.main.get_by_text("Layer 3, head 3", exact=True)).to_be_visible()
     before = tab.plotly(MAP, WEIGHTS)
@@ -73,6 +69,16 @@ def test_a_click_in_the_grid_picks_another_head_and_the_link_keeps_it(open_tab: 
     other = open_tab(tab.page.url.removeprefix(f"{tab.url}/"))
     expect(head(other, 1, 3)).to_have_attribute("aria-selected", "true")
     other.await_plotly(MAP, f"{WEIGHTS} === arg", picked)
+
+    # the map is moved over by the arrow keys
+    expect(tab.figure(MAP).locator(".xtick text").first).to_be_visible()
+    figure = tab.main.get_by_role("application", name="Map of the head")
+    figure.focus()
+    figure.press("ArrowDown")
+    expect(figure).to_have_attribute("aria-label", re.compile(r"2: writes .* weight [01]\.\d{4}"))
+    figure.press("Enter")
+    expect(tab.page).to_have_url(re.compile(r"\bcell=2%2C1\b"))
+    expect(tab.main.get_by_text("Softmax")).to_be_visible()
 
 
 def test_the_scrubber_goes_through_the_training(open_tab: OpenTab) -> None:
@@ -133,18 +139,6 @@ def test_a_square_map_leaves_no_empty_room_on_a_phone(open_tab: OpenTab) -> None
     tab.await_plotly("attention-map", f"{spare} < 100")
     lacks = "node._fullLayout._size.w - node._fullLayout.xaxis._length"
     assert tab.plotly("attention-map", lacks) < 25
-
-
-def test_the_map_is_moved_over_by_the_arrow_keys(open_tab: OpenTab) -> None:
-    tab = open_tab(KOREAN)
-    expect(tab.figure(MAP).locator(".xtick text").first).to_be_visible()
-    figure = tab.main.get_by_role("application", name="Map of the head")
-    figure.focus()
-    figure.press("ArrowDown")
-    expect(figure).to_have_attribute("aria-label", re.compile(r"2: writes .* weight [01]\.\d{4}"))
-    figure.press("Enter")
-    expect(tab.page).to_have_url(re.compile(r"\bcell=2%2C1\b"))
-    expect(tab.main.get_by_text("Softmax")).to_be_visible()
 
 
 def test_a_tap_on_a_head_brings_the_big_map_into_sight_on_a_phone(open_tab: OpenTab) -> None:

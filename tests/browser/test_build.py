@@ -35,7 +35,7 @@ def number(tab: Tab, label: str, value: str) -> None:
     field.press("Enter")
 
 
-def test_a_click_on_a_block_shows_its_code_and_leads_into_its_steps(open_tab: OpenTab) -> None:
+def test_the_diagram_answers_clicks_and_settings(open_tab: OpenTab) -> None:
     tab = open_tab(TEXT)
     block(tab, "Decoder blocks 1 to 2: cross-attention").click()
     expect(block(tab, "Decoder blocks 1 to 2: cross-attention")).to_have_attribute(
@@ -47,6 +47,23 @@ def test_a_click_on_a_block_shows_its_code_and_leads_into_its_steps(open_tab: Op
     block(tab, "Encoder blocks 1 to 2: self-attention").click()
     tab.main.get_by_role("link", name="Step 8: Scores, scaled").click()
     expect(tab.main.get_by_text("8 · Scores, scaled", exact=True).first).to_be_visible()
+
+    # a setting changes count diagram and code and one that cannot be says so
+    tab.goto(TEXT)
+    tab.main.get_by_text("Change the model").click()
+    number(tab, "d_model", "96")
+    expect(tab.main.locator(".diagram g.node", has_text="4 heads x 24").first).to_be_visible()
+    expect(tab.page).to_have_url(re.compile(r"model\.d_model=96"))
+    number(tab, "Heads", "7")
+    wrong = tab.main.get_by_text(re.compile("7 does not divide"))
+    expect(wrong).to_have_count(1)  # beside the field, in the form that stays open
+    expect(wrong).to_be_visible()
+    expect(tab.main.get_by_text("The last valid configuration is shown")).to_be_visible()
+    expect(tab.main.locator(".diagram g.node", has_text="4 heads x 24").first).to_be_visible()
+    number(tab, "Heads", "8")
+    expect(tab.main.locator(".diagram g.node", has_text="8 heads x 12").first).to_be_visible()
+    expect(wrong).to_have_count(0)
+    expect(tab.main.get_by_role("spinbutton", name="Heads")).to_be_visible()
 
 
 def test_the_diagram_is_walked_by_keys_and_the_list_says_the_same(open_tab: OpenTab) -> None:
@@ -85,26 +102,6 @@ def test_a_deep_model_is_opened_at_the_blocks_of_choice(open_tab: OpenTab) -> No
     tab.main.get_by_text("Draw block by block").click()
     expect(block(tab, "Decoder blocks 4 to 48")).to_be_visible()
     expect(block(tab, "Decoder block 3: self-attention")).to_be_attached()
-
-
-def test_a_setting_changes_count_diagram_and_code_and_one_that_cannot_be_says_so(
-    open_tab: OpenTab,
-) -> None:
-    tab = open_tab(TEXT)
-    tab.main.get_by_text("Change the model").click()
-    number(tab, "d_model", "96")
-    expect(tab.main.locator(".diagram g.node", has_text="4 heads x 24").first).to_be_visible()
-    expect(tab.page).to_have_url(re.compile(r"model\.d_model=96"))
-    number(tab, "Heads", "7")
-    wrong = tab.main.get_by_text(re.compile("7 does not divide"))
-    expect(wrong).to_have_count(1)  # beside the field, in the form that stays open
-    expect(wrong).to_be_visible()
-    expect(tab.main.get_by_text("The last valid configuration is shown")).to_be_visible()
-    expect(tab.main.locator(".diagram g.node", has_text="4 heads x 24").first).to_be_visible()
-    number(tab, "Heads", "8")
-    expect(tab.main.locator(".diagram g.node", has_text="8 heads x 12").first).to_be_visible()
-    expect(wrong).to_have_count(0)
-    expect(tab.main.get_by_role("spinbutton", name="Heads")).to_be_visible()
 
 
 def test_the_downloaded_file_runs_and_counts_as_the_page_does(

@@ -43,33 +43,12 @@ def test_a_term_is_found_by_its_key_and_leads_to_its_page(open_tab: OpenTab) -> 
     expect(tab.title).to_have_text("Pictures to words")
 
 
-def test_the_link_of_what_is_in_sight_is_copied_at_one_press(open_tab: OpenTab) -> None:
+def test_a_link_is_copied_or_shown_where_it_cannot_be(open_tab: OpenTab) -> None:
     tab = open_tab("masks?mask=causal")
     assert tab.copied_link() == f"{tab.url}/masks?mask=causal"
 
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_link_is_shown_to_a_class_as_a_large_code_dark_on_white(
-    open_tab: OpenTab, theme: str
-) -> None:
-    tab = open_tab("masks?mask=causal", color_scheme=theme)
-    tab.strip.get_by_role("button", name="All links").click()
-    ask = tab.strip.get_by_role("button", name="Show a QR code of the link to this page")
-    ask.click()
-    board = tab.strip.get_by_role("dialog", name="QR code")
-    address = f"{tab.url}/masks?mask=causal"
-    code = board.get_by_role("img", name=f"QR code: {address}")
-    expect(code).to_be_in_viewport(ratio=1)
-    assert code.evaluate("node => node.naturalWidth && node.height / innerHeight") > 0.5
-    expect(board).to_contain_text(address)
-    expect(board).to_contain_text("Only this computer can open this address")
-    tab.page.keyboard.press("Escape")
-    expect(board).to_be_hidden()
-    expect(ask).to_be_focused()
-
-
-def test_where_nothing_can_be_copied_the_address_is_shown(open_tab: OpenTab) -> None:
-    tab = open_tab("masks?mask=causal", viewport=PHONE)
+    # where nothing can be copied the address is shown
+    tab.page.set_viewport_size(PHONE)
     tab.page.evaluate("""() => {
         navigator.clipboard.writeText = () => Promise.reject(new Error("refused"));
         document.execCommand = () => false;
@@ -85,14 +64,32 @@ def test_where_nothing_can_be_copied_the_address_is_shown(open_tab: OpenTab) -> 
     expect(panel).to_be_hidden()
 
 
-@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 720}, PHONE])
-def test_the_run_stays_in_sight_in_few_lines(open_tab: OpenTab, viewport: dict[str, int]) -> None:
-    tab = open_tab(KOREAN, viewport=viewport)
-    tab.page.wait_for_function(AT_THE_END)
+def test_a_link_is_shown_to_a_class_as_a_large_code_dark_on_white(open_tab: OpenTab) -> None:
+    tab = open_tab("masks?mask=causal", color_scheme="dark")
+    tab.strip.get_by_role("button", name="All links").click()
+    ask = tab.strip.get_by_role("button", name="Show a QR code of the link to this page")
+    ask.click()
+    board = tab.strip.get_by_role("dialog", name="QR code")
+    address = f"{tab.url}/masks?mask=causal"
+    code = board.get_by_role("img", name=f"QR code: {address}")
+    expect(code).to_be_in_viewport(ratio=1)
+    assert code.evaluate("node => node.naturalWidth && node.height / innerHeight") > 0.5
+    expect(board).to_contain_text(address)
+    expect(board).to_contain_text("Only this computer can open this address")
+    tab.page.keyboard.press("Escape")
+    expect(board).to_be_hidden()
+    expect(ask).to_be_focused()
+
+
+def test_the_run_stays_in_sight_in_few_lines(open_tab: OpenTab) -> None:
+    tab = open_tab(KOREAN, viewport=PHONE)
     name = tab.strip.get_by_text("English to Korean, recorded")
-    assert name.evaluate(INSIDE)
-    box = tab.strip.bounding_box()
-    assert box is not None
-    assert box["height"] <= (90 if viewport is PHONE else 45)
+    for viewport, height in ((PHONE, 90), ({"width": 1280, "height": 720}, 45)):
+        tab.page.set_viewport_size(viewport)
+        tab.page.wait_for_function(AT_THE_END)
+        assert name.evaluate(INSIDE)
+        box = tab.strip.bounding_box()
+        assert box is not None
+        assert box["height"] <= height
     tab.strip.get_by_role("link", name="Watch it learn").click()
     expect(tab.page).to_have_url(re.compile(r"/train\?run=recorded-korean"))

@@ -44,8 +44,25 @@ def play(tab: Tab) -> None:
     tab.main.locator(".heads").get_by_role("button", name="Play the training").click()
 
 
-def test_the_training_plays_in_the_browser_and_everything_moves_along(open_tab: OpenTab) -> None:
+def test_the_training_plays_in_the_browser_without_the_server(open_tab: OpenTab) -> None:
     tab = open_tab(LINES)
+    tab.page.evaluate(COUNT_ASKED)
+    play(tab)
+    assert await_animation(tab, "step === 'Step 106' && {asked: window.asked}") == {"asked": 0}
+    expect(tab.main.locator(".heads .step")).to_have_text("Step 1,000")
+    tab.page.wait_for_function("() => window.asked > 0")  # at its end the page follows
+
+    # the answer and the heading move with the film
+    title = tab.main.get_by_role("heading", name=re.compile(r"^Layer \d, head \d"))
+    expect(tab.main.locator(".lines .say")).not_to_be_empty()
+    before = title.inner_text()
+    play(tab)
+    tab.main.locator(".line", has_text="✗").filter(has_text="at step 7").wait_for()
+    expect(title).not_to_have_text(before)
+    expect(tab.main.locator(".line")).to_contain_text("✓ right")
+    expect(title).to_have_text(before)
+
+    # the training plays in the browser and everything moves along
     heads = tab.main.locator(".heads")
     expect(heads.locator(".step")).to_have_text("Step 1,000")
     expect(tab.main.locator(".lines .say")).not_to_be_empty()
@@ -56,39 +73,14 @@ def test_the_training_plays_in_the_browser_and_everything_moves_along(open_tab: 
     expect(tab.main.locator(".line")).to_contain_text("✓ right")
     expect(tab.main.locator(".lines .say")).to_have_text(said)
 
-
-def test_playing_asks_the_server_for_nothing(open_tab: OpenTab) -> None:
-    tab = open_tab(LINES)
-    tab.page.evaluate(COUNT_ASKED)
-    play(tab)
-    assert await_animation(tab, "step === 'Step 106' && {asked: window.asked}") == {"asked": 0}
-    expect(tab.main.locator(".heads .step")).to_have_text("Step 1,000")
-    tab.page.wait_for_function("() => window.asked > 0")  # at its end the page follows
-
-
-def test_where_the_animation_is_paused_the_page_follows(open_tab: OpenTab) -> None:
-    tab = open_tab(LINES)
+    # where the animation is paused the page follows
     play(tab)
     await_animation(tab, "step === 'Step 7' && (press('Pause'), true)")
     expect(tab.main.locator(".heads .step")).to_have_text("Step 7")
     expect(tab.page).to_have_url(re.compile(r"\bstep=7\b"))
     expect(tab.main.get_by_text("at step 7", exact=True)).to_be_visible()
 
-
-def test_the_answer_and_the_heading_move_with_the_film(open_tab: OpenTab) -> None:
-    tab = open_tab(LINES)
-    title = tab.main.get_by_role("heading", name=re.compile(r"^Layer \d, head \d"))
-    expect(tab.main.locator(".lines .say")).not_to_be_empty()
-    before = title.inner_text()
-    play(tab)
-    tab.main.locator(".line", has_text="✗").filter(has_text="at step 7").wait_for()
-    expect(title).not_to_have_text(before)
-    expect(tab.main.locator(".line")).to_contain_text("✓ right")
-    expect(title).to_have_text(before)
-
-
-def test_a_token_is_pinned_with_the_keyboard_and_the_link_keeps_it(open_tab: OpenTab) -> None:
-    tab = open_tab(LINES)
+    # a token is pinned with the keyboard and the link keeps it
     token = tab.main.get_by_role("button", name=re.compile("^2: writes .+, after .+"))
     expect(token).to_have_attribute("aria-pressed", "true")
     token.focus()

@@ -16,7 +16,7 @@ def cell(tab: Tab, name: str, query: int, key: int) -> Locator:
     return tab.main.locator(f".lab .cell[data-map={name}][data-q='{query}'][data-k='{key}']")
 
 
-def test_a_click_forbids_a_pair_and_the_row_shares_its_attention_anew(open_tab: OpenTab) -> None:
+def test_cells_are_clicked_in_short_and_in_long_sentences(open_tab: OpenTab) -> None:
     tab = open_tab("masks?mask=none")
     expect(cell(tab, "weights", 0, 1)).not_to_have_text("")
     before = cell(tab, "weights", 0, 1).inner_text()
@@ -27,19 +27,8 @@ def test_a_click_forbids_a_pair_and_the_row_shares_its_attention_anew(open_tab: 
     tab.button("Undo my clicks (1)").click()
     expect(cell(tab, "weights", 0, 1)).to_have_text(before)
 
-
-def test_the_link_says_the_mask_by_name_and_an_older_link_is_understood(open_tab: OpenTab) -> None:
-    tab = open_tab("masks?masks-kind=Cross-attention")
-    expect(tab.page).to_have_url(re.compile(r"\?mask=cross$"))
-    expect(tab.main.get_by_role("radio", name="Cross-attention")).to_be_checked()
+    # a sentence of 46 tokens fits and its cells can be clicked
     tab.choose("Causal")
-    expect(tab.page).to_have_url(re.compile(r"\?mask=causal$"))
-    other = open_tab("masks?mask=of-zorro")
-    expect(other.main.get_by_role("alert")).to_contain_text("mask is “of-zorro” in the link")
-
-
-def test_a_sentence_of_46_tokens_fits_and_its_cells_can_be_clicked(open_tab: OpenTab) -> None:
-    tab = open_tab("masks?mask=causal")
     sentence = tab.main.get_by_role("textbox", name="Your sentence")
     sentence.fill(" ".join(f"word{n}" for n in range(46)))
     sentence.press("Enter")
@@ -50,6 +39,16 @@ def test_a_sentence_of_46_tokens_fits_and_its_cells_can_be_clicked(open_tab: Ope
     assert box is not None
     assert box["width"] >= 16
     assert box["height"] >= 16
+
+
+def test_the_link_says_the_mask_by_name_and_an_older_link_is_understood(open_tab: OpenTab) -> None:
+    tab = open_tab("masks?masks-kind=Cross-attention")
+    expect(tab.page).to_have_url(re.compile(r"\?mask=cross$"))
+    expect(tab.main.get_by_role("radio", name="Cross-attention")).to_be_checked()
+    tab.choose("Causal")
+    expect(tab.page).to_have_url(re.compile(r"\?mask=causal$"))
+    other = open_tab("masks?mask=of-zorro")
+    expect(other.main.get_by_role("alert")).to_contain_text("mask is “of-zorro” in the link")
 
 
 def test_a_row_where_nothing_is_allowed_is_nan_when_naive_and_zeros_here(open_tab: OpenTab) -> None:

@@ -17,7 +17,7 @@ def cell(tab: Tab, board: str, row: int, column: int) -> Locator:
     return tab.main.locator(f".sheet button{selector}")
 
 
-def test_a_click_on_the_mask_forbids_a_pair_and_the_row_shares_anew(open_tab: OpenTab) -> None:
+def test_the_numbers_answer_clicks_and_keys(open_tab: OpenTab) -> None:
     tab = open_tab(ONE_HOT)
     expect(cell(tab, "weights", 2, 2)).to_have_text("0.47")
     cell(tab, "mask", 2, 0).click()
@@ -28,9 +28,7 @@ def test_a_click_on_the_mask_forbids_a_pair_and_the_row_shares_anew(open_tab: Op
     tab.button("Undo my clicks on the mask (1)").click()
     expect(cell(tab, "weights", 2, 2)).to_have_text("0.47")
 
-
-def test_a_picked_number_is_written_out_and_its_parts_light_up(open_tab: OpenTab) -> None:
-    tab = open_tab(ONE_HOT)
+    # a picked number is written out and its parts light up
     cell(tab, "scores", 0, 0).click()
     told = tab.main.locator(".sheet .arithmetic").first
     expect(told).to_contain_text("q(I) · k(I) = 1.00 × 1.00 + 0.00 × 0.00 + 0.00 × 0.00 = 1.00")
@@ -74,7 +72,7 @@ def test_a_shared_link_opens_the_same_words_and_numbers(open_tab: OpenTab) -> No
     expect(cell(other, "query", 2, 1)).to_have_text("−1.00")
 
 
-def test_a_famous_error_is_shown_and_explained_and_mended(open_tab: OpenTab) -> None:
+def test_tensors_show_a_famous_error_and_a_product(open_tab: OpenTab) -> None:
     tab = open_tab("tensors")
     facts = tab.main.locator(".sheet .facts")
     expect(facts.nth(1)).to_contain_text("shares memory with x")
@@ -87,9 +85,8 @@ def test_a_famous_error_is_shown_and_explained_and_mended(open_tab: OpenTab) -> 
     expect(tab.main.get_by_role("alert").filter(has_text="refuses")).to_have_count(0)
     expect(facts.nth(1)).to_contain_text("shape (2, 6)")
 
-
-def test_a_product_is_written_out_where_it_is_clicked(open_tab: OpenTab) -> None:
-    tab = open_tab("tensors?op=matmul")
+    # a product is written out where it is clicked
+    tab.goto("tensors?op=matmul")
     cell(tab, "y", 1, 0).click()
     told = tab.main.locator(".sheet .arithmetic")
     expect(told).to_have_text("y[1][0] = 3 × 0 + 4 × 2 + 5 × 4 = 28")

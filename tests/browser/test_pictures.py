@@ -49,7 +49,7 @@ def test_another_patch_can_ask(open_tab: OpenTab) -> None:
     expect(tab.page).to_have_url(re.compile(r"patch=1(%2C|,)2"))
 
 
-def test_an_uploaded_digit_is_read(open_tab: OpenTab) -> None:
+def test_a_digit_of_ones_own_is_read_whichever_way_it_comes(open_tab: OpenTab) -> None:
     tab = open_tab(DIGITS)
     tab.choose("Your own")
     expect(tab.main.get_by_text("Or upload a picture")).to_be_visible()
@@ -60,24 +60,7 @@ def test_an_uploaded_digit_is_read(open_tab: OpenTab) -> None:
     expect(tab.said("Model")).to_have_text(re.compile(r"^1, with [\d.]+ %$"))
     expect(tab.main.locator(PATCHES)).to_be_visible()
 
-
-def test_a_drawn_digit_is_read_and_cleared(open_tab: OpenTab) -> None:
-    tab = open_tab(DIGITS)
-    tab.choose("Your own")
-    pad = tab.main.locator(".pad canvas")
-    pad.hover(position={"x": 145, "y": 40})
-    tab.page.mouse.down()
-    for down in range(8):
-        pad.hover(position={"x": 144 - down, "y": 65 + 25 * down})
-    tab.page.mouse.up()
-    expect(tab.said("Model")).to_have_text(re.compile(r"^1, with [\d.]+ %$"))
-    tab.main.get_by_role("button", name="Clear").click()
-    expect(tab.main.locator(PATCHES)).to_have_count(0)
-
-
-def test_the_last_thing_done_is_read(open_tab: OpenTab) -> None:
-    tab = open_tab(DIGITS)
-    tab.choose("Your own")
+    # the last thing done is read
     tab.main.locator("input[type=file]").set_input_files(
         {"name": "one.png", "mimeType": "image/png", "buffer": one()}
     )
@@ -94,10 +77,18 @@ def test_the_last_thing_done_is_read(open_tab: OpenTab) -> None:
     tab.main.get_by_role("button", name="Clear").click()
     expect(tab.main.locator(PATCHES)).to_have_count(0)
 
+    # a drawn digit is read and cleared
+    pad = tab.main.locator(".pad canvas")
+    pad.hover(position={"x": 145, "y": 40})
+    tab.page.mouse.down()
+    for down in range(8):
+        pad.hover(position={"x": 144 - down, "y": 65 + 25 * down})
+    tab.page.mouse.up()
+    expect(tab.said("Model")).to_have_text(re.compile(r"^1, with [\d.]+ %$"))
+    tab.main.get_by_role("button", name="Clear").click()
+    expect(tab.main.locator(PATCHES)).to_have_count(0)
 
-def test_a_file_that_is_no_picture_is_refused_in_a_sentence(open_tab: OpenTab) -> None:
-    tab = open_tab(DIGITS)
-    tab.choose("Your own")
+    # a file that is no picture is refused in a sentence
     tab.main.locator("input[type=file]").set_input_files(
         {"name": "one.png", "mimeType": "image/png", "buffer": b"no picture at all"}
     )

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 STEP = "training-step?run=recorded-korean&weights=last&stage="
 
 
-def test_a_comparison_is_measured_and_read(open_tab: OpenTab) -> None:
+def test_comparisons_are_measured_and_stopped(open_tab: OpenTab) -> None:
     tab = open_tab(f"speed?compare={quote('Getting a batch')}")
     tab.button("Measure").click()
     tab.main.get_by_role("button", name="Show the answer").click()
@@ -25,16 +25,15 @@ def test_a_comparison_is_measured_and_read(open_tab: OpenTab) -> None:
         tab.button("Every round, as CSV").click()
     assert download.value.suggested_filename == "speed.csv"
 
-
-def test_a_measurement_stops_when_asked(open_tab: OpenTab) -> None:
-    tab = open_tab(f"speed?compare={quote('Sequence length')}")
+    # a measurement stops when asked
+    tab.goto(f"speed?compare={quote('Sequence length')}")
     tab.button("Measure").click()
     tab.button("Stop").click()
     expect(tab.main.get_by_text("Stopped by you.")).to_be_visible()
     expect(tab.button("Measure")).to_be_enabled()
 
 
-def test_a_step_is_taken_from_a_run_and_undone(open_tab: OpenTab) -> None:
+def test_a_training_step_is_taken_undone_and_its_graph_opened(open_tab: OpenTab) -> None:
     tab = open_tab(STEP + "after")
     expect(tab.main.get_by_text("step 1,001")).to_be_visible()
     tab.button("Take this step").click()
@@ -43,9 +42,8 @@ def test_a_step_is_taken_from_a_run_and_undone(open_tab: OpenTab) -> None:
     tab.button("Undo").click()
     expect(tab.main.get_by_text("step 1,001")).to_be_visible()
 
-
-def test_a_part_of_the_graph_is_opened(open_tab: OpenTab) -> None:
-    tab = open_tab(STEP + "backward")
+    # a part of the graph is opened
+    tab.goto(STEP + "backward")
     nodes = tab.main.locator("[data-testid=stGraphVizChart] g.node")
     expect(nodes.first).to_be_visible()
     closed = nodes.count()

@@ -66,9 +66,7 @@ def test_all_of_a_run_is_on_one_screen_and_moves_with_the_scrubber(open_tab: Ope
     expect(found.get_by_role("button", name="Pause", exact=True)).to_be_visible()
     assert at_step(found, "1,000") == end
 
-
-def test_maps_between_two_snapshots_are_mixed_and_said_to_be(open_tab: OpenTab) -> None:
-    tab = open_tab("train?run=recorded-korean", viewport=PROJECTOR)
+    # maps between two snapshots are mixed and said to be
     found = stage(tab)
     between = found.get_by_text("Between snapshots: interpolated")
     expect(between).to_have_css("opacity", "0")
@@ -81,11 +79,7 @@ def test_maps_between_two_snapshots_are_mixed_and_said_to_be(open_tab: OpenTab) 
     expect(between).to_have_class("between")
     assert shown(found)[".head canvas"] != mixed
 
-
-def test_a_head_is_shown_large_and_another_kind_and_example_can_be_chosen(
-    open_tab: OpenTab,
-) -> None:
-    found = stage(open_tab("train?run=recorded-korean", viewport=PROJECTOR))
+    # a head is shown large and another kind and example can be chosen
     found.locator(".head").nth(2).click()
     expect(found.get_by_role("heading", name="Layer 1, head 3")).to_be_visible()
     found.get_by_role("button", name="Back to all heads").press("Escape")
@@ -99,7 +93,7 @@ def test_a_head_is_shown_large_and_another_kind_and_example_can_be_chosen(
     expect(found.locator(".which")).to_contain_text("Example 2")
 
 
-def test_words_of_heads_are_said_to_be_means_where_they_are_said(open_tab: OpenTab) -> None:
+def test_words_of_heads_and_the_scrubber_on_a_phone(open_tab: OpenTab) -> None:
     tab = open_tab("train?run=recorded-korean", viewport={"width": 1440, "height": 900})
     found = stage(tab)
     mean = found.get_by_text("Labels: mean of 2 examples.")
@@ -111,6 +105,15 @@ def test_words_of_heads_are_said_to_be_means_where_they_are_said(open_tab: OpenT
     names = found.locator(".head .title")
     expect(names.last).to_be_visible()
     expect(names.last).to_have_text(re.compile("3.*4"))
+
+    # on a phone the scrubber stays in sight and a head opens under the finger
+    found = stage(tab)
+    head = found.locator(".head").nth(1)
+    head.scroll_into_view_if_needed()
+    expect(scrubber(found)).to_be_in_viewport()
+    head.click()
+    expect(found.locator(".large canvas")).to_be_in_viewport(ratio=0.5)
+    expect(scrubber(found)).to_be_in_viewport()
 
 
 def test_the_first_map_has_its_words_where_rows_are_tall_enough(open_tab: OpenTab) -> None:
@@ -152,16 +155,3 @@ def test_new_snapshots_append_and_who_scrubbed_back_stays_there(open_tab: OpenTa
     follow.click()
     expect(follow).to_be_hidden()
     expect(slider).not_to_have_attribute("aria-valuetext", "step 0")
-
-
-def test_on_a_phone_the_scrubber_stays_in_sight_and_a_head_opens_under_the_finger(
-    open_tab: OpenTab,
-) -> None:
-    tab = open_tab("train?run=recorded-korean", viewport=PHONE)
-    found = stage(tab)
-    head = found.locator(".head").nth(1)
-    head.scroll_into_view_if_needed()
-    expect(scrubber(found)).to_be_in_viewport()
-    head.click()
-    expect(found.locator(".large canvas")).to_be_in_viewport(ratio=0.5)
-    expect(scrubber(found)).to_be_in_viewport()

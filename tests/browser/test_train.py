@@ -81,8 +81,13 @@ def test_a_copied_link_opens_the_same_configuration_for_someone_else(open_tab: O
     expect(other.main.get_by_role("radio", name="Vision Transformer")).to_be_checked()
 
 
-def test_numbers_out_of_range_are_said_and_reset_heals_them(open_tab: OpenTab) -> None:
+def test_what_is_typed_wrong_is_said_and_start_stays_in_sight(open_tab: OpenTab) -> None:
     tab = open_tab(link_of(PRESETS["vit-digits"].experiment))
+    for place in (tab.title, tab.main.get_by_role("textbox", name="Name of the run")):
+        place.scroll_into_view_if_needed()
+        expect(tab.button("Start")).to_be_in_viewport(ratio=1)
+
+    # numbers out of range are said and reset heals them
     wrong = {"Layers": "0", STEPS: "1000000000", "Batch size": "100000", "Learning rate": "1e9"}
     wrong |= {"Dropout": "2", "Seed": "1000000000000"}
     for label, value in wrong.items():
@@ -115,13 +120,6 @@ def test_what_a_change_does_is_in_sight_wherever_one_scrolls(open_tab: OpenTab) 
     tab.button("Steps: back to 600").click()
     expect(number(tab, STEPS)).to_have_value("600")
     expect(number(tab, "Seed")).to_have_value("7")
-
-
-def test_start_is_in_sight_wherever_one_scrolls(open_tab: OpenTab) -> None:
-    tab = open_tab(link_of(PRESETS["vit-digits"].experiment))
-    for place in (tab.title, tab.main.get_by_role("textbox", name="Name of the run")):
-        place.scroll_into_view_if_needed()
-        expect(tab.button("Start")).to_be_in_viewport(ratio=1)
 
 
 def test_presets_that_are_switched_quickly_mix_nothing(open_tab: OpenTab) -> None:

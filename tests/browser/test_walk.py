@@ -21,7 +21,7 @@ def at_step(tab: Tab, words: str) -> None:
     expect(tab.main.get_by_role("heading", name=words, exact=True)).to_be_visible()
 
 
-def test_next_and_back_go_from_step_to_step_and_the_link_keeps_it(open_tab: OpenTab) -> None:
+def test_steps_heads_and_the_textbook_example(open_tab: OpenTab) -> None:
     tab = open_tab("walk?run=recorded-korean&step=split")
     at_step(tab, "7 · Split into heads")
     tab.main.get_by_role("button", name=re.compile("^.*Next")).click()
@@ -32,6 +32,24 @@ def test_next_and_back_go_from_step_to_step_and_the_link_keeps_it(open_tab: Open
     at_step(tab, "7 · Split into heads")
     tab.reload()
     at_step(tab, "7 · Split into heads")
+
+    # the numbers are those of the head that is chosen
+    tab.goto("walk?run=recorded-korean&step=10")
+    at_step(tab, "10 · Softmax")
+    before = tab.plotly(MAP, VALUES)
+    tab.pick("Head", "3")
+    tab.await_plotly(MAP, f"{VALUES} !== arg", before)
+    sums = tab.plotly(
+        MAP, "node._fullData[0].z.map(row => Array.from(row).reduce((a, b) => a + b))"
+    )
+    assert all(total == pytest.approx(1, abs=1e-3) or total == 0 for total in sums)
+
+    # the example of the texts is one press away
+    tab.goto("walk?step=3")
+    tab.choose("Textbook example")
+    expect(tab.main.get_by_text("(128, 28)").first).to_be_visible()
+    expect(tab.main.get_by_text("the numbers are one pair").first).to_be_visible()
+    expect(tab.page).to_have_url(re.compile("walk-source=book"))
 
 
 def test_a_shape_is_hidden_until_it_is_predicted(open_tab: OpenTab) -> None:
@@ -47,26 +65,6 @@ def test_a_shape_is_hidden_until_it_is_predicted(open_tab: OpenTab) -> None:
     expect(tab.main.get_by_text(re.compile("^Right. It is"))).to_be_visible()
     expect(tab.main.get_by_text("Score: 0 of 1 right on the first try.")).to_be_visible()
     expect(hidden).to_have_count(0)
-
-
-def test_the_numbers_are_those_of_the_head_that_is_chosen(open_tab: OpenTab) -> None:
-    tab = open_tab("walk?run=recorded-korean&step=10")
-    at_step(tab, "10 · Softmax")
-    before = tab.plotly(MAP, VALUES)
-    tab.pick("Head", "3")
-    tab.await_plotly(MAP, f"{VALUES} !== arg", before)
-    sums = tab.plotly(
-        MAP, "node._fullData[0].z.map(row => Array.from(row).reduce((a, b) => a + b))"
-    )
-    assert all(total == pytest.approx(1, abs=1e-3) or total == 0 for total in sums)
-
-
-def test_the_example_of_the_texts_is_one_press_away(open_tab: OpenTab) -> None:
-    tab = open_tab("walk?step=3")
-    tab.choose("Textbook example")
-    expect(tab.main.get_by_text("(128, 28)").first).to_be_visible()
-    expect(tab.main.get_by_text("the numbers are one pair").first).to_be_visible()
-    expect(tab.page).to_have_url(re.compile("walk-source=book"))
 
 
 def test_a_step_and_a_block_that_do_not_exist_are_sentences(open_tab: OpenTab) -> None:
