@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -51,11 +52,12 @@ def neighbour() -> Iterator[object]:
 class FileByFile(LoadScopeScheduling):
     """Give a process a file at a time, so that what a file trains for its tests is trained once.
 
-    All browser tests go to one process, which has one server and one browser for them.
+    The browser tests go to two processes, each of which has one server and one browser for them.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return BROWSER if nodeid.startswith(BROWSER) else nodeid.split("::", 1)[0]
+        file = nodeid.split("::", 1)[0]
+        return f"{BROWSER}/{crc32(file.encode()) % 2}" if file.startswith(BROWSER) else file
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FileByFile:
