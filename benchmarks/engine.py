@@ -21,7 +21,7 @@ from benchmarks.paired import Clock, Spread
 from benchmarks.report import Figure, Table
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
-from tfm_core.runs.execute import execute
+from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 from tfm_core.training import checkpoints
 from tfm_core.training.events import Event, Finished, Measured, Started, Step

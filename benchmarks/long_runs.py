@@ -12,9 +12,9 @@ from pathlib import Path
 from benchmarks.paired import Spread
 from benchmarks.report import Table
 from tfm_core.presets import PRESETS
+from tfm_core.runs.record.thinned import FILE
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
-from tfm_core.runs.thinned import FILE
 
 STEPS = 200_000
 

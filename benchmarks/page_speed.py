@@ -23,7 +23,7 @@ from benchmarks.goals import said
 from benchmarks.paired import Spread
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import ROOT, Served, serve, wait_until
-from tfm_core.runs.atomic import read_json
+from tfm_core.runs.disk.atomic import read_json
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -23,7 +23,7 @@ import torch
 from tfm_core.config import Experiment, to_query
 from tfm_core.data.load import Data, load
 from tfm_core.presets import PRESETS
-from tfm_core.runs.execute import execute
+from tfm_core.runs.process.execute import execute
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 from tfm_core.training import loop

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pages.ui import film
-from tfm_core.runs.atomic import write_bytes
+from tfm_core.runs.disk.atomic import write_bytes
 from tfm_core.runs.store import RunStore
 
 WRONG_INPUT = 2

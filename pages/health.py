@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse
 from pages.ui import runs_access
 from tfm_core import __version__
 from tfm_core.runs import settings
-from tfm_core.runs.health import Checkup, Health
+from tfm_core.runs.queue.health import Checkup, Health
 from tfm_core.runs.settings import Settings
 
 

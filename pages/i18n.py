@@ -34,7 +34,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from tfm_core.korean import PARTICLES, with_particle
-from tfm_core.runs.failures import refusal
+from tfm_core.runs.disk.failures import refusal
 from tfm_core.sentences import N_, CountedSentence, Paragraph, Sentence, StudentError
 
 __all__ = [

@@ -42,10 +42,10 @@ def _a_fresh_start() -> None:
 @pytest.fixture
 def neighbour() -> Iterator[object]:
     """The mark of another process that lives; a parent would not do, a container may show none."""
-    from tfm_core.runs.process import mark_of
+    from tfm_core.runs.process.identity import process_id
 
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    yield mark_of(process.pid)
+    yield process_id(process.pid)
     process.communicate(b"\n")
 
 

@@ -21,12 +21,13 @@ from types import SimpleNamespace
 from typing import NoReturn
 
 from benchmarks.attacks._writes import Call, watched
-from tfm_core.runs import Run, RunStore, execute, recorder
+from tfm_core.runs import Run, RunStore
 from tfm_core.runs.backends.local import LocalWorkers
-from tfm_core.runs.control import Control
-from tfm_core.runs.limits import Limits
-from tfm_core.runs.process import ProcessMark, mark_of
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.process import execute, recorder
+from tfm_core.runs.process.identity import ProcessId, process_id
+from tfm_core.runs.process.requests import Control
+from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.run_queue import RunQueue
 
 DEADLINE_SECONDS = 240.0
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
@@ -166,7 +167,7 @@ class ForkedWorker:
 
         self.process.pid = fork(wait)
         os.close(reading)
-        self.mark: ProcessMark = mark_of(self.process.pid)
+        self.mark: ProcessId = process_id(self.process.pid)
 
     def said(self) -> list[str]:
         """Return nothing: it writes to where its server does."""

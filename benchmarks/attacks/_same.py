@@ -9,7 +9,7 @@ from typing import Any
 
 from safetensors import safe_open
 
-from tfm_core.runs.atomic import read_json
+from tfm_core.runs.disk.atomic import read_json
 from tfm_core.runs.run import Run
 
 _TIMES = {"examples_per_second", "memory_bytes", "seconds", "cpu_seconds"}

@@ -23,7 +23,7 @@ from benchmarks.goals import said
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import serve
 from tfm_core.presets import PRESETS
-from tfm_core.runs.execute import execute
+from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 
 if TYPE_CHECKING:

@@ -22,9 +22,11 @@ from benchmarks.attacks import _forked
 from benchmarks.attacks._same import contents, differences
 from benchmarks.report import Skipped, Table
 from tests.runs.waiting import tiny
-from tfm_core.runs import Run, RunStore, claim, execute
+from tfm_core.runs import Run, RunStore
 from tfm_core.runs import status as statuses
-from tfm_core.runs.process import mark_of
+from tfm_core.runs.process import execute
+from tfm_core.runs.process.identity import process_id
+from tfm_core.runs.queue import claim
 from tfm_core.training.events import Event, Step
 
 STEPS_OF_THE_CLOCK = (-31_536_000, -3_600, -60, -6, 6, 60, 3_600, 31_536_000)
@@ -140,7 +142,7 @@ def _seen(store: RunStore, run: Run) -> list[str]:
     queue = _forked.queue_of(store)
     if queue.n_running() != 1:
         wrong.append(f"{queue.n_running()} run")
-    if claim.take(run.folder, mark_of()):
+    if claim.take(run.folder, process_id()):
         wrong.append("a second process was let in")
     try:
         queue.resume(run)

@@ -30,8 +30,8 @@ from pages.runs import filter
 from pages.ui.page_table import PAGES
 from tfm_core import cli
 from tfm_core.presets import PRESETS
-from tfm_core.runs import claim
-from tfm_core.runs.execute import execute
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.queue import claim
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 

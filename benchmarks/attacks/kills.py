@@ -25,7 +25,7 @@ from benchmarks.attacks._writes import watched
 from benchmarks.report import Skipped, Table
 from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunStore
-from tfm_core.runs.control import Control
+from tfm_core.runs.process.requests import Control
 
 SEED = 11
 WHOLE, QUICK = 500, 12

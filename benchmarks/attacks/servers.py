@@ -21,8 +21,9 @@ from benchmarks.attacks._same import contents, differences, leftovers
 from benchmarks.report import Skipped, Table
 from tests.runs.waiting import tiny
 from tfm_core import cli
-from tfm_core.runs import Run, RunStore, tickets
-from tfm_core.runs.control import Control
+from tfm_core.runs import Run, RunStore
+from tfm_core.runs.process.requests import Control
+from tfm_core.runs.queue import tickets
 
 SEED = 17
 WHOLE, QUICK = 40, 6

@@ -24,7 +24,7 @@ from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, per_step, serve, wait_until
 from benchmarks.visitor import PATIENCE, Watched, visitor
 from tfm_core.presets import PRESETS
-from tfm_core.runs import tickets
+from tfm_core.runs.queue import tickets
 from tfm_core.runs.run import Run
 
 PRESET = "vit-digits"

@@ -23,7 +23,7 @@ from benchmarks.report import Figure, Skipped, Table, Target
 from benchmarks.served import serve, wait_until
 from benchmarks.visitor import visitor
 from pages.ui import page_table
-from tfm_core.runs import tickets
+from tfm_core.runs.queue import tickets
 from tfm_core.runs.store import RunStore
 
 SEED = 400

@@ -14,8 +14,8 @@ from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_labels import HeadLabels
 from tfm_core.inspect.attention.head_statistics import HeadStatistics
 from tfm_core.inspect.attention.trained import checkpoint_mark
+from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
-from tfm_core.runs.snapshots import snapshot_path
 
 if TYPE_CHECKING:
     from tfm_core.inspect.attention.validation import ValidationFigures

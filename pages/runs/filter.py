@@ -10,7 +10,7 @@ import streamlit as st
 from pages.i18n import N_, _
 from pages.ui import run_words, suspects, visitors
 from tfm_core.inspect.compare.found import is_found
-from tfm_core.runs import room
+from tfm_core.runs.disk import quota
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import STATES, Status
 
@@ -140,7 +140,7 @@ def _paged(matching: list[Run]) -> Page:
 def read_ahead(run: Run) -> None:
     """Read what the list says of a run, so that the first who opens it does not wait."""
     Known.of(run)
-    room.size(run.folder)
+    quota.folder_size(run.folder)
 
 
 def turn(page: Page) -> None:

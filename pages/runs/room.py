@@ -8,9 +8,10 @@ import streamlit as st
 
 from pages.i18n import _, ngettext
 from pages.ui import run_actions, runs_access, show, visitors
-from tfm_core.runs import room, settings
-from tfm_core.runs.failures import obstacle
-from tfm_core.runs.room import Bounds, Room
+from tfm_core.runs import settings
+from tfm_core.runs.disk import quota
+from tfm_core.runs.disk.failures import obstacle
+from tfm_core.runs.disk.quota import Bounds, DiskUse
 
 _LOOK_SECONDS = 5.0
 
@@ -40,7 +41,7 @@ def line() -> None:
         if bounds != Bounds():
             st.caption(_rule())
         return
-    found = room.look(store.root, store.kept(), bounds)
+    found = quota.disk_use(store.root, store.kept(), bounds)
     if not found.n_runs and not found.n_deleted:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="room-line"):
@@ -57,7 +58,7 @@ def line() -> None:
             )
 
 
-def _taken(found: Room) -> str:
+def _taken(found: DiskUse) -> str:
     runs, free = show.size(found.runs), show.size(found.free)
     words = ngettext(
         "{n} run takes {size}; {free} are free.",

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.i18n import _, ngettext
 from pages.ui import run_actions, starts, visitors
 from pages.ui.typed import escape
-from tfm_core.runs.labels import MAX_GROUP, MAX_TAG, MAX_TAGS
+from tfm_core.runs.record.labels import MAX_GROUP, MAX_TAG, MAX_TAGS
 from tfm_core.runs.run import Run
 
 _PICKED = "runs-picked"

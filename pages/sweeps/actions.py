@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pages.i18n import N_, _
 from pages.ui import runs_access, show, state, visitors
 from tfm_core.runs import settings
-from tfm_core.runs.owners import NotYours
+from tfm_core.runs.auth import NotYours
 from tfm_core.sentences import StudentError
 from tfm_core.sweeps import ready
 from tfm_core.sweeps.driver import go_on, stop

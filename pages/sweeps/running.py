@@ -15,7 +15,7 @@ from pages.sweeps import actions, choice, form, leaderboard
 from pages.ui import runs_access, show, state
 from pages.ui.typed import escape
 from tfm_core.plots import sweeps as plots
-from tfm_core.runs.labels import MAX_NAME
+from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.sweeps import space
 from tfm_core.sweeps.plan import Plan, SweepDamaged
 from tfm_core.sweeps.store import Sweep

@@ -13,8 +13,8 @@ from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.plots import sweeps as plots
 from tfm_core.presets import PRESETS
-from tfm_core.runs.expected_time import Forecast
-from tfm_core.runs.labels import MAX_NAME
+from tfm_core.runs.record.expected_time import Forecast
+from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.sweeps import ready, space
 from tfm_core.sweeps.plan import Plan
 from tfm_core.sweeps.searches import SEARCHES

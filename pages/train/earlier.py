@@ -14,7 +14,7 @@ from pages.ui import drafts, runs_access, show, visitors
 from pages.ui.fields import Setting
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
-from tfm_core.runs.reached import Ended, Reached, alike, ended, reached, settings_of
+from tfm_core.runs.record.past_results import Ended, Reached, alike, ended, reached, settings_of
 from tfm_core.runs.run import Run
 
 _WHOLE = ("sequence", "blanks")

@@ -16,7 +16,7 @@ from tfm_core.config import Experiment
 
 if TYPE_CHECKING:
     from tfm_core.facts.sizes import Sizes
-    from tfm_core.runs.expected_time import Forecast
+    from tfm_core.runs.record.expected_time import Forecast
 
 _MANY = 3.0  # from so many times on, a factor reads better than per cent
 

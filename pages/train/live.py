@@ -27,8 +27,8 @@ from pages.ui import (
     way_back,
 )
 from pages.ui.typed import escape
-from tfm_core.runs import troubles
 from tfm_core.runs.backends import job
+from tfm_core.runs.queue import tickets
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
@@ -212,7 +212,7 @@ def _queued(run: Run, status: Status) -> None:
         sentence = words.format(n=status.queue_position)
     else:
         sentence = _("Waiting for a worker. It starts when one is free.")
-    why = troubles.why(run.folder)
+    why = tickets.start_error(run.folder)
     if why is None:
         why = job.words(run.folder)
     if why is not None:

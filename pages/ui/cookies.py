@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tfm_core.runs import settings
-from tfm_core.runs.owners import is_token, new_token
+from tfm_core.runs.auth import is_token, new_token
 
 VISITOR = "tfm_visitor"
 HOST = "tfm_host"

@@ -124,7 +124,7 @@ def devices() -> Future[list[Device]]:
     """Return the devices that runs can be trained on, or the promise of them."""
 
     def work() -> list[Device]:
-        from tfm_core.runs.backends.choice import devices as look
+        from tfm_core.runs.backends.registry import devices as look
 
         return look()
 

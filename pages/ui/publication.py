@@ -23,8 +23,8 @@ from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.stage import ROLE_COLOURS
 from tfm_core.publish.folder import EVERY, PAGE, Folder, tag
 from tfm_core.publish.lines import CurveLines, Line
+from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
-from tfm_core.runs.snapshots import snapshot_path
 
 MAX_VIEWS = 12
 """Kinds of attention times examples that can be looked at."""

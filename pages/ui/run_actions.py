@@ -22,9 +22,9 @@ from tfm_core.data.own import sets
 from tfm_core.inspect.symptoms.symptom import Cure
 from tfm_core.presets import PRESETS
 from tfm_core.runs import own_sets, settings
-from tfm_core.runs.labels import MAX_NAME
-from tfm_core.runs.owners import Visitor
-from tfm_core.runs.requests import RequestKind
+from tfm_core.runs.auth import Visitor
+from tfm_core.runs.process.requests import RequestKind
+from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.runs.run import Run
 
 MAX_UNPACKED = 200_000_000

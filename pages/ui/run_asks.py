@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pages.i18n import N_
 from pages.ui import run_actions
-from tfm_core.runs.requests import RequestKind
+from tfm_core.runs.process.requests import RequestKind
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 

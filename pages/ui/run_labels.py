@@ -7,7 +7,7 @@ import streamlit as st
 from pages.i18n import N_, _
 from pages.ui import controls, run_actions
 from pages.ui.run_dialog import RunDialog
-from tfm_core.runs.labels import MAX_GROUP, MAX_NAME, MAX_NOTE, MAX_TAG, MAX_TAGS
+from tfm_core.runs.record.labels import MAX_GROUP, MAX_NAME, MAX_NOTE, MAX_TAG, MAX_TAGS
 from tfm_core.runs.run import Run
 
 _REFUSED = "labels-refused"

@@ -28,7 +28,7 @@ from pages.ui import (
 )
 from pages.ui.sparkline import sparkline
 from pages.ui.typed import escape
-from tfm_core.runs.elsewhere import places
+from tfm_core.runs.remote import ownership
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 
@@ -139,7 +139,7 @@ def _say(run: Run, drawn_as: State, apart: str) -> None:
 
 def _elsewhere(run: Run) -> str | None:
     """Say which server of several that share a store has a run, where it is another one."""
-    host = places.theirs(run.folder)
+    host = ownership.theirs(run.folder)
     if host is None:
         return None
     return N_("From another server ({host}); a few seconds behind.", host=host)

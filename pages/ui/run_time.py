@@ -14,8 +14,9 @@ from pages.ui import runs_access, show, state
 from tfm_core import machine
 from tfm_core.config import Experiment
 from tfm_core.machine import slowness
-from tfm_core.runs import expected_time, settings
-from tfm_core.runs.expected_time import BUSY, Finished, Forecast, expected, finished
+from tfm_core.runs import settings
+from tfm_core.runs.record import expected_time
+from tfm_core.runs.record.expected_time import BUSY, Finished, Forecast, expected, finished
 from tfm_core.runs.run import Run
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pages.i18n import N_, _
 from pages.ui import show
 from tfm_core.config import FAMILIES
-from tfm_core.runs.figures import last_measured
-from tfm_core.runs.outcome import Outcome, OutcomeKind
+from tfm_core.runs.record.figures import last_measured
+from tfm_core.runs.record.outcome import Outcome, OutcomeKind
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 

@@ -15,15 +15,15 @@ import streamlit as st
 from pages.ui import suspects
 from tfm_core.runs import settings
 from tfm_core.runs.curves import Curves
-from tfm_core.runs.elsewhere import places
-from tfm_core.runs.elsewhere.mirror import Mirror
+from tfm_core.runs.record.thinned import ThinnedReader
+from tfm_core.runs.remote import ownership
+from tfm_core.runs.remote.mirror import Mirror
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound, RunStore
-from tfm_core.runs.thinned import ThinnedReader
 from tfm_core.sentences import N_
 
 if TYPE_CHECKING:
-    from tfm_core.runs.queue import RunQueue
+    from tfm_core.runs.queue.run_queue import RunQueue
     from tfm_core.sweeps.driver import Driver
 
 CALM = 5.0
@@ -65,7 +65,7 @@ def trouble_elsewhere() -> str | None:
     """Return why runs are not published or fetched just now, in a sentence, or None."""
     root = _root()
     mirror = _mirror(root)
-    return None if mirror is None else mirror.trouble or places.trouble(Path(root))
+    return None if mirror is None else mirror.trouble or ownership.trouble(Path(root))
 
 
 def close_queue() -> None:
@@ -109,7 +109,7 @@ def _store(root: str) -> RunStore:
 
 @st.cache_resource(show_spinner=False)
 def _queue(root: str) -> RunQueue:
-    from tfm_core.runs.queue import RunQueue
+    from tfm_core.runs.queue.run_queue import RunQueue
 
     started = RunQueue(_store(root), calm=CALM)
     started.start()

@@ -14,8 +14,8 @@ from pages.i18n import _, ngettext
 from pages.ui import comparison, page_table, run_actions, runs_access, state, visitors
 from pages.ui.run_actions import Start
 from tfm_core.inspect.compare import seeds
-from tfm_core.runs import fits, tickets
-from tfm_core.runs.labels import MAX_GROUP
+from tfm_core.runs.queue import resources, tickets
+from tfm_core.runs.record.labels import MAX_GROUP
 from tfm_core.runs.run import Run
 
 SEEDS = "seeds-number"
@@ -38,7 +38,7 @@ def begin(starts: Sequence[Start], *, group: str | None = None) -> list[Run]:
     most = _room()
     for start in starts:
         runs_access.queue().limits.check(start.experiment, n_queued=0)
-        fits.check(start.experiment, start.device)
+        resources.check(start.experiment, start.device)
     for start in starts[:most]:
         try:
             begun.append(run_actions.enter_line(start, group=group))

@@ -9,8 +9,8 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import cookies, login_setup, runs_access, state, suspects, view_link
 from pages.ui.typed import escape
-from tfm_core.runs import logins, settings
-from tfm_core.runs.owners import Visitor, hashed, is_token, new_token
+from tfm_core.runs import auth, settings
+from tfm_core.runs.auth import Visitor, hashed, is_token, new_token
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
@@ -24,8 +24,8 @@ def visitor() -> Visitor:
     said = settings.read()
     if login_setup.read() is None:
         return Visitor(browser(), is_host=_is_host(), is_public=said.public)
-    known = logins.person(st.user.to_dict())
-    return logins.visitor(known, said, browser=browser(), is_host=_is_host())
+    known = auth.person(st.user.to_dict())
+    return auth.visitor(known, said, browser=browser(), is_host=_is_host())
 
 
 def browser() -> str:

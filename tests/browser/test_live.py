@@ -12,8 +12,8 @@ from tests.browser.server import AppServer
 from tests.browser.tab import LAST_STEP, Tab, link_of
 from tests.runs.waiting import wait_until
 from tfm_core.config import Experiment
-from tfm_core.runs.control import Control
-from tfm_core.runs.execute import execute
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.process.requests import Control
 from tfm_core.runs.run import Run
 from tfm_core.training.events import Event
 

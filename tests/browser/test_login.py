@@ -15,7 +15,7 @@ from tests.browser.experiments import LONG
 from tests.browser.provider import environment, provider
 from tests.browser.server import AppServer
 from tests.browser.tab import Tab, link_of
-from tfm_core.runs import logins
+from tfm_core.runs import auth
 
 MISSING = [name for name in ("authlib", "oidc_provider_mock") if find_spec(name) is None]
 pytestmark = [
@@ -93,7 +93,7 @@ def test_a_run_is_its_persons_from_login_to_logout(
     ann.button("Start").click()
     ann.await_step(1)
     run = login_server.store.get(ann.run_id)
-    known = logins.person(
+    known = auth.person(
         {"is_logged_in": True, "iss": issuer(login_server), "sub": ANN, "name": "Ann Lee"}
     )
     assert known is not None

@@ -22,8 +22,9 @@ from tfm_core.doctor.finding import Finding
 from tfm_core.doctor.folder import check_disk, check_folder
 from tfm_core.doctor.runs import check_claims, check_leftovers, check_line, check_runs
 from tfm_core.doctor.variables import check_variables
-from tfm_core.runs import RunStore, claim, tickets
-from tfm_core.runs.process import mark_of
+from tfm_core.runs import RunStore
+from tfm_core.runs.process.identity import process_id
+from tfm_core.runs.queue import claim, tickets
 from tfm_core.runs.status import Status, write_status
 
 UNWRITABLE = Path("/proc/sys/kernel/random")
@@ -41,7 +42,7 @@ def store(tmp_path, monkeypatch):
 def alive(store):
     """A run that trains: in this very process."""
     run = store.create(tiny())
-    values = dataclasses.asdict(mark_of())
+    values = dataclasses.asdict(process_id())
     write_status(run.folder, Status("running", total_steps=7, heartbeat=time.time(), **values))
     return run
 
@@ -135,7 +136,7 @@ def test_a_folder_that_takes_nothing_is_a_problem():
 def test_a_folder_without_locks_is_said(store, monkeypatch):
     store.create(tiny(), state="stopped")
     assert check_folder(store).words.endswith("its locks work.")
-    monkeypatch.setattr("tfm_core.runs.locks.is_locked", lambda path: False)
+    monkeypatch.setattr("tfm_core.runs.disk.locks.is_locked", lambda path: False)
     assert (check_folder(store).level, os.listdir(store.root)) == ("warning", [store.list()[0].id])
 
 
@@ -172,9 +173,9 @@ def test_the_line_is_put_in_order_and_no_other_run_is_touched(store, alive):
 def test_stale_claims_are_released_but_not_those_of_living_processes(store, alive, neighbour):
     held, stale = store.create(tiny(), state="stopped"), store.create(tiny(), state="stopped")
     assert claim.take(held.folder, neighbour)
-    assert claim.take(alive.folder, mark_of())
+    assert claim.take(alive.folder, process_id())
     gone = subprocess.Popen([sys.executable, "-c", ""])
-    assert claim.take(stale.folder, mark_of(gone.pid))
+    assert claim.take(stale.folder, process_id(gone.pid))
     gone.wait()
     before = check_claims(store)
     assert before.level == "warning"
@@ -189,7 +190,7 @@ def test_stale_claims_are_released_but_not_those_of_living_processes(store, aliv
 
 
 def test_leftovers_are_removed_but_not_of_a_run_that_lives(store, alive, monkeypatch):
-    monkeypatch.setattr("tfm_core.runs.sweep.QUIET_SECONDS", -1.0)
+    monkeypatch.setattr("tfm_core.runs.disk.cleanup.QUIET_SECONDS", -1.0)
     ended = store.create(tiny(), state="stopped")
     (store.root / ".new-abcdefgh").mkdir()
     for run in (ended, alive):

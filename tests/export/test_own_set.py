@@ -21,7 +21,7 @@ from tfm_core.export import layout
 from tfm_core.export.bundle import bundle, own_set
 from tfm_core.export.parcel import Refused
 from tfm_core.export.take_in import take_in
-from tfm_core.runs.execute import execute
+from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 
 RAW = {"pairs": PAIRS, "labels": LABELS, "text": "the cat sat on the mat. " * 50}

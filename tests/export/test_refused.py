@@ -19,8 +19,8 @@ from tfm_core.export import layout, parcel
 from tfm_core.export.bundle import bundle
 from tfm_core.export.parcel import Refused
 from tfm_core.export.take_in import take_in
-from tfm_core.runs.execute import execute
-from tfm_core.runs.limits import LimitReached, Limits
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.store import RunStore
 
 Parts = dict[str, bytes]

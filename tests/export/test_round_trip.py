@@ -18,7 +18,7 @@ from tfm_core.export.bundle import MAX_LOOKS, bundle, chosen_looks
 from tfm_core.export.take_in import take_in
 from tfm_core.made_with import versions
 from tfm_core.presets import PRESETS
-from tfm_core.runs.execute import execute
+from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES

@@ -10,9 +10,9 @@ from tests.probe.expected_masks import expected_masks
 from tfm_core.config import Experiment
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Snapshot
-from tfm_core.runs.process import mark_of
+from tfm_core.runs.process.identity import process_id
+from tfm_core.runs.record.snapshots import write, write_probe
 from tfm_core.runs.run import Run
-from tfm_core.runs.snapshots import write, write_probe
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunStore
 
@@ -90,7 +90,7 @@ def constructed_run(
 
 def write_state(run: Run, state: str, step: int = 0) -> None:
     """Say in the run's folder that this process works on it, or did."""
-    mark = mark_of()
+    mark = process_id()
     total = run.experiment.training.steps
     status = Status(state, step=step, total_steps=total)
     status = replace(status, pid=mark.pid, host=mark.host, created=mark.created)

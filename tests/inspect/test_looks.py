@@ -10,10 +10,10 @@ from tfm_core.inspect.attention.own_example import look_at_picture
 from tfm_core.inspect.attention.rollout import rollout, to_patches
 from tfm_core.inspect.looks import looks, reads_drawings
 from tfm_core.inspect.readings import readings
-from tfm_core.runs.execute import execute
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
-from tfm_core.runs.weights import weights_path
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from tfm_core.inspect.readings import readings
 from tfm_core.inspect.source.carried import carried
 from tfm_core.inspect.source.file import source_code
 from tfm_core.inspect.walk.subject import subject
-from tfm_core.runs.execute import execute
+from tfm_core.runs.process.execute import execute
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 

@@ -14,7 +14,7 @@ from pages.ui import runs_access
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tfm_core import machine
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RunStore
 
 

@@ -9,7 +9,7 @@ import time
 
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
-from tfm_core.runs.process import mark_of
+from tfm_core.runs.process.identity import process_id
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, write_status
 from tfm_core.runs.store import RunStore
@@ -36,7 +36,7 @@ def made_run(
         run.status, state=state, step=step, total_steps=total, seconds=61.0, reason=reason
     )
     if status.is_alive:
-        mark = mark_of()
+        mark = process_id()
         status = dataclasses.replace(
             status, pid=mark.pid, host=mark.host, created=mark.created, heartbeat=time.time()
         )
@@ -55,7 +55,7 @@ def made_run(
 
 def with_worker(run: Run, state: State) -> Run:
     """Let the process of the test be the worker of a run, in a state that needs one."""
-    mark = mark_of()
+    mark = process_id()
     status = dataclasses.replace(
         run.status, state=state, pid=mark.pid, host=mark.host, created=mark.created
     )

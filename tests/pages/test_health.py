@@ -8,7 +8,7 @@ import pytest
 from starlette.requests import Request
 
 from pages.health import response
-from tfm_core.runs.health import Health
+from tfm_core.runs.queue.health import Health
 from tfm_core.runs.settings import Settings
 
 KEY = "a key of the host's own"

@@ -15,7 +15,7 @@ from pages.ui.page_table import PAGES
 from tests.pages.opening import opened_at
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
-from tfm_core.runs.execute import execute
+from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 
 LITTLE = {"n_train": 64, "n_validation": 16, "n_test": 16}

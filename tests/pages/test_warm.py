@@ -9,7 +9,8 @@ from pages.runs.filter import Known
 from pages.ui import runs_access, stage_view
 from pages.warm import warm, warm_rest
 from tests.pages.made_runs import made_run
-from tfm_core.runs import remembered, run, status
+from tfm_core.runs import run, status
+from tfm_core.runs.disk import atomic
 from tfm_core.runs.store import RunStore
 
 FRAME = PAGES_DIR / "frame.py"
@@ -29,7 +30,7 @@ def test_the_first_visitor_finds_the_stage_read(monkeypatch) -> None:
 
 def test_the_first_who_lists_the_runs_finds_them_read(store: RunStore, monkeypatch) -> None:
     made = made_run(store)
-    monkeypatch.setattr(remembered, "_SETTLED_NS", -(10**12))
+    monkeypatch.setattr(atomic, "_SETTLED_NS", -(10**12))
     warm_rest()
 
     def fail(_path: object) -> None:

@@ -14,7 +14,7 @@ from tfm_core.probe import masks
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.snapshot import probe_of, take
 from tfm_core.runs import notebook
-from tfm_core.runs.snapshots import write, write_probe
+from tfm_core.runs.record.snapshots import write, write_probe
 from tfm_core.runs.store import RunStore
 from tfm_core.training.loop import build
 from tfm_core.variants.causalities import CAUSALITIES

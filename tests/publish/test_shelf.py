@@ -8,9 +8,9 @@ import os
 import pytest
 
 from tfm_core.publish.shelf import Shelf
-from tfm_core.runs import sweep
-from tfm_core.runs.limits import LimitReached
-from tfm_core.runs.owners import is_token, new_token
+from tfm_core.runs.auth import is_token, new_token
+from tfm_core.runs.disk import cleanup
+from tfm_core.runs.queue.limits import LimitReached
 from tfm_core.runs.store import RunStore
 
 RUN = "a-run-of-mine"
@@ -72,9 +72,9 @@ def test_folders_that_were_never_whole_are_swept_and_published_ones_stay(
     one = Shelf(tmp_path)
     published = one.publish(RUN, most=2)
     (one.path / new_token()).mkdir()
-    (one.path / f"{sweep.DRAFT}1").mkdir()
-    assert sweep.sweep(tmp_path) == 0
-    monkeypatch.setattr(sweep, "QUIET_SECONDS", -60.0)
-    assert sweep.sweep(tmp_path) == 2
+    (one.path / f"{cleanup.DRAFT}1").mkdir()
+    assert cleanup.clean_up(tmp_path) == 0
+    monkeypatch.setattr(cleanup, "QUIET_SECONDS", -60.0)
+    assert cleanup.clean_up(tmp_path) == 2
     assert [path.name for path in one.path.iterdir()] == [published.token]
     assert one.of(RUN) == published

@@ -2,7 +2,7 @@
 
 from safetensors.numpy import load_file
 
-from tfm_core.runs.control import Control
+from tfm_core.runs.process.requests import Control
 from tfm_core.training.events import Step
 
 TIMES = {"examples_per_second", "memory_bytes", "seconds", "cpu_seconds"}

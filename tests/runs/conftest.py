@@ -7,8 +7,8 @@ import pytest
 
 from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunStore
-from tfm_core.runs.execute import execute
-from tfm_core.runs.process import this_host
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.process.identity import this_host
 from tfm_core.runs.status import Status, write_status
 
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no folder here has pipes")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfm_core.runs.awake import AwakeClock
+from tfm_core.runs.process.recorder import AwakeClock
 
 pytestmark = pytest.mark.quick
 

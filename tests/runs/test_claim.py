@@ -10,42 +10,43 @@ import threading
 import psutil
 import pytest
 
-from tfm_core.runs import claim, process
-from tfm_core.runs.process import ProcessMark, mark_of
+from tfm_core.runs.process import identity
+from tfm_core.runs.process.identity import ProcessId, process_id
+from tfm_core.runs.queue import claim
 from tfm_core.runs.status import Status, write_status
 
-DEAD = ProcessMark(2**22 + 1, mark_of().host, 1.0)  # beyond the highest process number of Linux
+DEAD = ProcessId(2**22 + 1, process_id().host, 1.0)  # beyond the highest process number of Linux
 
-ELSEWHERE = ProcessMark(3, "another-machine")
+ELSEWHERE = ProcessId(3, "another-machine")
 
 
 def test_a_held_run_is_not_given_to_another(tmp_path, neighbour):
     assert claim.take(tmp_path, neighbour)
-    assert not claim.take(tmp_path, mark_of())
+    assert not claim.take(tmp_path, process_id())
     assert claim.take(tmp_path, neighbour)
 
 
 def test_a_released_run_is_free(tmp_path, neighbour):
     claim.take(tmp_path, neighbour)
-    claim.release(tmp_path, mark_of())
-    assert not claim.take(tmp_path, mark_of())
+    claim.release(tmp_path, process_id())
+    assert not claim.take(tmp_path, process_id())
     claim.release(tmp_path, neighbour)
-    assert claim.take(tmp_path, mark_of())
+    assert claim.take(tmp_path, process_id())
 
 
 def test_the_claim_of_a_dead_process_is_taken_over(tmp_path, neighbour):
     assert claim.take(tmp_path, DEAD)
-    assert claim.take(tmp_path, mark_of())
+    assert claim.take(tmp_path, process_id())
     assert not claim.take(tmp_path, neighbour)
 
 
 def test_a_claim_from_elsewhere_holds_while_its_heart_beats(tmp_path, monkeypatch):
-    elsewhere = ProcessMark(5, "another-machine")
+    elsewhere = ProcessId(5, "another-machine")
     claim.take(tmp_path, elsewhere)
     write_status(tmp_path, Status("running", heartbeat=1.0))
-    assert not claim.take(tmp_path, mark_of())
-    monkeypatch.setattr(process, "STALE_SECONDS", 0.0)
-    assert claim.take(tmp_path, mark_of())
+    assert not claim.take(tmp_path, process_id())
+    monkeypatch.setattr(identity, "STALE_SECONDS", 0.0)
+    assert claim.take(tmp_path, process_id())
 
 
 @pytest.mark.parametrize("age", [-60, 60])
@@ -57,7 +58,7 @@ def test_half_a_claim_holds_nothing_whatever_the_clock_says(tmp_path, age, conte
     path.write_text(content)
     when = path.stat().st_mtime - age
     os.utime(path, (when, when))
-    assert claim.take(tmp_path, mark_of())
+    assert claim.take(tmp_path, process_id())
     assert not claim.take(tmp_path, ELSEWHERE)
 
 
@@ -66,9 +67,9 @@ def test_a_claim_of_release_0_1_is_honoured(tmp_path, neighbour):
     old = {"pid": neighbour.pid, "host": neighbour.host, "created": created}
     (tmp_path / "claims").mkdir()
     (tmp_path / "claims" / "000007.json").write_text(json.dumps(old))
-    assert not claim.take(tmp_path, mark_of())
+    assert not claim.take(tmp_path, process_id())
     (tmp_path / "claims" / "000008.json").write_text(json.dumps(old | {"created": created - 60}))
-    assert claim.take(tmp_path, mark_of())
+    assert claim.take(tmp_path, process_id())
 
 
 def test_a_claim_that_cannot_be_written_leaves_the_run_free(tmp_path, monkeypatch):
@@ -78,7 +79,7 @@ def test_a_claim_that_cannot_be_written_leaves_the_run_free(tmp_path, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(os, "link", full)
         with pytest.raises(OSError, match="No space left"):
-            claim.take(tmp_path, mark_of())
+            claim.take(tmp_path, process_id())
     assert list((tmp_path / "claims").iterdir()) == []
     assert claim.take(tmp_path, ELSEWHERE)
 
@@ -90,20 +91,20 @@ def test_a_disk_without_links_has_claims_too(tmp_path, neighbour, monkeypatch, n
 
     monkeypatch.setattr(os, "link", none)
     assert claim.take(tmp_path, neighbour)
-    assert not claim.take(tmp_path, mark_of())
+    assert not claim.take(tmp_path, process_id())
 
 
 def test_a_claim_is_released_on_a_full_disk(tmp_path, monkeypatch):
-    assert claim.take(tmp_path, mark_of())
+    assert claim.take(tmp_path, process_id())
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
-        claim.release(tmp_path, mark_of())
+        claim.release(tmp_path, process_id())
     assert claim.take(tmp_path, ELSEWHERE)
 
 
 LOCKS = """
 import sys, pathlib
-from tfm_core.runs import claim
+from tfm_core.runs.queue import claim
 hold = claim.Hold(pathlib.Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.readline()
@@ -122,7 +123,7 @@ def test_a_lock_holds_a_run_whatever_is_known_of_its_process(tmp_path):
     assert worker.stdout.readline() == "held\n"
     (path,) = (tmp_path / "claims").glob("*.json")
     path.write_text(json.dumps({"pid": DEAD.pid, "host": DEAD.host, "created": 1.0}))
-    assert not claim.take(tmp_path, mark_of())
+    assert not claim.take(tmp_path, process_id())
     with pytest.raises(claim.RunHeld):
         claim.Hold(tmp_path)
 
@@ -148,7 +149,7 @@ def test_of_many_that_find_the_same_dead_claim_one_wins(tmp_path):
 
     def race(number):
         barrier.wait()
-        if claim.take(tmp_path, ProcessMark(number, "another-machine")):
+        if claim.take(tmp_path, ProcessId(number, "another-machine")):
             won.append(number)
 
     threads = [threading.Thread(target=race, args=(number,)) for number in range(1, 9)]

@@ -16,11 +16,12 @@ from tests.refusing import refusing
 from tests.runs.comparing import stopping_at
 from tests.runs.waiting import tiny
 from tfm_core import cli
-from tfm_core.runs import RunStore, spare, status
-from tfm_core.runs.execute import execute
-from tfm_core.runs.failures import REFUSALS, Refused
-from tfm_core.runs.process import this_host
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs import RunStore, status
+from tfm_core.runs.disk import quota
+from tfm_core.runs.disk.failures import REFUSALS, Refused
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.process.identity import this_host
+from tfm_core.runs.queue.run_queue import RunQueue
 
 NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EMFILE, errno.EIO)
 TRAIN = ["train", "--preset", "copy", "--set", "training.steps=30", "--quiet"]
@@ -107,7 +108,7 @@ def test_a_run_that_a_full_disk_stopped_says_so_and_goes_on(tmpfs):
     assert run.status.reason.startswith("The disk is full: make room")
     (store.root / "filler").unlink()
     assert execute(run).state == "finished"
-    assert (run.folder / spare.FILE).exists()
+    assert (run.folder / quota.RESERVE).exists()
 
 
 def test_a_training_takes_the_room_of_what_was_deleted(tmpfs):
@@ -155,7 +156,7 @@ def test_a_folder_that_disappears_is_said(store, monkeypatch, capfd):
         shutil.rmtree(folder, ignore_errors=True)
         written(folder, *rest, **more)
 
-    monkeypatch.setattr("tfm_core.runs.recorder.write_status", gone)
+    monkeypatch.setattr("tfm_core.runs.process.recorder.write_status", gone)
     assert cli.main(["resume", run.id, "--quiet"]) == cli.FAILED
     assert capfd.readouterr().err.strip() == REFUSALS[errno.ENOENT]
 

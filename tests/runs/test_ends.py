@@ -7,9 +7,10 @@ import pytest
 
 from tests.runs.comparing import stopping_at
 from tests.runs.waiting import tiny
-from tfm_core.runs import claim, recorder
-from tfm_core.runs.control import Control
-from tfm_core.runs.execute import execute
+from tfm_core.runs.process import recorder
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.process.requests import Control
+from tfm_core.runs.queue import claim
 from tfm_core.runs.status import write_status
 
 

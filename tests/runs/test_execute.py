@@ -8,9 +8,8 @@ from tests.runs.comparing import assert_same, facts, stopping_at
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.config import Experiment
 from tfm_core.facts.storage import attention_numbers
-from tfm_core.runs.control import Control
-from tfm_core.runs.execute import execute
-from tfm_core.runs.requests import drop
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.process.requests import Control, drop
 from tfm_core.training.events import Step
 
 

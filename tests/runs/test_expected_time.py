@@ -9,8 +9,8 @@ import pytest
 from tests.facts.test_training_time import changed
 from tfm_core.facts.training_time import seconds
 from tfm_core.presets import PRESETS
-from tfm_core.runs.expected_time import Finished, expected, finished, in_sequence
-from tfm_core.runs.process import this_host
+from tfm_core.runs.process.identity import this_host
+from tfm_core.runs.record.expected_time import Finished, expected, finished, in_sequence
 from tfm_core.runs.status import write_status
 
 TRANSLATE = PRESETS["translate"].experiment

@@ -11,7 +11,14 @@ import pytest
 import torch
 
 from tests.runs.waiting import tiny
-from tfm_core.runs.failures import REFUSALS, Refused, obstacle, refusal, sentence, told
+from tfm_core.runs.disk.failures import (
+    REFUSALS,
+    Refused,
+    obstacle,
+    os_errors_as_sentences,
+    refusal,
+    sentence,
+)
 from tfm_core.sentences import StudentError
 from tfm_core.training.checkpoints import CheckpointDamaged
 from tfm_core.training.divergence import TrainingDiverged
@@ -67,7 +74,11 @@ class Usage(NamedTuple):
 @pytest.mark.parametrize("number", [*REFUSALS, errno.EXDEV])
 def test_what_the_system_refuses_is_a_sentence_without_a_path(number, caplog):
     error = OSError(number, os.strerror(number), "/srv/runs/.meta.json.0b00c4f5")
-    with caplog.at_level(logging.WARNING), pytest.raises(Refused) as refused, told():
+    with (
+        caplog.at_level(logging.WARNING),
+        pytest.raises(Refused) as refused,
+        os_errors_as_sentences(),
+    ):
         raise error
     said = str(refused.value)
     assert said == refusal(error)
@@ -79,12 +90,12 @@ def test_what_the_system_refuses_is_a_sentence_without_a_path(number, caplog):
 
 
 def test_an_answer_of_our_own_is_told_as_it_is():
-    with pytest.raises(StudentError, match="cuda:3 is not there"), told():
+    with pytest.raises(StudentError, match="cuda:3 is not there"), os_errors_as_sentences():
         raise StudentError("{name} is not there.", name="cuda:3")
 
 
 def test_what_keeps_a_folder_from_being_written_is_said(tmp_path, monkeypatch):
     assert obstacle(tmp_path) is None
     assert "is not there any more" in obstacle(tmp_path / "gone")
-    monkeypatch.setattr("tfm_core.runs.failures.shutil.disk_usage", lambda _: Usage(9, 9, 0))
+    monkeypatch.setattr("tfm_core.runs.disk.failures.shutil.disk_usage", lambda _: Usage(9, 9, 0))
     assert "disk is full" in obstacle(tmp_path)

@@ -10,10 +10,11 @@ from tfm_core import machine
 from tfm_core.config import from_query
 from tfm_core.facts.memory import PROCESS_BYTES
 from tfm_core.facts.storage import snapshots_bytes
-from tfm_core.runs import fits, room
-from tfm_core.runs.execute import execute
-from tfm_core.runs.fits import TooLarge, always, needed
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.disk import quota
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.queue import resources
+from tfm_core.runs.queue.resources import TooLarge, always, needed
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.sentences import in_bytes
 from tfm_core.training.objectives import TextObjective
 
@@ -47,31 +48,31 @@ def has(monkeypatch):
 def test_weights_that_do_not_fit_are_refused_with_what_they_need(has):
     has(4.5 * GIB)
     with pytest.raises(TooLarge) as refused:
-        fits.check(wide(), "cpu")
+        resources.check(wide(), "cpu")
     said = str(refused.value)
     assert in_bytes(always(needed(wide()))) in said
     assert "there are 4.5 GiB" in said
     assert "A smaller batch would not help; choose a smaller model" in said
-    assert fits.ran_out(wide(), "cpu") == said  # the same sentence where it is noticed late
+    assert resources.ran_out(wide(), "cpu") == said  # the same sentence where it is noticed late
 
 
 def test_a_leaner_optimizer_is_advised_where_it_is_enough(has):
     has(int(always(needed(wide())) * 0.98))
     with pytest.raises(TooLarge, match="take the optimizer sgd, with which they need"):
-        fits.check(wide(), "cpu")
+        resources.check(wide(), "cpu")
 
 
 def test_what_may_fit_is_let_through(has):
     has(always(needed(wide())) + 1)
-    fits.check(wide(), "cpu")
+    resources.check(wide(), "cpu")
     has(64 * GIB)
-    fits.check(wide(), "cpu")
+    resources.check(wide(), "cpu")
 
 
 def test_a_batch_is_advised_that_fits(has):
     experiment = tiny(batch_size=4096)
     has(PROCESS_BYTES + needed(experiment).total - 1)
-    said = fits.ran_out(experiment, "cpu")
+    said = resources.ran_out(experiment, "cpu")
     assert "a batch of 4096 needs" in said
     fitting = int(re.search(r"a batch size of (\d+) fits", said).group(1))
     assert needed(tiny(batch_size=fitting)).total < needed(experiment).total
@@ -80,20 +81,20 @@ def test_a_batch_is_advised_that_fits(has):
 
 def test_memory_that_others_hold_is_told_as_that(has):
     has(64 * GIB)
-    assert "other programs or runs hold the rest" in fits.ran_out(tiny(batch_size=4), "cpu")
-    assert "take a batch size of 2" in fits.ran_out(tiny(batch_size=4), "cpu")
-    assert "choose a smaller model" in fits.ran_out(tiny(batch_size=1), "cpu")
+    assert "other programs or runs hold the rest" in resources.ran_out(tiny(batch_size=4), "cpu")
+    assert "take a batch size of 2" in resources.ran_out(tiny(batch_size=4), "cpu")
+    assert "choose a smaller model" in resources.ran_out(tiny(batch_size=1), "cpu")
 
 
 def test_a_batch_is_advised_that_fits_beside_what_others_hold_of_a_gpu(monkeypatch):
     experiment = tiny(batch_size=4096)
-    monkeypatch.setattr(fits, "memory_of", lambda _device: 64 * GIB)
-    monkeypatch.setattr(fits, "_left", lambda _device: needed(tiny(batch_size=700)).total)
-    said = fits.ran_out(experiment, "cuda:0")
+    monkeypatch.setattr(resources, "memory_of", lambda _device: 64 * GIB)
+    monkeypatch.setattr(resources, "_left", lambda _device: needed(tiny(batch_size=700)).total)
+    said = resources.ran_out(experiment, "cuda:0")
     assert "there are 64.0 GiB in all: other programs or runs hold the rest" in said
     assert "take a batch size of 512, which fits beside them" in said
-    monkeypatch.setattr(fits, "_left", lambda _device: 1000)
-    assert "choose a smaller model" in fits.ran_out(experiment, "cuda:0")
+    monkeypatch.setattr(resources, "_left", lambda _device: 1000)
+    assert "choose a smaller model" in resources.ran_out(experiment, "cuda:0")
 
 
 def test_a_step_that_runs_out_of_memory_ends_the_run_with_a_batch_that_fits(
@@ -113,17 +114,17 @@ def test_a_step_that_runs_out_of_memory_ends_the_run_with_a_batch_that_fits(
 
 
 def test_a_device_that_does_not_say_its_memory_gets_an_answer_too():
-    assert "choose a smaller model" in fits.ran_out(wide(batch_size=1), "cuda:99")
+    assert "choose a smaller model" in resources.ran_out(wide(batch_size=1), "cuda:99")
     assert re.search(
         "a batch of 4096 needs .* a batch size of 2048",
-        fits.ran_out(tiny(batch_size=4096), "cuda:99"),
+        resources.ran_out(tiny(batch_size=4096), "cuda:99"),
     )
 
 
 def test_a_small_model_is_let_through_without_counting(monkeypatch):
-    monkeypatch.setattr(fits, "needed", None)
-    fits.check(tiny(), "cpu")
-    fits.check(tiny(), "cuda:99")
+    monkeypatch.setattr(resources, "needed", None)
+    resources.check(tiny(), "cpu")
+    resources.check(tiny(), "cuda:99")
 
 
 def test_a_start_that_cannot_fit_is_refused(store, has):
@@ -148,10 +149,10 @@ def test_a_process_that_is_confined_has_no_more_than_that():
 def test_snapshots_that_the_disk_has_no_room_for_are_refused_before_the_start(store, monkeypatch):
     experiment = tiny()
     needs = snapshots_bytes(experiment, 20_000_000)
-    fits.check_disk(experiment, needs)
+    resources.check_disk(experiment, needs)
     with pytest.raises(TooLarge, match=f"5 snapshots of this run take {in_bytes(needs)} of the"):
-        fits.check_disk(experiment, needs - 1)
-    monkeypatch.setattr(room, "_free", lambda _root: needs - 1)
+        resources.check_disk(experiment, needs - 1)
+    monkeypatch.setattr(quota, "_free", lambda _root: needs - 1)
     run = store.create(experiment)
     with pytest.raises(TooLarge, match="delete runs that nobody needs"):
         RunQueue(store, warm=0).submit(run)

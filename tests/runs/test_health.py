@@ -9,10 +9,10 @@ import threading
 import pytest
 
 from tests.runs.waiting import tiny
-from tfm_core.runs import health as subject
-from tfm_core.runs.health import Checkup
-from tfm_core.runs.limits import Limits
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.queue import health as subject
+from tfm_core.runs.queue.health import Checkup
+from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.run_queue import RunQueue
 
 
 @pytest.fixture

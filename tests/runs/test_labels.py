@@ -8,7 +8,7 @@ import pytest
 from tests.runs.conftest import needs_pipes
 from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunStore
-from tfm_core.runs.labels import MAX_GROUP, MAX_NOTE, MAX_TAG, MAX_TAGS, Labels
+from tfm_core.runs.record.labels import MAX_GROUP, MAX_NOTE, MAX_TAG, MAX_TAGS, Labels
 from tfm_core.sentences import StudentError
 
 pytestmark = pytest.mark.quick

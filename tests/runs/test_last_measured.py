@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.runs.waiting import tiny
-from tfm_core.runs import figures
-from tfm_core.runs.figures import last_measured
+from tfm_core.runs.record import figures
+from tfm_core.runs.record.figures import last_measured
 
 pytestmark = pytest.mark.quick
 

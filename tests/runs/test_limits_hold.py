@@ -12,11 +12,12 @@ from tests.data.own.test_sets import PREPARED
 from tests.runs.waiting import tiny
 from tests.sweeps.made import a_plan
 from tfm_core.publish.shelf import Shelf
-from tfm_core.runs import own_sets, tickets
-from tfm_core.runs.limit_lock import limit_lock
-from tfm_core.runs.limits import LimitReached, Limits
-from tfm_core.runs.owners import Visitor
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs import own_sets
+from tfm_core.runs.auth import Visitor
+from tfm_core.runs.disk.locks import limit_lock
+from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue.limits import LimitReached, Limits
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.settings import Settings
 from tfm_core.runs.status import write_status
 from tfm_core.sentences import StudentError

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.runs.waiting import tiny
-from tfm_core.runs import process
-from tfm_core.runs.limits import LimitReached, Limits
-from tfm_core.runs.process import ProcessMark, mark_of, this_host
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.process import identity
+from tfm_core.runs.process.identity import ProcessId, process_id, this_host
+from tfm_core.runs.queue.limits import LimitReached, Limits
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import Status, write_status
 
 
@@ -92,7 +92,7 @@ def test_a_server_that_only_shows_takes_no_run_and_says_so(store, end, monkeypat
 )
 def test_only_a_run_that_ended_early_is_resumed(store, idle, state, sentence):
     run = store.create(tiny())
-    mark = mark_of()
+    mark = process_id()
     write_status(run.folder, Status(state, pid=mark.pid, host=mark.host))
     with pytest.raises(ValueError, match=sentence):
         idle().resume(run)
@@ -115,9 +115,9 @@ def test_runs_elsewhere_count_while_their_heart_beats(store, idle, monkeypatch):
     run = store.create(tiny())
     write_status(run.folder, Status("running", pid=5, host="another-machine", heartbeat=1.0))
     assert idle().n_running() == 1, "how old a heartbeat is, another machine's clock cannot say"
-    monkeypatch.setattr(process, "STALE_SECONDS", 0.0)
+    monkeypatch.setattr(identity, "STALE_SECONDS", 0.0)
     assert idle().n_running() == 0
-    assert run.status.mark == ProcessMark(5, "another-machine")
+    assert run.status.mark == ProcessId(5, "another-machine")
 
 
 def test_the_queue_is_sized_by_the_environment(store, monkeypatch):

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from tests.runs.waiting import tiny
-from tfm_core.runs import logins, settings
-from tfm_core.runs.labels import MAX_NAME
-from tfm_core.runs.owners import NotYours, OnlyWatches, Visitor, hashed, new_token
+from tfm_core.runs import auth, settings
+from tfm_core.runs.auth import NotYours, OnlyWatches, Visitor, hashed, new_token
+from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.runs.settings import Settings
 
 pytestmark = pytest.mark.quick
@@ -27,18 +27,18 @@ ANN = {
 
 def visitor(claims: dict[str, object], said: Settings | None = None, **more: bool) -> Visitor:
     is_host = more.get("is_host", False)
-    known = logins.person(claims)
-    return logins.visitor(known, said or Settings(), browser=BROWSER, is_host=is_host)
+    known = auth.person(claims)
+    return auth.visitor(known, said or Settings(), browser=BROWSER, is_host=is_host)
 
 
 def test_a_person_is_issuer_and_subject_whatever_else_the_provider_says() -> None:
-    renamed = logins.person(ANN | {"name": "Ann Kim", "email": "ann.kim@example.org"})
-    known = logins.person(ANN)
+    renamed = auth.person(ANN | {"name": "Ann Kim", "email": "ann.kim@example.org"})
+    known = auth.person(ANN)
     assert known is not None
     assert renamed is not None
     assert (renamed.id, renamed.name) == (known.id, "Ann Kim")
     for other in ({"sub": "2"}, {"iss": "https://login.example.com"}):
-        found = logins.person(ANN | other)
+        found = auth.person(ANN | other)
         assert found is not None
         assert found.id != known.id
 
@@ -47,7 +47,7 @@ def test_a_person_is_issuer_and_subject_whatever_else_the_provider_says() -> Non
     "claims", [{}, {"is_logged_in": False}, {"is_logged_in": "yes"}, {"sub": ""}, {"iss": None}]
 )
 def test_who_is_not_logged_in_is_nobody(claims: dict[str, object]) -> None:
-    assert logins.person({} if not claims else ANN | claims) is None
+    assert auth.person({} if not claims else ANN | claims) is None
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_who_is_not_logged_in_is_nobody(claims: dict[str, object]) -> None:
     ],
 )
 def test_a_name_is_one_line_and_no_address(claims: dict[str, object], name: str) -> None:
-    known = logins.person(ANN | claims)
+    known = auth.person(ANN | claims)
     assert known is not None
     assert known.name == name
 

@@ -13,9 +13,9 @@ import pytest
 from tests.runs.comparing import assert_same, stopping_at
 from tests.runs.waiting import tiny
 from tfm_core.cli import main
-from tfm_core.runs.execute import execute
-from tfm_core.runs.expected_time import finished
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.queue.run_queue import RunQueue
+from tfm_core.runs.record.expected_time import finished
 from tfm_core.runs.run import Run, RunDamaged
 from tfm_core.runs.status import write_status
 from tfm_core.training import checkpoints

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tests.runs.waiting import tiny
-from tfm_core.runs.execute import execute
-from tfm_core.runs.outcome import outcome_of
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.record.outcome import outcome_of
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.training.divergence import NO_NUMBER, TrainingDiverged

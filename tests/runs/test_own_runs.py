@@ -24,8 +24,8 @@ from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.subject import subject
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs import RunStore
-from tfm_core.runs.execute import execute
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.queue.run_queue import RunQueue
 
 FAMILIES = [(name, family) for name, facts in OWN_TEXT_TASKS.items() for family in facts.families]
 CASES = [

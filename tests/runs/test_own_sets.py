@@ -10,11 +10,12 @@ from tfm_core.config.codec import default_sections
 from tfm_core.config.experiment import Experiment
 from tfm_core.data.own import place
 from tfm_core.data.own.sets import SetMissing
-from tfm_core.runs import own_sets, room, sweep, trash
-from tfm_core.runs.execute import execute
-from tfm_core.runs.limits import LimitReached
-from tfm_core.runs.owners import NotYours, Visitor
-from tfm_core.runs.room import Bounds
+from tfm_core.runs import own_sets
+from tfm_core.runs.auth import NotYours, Visitor
+from tfm_core.runs.disk import cleanup, quota, trash
+from tfm_core.runs.disk.quota import Bounds
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.queue.limits import LimitReached
 from tfm_core.runs.settings import Settings
 
 pytestmark = pytest.mark.quick
@@ -95,32 +96,32 @@ def test_what_was_removed_long_ago_is_swept_with_the_runs(store, monkeypatch):
     own = kept(store)
     own_sets.remove(own.id, store=store, visitor=MINE)
     monkeypatch.setattr(trash, "KEPT_SECONDS", -1.0)
-    sweep.sweep(store.root)
+    cleanup.clean_up(store.root)
     assert own_sets.removed(store, MINE) == []
 
 
 def test_sets_count_into_the_disk_that_all_may_take(store, end):
     old = end(store.create(tiny(), owner=OTHER), "finished")
     (old.folder / "probe.json").write_bytes(b"x" * 100_000)
-    taken = room.look(store.root, store.kept()).runs
+    taken = quota.disk_use(store.root, store.kept()).runs
     went = []
     settings = Settings(max_disk=taken + 1_000)
     own = own_sets.keep(PREPARED, store=store, visitor=MINE, settings=settings, told_of=went.append)
-    assert room.of_sets(store.root) > PREPARED.n_bytes
+    assert quota.size_of_sets(store.root) > PREPARED.n_bytes
     assert (went, [run.id for run in store.list()]) == ([], [old.id])
     large = dataclasses.replace(PREPARED, files={"train.jsonl": b"x" * 9_000})
     own_sets.keep(large, store=store, visitor=MINE, settings=settings, told_of=went.append)
     assert (went, store.list()) == ([1], [])
-    found = room.look(store.root, (), Bounds(disk=100_000))
-    assert found.sets == room.of_sets(store.root) > 9_000
+    found = quota.disk_use(store.root, (), Bounds(disk=100_000))
+    assert found.sets == quota.size_of_sets(store.root) > 9_000
     assert found.free == 100_000 - found.sets
     own_sets.remove(own.id, store=store, visitor=MINE)
-    assert room.of_sets(store.root) == found.sets, "what is in the trash takes room too"
+    assert quota.size_of_sets(store.root) == found.sets, "what is in the trash takes room too"
     hosts = store.create(tiny())
     with pytest.raises(LimitReached, match="Runs and data of one's own may take 5 B"):
         kept(store, settings=Settings(max_disk=5), name="More")
     with pytest.raises(LimitReached, match="no run may go for more"):
-        room.make_way(store.root, store.kept(), Bounds(disk=9_000), keeps=hosts.id)
+        quota.evict(store.root, store.kept(), Bounds(disk=9_000), keeps=hosts.id)
 
 
 def learning(store, own, owner):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.runs.waiting import tiny
-from tfm_core.runs.owners import NotYours, Visitor, hashed, is_token, new_token
+from tfm_core.runs.auth import NotYours, Visitor, hashed, is_token, new_token
 
 pytestmark = pytest.mark.quick
 

@@ -11,11 +11,12 @@ import pytest
 from tests.runs.comparing import assert_same, stopping_at
 from tests.runs.conftest import end_workers
 from tests.runs.waiting import tiny, wait_until
-from tfm_core.runs import claim, tickets, troubles, worker
-from tfm_core.runs.execute import execute
-from tfm_core.runs.limits import Limits
-from tfm_core.runs.process import this_host
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.process import worker
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.process.identity import this_host
+from tfm_core.runs.queue import claim, tickets
+from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunStore
 from tfm_core.training import loop
@@ -144,7 +145,7 @@ def test_a_worker_that_breaks_down_leaves_its_last_words(shared):
 def test_runs_outlive_their_server_and_are_found_again(store):
     code = (
         "import sys, pathlib; from tfm_core.runs import RunStore;"
-        "from tfm_core.runs.queue import RunQueue;"
+        "from tfm_core.runs.queue.run_queue import RunQueue;"
         "queue = RunQueue(RunStore(pathlib.Path(sys.argv[1])), max_running=1, warm=0);"
         "queue.start(); sys.stdin.readline(); queue.close()"
     )
@@ -183,7 +184,7 @@ def test_warm_workers_end_with_their_queue(store):
 
 def test_a_worker_ends_when_its_server_dies_before_giving_it_a_run():
     worker = subprocess.run(
-        [sys.executable, "-m", "tfm_core.runs.worker", "--warm"],
+        [sys.executable, "-m", "tfm_core.runs.process.worker", "--warm"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -207,7 +208,7 @@ def test_a_warm_worker_has_learned_on_its_device_before_it_waits(monkeypatch):
 
 def test_a_worker_whose_device_is_not_there_says_so_and_waits():
     begun = subprocess.run(
-        [sys.executable, "-m", "tfm_core.runs.worker", "--warm"],
+        [sys.executable, "-m", "tfm_core.runs.process.worker", "--warm"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -239,8 +240,8 @@ def test_a_run_held_by_another_process_is_not_started(shared, neighbour):
     run = store.create(tiny())
     claim.take(run.folder, neighbour)
     queue.submit(run)
-    wait_until(lambda: troubles.why(run.folder), "it says why it doesn't begin")
-    assert troubles.why(run.folder).startswith("Another process still holds it")
+    wait_until(lambda: tickets.start_error(run.folder), "it says why it doesn't begin")
+    assert tickets.start_error(run.folder).startswith("Another process still holds it")
     behind = store.create(tiny(2))
     queue.submit(behind)
     wait_for(behind, "finished")
@@ -248,7 +249,7 @@ def test_a_run_held_by_another_process_is_not_started(shared, neighbour):
 
     claim.release(run.folder, neighbour)
     assert wait_for(run, "finished", "failed").state == "finished"
-    assert troubles.why(run.folder) is None
+    assert tickets.start_error(run.folder) is None
     assert tickets.waiting(store.root) == []
 
 

@@ -6,8 +6,8 @@ import os
 import pytest
 
 from tests.runs.waiting import wait_until
-from tfm_core.runs import claim
-from tfm_core.runs.recorder import FIRST_STEPS, LINES, Recorder, keeps
+from tfm_core.runs.process.recorder import FIRST_STEPS, LINES, Recorder, keeps
+from tfm_core.runs.queue import claim
 from tfm_core.runs.status import Status, read_status
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tfm_core.runs.remembered import Remembered
+from tfm_core.runs.disk.atomic import CachedReader
 
 pytestmark = pytest.mark.quick
 
@@ -15,7 +15,7 @@ class Reader:
 
     def __init__(self, **bounds: int) -> None:
         self.n_read = 0
-        self.remembered = Remembered(self._read, **bounds)
+        self.remembered = CachedReader(self._read, **bounds)
 
     def of(self, path: Path) -> str:
         return self.remembered.of(path.parent, path.name)
@@ -28,7 +28,7 @@ class Reader:
 @pytest.fixture
 def old(tmp_path, monkeypatch):
     """Make files that changed a while ago, by the clock that is asked."""
-    monkeypatch.setattr("tfm_core.runs.remembered._SETTLED_NS", -(10**12))
+    monkeypatch.setattr("tfm_core.runs.disk.atomic._SETTLED_NS", -(10**12))
 
     def made(name: str, text: str) -> Path:
         path = tmp_path / name

@@ -5,9 +5,9 @@ import os
 import pytest
 
 from tests.runs.waiting import tiny
-from tfm_core.runs import room, trash
-from tfm_core.runs.limits import LimitReached
-from tfm_core.runs.room import Bounds
+from tfm_core.runs.disk import quota, trash
+from tfm_core.runs.disk.quota import Bounds
+from tfm_core.runs.queue.limits import LimitReached
 
 pytestmark = pytest.mark.quick
 
@@ -25,29 +25,29 @@ def ids(store):
 
 def test_a_folder_is_measured_anew_when_a_file_came(store, end):
     run = made(store, end)
-    before = room.size(run.folder)
+    before = quota.folder_size(run.folder)
     assert before % 4096 == 0
     (run.folder / "snapshots" / "00000001.safetensors").write_bytes(b"x" * 10_001)
-    assert room.size(run.folder) == before + 3 * 4096
+    assert quota.folder_size(run.folder) == before + 3 * 4096
 
 
 def test_runs_and_trash_are_counted_apart(store, end):
     kept, gone = made(store, end), made(store, end)
     store.delete(gone.id)
-    found = room.look(store.root, [kept])
+    found = quota.disk_use(store.root, [kept])
     assert (found.n_runs, found.n_deleted) == (1, 1)
-    assert found.runs == room.size(kept.folder)
+    assert found.runs == quota.folder_size(kept.folder)
     assert found.deleted > 0
     assert found.free > 0
     bounds = Bounds(disk=found.runs + found.deleted + 7)
-    assert room.look(store.root, [kept], bounds).free == 7
+    assert quota.disk_use(store.root, [kept], bounds).free == 7
 
 
 def test_too_many_runs_send_the_oldest_of_a_visitor_into_the_trash(store, end):
     hosts = made(store, end, owner=None)
     first, second = made(store, end), made(store, end)
     new = store.create(tiny(), owner="b" * 64)
-    gone = room.make_way(store.root, store.kept(), Bounds(runs=3), keeps=new.id)
+    gone = quota.evict(store.root, store.kept(), Bounds(runs=3), keeps=new.id)
     assert gone == 1
     assert ids(store) == {hosts.id, second.id, new.id}
     assert store.undelete(first.id).id == first.id
@@ -59,10 +59,10 @@ def test_too_much_disk_takes_the_trash_first_then_the_oldest_runs_for_good(store
     made(store, end, n_bytes=400_000)
     young = made(store, end)
     new = store.create(tiny(), owner="b" * 64)
-    taken = sum(room.size(run.folder) for run in store.kept())
-    assert room.make_way(store.root, store.kept(), Bounds(disk=taken), keeps=new.id) == 0
+    taken = sum(quota.folder_size(run.folder) for run in store.kept())
+    assert quota.evict(store.root, store.kept(), Bounds(disk=taken), keeps=new.id) == 0
     assert trash.deleted(store.root) == []
-    gone = room.make_way(store.root, store.kept(), Bounds(disk=taken - 1), keeps=new.id)
+    gone = quota.evict(store.root, store.kept(), Bounds(disk=taken - 1), keeps=new.id)
     assert gone == 1
     assert ids(store) == {young.id, new.id}
     assert trash.deleted(store.root) == []
@@ -74,18 +74,18 @@ def test_where_none_may_go_a_start_is_refused_and_nothing_went(store, end, bound
     hosts = made(store, end, owner=None)
     new = store.create(tiny(), owner="b" * 64)
     with pytest.raises(LimitReached, match="Delete one of yours, or try again"):
-        room.make_way(store.root, store.kept(), bounds, keeps=new.id)
+        quota.evict(store.root, store.kept(), bounds, keeps=new.id)
     assert ids(store) == {waits.id, hosts.id, new.id}
 
 
 def test_what_would_not_be_enough_is_not_deleted(store, end):
     old, new = made(store, end), store.create(tiny(), owner="b" * 64)
     with pytest.raises(LimitReached):
-        room.make_way(store.root, store.kept(), Bounds(disk=1), keeps=new.id)
+        quota.evict(store.root, store.kept(), Bounds(disk=1), keeps=new.id)
     assert ids(store) == {old.id, new.id}
 
 
 def test_without_a_bound_nothing_goes(store, end):
     old = made(store, end)
-    assert room.make_way(store.root, store.kept(), Bounds(), keeps="") == 0
+    assert quota.evict(store.root, store.kept(), Bounds(), keeps="") == 0
     assert os.path.isdir(old.folder)

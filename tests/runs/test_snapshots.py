@@ -6,7 +6,7 @@ import pytest
 from tests.runs.waiting import tiny
 from tfm_core.presets import PRESETS
 from tfm_core.runs import Snapshot
-from tfm_core.runs.snapshots import read, snapshot_path, write, write_probe
+from tfm_core.runs.record.snapshots import read, snapshot_path, write, write_probe
 
 pytestmark = pytest.mark.quick
 

@@ -9,8 +9,15 @@ import sys
 import pytest
 
 from tests.runs.waiting import tiny, wait_until
-from tfm_core.runs import requests
-from tfm_core.runs.process import ProcessMark, Watch, is_alive, mark_of, this_boot, this_host
+from tfm_core.runs.process import requests
+from tfm_core.runs.process.identity import (
+    ProcessId,
+    Watch,
+    is_alive,
+    process_id,
+    this_boot,
+    this_host,
+)
 from tfm_core.runs.status import ALIVE, STATES, Status, read_status, write_status
 from tfm_core.sentences import N_, Sentence
 
@@ -26,7 +33,7 @@ def test_a_state_without_a_worker_is_read_as_it_was_written(tmp_path, state):
 
 @pytest.mark.parametrize("state", sorted(ALIVE))
 def test_a_living_worker_keeps_its_state_and_a_dead_one_is_an_interruption(tmp_path, state):
-    mark = mark_of()
+    mark = process_id()
     here = Status(state, step=3).held_by(mark)
     write_status(tmp_path, here)
     assert read_status(tmp_path) == here
@@ -41,7 +48,7 @@ def test_a_living_worker_keeps_its_state_and_a_dead_one_is_an_interruption(tmp_p
 
 def test_a_dead_process_is_not_alive_even_before_it_is_reaped():
     child = subprocess.Popen([sys.executable, "-c", ""])
-    mark = mark_of(child.pid)
+    mark = process_id(child.pid)
     wait_until(lambda: not is_alive(mark), "the child is a zombie")
     child.wait()
     assert not is_alive(mark)
@@ -49,7 +56,7 @@ def test_a_dead_process_is_not_alive_even_before_it_is_reaped():
 
 def test_a_worker_elsewhere_is_judged_by_whether_its_heartbeat_changes(tmp_path):
     now = 0.0
-    watch, elsewhere = Watch(lambda: now), ProcessMark(os.getpid(), "another-machine")
+    watch, elsewhere = Watch(lambda: now), ProcessId(os.getpid(), "another-machine")
     assert watch.silence(elsewhere, 7.0, tmp_path) == 0
     now = 29.0
     assert watch.silence(elsewhere, 7.0, tmp_path) == 29

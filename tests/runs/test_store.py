@@ -211,7 +211,7 @@ def test_a_half_made_run_is_not_listed(store):
 
 def test_reading_runs_needs_no_torch():
     code = (
-        "import sys, tfm_core.runs, tfm_core.runs.queue, tfm_core.cli;"
+        "import sys, tfm_core.runs, tfm_core.runs.queue.run_queue, tfm_core.cli;"
         "print('torch' in sys.modules, 'streamlit' in sys.modules)"
     )
     answer = subprocess.run(
@@ -227,6 +227,6 @@ def test_files_are_plain_json(store):
 
 
 def _host():
-    from tfm_core.runs.process import this_host
+    from tfm_core.runs.process.identity import this_host
 
     return this_host()

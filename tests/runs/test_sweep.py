@@ -6,8 +6,8 @@ import time
 import pytest
 
 from tests.runs.waiting import tiny
-from tfm_core.runs import sweep, trash
-from tfm_core.runs.process import this_host
+from tfm_core.runs.disk import cleanup, trash
+from tfm_core.runs.process.identity import this_host
 
 pytestmark = pytest.mark.quick
 
@@ -20,7 +20,7 @@ def names(folder):
 def later(monkeypatch):
     """Let it be half an hour later: a file's time of change cannot be set back."""
     now = time.time() + 1_800
-    monkeypatch.setattr("tfm_core.runs.sweep.time.time", lambda: now)
+    monkeypatch.setattr("tfm_core.runs.disk.cleanup.time.time", lambda: now)
 
 
 def leave(path):
@@ -33,7 +33,7 @@ def test_half_made_runs_go(store, later):
     leave(store.root / ".new-half" / "experiment.json")
     leave(store.root / trash.FOLDER / ".gone-0123456789ab" / "status.json")
     leave(store.root / "notes.txt")
-    assert sweep.sweep(store.root) == 2
+    assert cleanup.clean_up(store.root) == 2
     assert names(store.root) == sorted([trash.FOLDER, "notes.txt", run.id])
     assert names(store.root / trash.FOLDER) == []
 
@@ -48,7 +48,7 @@ def test_half_written_files_of_a_run_go(store, end, later):
         "checkpoints/last/.tmpAb3xYz",
     ):
         leave(run.folder / name)
-    assert sweep.sweep(store.root) == 4
+    assert cleanup.clean_up(store.root) == 4
     assert names(run.folder / "checkpoints" / "last") == before
     assert names(run.folder / "snapshots") == []
     assert run.status.state == "stopped"
@@ -57,13 +57,13 @@ def test_half_written_files_of_a_run_go(store, end, later):
 def test_a_run_that_has_a_worker_is_left_alone(store, end, later):
     run = end(store.create(tiny()), "running", pid=os.getpid(), host=this_host())
     leave(run.folder / "checkpoints" / "last" / "checkpoint.safetensors.new")
-    assert sweep.sweep(store.root) == 0
+    assert cleanup.clean_up(store.root) == 0
 
 
 def test_what_is_being_written_is_left_alone(store):
     leave(store.root / ".new-now" / "experiment.json")
     leave(store.create(tiny(), state="stopped").folder / ".status.json.0b00c4f5")
-    assert sweep.sweep(store.root) == 0
+    assert cleanup.clean_up(store.root) == 0
 
 
 def test_a_copy_in_the_making_is_no_leftover(store, monkeypatch):
@@ -71,16 +71,16 @@ def test_a_copy_in_the_making_is_no_leftover(store, monkeypatch):
     leave(copied)
     os.utime(copied, (0, 0))  # as copying does: the time of the original
     os.utime(copied.parent, (0, 0))
-    assert sweep.sweep(store.root) == 0
+    assert cleanup.clean_up(store.root) == 0
 
 
 def test_a_link_out_of_the_folder_leads_nowhere(store, tmp_path, later):
     leave(tmp_path / "elsewhere" / "kept")
     store.create(tiny())
     (store.root / ".new-link").symlink_to(tmp_path / "elsewhere")
-    assert sweep.sweep(store.root) == 1
+    assert cleanup.clean_up(store.root) == 1
     assert names(tmp_path / "elsewhere") == ["kept"]
 
 
 def test_sweeping_a_folder_that_is_not_there_is_nothing(tmp_path):
-    assert sweep.sweep(tmp_path / "none") == 0
+    assert cleanup.clean_up(tmp_path / "none") == 0

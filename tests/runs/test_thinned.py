@@ -10,9 +10,9 @@ from hypothesis.extra import numpy as arrays
 from safetensors.numpy import load_file, save_file
 
 from tests.runs.waiting import tiny
-from tfm_core.runs import thinned
 from tfm_core.runs.curves import MEASURED_COLUMNS, STEP_COLUMNS, Curves, Series
-from tfm_core.runs.thinned import FILE, MAX_STEPS, ThinnedReader, thin
+from tfm_core.runs.record import thinned
+from tfm_core.runs.record.thinned import FILE, MAX_STEPS, ThinnedReader, thin
 
 SERIES = tuple(thinned._SERIES)
 
@@ -212,7 +212,7 @@ def test_where_nothing_can_be_written_the_curves_are_read_all_the_same(run, monk
 
 
 def test_the_worker_keeps_them_as_it_goes_and_a_copy_has_them(store, monkeypatch):
-    from tfm_core.runs.execute import execute
+    from tfm_core.runs.process.execute import execute
 
     monkeypatch.setattr(thinned, "LONG_FILE", 1)
     run = store.create(tiny())

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from tests.runs.waiting import tiny
-from tfm_core.runs import room, spare, trash
-from tfm_core.runs.failures import Refused
+from tfm_core.runs.disk import quota, trash
+from tfm_core.runs.disk.failures import Refused
 
 pytestmark = pytest.mark.quick
 
@@ -65,14 +65,14 @@ def test_an_emptied_trash_leaves_nothing(store, end):
 
 def test_a_full_disk_takes_what_was_deleted_first_and_no_more(store, end):
     ids = [deleted(store, end, seconds_ago=ago) for ago in (300, 200, 100)]
-    assert room.with_room(store.root, FullDisk(store, 2).write) == "written"
+    assert quota.with_eviction(store.root, FullDisk(store, 2).write) == "written"
     assert left(store) == ids[2:]
 
 
 def test_a_full_disk_without_anything_deleted_is_refused(store, end):
     deleted(store, end)
     with pytest.raises(OSError, match="No space left"):
-        room.with_room(store.root, FullDisk(store, 2).write)
+        quota.with_eviction(store.root, FullDisk(store, 2).write)
     assert left(store) == []
 
 
@@ -83,7 +83,7 @@ def test_another_refusal_leaves_the_trash_alone(store, end):
         raise OSError(errno.EROFS, "Read-only file system")
 
     with pytest.raises(OSError, match="Read-only"):
-        room.with_room(store.root, write)
+        quota.with_eviction(store.root, write)
     assert left(store) == [kept]
 
 
@@ -91,19 +91,19 @@ def test_a_last_word_has_room_on_a_full_disk(store):
     run = store.create(tiny())
 
     def write():
-        if (run.folder / spare.FILE).exists():
+        if (run.folder / quota.RESERVE).exists():
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    room.with_room(store.root, write, last_word_of=run.folder)
-    assert not (run.folder / spare.FILE).exists()
-    spare.keep(run.folder)
-    assert (run.folder / spare.FILE).exists()
+    quota.with_eviction(store.root, write, last_word_of=run.folder)
+    assert not (run.folder / quota.RESERVE).exists()
+    quota.reserve(run.folder)
+    assert (run.folder / quota.RESERVE).exists()
 
 
 def test_a_run_is_begun_in_the_room_of_a_deleted_one(store, end, monkeypatch):
     deleted(store, end)
-    disk, keep = FullDisk(store, 1), spare.keep
-    monkeypatch.setattr(spare, "keep", lambda folder: (disk.write(), keep(folder)))
+    disk, keep = FullDisk(store, 1), quota.reserve
+    monkeypatch.setattr(quota, "reserve", lambda folder: (disk.write(), keep(folder)))
     run = store.create(tiny())
     assert run.problem is None
     assert sorted(os.listdir(store.root)) == sorted([trash.FOLDER, run.id])
@@ -113,7 +113,7 @@ def test_a_run_that_finds_no_room_leaves_nothing(store, monkeypatch):
     def keep(folder):
         raise OSError(errno.ENOSPC, "No space left on device", str(folder))
 
-    monkeypatch.setattr(spare, "keep", keep)
+    monkeypatch.setattr(quota, "reserve", keep)
     with pytest.raises(Refused, match="The disk is full") as refused:
         store.create(tiny())
     assert str(store.root) not in str(refused.value)

@@ -9,20 +9,19 @@ import pytest
 
 from tests.runs.test_claim import DEAD
 from tests.runs.waiting import tiny, wait_until
-from tfm_core.runs import claim, queue, tickets, troubles
 from tfm_core.runs.backends import local
-from tfm_core.runs.control import Control
-from tfm_core.runs.execute import execute
-from tfm_core.runs.limits import LimitReached, Limits
-from tfm_core.runs.queue import RunQueue
-from tfm_core.runs.requests import drop
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.process.requests import Control, drop
+from tfm_core.runs.queue import claim, run_queue, tickets
+from tfm_core.runs.queue.limits import LimitReached, Limits
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import Status, write_status
 
 
 @pytest.fixture
 def turns(store, monkeypatch):
     """A queue whose thread is the test: ``turns._turn()`` is one look."""
-    monkeypatch.setattr(queue, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(run_queue, "RETRY_SECONDS", 0.0)
     turns = RunQueue(store, max_running=1, warm=0, limits=Limits())
     yield turns
     turns.close()
@@ -39,8 +38,8 @@ def test_a_full_disk_leaves_a_run_waiting_until_there_is_room(store, turns, monk
         patch.setattr(os, "link", full)  # the claim of its worker cannot be written
         turns._turn()
     assert (run.status.state, run.status.queue_position) == ("queued", 1)
-    assert "The disk is full" in troubles.why(run.folder)
-    assert "begins by itself" in troubles.why(run.folder)
+    assert "The disk is full" in tickets.start_error(run.folder)
+    assert "begins by itself" in tickets.start_error(run.folder)
     (worker,) = turns.backend.pool.waiting()
 
     with monkeypatch.context() as patch:
@@ -53,7 +52,7 @@ def test_a_full_disk_leaves_a_run_waiting_until_there_is_room(store, turns, monk
     assert run.status.state == "starting"
     assert tickets.waiting(store.root) == []
     turns._turn()
-    assert troubles.why(run.folder) is None
+    assert tickets.start_error(run.folder) is None
 
 
 def test_a_run_that_waits_without_a_ticket_is_given_one(store, turns):

@@ -9,8 +9,8 @@ from safetensors.numpy import load_file, save_file
 from tests.runs.comparing import stopping_at
 from tests.runs.waiting import tiny
 from tfm_core.facts.storage import WEIGHT_SETS, weights_bytes
-from tfm_core.runs import weights
-from tfm_core.runs.execute import execute
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.record import weights
 
 pytestmark = pytest.mark.quick
 

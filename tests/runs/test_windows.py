@@ -12,11 +12,13 @@ from tests.runs.waiting import tiny
 from tests.windows import windows
 from tfm_core import disk, reading
 from tfm_core.publish.shelf import Shelf
-from tfm_core.runs import claim, locks, requests
-from tfm_core.runs.elsewhere import publish
-from tfm_core.runs.elsewhere.remote import remote_of
-from tfm_core.runs.execute import execute
-from tfm_core.runs.failures import refusal
+from tfm_core.runs.disk import locks
+from tfm_core.runs.disk.failures import refusal
+from tfm_core.runs.process import requests
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.queue import claim
+from tfm_core.runs.remote import publish
+from tfm_core.runs.remote.storage import remote_of
 
 pytestmark = pytest.mark.quick
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.runs.conftest import end_workers
 from tests.sweeps.made import a_plan
-from tfm_core.runs.limits import Limits
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RunStore
 from tfm_core.sweeps.driver import Driver
 from tfm_core.sweeps.plan import Plan

@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from tests.runs.waiting import tiny
-from tfm_core.runs import tickets
-from tfm_core.runs.process import mark_of
+from tfm_core.runs.process.identity import process_id
+from tfm_core.runs.queue import tickets
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, write_status
 from tfm_core.runs.store import RunStore
@@ -54,7 +54,7 @@ def trains(store: RunStore, run: Run, *, loss: float, step: int) -> None:
     """Let a run that waits be in training, in the hands of this process."""
     tickets.remove(store.root, run.id)
     _measure(run, loss, step)
-    status = run.status.held_by(mark_of())
+    status = run.status.held_by(process_id())
     write_status(run.folder, dataclasses.replace(status, state="running", step=step))
 
 

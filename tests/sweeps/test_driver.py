@@ -19,9 +19,9 @@ from tests.sweeps.made import (
     waiting,
 )
 from tfm_core.config import Experiment
-from tfm_core.runs import requests
-from tfm_core.runs.limits import Limits
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.process import requests
+from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RunStore
 from tfm_core.sweeps import driver as driving

@@ -13,7 +13,7 @@ from optuna.storages.journal import JournalFileBackend
 
 from tests.sweeps.made import a_plan, driven, ended, trials_of, waiting
 from tests.sweeps.test_driver import valley
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RunStore
 from tfm_core.sweeps.driver import Driver
 from tfm_core.sweeps.store import Sweep

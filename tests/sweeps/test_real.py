@@ -6,8 +6,8 @@ import pytest
 
 from tests.runs.waiting import tiny, wait_until
 from tests.sweeps.made import RATES, a_plan, trials_of
-from tfm_core.runs.limits import Limits
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RunStore
 from tfm_core.sweeps.driver import Driver
 

@@ -11,7 +11,7 @@ import torch
 from tests.runs.waiting import wait_until
 from tests.training.test_loop import experiment
 from tfm_core.config import to_json
-from tfm_core.runs import fits
+from tfm_core.runs.queue import resources
 from tfm_core.sentences import StudentError
 from tfm_core.training import apart
 from tfm_core.training import devices as machine
@@ -60,7 +60,7 @@ def test_a_server_with_a_gpu_asks_the_helper_and_one_without_asks_nobody(monkeyp
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert apart.devices() == []
     assert apart.estimate(experiment(), "cuda:0") == []
-    assert fits.memory_of("cuda:0") is None
+    assert resources.memory_of("cuda:0") is None
     assert asked == ["devices", "estimate", "devices"]
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(machine, "devices", list)

@@ -7,9 +7,9 @@ import torch
 
 from tests.training.going_on import resumed_at
 from tests.training.test_loop import experiment, records
-from tfm_core.runs.control import Control
-from tfm_core.runs.execute import execute
-from tfm_core.runs.figures import figures, summary
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.process.requests import Control
+from tfm_core.runs.record.figures import figures, summary
 from tfm_core.runs.store import RunStore
 from tfm_core.training import checkpoints
 from tfm_core.training.events import Finished, Measured, SnapshotDue, Step

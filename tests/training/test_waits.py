@@ -18,7 +18,7 @@ from tests.training.test_loop import EXPERIMENTS, HALVED, IDS, experiment
 from tfm_core.data.moving import sent_together
 from tfm_core.layers.attention import fused_attention
 from tfm_core.layers.relative import alibi_bias
-from tfm_core.runs.execute import settle
+from tfm_core.runs.process.execute import settle
 from tfm_core.training import loop, placing
 from tfm_core.training.divergence import TrainingDiverged
 from tfm_core.training.events import Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from tfm_core.runs import RunStore
-from tfm_core.runs.elsewhere import mirror
+from tfm_core.runs.remote import mirror
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 

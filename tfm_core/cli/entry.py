@@ -13,7 +13,7 @@ from tfm_core.cli.lists import examine_all
 from tfm_core.cli.options import parser
 from tfm_core.cli.training import TRAINING, n_processes, together
 from tfm_core.runs import settings
-from tfm_core.runs.failures import refusal
+from tfm_core.runs.disk.failures import refusal
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,11 +14,12 @@ from tfm_core.cli.common import FAILED, INTERRUPTED, compare
 from tfm_core.config import Experiment
 from tfm_core.config.advice import advice_on, advice_on_moving
 from tfm_core.facts.advised import advised
-from tfm_core.runs import Run, RunStore, claim, fits
+from tfm_core.runs import Run, RunStore
 from tfm_core.runs.backends import job as jobs
-from tfm_core.runs.elsewhere import mirror, places, takeover
-from tfm_core.runs.figures import figures, summary
-from tfm_core.runs.process import STALE_SECONDS, this_host
+from tfm_core.runs.process.identity import STALE_SECONDS, this_host
+from tfm_core.runs.queue import claim, resources
+from tfm_core.runs.record.figures import figures, summary
+from tfm_core.runs.remote import mirror, ownership, takeover
 from tfm_core.runs.status import Status
 from tfm_core.runs.store import RunNotFound
 from tfm_core.sentences import StudentError
@@ -30,7 +31,7 @@ def train(options: argparse.Namespace) -> int:
     """Train a preset, with changes or without."""
     experiment = chosen_experiment(options.preset, options.set, options.seed)
     check_device(options.device)
-    fits.check(experiment, options.device)
+    resources.check(experiment, options.device)
     compare()
     if not options.quiet:
         for said in advised(experiment):
@@ -68,7 +69,7 @@ def resume(options: argparse.Namespace) -> int:
             state=status.state,
         )
     _check_move(run.experiment, run.meta.device, options)
-    takeover.own(run.folder)
+    takeover.take_over(run.folder)
     if options.device is not None:
         with claim.moment(run.folder):
             run.move_to(options.device)
@@ -94,14 +95,14 @@ def _check_move(experiment: Experiment, before: str, options: argparse.Namespace
     """Say what another device changes. Raises ValueError where a run cannot go on on the one."""
     device = options.device or before
     check_device(device)
-    fits.check(experiment, device)
+    resources.check(experiment, device)
     if device != before and not options.quiet:
         print(advice_on_moving(before, device, experiment), file=sys.stderr)
 
 
 def _work_as_job(options: argparse.Namespace) -> int:
     """Train a run that its server handed to a cluster, like a worker of the server's own."""
-    from tfm_core.runs import worker
+    from tfm_core.runs.process import worker
 
     store = RunStore()
     try:
@@ -133,7 +134,7 @@ def together(options: argparse.Namespace) -> int:
 
     The first does all that one alone does; the others train along.
     """
-    from tfm_core.runs.execute import follow
+    from tfm_core.runs.process.execute import follow
     from tfm_core.training.share import joined
 
     with joined() as share:
@@ -177,8 +178,8 @@ def _watched(run: Run) -> Status:
 def _execute(run: Run, options: argparse.Namespace) -> int:
     """Train a run in this process, show how it goes, and say how it ended."""
     from tfm_core.runs.bar import Bar
-    from tfm_core.runs.control import BY_HAND, Control
-    from tfm_core.runs.execute import execute
+    from tfm_core.runs.process.execute import execute
+    from tfm_core.runs.process.requests import BY_HAND, Control
 
     control, share = Control(run.folder), options.share
     if share is not None:
@@ -199,7 +200,7 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
         finally:
             for kind, handler in zip(kinds, before, strict=True):
                 signal.signal(kind, handler)
-    unpublished = places.trouble(run.folder.parent)
+    unpublished = ownership.trouble(run.folder.parent)
     if unpublished is not None:
         print(unpublished, file=sys.stderr)
     values = figures(run)

@@ -13,7 +13,7 @@ from tfm_core.sentences import StudentError
 def export_run(options: argparse.Namespace) -> int:
     """Write a run as a file; what lies there already is replaced once the new one is whole."""
     from tfm_core.export import bundle
-    from tfm_core.runs.atomic import write_bytes
+    from tfm_core.runs.disk.atomic import write_bytes
 
     compare()
     run, chosen = RunStore().get(options.id), options.export

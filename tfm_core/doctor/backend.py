@@ -5,7 +5,7 @@ from __future__ import annotations
 from tfm_core.doctor.finding import Finding
 from tfm_core.runs import settings
 from tfm_core.runs.backends.backend import Unavailable
-from tfm_core.runs.backends.choice import cluster_of
+from tfm_core.runs.backends.registry import cluster_of
 
 
 def check_backend() -> Finding:

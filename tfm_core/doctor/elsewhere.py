@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 
 from tfm_core.doctor.finding import Finding
-from tfm_core.runs.elsewhere.remote import Away, Taken, remote_of
+from tfm_core.runs.remote.storage import AlreadyExists, StoreUnavailable, remote_of
 
 
 def check_store(url: str) -> Finding:
@@ -18,10 +18,10 @@ def check_store(url: str) -> Finding:
         is_exclusive = False
         try:
             remote.create(name, b"")
-        except Taken:
+        except AlreadyExists:
             is_exclusive = True
         remote.remove(name)
-    except Away as error:
+    except StoreUnavailable as error:
         return Finding("store", "problem", str(error))
     if not is_same:
         return Finding("store", "problem", "The store of the runs gives back another content.")

@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 from tfm_core.doctor.finding import Finding, Level, count
-from tfm_core.runs import locks, room, sweep
-from tfm_core.runs.failures import refusal
+from tfm_core.runs.disk import cleanup, locks, quota
+from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import in_bytes
 
@@ -23,7 +23,7 @@ def check_folder(store: RunStore) -> Finding:
     if not root.is_dir():
         return Finding("folder", "ok", f"{root} is not there yet; the first run makes it.")
     try:
-        with tempfile.TemporaryDirectory(dir=root, prefix=sweep.DRAFT) as folder:
+        with tempfile.TemporaryDirectory(dir=root, prefix=cleanup.DRAFT) as folder:
             file = Path(folder) / "tried"
             file.write_bytes(_TRIED)
             lock = locks.lock(file)
@@ -41,7 +41,7 @@ def check_folder(store: RunStore) -> Finding:
 def check_disk(store: RunStore) -> Finding:
     """Say how much room is free, and what takes the rest."""
     runs = [run for run in store.list() if not run.meta.recorded]
-    found = room.look(store.root, runs)
+    found = quota.disk_use(store.root, runs)
     words = (
         f"{in_bytes(found.free)} free; {in_bytes(found.runs)} in {count(found.n_runs, 'run')}, "
         f"{in_bytes(found.deleted)} in the trash ({found.n_deleted:,})."

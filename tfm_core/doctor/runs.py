@@ -7,8 +7,9 @@ holds, is left alone.
 from __future__ import annotations
 
 from tfm_core.doctor.finding import Finding, count, some
-from tfm_core.runs import claim, leftovers, sweep, tickets
-from tfm_core.runs.elsewhere import places
+from tfm_core.runs.disk import cleanup
+from tfm_core.runs.queue import claim, tickets
+from tfm_core.runs.remote import ownership
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 
@@ -60,11 +61,11 @@ def check_claims(store: RunStore, *, mends: bool = False) -> Finding:
 
 def check_leftovers(store: RunStore, *, mends: bool = False) -> Finding:
     """Look for folders and files that were never finished, and that nobody touches any more."""
-    left = list(sweep.left_over(store.root))
+    left = list(cleanup.leftovers(store.root))
     if not left:
         return Finding("leftovers", "ok", "None.")
     if mends:
-        n_swept = sweep.sweep(store.root)
+        n_swept = cleanup.clean_up(store.root)
         done = (
             f"removed {count(n_swept, 'half-made file or folder', 'half-made files and folders')}"
         )
@@ -77,7 +78,7 @@ def check_leftovers(store: RunStore, *, mends: bool = False) -> Finding:
 def _own(store: RunStore) -> list[Run]:
     """Return the runs that this server may mend: none that comes from elsewhere."""
     runs = [run for run in store.list() if not run.meta.recorded]
-    return [run for run in runs if not places.is_theirs(run.folder)]
+    return [run for run in runs if not ownership.is_theirs(run.folder)]
 
 
 def _is_alive(store: RunStore, run_id: str) -> bool:
@@ -89,7 +90,7 @@ def _is_released(run: Run) -> bool:
     """Take a run over from a dead process and let it go; say whether nobody was quicker."""
     try:
         with claim.moment(run.folder):
-            leftovers.clear(run.folder)
+            cleanup.clean_run(run.folder)
     except claim.RunHeld:
         return False
     return True

@@ -29,9 +29,9 @@ from tfm_core.inspect.source.file import source_code
 from tfm_core.made_with import versions
 from tfm_core.probe.types import Array
 from tfm_core.reading import Unreadable, content_of, is_plain
+from tfm_core.runs.record.snapshots import snapshot_path
+from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Run
-from tfm_core.runs.snapshots import snapshot_path
-from tfm_core.runs.weights import weights_path
 from tfm_core.sentences import N_, StudentError
 
 MAX_LOOKS = 12_000_000

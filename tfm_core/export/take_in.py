@@ -26,12 +26,12 @@ from tfm_core.export.parcel import MAX_UNPACKED, Parcel, Refused
 from tfm_core.export.set_in import set_in, vocabulary_in
 from tfm_core.export.weights_in import checkpoints, expected_shapes
 from tfm_core.reading import MAX_STEP_NUMBER, is_line, is_number, is_whole
-from tfm_core.runs import labels, origin, thinned, weights
-from tfm_core.runs.atomic import write_bytes, write_json
 from tfm_core.runs.curves import EventReader
-from tfm_core.runs.labels import MAX_NAME, Labels
-from tfm_core.runs.limits import Limits
-from tfm_core.runs.origin import Origin
+from tfm_core.runs.disk.atomic import write_bytes, write_json
+from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.record import labels, origin, thinned, weights
+from tfm_core.runs.record.labels import MAX_NAME, Labels
+from tfm_core.runs.record.origin import Origin
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 from tfm_core.runs.store import RunStore

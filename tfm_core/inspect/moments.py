@@ -25,9 +25,9 @@ from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.labels import patches_per_side as side_of
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.curves import Curves
+from tfm_core.runs.record.outcome import MIN_PROGRESS
+from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
-from tfm_core.runs.snapshots import snapshot_path
-from tfm_core.runs.way import MIN
 from tfm_core.sentences import N_, percent
 
 PARTED = 0.4
@@ -312,7 +312,7 @@ def _of_curves(
     if loss is None or accuracy is None or chance is None:
         return
     way = (guessing - loss) / max(1e-9, guessing - (floor or 0.0))
-    if way >= MIN and accuracy > chance:
+    if way >= MIN_PROGRESS and accuracy > chance:
         yield _Seen(
             8,
             frozenset({"better than guessing"}),

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from tfm_core import byte_cache
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.trained import inputs_of
+from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Run
-from tfm_core.runs.weights import weights_path
 from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:

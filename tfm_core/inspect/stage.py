@@ -28,8 +28,8 @@ from tfm_core.probe.labels import (
     patches_per_side,
 )
 from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
-from tfm_core.runs.snapshots import snapshot_path
 
 Array = npt.NDArray[Any]
 Surface = Literal["map", "picture", "words", "none"]

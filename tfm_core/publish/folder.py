@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tfm_core.disk import BINARY
-from tfm_core.runs.atomic import write_bytes
+from tfm_core.runs.disk.atomic import write_bytes
 
 FORM = 1
 """Of the files; a page of another form loads itself anew."""

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from tfm_core.disk import rename
 from tfm_core.publish.folder import is_served
-from tfm_core.runs import trash
-from tfm_core.runs.atomic import read_json, write_json
-from tfm_core.runs.limit_lock import limit_lock
-from tfm_core.runs.limits import LimitReached
-from tfm_core.runs.owners import is_token, new_token
-from tfm_core.runs.sweep import DRAFT, PUBLISHED, PUBLISHED_SOURCE
+from tfm_core.runs.auth import is_token, new_token
+from tfm_core.runs.disk import trash
+from tfm_core.runs.disk.atomic import read_json, write_json
+from tfm_core.runs.disk.cleanup import DRAFT, PUBLISHED, PUBLISHED_SOURCE
+from tfm_core.runs.disk.locks import limit_lock
+from tfm_core.runs.queue.limits import LimitReached
 
 FOLDER = PUBLISHED
 _SOURCE = PUBLISHED_SOURCE  # a name that is not served

@@ -35,8 +35,8 @@ from tfm_core.inspect.speed.recorded import DEVICE, MEASURED, PRESET
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.step_times import LENGTHS, step_time
 from tfm_core.presets import PRESETS
-from tfm_core.runs import snapshots, weights
-from tfm_core.runs.execute import execute
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.record import snapshots, weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import LESSONS, RECORDED, RunStore
 from tfm_core.training.checkpoints import FILE

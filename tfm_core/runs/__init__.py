@@ -8,7 +8,7 @@ from tfm_core.runs.curves import Curves, EventReader, Series
 from tfm_core.runs.notebook import Attention, OpenedRun
 from tfm_core.runs.notebook import list_runs as list
 from tfm_core.runs.notebook import open_run as open
-from tfm_core.runs.process import ProcessMark
+from tfm_core.runs.process.identity import ProcessId
 from tfm_core.runs.run import Meta, Run, RunDamaged
 from tfm_core.runs.status import Status
 from tfm_core.runs.store import RunNotFound, RunStore
@@ -20,7 +20,7 @@ __all__ = [
     "Meta",
     "OpenedRun",
     "Probe",
-    "ProcessMark",
+    "ProcessId",
     "Run",
     "RunDamaged",
     "RunNotFound",

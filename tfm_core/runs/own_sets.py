@@ -13,12 +13,12 @@ from pathlib import Path
 
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import ID, OwnSet, Prepared, SetMissing
-from tfm_core.runs import room, trash
-from tfm_core.runs.failures import told
-from tfm_core.runs.limit_lock import limit_lock
-from tfm_core.runs.limits import LimitReached
-from tfm_core.runs.owners import NotYours, Visitor
-from tfm_core.runs.room import Bounds
+from tfm_core.runs.auth import NotYours, Visitor
+from tfm_core.runs.disk import quota, trash
+from tfm_core.runs.disk.failures import os_errors_as_sentences
+from tfm_core.runs.disk.locks import limit_lock
+from tfm_core.runs.disk.quota import Bounds
+from tfm_core.runs.queue.limits import LimitReached
 from tfm_core.runs.run import Run
 from tfm_core.runs.settings import Settings
 from tfm_core.runs.store import RunStore
@@ -28,7 +28,7 @@ MAX_OF_A_STRANGER = 20
 """Sets that one visitor of a public server may keep."""
 
 
-@told()
+@os_errors_as_sentences()
 def keep(
     prepared: Prepared,
     *,
@@ -49,14 +49,14 @@ def keep(
         if visitor is not None and not (root / sets.id_of(prepared)).is_dir():
             _check_room(root, prepared.n_bytes, visitor, settings)
             bounds = Bounds(disk=settings.max_disk)
-            gone = room.make_way(store.root, store.kept(), bounds, keeps="", more=prepared.n_bytes)
-        own = room.with_room(store.root, lambda: sets.write(prepared, owner=owner, root=root))
+            gone = quota.evict(store.root, store.kept(), bounds, keeps="", more=prepared.n_bytes)
+        own = quota.with_eviction(store.root, lambda: sets.write(prepared, owner=owner, root=root))
     if gone and told_of is not None:
         told_of(gone)
     return own
 
 
-@told()
+@os_errors_as_sentences()
 def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
     """Put a set into the trash, or leave it to the others who keep it. Raises ValueError.
 
@@ -116,12 +116,12 @@ def runs_by_set(store: RunStore, visitor: Visitor | None = None) -> dict[str, li
     return found
 
 
-@told()
+@os_errors_as_sentences()
 def undo(set_id: str, *, store: RunStore, visitor: Visitor) -> OwnSet:
     """Take a set back out of the trash. Raises ValueError, in a sentence."""
     root = store.root / place.FOLDER
     _check(_there(root / trash.FOLDER, set_id), visitor)
-    if not trash.take_back(root, set_id):
+    if not trash.restore(root, set_id):
         raise SetMissing("There is no removed set {set_id} to take back.", set_id=set_id)
     return sets.opened(root / set_id)
 

@@ -23,18 +23,19 @@ from tfm_core.presets import PRESETS
 from tfm_core.probe.form import SnapshotForm, form_of
 from tfm_core.probe.types import Array, Probe, Snapshot
 from tfm_core.reading import Unreadable, content_of, is_plain, object_of, open_plain
-from tfm_core.runs import claim, labels, origin, requests, snapshots, tickets, weights
-from tfm_core.runs.atomic import write_json
 from tfm_core.runs.curves import Curves, EventReader
-from tfm_core.runs.elsewhere import places, takeover
-from tfm_core.runs.failures import told
-from tfm_core.runs.labels import MAX_NAME, Labels
-from tfm_core.runs.origin import Origin
-from tfm_core.runs.outcome import Outcome, outcome_of
-from tfm_core.runs.remembered import Remembered
-from tfm_core.runs.requests import RequestKind
+from tfm_core.runs.disk.atomic import CachedReader, write_json
+from tfm_core.runs.disk.failures import os_errors_as_sentences
+from tfm_core.runs.process import requests
+from tfm_core.runs.process.requests import RequestKind
+from tfm_core.runs.queue import claim, tickets
+from tfm_core.runs.record import labels, origin, snapshots, weights
+from tfm_core.runs.record.labels import MAX_NAME, Labels
+from tfm_core.runs.record.origin import Origin
+from tfm_core.runs.record.outcome import Outcome, outcome_of
+from tfm_core.runs.record.thinned import ThinnedReader
+from tfm_core.runs.remote import ownership, takeover
 from tfm_core.runs.status import State, Status, read_status, write_status
-from tfm_core.runs.thinned import ThinnedReader
 from tfm_core.sentences import N_, StudentError
 from tfm_core.stored import Device, Moment, Step, Stored, line, matching, unstored, whole
 from tfm_core.training.checkpoint_facts import facts_of
@@ -56,7 +57,7 @@ class Meta:
     ``parent`` is the id of the run that this one goes on from, ``cure_of`` that of the sick run
     whose cure it is, from step ``cured_from`` on; ``recorded`` marks the runs that come with the
     app and cannot be changed. ``owner`` is the hash of the token of the browser that
-    began it (see ``owners``), or of who was logged in, whose name is ``owner_name``; None for a run
+    began it (see ``auth``), or of who was logged in, whose name is ``owner_name``; None for a run
     that the command line began. ``begun_on`` is the device of its first steps, where it went on on
     another one. ``is_suspect`` marks a run whose settings hide a bug to be found.
     """
@@ -198,7 +199,7 @@ class Run:
     @property
     def has_checkpoint(self) -> bool:
         """Whether there is a state of the training to go on from."""
-        return is_plain(self._checkpoint) or places.has_checkpoint(self.folder)
+        return is_plain(self._checkpoint) or ownership.has_checkpoint(self.folder)
 
     @property
     def checkpoint_step(self) -> int | None:
@@ -299,7 +300,7 @@ class Run:
             return []
         return [line for line in text.splitlines() if line.strip()][-lines:]
 
-    @told()
+    @os_errors_as_sentences()
     def request(self, kind: RequestKind) -> None:
         """Ask the worker for something; a waiting run that shall stop leaves the line.
 
@@ -317,13 +318,13 @@ class Run:
                 raise StudentError(
                     "This run is still waiting in the queue; it can only be stopped."
                 )
-            takeover.own(self.folder)
+            takeover.take_over(self.folder)
             if self._leave_line():
                 return
         elif not status.is_alive:
             raise StudentError(_CANNOT[status.state])
-        if places.is_theirs(self.folder):
-            takeover.ask(self.folder, kind)
+        if ownership.is_theirs(self.folder):
+            takeover.request(self.folder, kind)
         else:
             requests.drop(self.folder, kind)
 
@@ -417,9 +418,9 @@ def _meta_of_folder(folder: Path) -> dict[str, Any]:
 
 
 _STORED = Stored(Meta, "meta.json")
-_EXPERIMENTS = Remembered(_experiment_in)
-_METAS = Remembered(_meta_in)
-_LABELS = Remembered(lambda path: labels.read(path.parent))
+_EXPERIMENTS = CachedReader(_experiment_in)
+_METAS = CachedReader(_meta_in)
+_LABELS = CachedReader(lambda path: labels.read(path.parent))
 _CANNOT = {
     "finished": N_("This run is finished; it can be trained further as a new run."),
     "stopped": N_("This run is stopped; it can be resumed."),

@@ -10,10 +10,9 @@ from string import Formatter
 from typing import Annotated, Any, Literal, get_args
 
 from tfm_core.reading import MAX_STEP_NUMBER, Unreadable, object_of
-from tfm_core.runs.atomic import write_json
-from tfm_core.runs.failures import obstacle
-from tfm_core.runs.process import ProcessMark, is_alive, silence
-from tfm_core.runs.remembered import Remembered
+from tfm_core.runs.disk.atomic import CachedReader, write_json
+from tfm_core.runs.disk.failures import obstacle
+from tfm_core.runs.process.identity import ProcessId, is_alive, seconds_since_heartbeat
 from tfm_core.sentences import N_, Sentence, joined
 from tfm_core.stored import (
     Device,
@@ -93,18 +92,18 @@ class Status:
         return min(1.0, self.step / self.total_steps) if self.total_steps else 0.0
 
     @property
-    def mark(self) -> ProcessMark | None:
+    def mark(self) -> ProcessId | None:
         """The process that holds, or held, the run."""
         if self.pid is None or self.host is None:
             return None
-        return ProcessMark(self.pid, self.host, self.created, self.started)
+        return ProcessId(self.pid, self.host, self.created, self.started)
 
     @property
     def is_silent(self) -> bool:
         """Whether a worker that lives was not heard of for a while."""
         return self.silent >= SILENT_SECONDS
 
-    def held_by(self, mark: ProcessMark) -> Status:
+    def held_by(self, mark: ProcessId) -> Status:
         """Return the status of the run in the hands of a process."""
         return dataclasses.replace(
             self,
@@ -138,7 +137,7 @@ def read_status(folder: Path) -> Status:
         return status
     mark = status.mark
     if mark is not None and is_alive(mark, heartbeat=status.heartbeat, folder=folder):
-        silent = silence(mark, status.heartbeat, status.uptime, folder)
+        silent = seconds_since_heartbeat(mark, status.heartbeat, status.uptime, folder)
         return dataclasses.replace(status, silent=silent)
     return dataclasses.replace(
         status,
@@ -211,4 +210,4 @@ def _parse(values: dict[str, Any]) -> Status:
 
 
 _STORED = Stored(Status, "status.json")
-_STATUSES = Remembered(lambda path: _parse(object_of(path, most=_MAX_BYTES)))
+_STATUSES = CachedReader(lambda path: _parse(object_of(path, most=_MAX_BYTES)))

@@ -16,14 +16,16 @@ from tfm_core.config import Experiment, to_json
 from tfm_core.disk import remove, rename, sync_file, sync_folder
 from tfm_core.facts.batches import Batches
 from tfm_core.reading import is_plain
-from tfm_core.runs import labels, room, settings, spare, thinned, trash, weights
-from tfm_core.runs.atomic import read_json, write_bytes, write_json
-from tfm_core.runs.elsewhere import takeover
-from tfm_core.runs.failures import told
-from tfm_core.runs.labels import Labels
+from tfm_core.runs import settings
+from tfm_core.runs.disk import quota, trash
+from tfm_core.runs.disk.atomic import read_json, write_bytes, write_json
+from tfm_core.runs.disk.cleanup import DRAFT
+from tfm_core.runs.disk.failures import os_errors_as_sentences
+from tfm_core.runs.record import labels, thinned, weights
+from tfm_core.runs.record.labels import Labels
+from tfm_core.runs.remote import takeover
 from tfm_core.runs.run import ID, Meta, Run
 from tfm_core.runs.status import State, Status, write_status
-from tfm_core.runs.sweep import DRAFT
 from tfm_core.sentences import N_, StudentError
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
@@ -49,7 +51,7 @@ class RunStore:
         self.root = Path(chosen).absolute()
         self.recorded = recorded
 
-    @told()
+    @os_errors_as_sentences()
     def create(
         self,
         experiment: Experiment,
@@ -127,7 +129,7 @@ class RunStore:
                 "This is not the id of a run: an id is 8 to 64 letters, digits, _ and -."
             )
         if os.path.isdir(self.root / run_id):
-            takeover.look(self.root / run_id)
+            takeover.fetch_large(self.root / run_id)
             return Run(self.root / run_id)
         if self.recorded is not None:
             for folder in (self.recorded / run_id, self.recorded / LESSONS / run_id):
@@ -135,14 +137,14 @@ class RunStore:
                     return Run(folder, recorded=True)
         raise RunNotFound("There is no run {run_id} here; it may have been deleted.", run_id=run_id)
 
-    @told()
+    @os_errors_as_sentences()
     def rename(self, run_id: str, name: str) -> Run:
         """Give a run another name. Raises ValueError, in a sentence."""
         run = self._mine(run_id, "renamed")
         run.write_labels(dataclasses.replace(run.labels, name=labels.a_name(name)))
         return run
 
-    @told()
+    @os_errors_as_sentences()
     def label(
         self,
         run_id: str,
@@ -168,7 +170,7 @@ class RunStore:
         )
         return run
 
-    @told()
+    @os_errors_as_sentences()
     def delete(self, run_id: str, *, by: str | None = None) -> None:
         """Put a run into the trash, from where ``undelete`` takes it back. Raises ValueError.
 
@@ -177,7 +179,7 @@ class RunStore:
         run = self._mine(run_id, "deleted")
         waited = run.status.state == "queued"
         if waited:
-            room.with_room(self.root, lambda: run.request("stop"), last_word_of=run.folder)
+            quota.with_eviction(self.root, lambda: run.request("stop"), last_word_of=run.folder)
         if run.status.is_alive:
             raise StudentError("This run is still training; stop it before you delete it.")
         _note_deletion(run.folder, by, waited=waited)
@@ -203,13 +205,13 @@ class RunStore:
 
         Sooner, if its room is needed.
         """
-        return trash.kept_until(self.root, run_id) if ID.fullmatch(run_id) else None
+        return trash.expires_at(self.root, run_id) if ID.fullmatch(run_id) else None
 
     def empty_trash(self) -> None:
         """Remove for good what was deleted. Never raises."""
         trash.empty(self.root)
 
-    @told()
+    @os_errors_as_sentences()
     def undelete(self, run_id: str, *, by: str | None = None) -> Run:
         """Take a run back out of the trash. Raises ValueError, in a sentence.
 
@@ -218,12 +220,12 @@ class RunStore:
         is_theirs = ID.fullmatch(run_id) is not None and (
             by is None or _deleter(self.root / trash.FOLDER / run_id) == by
         )
-        if not is_theirs or not trash.take_back(self.root, run_id):
+        if not is_theirs or not trash.restore(self.root, run_id):
             raise RunNotFound("There is no deleted run {run_id} to take back.", run_id=run_id)
         remove(self.root / run_id / _DELETED)
         return self.get(run_id)
 
-    @told()
+    @os_errors_as_sentences()
     def fork(
         self,
         run_id: str,
@@ -276,7 +278,7 @@ class RunStore:
         )
         return self._branch(parent, experiment, meta, done)
 
-    @told()
+    @os_errors_as_sentences()
     def cure(
         self,
         run_id: str,
@@ -340,7 +342,7 @@ class RunStore:
 
         return self._add(write)
 
-    @told()
+    @os_errors_as_sentences()
     def bring(
         self,
         experiment: Experiment,
@@ -378,7 +380,7 @@ class RunStore:
         run = self.get(run_id)
         if run.meta.recorded:
             raise StudentError("This run comes with the app and cannot be {verb}.", verb=verb)
-        takeover.own(run.folder)
+        takeover.take_over(run.folder)
         return run
 
     def _add(self, write: Callable[[Path], None], run_id: str | None = None) -> Run:
@@ -394,7 +396,7 @@ class RunStore:
                 shutil.rmtree(draft, ignore_errors=True)
                 raise
 
-        room.with_room(self.root, made)
+        quota.with_eviction(self.root, made)
         rename(draft, self.root / name)
         sync_folder(self.root)
         return Run(self.root / name)
@@ -407,7 +409,7 @@ def _write_new(folder: Path, experiment: Experiment, meta: Meta, status: Status)
     write_bytes(folder / "experiment.json", to_json(experiment).encode(), lasting=True)
     write_json(folder / "meta.json", dataclasses.asdict(meta), lasting=True)
     write_status(folder, status)
-    spare.keep(folder)
+    quota.reserve(folder)
 
 
 def _copy(source: Path, folder: Path, begins: Literal["best", "last"] = "last") -> None:
@@ -439,7 +441,7 @@ def _note_deletion(folder: Path, by: str | None, *, waited: bool) -> None:
             write_json(folder / _DELETED, {"by": by, "waited": waited})
             return
         except OSError:
-            if not spare.give_up(folder):
+            if not quota.release_reserve(folder):
                 return
 
 

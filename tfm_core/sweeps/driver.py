@@ -25,17 +25,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tfm_core.config import ConfigError, Experiment
-from tfm_core.runs import claim, fits, tickets
 from tfm_core.runs.curves import Curves
-from tfm_core.runs.failures import refusal
-from tfm_core.runs.fits import TooLarge
-from tfm_core.runs.labels import MAX_NAME
-from tfm_core.runs.limits import LimitReached
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.disk.failures import refusal
+from tfm_core.runs.queue import claim, resources, tickets
+from tfm_core.runs.queue.limits import LimitReached
+from tfm_core.runs.queue.resources import TooLarge
+from tfm_core.runs.queue.run_queue import RunQueue
+from tfm_core.runs.record.labels import MAX_NAME
+from tfm_core.runs.record.thinned import ThinnedReader
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunNotFound, new_id
-from tfm_core.runs.thinned import ThinnedReader
 from tfm_core.sentences import N_, StudentError
 from tfm_core.sweeps import objectives, space
 from tfm_core.sweeps.plan import Plan, SweepDamaged
@@ -337,7 +337,7 @@ class Driver:
         try:
             experiment = space.with_values(plan.base, trial.values)
             self.queue.limits.check(experiment, n_queued=0)
-            fits.check(experiment, plan.device)
+            resources.check(experiment, plan.device)
         except (ConfigError, LimitReached, TooLarge) as error:
             study.tell(trial, "failed", None, error.sentence)
             return

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tfm_core.reading import Unreadable, object_of
-from tfm_core.runs.atomic import write_bytes, write_json
+from tfm_core.runs.disk.atomic import write_bytes, write_json
 from tfm_core.sentences import N_, StudentError, in_bytes
 from tfm_core.stored import Moment, Stored, line
 from tfm_core.sweeps.objectives import Objective

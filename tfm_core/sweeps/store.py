@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tfm_core.disk import rename, sync_folder
-from tfm_core.runs import locks, trash
-from tfm_core.runs.atomic import write_json
-from tfm_core.runs.failures import told
-from tfm_core.runs.limit_lock import limit_lock
+from tfm_core.runs.disk import locks, trash
+from tfm_core.runs.disk.atomic import write_json
+from tfm_core.runs.disk.cleanup import SWEEPS
+from tfm_core.runs.disk.failures import os_errors_as_sentences
+from tfm_core.runs.disk.locks import limit_lock
 from tfm_core.runs.run import ID
 from tfm_core.runs.store import new_id
-from tfm_core.runs.sweep import SWEEPS
 from tfm_core.sentences import StudentError
 from tfm_core.sweeps import foreign
 from tfm_core.sweeps import plan as plans
@@ -77,7 +77,7 @@ class Sweep:
         finally:
             locks.unlock(lock)
 
-    @told()
+    @os_errors_as_sentences()
     def change(self, edit: Callable[[Plan], Plan]) -> Plan:
         """Change the plan, whoever else does. Raises ValueError, in a sentence; then nothing is.
 
@@ -106,13 +106,13 @@ class SweepStore:
         """Look below a folder of runs."""
         self.root = root / FOLDER
 
-    @told()
+    @os_errors_as_sentences()
     def create(self, plan: Plan) -> Sweep:
         """Make a sweep's folder, whole at once. Raises ValueError, in a sentence."""
         plan.check()
         return self._made(lambda folder: Sweep(folder).write(plan))
 
-    @told()
+    @os_errors_as_sentences()
     def bring(self, content: bytes, brought: Brought) -> Sweep:
         """Keep an Optuna study from elsewhere, to look at. Raises ValueError, in a sentence."""
         return self._made(lambda folder: foreign.write(folder, content, brought))
@@ -161,7 +161,7 @@ class SweepStore:
             )
         return Sweep(self.root / sweep_id)
 
-    @told()
+    @os_errors_as_sentences()
     def delete(self, sweep_id: str) -> None:
         """Put a sweep into the trash, from where ``undelete`` takes it back; its runs stay.
 
@@ -177,10 +177,10 @@ class SweepStore:
         """Return the sweeps that can be brought back, that first which went last. Never raises."""
         return tuple(Sweep(one.folder) for one in reversed(trash.deleted(self.root)))
 
-    @told()
+    @os_errors_as_sentences()
     def undelete(self, sweep_id: str) -> Sweep:
         """Take a sweep back out of the trash. Raises ValueError, in a sentence."""
-        if not ID.fullmatch(sweep_id) or not trash.take_back(self.root, sweep_id):
+        if not ID.fullmatch(sweep_id) or not trash.restore(self.root, sweep_id):
             raise SweepNotFound(
                 "There is no deleted sweep {sweep_id} to take back.", sweep_id=sweep_id[:64]
             )

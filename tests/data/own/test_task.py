@@ -23,7 +23,7 @@ from tfm_core.data.text import text_task
 from tfm_core.data.vocabulary import EOS, UNK
 from tfm_core.inspect.source.file import text_functions
 from tfm_core.inspect.source.texts import spelling_of
-from tfm_core.runs.limits import Limits
+from tfm_core.runs.queue.limits import Limits
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import build, train
 

@@ -7,7 +7,7 @@ from tests.inspect.constructed import constructed_run, text_experiment, vit_expe
 from tfm_core.inspect.attention.compare import check_same_tokens, compare
 from tfm_core.inspect.positions.similarity import geometry, similarity, tiles, tiles_of
 from tfm_core.probe.types import Snapshot
-from tfm_core.runs.snapshots import write
+from tfm_core.runs.record.snapshots import write
 from tfm_core.runs.store import RunStore
 
 

@@ -10,7 +10,7 @@ from tfm_core.data.vocabulary import EOS, PAD
 from tfm_core.decoding.greedy import Decoded
 from tfm_core.inspect.attention.mistakes import of_texts, read_one, what_went_wrong
 from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text
-from tfm_core.runs.execute import execute
+from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 from tfm_core.training.loop import new_model
 

@@ -71,7 +71,7 @@ def test_a_run_without_snapshots_has_nothing_to_look_at(store):
 def test_a_trained_contest_is_scored_against_the_truth(store):
     """Trains the small RNN for real: its attention comes to lie on the true words."""
     from tfm_core.probe.snapshot import probe_of, take
-    from tfm_core.runs.snapshots import write, write_probe
+    from tfm_core.runs.record.snapshots import write, write_probe
     from tfm_core.training.loop import build, train
 
     experiment = rnn_attention.racers("reverse", steps=250)["additive"]

@@ -10,7 +10,7 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.bugs.bugs import BUGS, LEVELS, Bug, basis, bug_of, of_level, with_bug
 from tfm_core.inspect.bugs.probes import PROBES, Row, Subject, can_probe, differs
 from tfm_core.inspect.bugs.round import Pair, asked, difference, hint, said
-from tfm_core.runs.execute import execute
+from tfm_core.runs.process.execute import execute
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 

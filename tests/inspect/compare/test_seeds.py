@@ -59,7 +59,7 @@ def test_a_copy_that_trained_further_is_no_seed_and_one_that_diverged_is(store, 
     copy = store.fork(_with_weights(made_run(store, experiment=tiny(), step=7)).id, steps=11)
     assert seeds(plan(copy.experiment, [copy], 2).missing) == [0, 1]
     words = "The training diverged at step 3: the loss is not a number."
-    monkeypatch.setattr("tfm_core.runs.outcome.is_of_divergence", lambda reason: True)
+    monkeypatch.setattr("tfm_core.runs.record.outcome.is_of_divergence", lambda reason: True)
     failed = made_run(store, experiment=tiny(), state="failed", step=3, reason=words)
     assert list(plan(tiny(), [failed], 2).there) == [0]
 

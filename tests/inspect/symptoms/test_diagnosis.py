@@ -9,7 +9,7 @@ from tfm_core.inspect.symptoms import diagnosis, in_heads
 from tfm_core.inspect.symptoms.cures import Checkpoints
 from tfm_core.inspect.symptoms.diagnosis import symptoms, waits_until
 from tfm_core.inspect.symptoms.symptom import Symptom
-from tfm_core.runs.outcome import outcome_of
+from tfm_core.runs.record.outcome import outcome_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 from tfm_core.runs.store import RECORDED

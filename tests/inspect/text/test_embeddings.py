@@ -12,7 +12,7 @@ from tfm_core.inspect.text import embeddings
 from tfm_core.inspect.text.word_classes import CLASSES, by_class, class_of
 from tfm_core.presets import PRESETS
 from tfm_core.probe import snapshot
-from tfm_core.runs.execute import execute
+from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 
 TABLE = np.random.default_rng(3).normal(size=(13, 7)).astype(np.float32)

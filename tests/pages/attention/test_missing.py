@@ -9,7 +9,7 @@ from tests.inspect.constructed import (
     write_state,
 )
 from tests.pages.looking import animation, grid, opened, said
-from tfm_core.runs.snapshots import snapshot_path
+from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.store import RECORDED
 
 

@@ -36,8 +36,8 @@ from tfm_core.inspect.attention.first_head import first_heads
 from tfm_core.inspect.writing.heads import aligning_head
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.labels import rows as rows_of
-from tfm_core.runs import snapshots
-from tfm_core.runs.snapshots import write, write_probe
+from tfm_core.runs.record import snapshots
+from tfm_core.runs.record.snapshots import write, write_probe
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.pages.opening import opened_at
 from tfm_core.inspect.experiments import DEMONSTRATIONS, guess
 from tfm_core.inspect.experiments.demonstration import Demonstration, by_theme
 from tfm_core.inspect.experiments.guess import OUTCOMES
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RECORDED, RunStore
 
 PAGE = "experiments/page.py"

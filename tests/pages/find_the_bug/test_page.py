@@ -13,7 +13,7 @@ from pages.ui.page_table import PAGES, PageFacts
 from tests.pages.looking import said
 from tests.pages.opening import links
 from tfm_core.inspect.bugs.bugs import BUGS, basis, bug_of, with_bug
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 

@@ -15,7 +15,7 @@ from pages.ui import offers
 from pages.ui.page_table import PAGES
 from tests.pages.made_runs import made_run
 from tfm_core.presets import PRESETS
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RECORDED, RunStore
 
 Open = Callable[..., AppTest]

@@ -18,8 +18,8 @@ from tfm_core.data.own.pictures import Form, read_pictures
 from tfm_core.data.own.pictures_set import Split, arrays, prepare
 from tfm_core.data.own.pictures_task import proposals
 from tfm_core.runs import own_sets
-from tfm_core.runs.owners import hashed
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.auth import hashed
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.settings import Settings
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunStore

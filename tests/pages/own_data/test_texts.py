@@ -15,7 +15,7 @@ from tfm_core.config.own_tasks import OwnTextTaskConfig
 from tfm_core.data.own import kinds, sets
 from tfm_core.data.own.look import as_lines, report_of
 from tfm_core.data.own.texts import inspect_text
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RunStore
 
 PAGE = "own_data/page.py"

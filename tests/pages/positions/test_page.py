@@ -14,7 +14,7 @@ from tests.pages.made_runs import made_run, with_checkpoint
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import race, tables
 from tfm_core.presets import PRESETS
-from tfm_core.runs.snapshots import write_probe
+from tfm_core.runs.record.snapshots import write_probe
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS

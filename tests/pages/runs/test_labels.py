@@ -11,9 +11,9 @@ from pages.ui import starts
 from tests.pages.made_runs import made_run
 from tests.pages.runs.test_page import PAGE, TOKEN, Open, captions, keys, names, places
 from tests.runs.waiting import tiny
-from tfm_core.runs.labels import Labels
-from tfm_core.runs.owners import hashed
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.auth import hashed
+from tfm_core.runs.queue.run_queue import RunQueue
+from tfm_core.runs.record.labels import Labels
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 

@@ -16,10 +16,11 @@ from pages.ui import run_words
 from pages.ui.typed import escape
 from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
 from tests.refusing import refusing
-from tfm_core.runs import requests, trash
-from tfm_core.runs.failures import REFUSALS
-from tfm_core.runs.outcome import Outcome
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.disk import trash
+from tfm_core.runs.disk.failures import REFUSALS
+from tfm_core.runs.process import requests
+from tfm_core.runs.queue.run_queue import RunQueue
+from tfm_core.runs.record.outcome import Outcome
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 

@@ -17,9 +17,9 @@ from tests.sweeps.made import HEADS, RATES, a_plan, driven, ended, waiting
 from tests.sweeps.test_driver import valley
 from tests.sweeps.test_foreign import journal
 from tfm_core.presets import PRESETS
-from tfm_core.runs.limits import Limits
-from tfm_core.runs.owners import hashed
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.auth import hashed
+from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RunStore
 from tfm_core.sweeps import ready
 from tfm_core.sweeps.driver import Driver

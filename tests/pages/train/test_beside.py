@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui import forecast, starts
 from tests.pages.made_runs import made_run
 from tests.runs.waiting import tiny
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 

@@ -22,10 +22,10 @@ from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
 from tfm_core.config import to_json
 from tfm_core.inspect import stage
 from tfm_core.presets import PRESETS
-from tfm_core.runs import troubles
 from tfm_core.runs.backends import job
 from tfm_core.runs.backends.job import Job
-from tfm_core.runs.process import mark_of
+from tfm_core.runs.process.identity import process_id
+from tfm_core.runs.queue import tickets
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import STATES, write_status
 
@@ -140,8 +140,8 @@ def test_a_run_that_a_job_has_says_which_and_where(busy_queue, open_page, monkey
     job.write(run.folder, Job("ray", run.id))
     words = said(open_page(TRAIN, run=run.id))
     assert f"Handed to Ray as job {run.id}; it begins once the cluster has room" in words
-    write_status(run.folder, dataclasses.replace(run.status.held_by(mark_of()), state="stopped"))
-    assert f"Ray job {run.id} on {mark_of().host}" in said(open_page(TRAIN, run=run.id))
+    write_status(run.folder, dataclasses.replace(run.status.held_by(process_id()), state="stopped"))
+    assert f"Ray job {run.id} on {process_id().host}" in said(open_page(TRAIN, run=run.id))
     monkeypatch.setenv("TFM_PUBLIC", "1")
     assert "Ray job" not in said(open_page(TRAIN, run=run.id))
 
@@ -149,15 +149,17 @@ def test_a_run_that_a_job_has_says_which_and_where(busy_queue, open_page, monkey
 def test_a_run_that_could_not_begin_says_why(busy_queue, open_page) -> None:
     run = made_run(busy_queue.store, state="queued", step=7)
     busy_queue.submit(run)
-    troubles.note(run.folder, "The disk is full. It begins by itself once it can.", seconds=60)
+    tickets.note_start_error(
+        run.folder, "The disk is full. It begins by itself once it can.", seconds=60
+    )
     app = open_page(TRAIN, run=run.id)
     assert "begins by itself once it can" in said(app)
-    troubles.forget(run.folder)
+    tickets.forget_start_error(run.folder)
 
 
 def test_a_worker_that_is_not_heard_of_is_said(store, watch) -> None:
     run = made_run(store, state="running")
-    suspended = {"started": mark_of().started, "uptime": time.monotonic() - 61}
+    suspended = {"started": process_id().started, "uptime": time.monotonic() - 61}
     write_status(run.folder, dataclasses.replace(run.status, **suspended))
     assert f"No sign of its worker for {show.duration(61)}" in said(watch(run.id))
     write_status(run.folder, dataclasses.replace(run.status, uptime=time.monotonic()))

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from benchmarks.linked_views import VIEWS
 from pages.ui import cookies, view_link
 from pages.ui.cookies import HOST, VISITOR, Cookies
-from tfm_core.runs.owners import is_token, new_token
+from tfm_core.runs.auth import is_token, new_token
 
 KEY = "only the host knows this"
 TOKEN = new_token()

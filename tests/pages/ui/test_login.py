@@ -15,9 +15,9 @@ from pages.ui.typed import escape
 from tests.pages.made_runs import made_run, with_checkpoint
 from tests.pages.opening import opened_at
 from tests.runs.waiting import tiny
-from tfm_core.runs import logins
-from tfm_core.runs.owners import OnlyWatches, hashed, new_token
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs import auth
+from tfm_core.runs.auth import OnlyWatches, hashed, new_token
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.run import Run
 from tfm_core.runs.settings import Settings
 from tfm_core.runs.store import RunStore
@@ -50,7 +50,7 @@ def opened(user: dict[str, object], page: str = "home/page.py", **query: str) ->
 
 def owned(run: Run, claims: dict[str, object]) -> Run:
     """Give a run to a person."""
-    known = logins.person(claims)
+    known = auth.person(claims)
     assert known is not None
     values = {name: getattr(run.meta, name) for name in run.meta.__slots__}
     run.write_meta(type(run.meta)(**values | {"owner": known.id, "owner_name": known.name}))
@@ -99,7 +99,7 @@ def test_who_is_not_logged_in_changes_nothing_whatever_is_sent(
     name: str, state: str, store: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = with_checkpoint(made_run(store, state=state))
-    nobody = logins.visitor(None, Settings(), browser=hashed(TOKEN), is_host=False)
+    nobody = auth.visitor(None, Settings(), browser=hashed(TOKEN), is_host=False)
     monkeypatch.setattr(visitors, "visitor", lambda: nobody)
     before = told(store)
     with suppress(OnlyWatches):  # which whoever asks says in a sentence
@@ -113,7 +113,7 @@ def test_a_run_is_its_owners_and_an_admins_to_change(
 ) -> None:
     run = owned(made_run(store, state="paused" if name in ("pause", "stop") else "stopped"), ANN)
     before = told(store)
-    ben = logins.visitor(logins.person(BEN), Settings(), browser="", is_host=False)
+    ben = auth.visitor(auth.person(BEN), Settings(), browser="", is_host=False)
     monkeypatch.setattr(visitors, "visitor", lambda: ben)
     with suppress(ValueError):
         acts(run)[name]()
@@ -147,7 +147,7 @@ def test_a_run_that_is_begun_is_the_persons_on_every_machine(
     app.button(key="start-copy").click().run()
     assert not app.exception
     (run,) = [run for run in store.list() if run.meta.preset == "copy"]
-    known = logins.person(ANN)
+    known = auth.person(ANN)
     assert known is not None
     assert (run.meta.owner, run.meta.owner_name) == (known.id, "Ann *Lee*")
     elsewhere = opened_at(TRAIN, user=ANN, token=new_token(), run=run.id)

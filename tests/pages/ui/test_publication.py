@@ -19,9 +19,9 @@ from tests.pages.made_runs import made_run, with_worker
 from tfm_core.inspect import stage
 from tfm_core.publish.folder import EVERY, STATE, Folder, is_served
 from tfm_core.publish.shelf import Shelf
-from tfm_core.runs import locks
-from tfm_core.runs.owners import NotYours, hashed, new_token
-from tfm_core.runs.snapshots import snapshot_path, write
+from tfm_core.runs.auth import NotYours, hashed, new_token
+from tfm_core.runs.disk import locks
+from tfm_core.runs.record.snapshots import snapshot_path, write
 
 EVIL = "</title><script>alert(1)</script>\"'&"
 

@@ -10,7 +10,7 @@ from pages.ui import forecast, run_time, runs_access, show
 from tests.pages.looking import said
 from tfm_core import machine
 from tfm_core.presets import PRESETS
-from tfm_core.runs.process import this_host
+from tfm_core.runs.process.identity import this_host
 from tfm_core.runs.status import write_status
 
 

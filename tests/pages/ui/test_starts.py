@@ -10,9 +10,9 @@ from streamlit.testing.v1 import AppTest
 from pages.ui import starts, state
 from tests.pages.made_runs import made_run
 from tests.runs.waiting import tiny
-from tfm_core.runs.limits import LimitReached
-from tfm_core.runs.owners import hashed
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.auth import hashed
+from tfm_core.runs.queue.limits import LimitReached
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 

@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 from pages.ui import run_actions, visitors
 from tests.pages.made_runs import made_run, with_checkpoint
 from tests.pages.opening import opened_at
-from tfm_core.runs.owners import NotYours, Visitor, hashed, new_token
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.auth import NotYours, Visitor, hashed, new_token
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 

@@ -6,43 +6,45 @@ import time
 import pytest
 
 from tests.runs.waiting import tiny, wait_until
-from tfm_core.runs import troubles
-from tfm_core.runs.backends import gpus
+from tfm_core.runs.backends import local
 from tfm_core.runs.backends.backend import Unavailable
-from tfm_core.runs.process import mark_of
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.process.identity import process_id
+from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 
 
 @pytest.fixture(autouse=True)
 def _two_gpus(monkeypatch):
-    monkeypatch.setattr(gpus, "here", lambda: ("cuda:0", "cuda:1"))
+    monkeypatch.setattr(local, "here", lambda: ("cuda:0", "cuda:1"))
 
 
 def training(store, device: str, state="running") -> Run:
     """Return a run that this process trains, as far as anybody can see."""
     run = store.create(tiny(), device=device)
-    status = dataclasses.replace(run.status.held_by(mark_of()), state=state, heartbeat=time.time())
+    status = dataclasses.replace(
+        run.status.held_by(process_id()), state=state, heartbeat=time.time()
+    )
     write_status(run.folder, status)
     return run
 
 
 def test_a_run_gets_the_gpu_it_asks_for_and_else_one_that_is_free(store):
     run = store.create(tiny(), device="cuda:0")
-    assert gpus.device_for(run, store.root) == "cuda:0"
+    assert local.device_for(run, store.root) == "cuda:0"
     training(store, "cuda:0", state="paused")
     training(store, "cpu")
-    assert gpus.device_for(run, store.root) == "cuda:1"
+    assert local.device_for(run, store.root) == "cuda:1"
     training(store, "cuda:1")
     with pytest.raises(Unavailable, match="each of the 2 here has a run"):
-        gpus.device_for(run, store.root)
+        local.device_for(run, store.root)
 
 
 def test_what_is_no_gpu_of_this_machine_is_left_to_its_worker(store):
     training(store, "cuda:0")
     for device in ("cpu", "mps", "cuda:7"):
-        assert gpus.device_for(store.create(tiny(), device=device), store.root) == device
+        assert local.device_for(store.create(tiny(), device=device), store.root) == device
 
 
 def test_the_queue_hands_out_gpus_and_says_which_and_who_waits_for_one(store):
@@ -59,8 +61,8 @@ def test_the_queue_hands_out_gpus_and_says_which_and_who_waits_for_one(store):
         other = training(store, "cuda:1")
         second = store.create(tiny(), device="cuda:0")
         queue.submit(second)
-        wait_until(lambda: troubles.why(second.folder), "it says what it waits for")
-        assert troubles.why(second.folder).startswith("It waits for a GPU")
+        wait_until(lambda: tickets.start_error(second.folder), "it says what it waits for")
+        assert tickets.start_error(second.folder).startswith("It waits for a GPU")
         assert second.status.state == "queued"
         write_status(other.folder, dataclasses.replace(other.status, state="stopped"))
         wait_until(lambda: second.status.state == "failed", "it has its turn")

@@ -15,14 +15,15 @@ import pytest
 from tests.runs.comparing import assert_same
 from tests.runs.test_claim import DEAD
 from tests.runs.waiting import tiny, wait_until
-from tfm_core.runs import Run, RunStore, claim, tickets, troubles
-from tfm_core.runs.backends import job, jobs
+from tfm_core.runs import Run, RunStore
+from tfm_core.runs.backends import cluster, job
 from tfm_core.runs.backends.backend import Unavailable
 from tfm_core.runs.backends.job import Job, NotItsTurn
-from tfm_core.runs.control import ASKED_TO_END
-from tfm_core.runs.execute import execute
-from tfm_core.runs.limits import Limits
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.process.requests import ASKED_TO_END
+from tfm_core.runs.queue import claim, tickets
+from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import Status, write_status
 
 LONG = 1_000_000
@@ -67,7 +68,7 @@ def test_a_gpu_and_the_hosts_limits_and_options_go_with_the_job(store, slurm, mo
     assert (row["gres"], row["time"]) == ("gpu:1", "4:00:00")
     assert "--max-seconds=60 --max-pause=7" in row["wrap"]
     assert "secret" not in json.dumps(row)
-    assert "TFM_HOST_KEY" not in jobs._environment(store.root)
+    assert "TFM_HOST_KEY" not in cluster._environment(store.root)
     run.request("stop")
 
 
@@ -131,24 +132,24 @@ def test_a_controller_that_is_gone_is_said_and_runs_wait(queue, store, slurm):
     for _ in range(3):
         queue._turn()
     assert run.status.state == "queued"
-    assert "Unable to contact slurm controller" in troubles.why(run.folder)
-    assert "begin by themselves" in troubles.why(run.folder)
+    assert "Unable to contact slurm controller" in tickets.start_error(run.folder)
+    assert "begin by themselves" in tickets.start_error(run.folder)
     (slurm / "down").unlink()
     turn_until(queue, lambda: submitted(slurm), "it is submitted")
     assert submitted(slurm)[0]["name"] == run.id, "no name was spent on what was never submitted"
-    assert troubles.why(run.folder) is None
+    assert tickets.start_error(run.folder) is None
     run.request("stop")
 
 
 def test_a_job_that_is_refused_keeps_no_other_from_its_turn(queue, store, slurm, monkeypatch):
     (slurm / "drained").touch()
     (slurm / "no-gpus").touch()
-    monkeypatch.setattr(jobs, "DOWN_SECONDS", 1e9)
+    monkeypatch.setattr(cluster, "DOWN_SECONDS", 1e9)
     refused, run = store.create(tiny(), device="cuda:0"), store.create(tiny())
     queue.submit(refused)
     queue.submit(run)
     queue._turn()
-    assert "Requested node configuration is not available" in troubles.why(refused.folder)
+    assert "Requested node configuration is not available" in tickets.start_error(refused.folder)
     assert [row["name"] for row in submitted(slurm)] == [run.id]
     run.request("stop")
 
@@ -169,7 +170,7 @@ def test_a_machine_without_slurm_says_so(store, tmp_path, monkeypatch):
     queue, run = RunQueue(store, limits=Limits()), store.create(tiny())
     queue.submit(run)
     queue._turn()
-    assert "there is no sbatch on this machine" in troubles.why(run.folder)
+    assert "there is no sbatch on this machine" in tickets.start_error(run.folder)
 
 
 def test_a_server_killed_before_it_submitted_leaves_a_run_that_waits(queue, store, slurm):
@@ -194,7 +195,7 @@ def test_a_run_that_loses_job_after_job_is_left_for_a_person(queue, store, monke
 def test_a_run_that_gets_no_further_is_left_interrupted(queue, store):
     run = store.create(tiny())
     write_status(run.folder, Status("running", pid=DEAD.pid, host=DEAD.host, created=1.0))
-    job.write(run.folder, Job("slurm", run.id, tries=jobs.TRIES))
+    job.write(run.folder, Job("slurm", run.id, tries=cluster.TRIES))
     queue._turn()
     assert run.status.state == "interrupted"
     assert job.read(run.folder).phase == "over"
@@ -204,8 +205,8 @@ def test_a_run_that_gets_no_further_is_left_interrupted(queue, store):
 
 def test_a_job_that_sees_another_folder_says_so(queue, store, tmp_path, monkeypatch):
     elsewhere = tmp_path / "elsewhere"
-    environment = jobs._environment(store.root) | {"TFM_RUNS_DIR": str(elsewhere)}
-    monkeypatch.setattr(jobs, "_environment", lambda root: environment)
+    environment = cluster._environment(store.root) | {"TFM_RUNS_DIR": str(elsewhere)}
+    monkeypatch.setattr(cluster, "_environment", lambda root: environment)
     run = store.create(tiny())
     queue.submit(run)
     turn_until(queue, lambda: run.status.state == "failed", "its job ends")
@@ -292,7 +293,7 @@ def test_the_names_of_jobs_are_those_of_their_run(store: RunStore) -> None:
 
 
 def test_what_cannot_be_asked_is_left_alone_for_a_while(queue, monkeypatch):
-    monkeypatch.setattr(jobs, "DOWN_SECONDS", 1e9)
+    monkeypatch.setattr(cluster, "DOWN_SECONDS", 1e9)
     asked = []
 
     def ask() -> None:

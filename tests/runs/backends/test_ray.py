@@ -23,14 +23,14 @@ import pytest
 from tests.runs.backends.test_jobs import turn_until
 from tests.runs.comparing import assert_same
 from tests.runs.waiting import tiny, wait_until
-from tfm_core.runs import troubles
-from tfm_core.runs.backends import job, jobs
+from tfm_core.runs.backends import cluster, job
 from tfm_core.runs.backends.backend import Unavailable
-from tfm_core.runs.backends.jobs import NameTaken
-from tfm_core.runs.backends.ray_jobs import RayJobs
-from tfm_core.runs.execute import execute
-from tfm_core.runs.limits import Limits
-from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.backends.cluster import NameTaken
+from tfm_core.runs.backends.ray import RayJobs
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.run_queue import RunQueue
 
 pytestmark = [
     pytest.mark.skipif(
@@ -127,8 +127,8 @@ def test_a_head_that_is_killed_and_started_again_loses_nothing(queue, store, hea
     head.kill()
     wait_until(lambda: run.status.state == "interrupted", "its job died with the head")
     queue.submit(waiting)
-    turn_until(queue, lambda: troubles.why(run.folder), "it is said that there is no head")
-    assert f"There is no Ray at {head.address}" in troubles.why(run.folder)
+    turn_until(queue, lambda: tickets.start_error(run.folder), "it is said that there is no head")
+    assert f"There is no Ray at {head.address}" in tickets.start_error(run.folder)
     assert (run.status.state, waiting.status.state) == ("queued", "queued")
     assert run.curves().steps["step"].size, "what was written can be read"
 
@@ -143,8 +143,8 @@ def test_a_head_that_is_killed_and_started_again_loses_nothing(queue, store, hea
 
 
 def test_a_name_is_taken_once_and_a_job_without_its_run_says_so(queue, store, monkeypatch):
-    environment = jobs._environment(store.root) | {"TFM_RUNS_DIR": str(store.root / "elsewhere")}
-    monkeypatch.setattr(jobs, "_environment", lambda root: environment)
+    environment = cluster._environment(store.root) | {"TFM_RUNS_DIR": str(store.root / "elsewhere")}
+    monkeypatch.setattr(cluster, "_environment", lambda root: environment)
     run = store.create(tiny())
     queue.submit(run)
     turn_until(queue, lambda: run.status.state == "failed", "its job ends")

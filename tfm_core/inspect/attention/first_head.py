@@ -16,8 +16,8 @@ import numpy as np
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.symptoms import in_heads
 from tfm_core.probe.labels import layer_of, modules_by_kind
+from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
-from tfm_core.runs.snapshots import snapshot_path
 
 Place = tuple[int, int]
 """Layer and head, from 0."""

@@ -18,8 +18,8 @@ from tfm_core.inspect.attention.alignment import AlignmentScore
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_statistics import HeadStatistics
 from tfm_core.probe.labels import modules_by_kind
+from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
-from tfm_core.runs.snapshots import snapshot_path
 from tfm_core.sentences import N_
 
 

@@ -60,7 +60,7 @@ def main() -> int:
     try:
         measure(order["name"], experiment, device, say)
     except Exception as error:
-        from tfm_core.runs.failures import sentence
+        from tfm_core.runs.disk.failures import sentence
 
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         say("failed", sentence=sentence(error, experiment, device).partition(" (more in ")[0])

@@ -13,10 +13,9 @@ from tfm_core.inspect.symptoms.in_heads import dead_modules
 from tfm_core.inspect.symptoms.symptom import Symptom, SymptomKind
 from tfm_core.probe.labels import kind_of, layer_of
 from tfm_core.runs.curves import Curves
-from tfm_core.runs.outcome import OutcomeKind, outcome_of
+from tfm_core.runs.record.outcome import LossProgress, OutcomeKind, loss_progress, outcome_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
-from tfm_core.runs.way import Way, way_of
 from tfm_core.sentences import N_, Sentence
 from tfm_core.training.divergence import is_of_divergence
 
@@ -35,7 +34,7 @@ def symptoms(
 
     It is judged by what it wrote down until now, so that it can be asked at any step.
     """
-    way = way_of(curves)
+    way = loss_progress(curves)
     if way is None:
         return None
     found = tuple(_seen(experiment, status, curves, way, dead))
@@ -63,7 +62,11 @@ _OF_OUTCOME: dict[OutcomeKind, SymptomKind] = {
 
 
 def _seen(
-    experiment: Experiment, status: Status, curves: Curves, way: Way, dead: DeadHeads | None
+    experiment: Experiment,
+    status: Status,
+    curves: Curves,
+    way: LossProgress,
+    dead: DeadHeads | None,
 ) -> Iterator[Seen]:
     diverged = _diverged(status, curves, way)
     if diverged is not None:
@@ -87,7 +90,7 @@ def _seen(
         yield "overfits", rise.step, _overfits(rise)
 
 
-def _diverged(status: Status, curves: Curves, way: Way) -> Seen | None:
+def _diverged(status: Status, curves: Curves, way: LossProgress) -> Seen | None:
     if status.state == "failed" and is_of_divergence(status.reason):
         assert isinstance(status.reason, Sentence)
         step = int(status.reason.values["step"])
@@ -118,7 +121,7 @@ def _diverged(status: Status, curves: Curves, way: Way) -> Seen | None:
     )
 
 
-def _of_rate(experiment: Experiment, way: Way, step: int) -> Seen | None:
+def _of_rate(experiment: Experiment, way: LossProgress, step: int) -> Seen | None:
     """Return what a learning rate does that is far from the usual one."""
     rate, usual = experiment.training.learning_rate, usual_rate(experiment)
     share, fall = float(way.shares[-1]) if len(way.shares) else 0.0, in_curves.fall_per_100(way)
@@ -152,7 +155,7 @@ def _of_rate(experiment: Experiment, way: Way, step: int) -> Seen | None:
     return None
 
 
-def _at_chance(way: Way, step: int) -> Seen:
+def _at_chance(way: LossProgress, step: int) -> Seen:
     return (
         "at-chance",
         0,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tfm_core.runs.curves import Curves, lowest
-from tfm_core.runs.way import MIN, Way
+from tfm_core.runs.record.outcome import MIN_PROGRESS, LossProgress
 
 ABOVE = 1.5
 """Times the loss of guessing, or of the first batch where that is more, that is out of hand.
@@ -61,7 +61,7 @@ class Rise:
     own: tuple[float, float]
 
 
-def diverged_at(way: Way) -> int | None:
+def diverged_at(way: LossProgress) -> int | None:
     """Return the step at which the loss went out of hand; None where it did not, or came back.
 
     Either it rose far above guessing, or far above the lowest that it had reached; a training that
@@ -71,18 +71,18 @@ def diverged_at(way: Way) -> int | None:
         return None
     limit = ABOVE * max(way.guessing, float(way.losses[0]))
     high = np.flatnonzero(way.running[_MIN - 1 :] > limit)
-    if len(high) and way.shares[-1] < MIN:
+    if len(high) and way.shares[-1] < MIN_PROGRESS:
         at = int(high[0]) + _MIN - 1
         return _first_above(way, at, limit)
     best = np.maximum.accumulate(way.shares)
-    if best[-1] >= MIN and way.shares[-1] <= best[-1] - LOST:
+    if best[-1] >= MIN_PROGRESS and way.shares[-1] <= best[-1] - LOST:
         row = int(np.flatnonzero(way.shares >= best[-1])[0])
         fallen = row + int(np.flatnonzero(way.shares[row:] <= best[-1] - LOST)[0])
         return _first_above(way, fallen, way.guessing - (best[-1] - LOST) * way.length)
     return None
 
 
-def _first_above(way: Way, row: int, limit: float) -> int:
+def _first_above(way: LossProgress, row: int, limit: float) -> int:
     """Return the step of the first batch above a limit among those that a median is made of."""
     begin = max(0, row - 9)
     above = np.flatnonzero(way.losses[begin : row + 1] > limit)
@@ -94,16 +94,16 @@ def wait(n_warmup: int) -> int:
     return max(PATIENCE, n_warmup + AFTER_WARMUP)
 
 
-def is_at_chance(way: Way, curves: Curves) -> bool:
+def is_at_chance(way: LossProgress, curves: Curves) -> bool:
     """Say whether a training never came MIN of the way, on its batches or on unseen examples."""
-    if not len(way.shares) or float(way.shares.max()) >= MIN:
+    if not len(way.shares) or float(way.shares.max()) >= MIN_PROGRESS:
         return False
     unseen = np.asarray(curves.validation["loss"], np.float64)
     known = unseen[np.isfinite(unseen)]
-    return not len(known) or way.share(float(known.min())) < MIN
+    return not len(known) or way.share(float(known.min())) < MIN_PROGRESS
 
 
-def fall_per_100(way: Way) -> float:
+def fall_per_100(way: LossProgress) -> float:
     """Return by how much the loss falls in 100 steps, as a line through the newest half says."""
     half = len(way.steps) // 2
     steps, losses = way.steps[half:].astype(np.float64), way.losses[half:]
@@ -112,7 +112,7 @@ def fall_per_100(way: Way) -> float:
     return -100 * float(np.polyfit(steps - steps[0], losses, 1)[0])
 
 
-def overfit(way: Way, curves: Curves) -> Rise | None:
+def overfit(way: LossProgress, curves: Curves) -> Rise | None:
     """Return how the loss on unseen examples rises while that of training falls, or None.
 
     Both are of the weights that are trained: an average of them comes later.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tfm_core.runs.curves import Curves, GradientNorms
-from tfm_core.runs.way import running_median
+from tfm_core.runs.record.outcome import running_median
 
 LONG = 25.0
 """A gradient as long as this, in the median of ten steps, explodes.

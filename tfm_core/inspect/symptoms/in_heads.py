@@ -20,8 +20,8 @@ from tfm_core.config import Experiment
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
-from tfm_core.runs.snapshots import snapshot_path
 
 Floats = npt.NDArray[np.floating[Any]]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from tfm_core.runs.atomic import read_json
+from tfm_core.runs.disk.atomic import read_json
 from tfm_core.runs.run import Run
 from tfm_core.runs.settings import BackendName
 from tfm_core.sentences import StudentError

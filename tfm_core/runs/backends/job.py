@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from tfm_core.reading import Unreadable, object_of
-from tfm_core.runs.atomic import write_json
-from tfm_core.runs.remembered import Remembered
+from tfm_core.runs.disk.atomic import CachedReader, write_json
 from tfm_core.runs.settings import BackendName
 from tfm_core.runs.status import Status
 from tfm_core.sentences import N_, Sentence, StudentError
@@ -133,4 +132,4 @@ def trained_by(folder: Path, status: Status) -> Sentence | None:
 
 
 _STORED = Stored(Job, FILE)
-_JOBS = Remembered(lambda path: _STORED.read(object_of(path, most=_MAX_BYTES)))
+_JOBS = CachedReader(lambda path: _STORED.read(object_of(path, most=_MAX_BYTES)))

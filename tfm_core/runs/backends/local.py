@@ -1,27 +1,42 @@
-"""Local workers: processes of this machine, some of which wait warm. What a server has by itself.
+"""Local workers: processes of this machine, some of which wait with torch imported.
 
-In the order of the queue's table: the worker, which the server has begun already, is given the
-claim; the status says "starting"; the worker is told, and the ticket goes.
+In the order of the queue's table: the worker, already started, gets the claim; the status becomes
+"starting"; the worker is sent the run's folder; the ticket is removed. Each run on a GPU has one of
+its own: two would share its memory and wait for each other.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from functools import cache
 from pathlib import Path
 
-from tfm_core.runs import claim, requests, tickets
-from tfm_core.runs.atomic import read_json
-from tfm_core.runs.backends import gpus
-from tfm_core.runs.backends.backend import waits
-from tfm_core.runs.limits import Limits
-from tfm_core.runs.pool import WarmPool, WorkerProcess, default_size
+import tfm_core
+from tfm_core import machine
+from tfm_core.runs import settings
+from tfm_core.runs.backends.backend import Unavailable, waits
+from tfm_core.runs.disk.atomic import read_json
+from tfm_core.runs.process import requests
+from tfm_core.runs.process.identity import ProcessId, process_id, this_host
+from tfm_core.runs.queue import claim, tickets
+from tfm_core.runs.queue.limits import Limits
 from tfm_core.runs.run import Run
 from tfm_core.runs.settings import BackendName
 from tfm_core.runs.status import ALIVE, write_status
+from tfm_core.runs.store import RunStore
 from tfm_core.sentences import N_
+from tfm_core.training import apart
 from tfm_core.training.devices import usable_cores
 
 REFILL_SECONDS = 3.0
@@ -46,7 +61,7 @@ class LocalWorkers:
         """Give a waiting run to a worker. Raises Unavailable, OSError and RunHeld."""
         if claim.is_held(run.folder):
             raise _held()
-        device = gpus.device_for(run, self._root)
+        device = device_for(run, self._root)
         worker = self.pool.take()
         try:
             is_ours = claim.take(run.folder, worker.mark)
@@ -131,3 +146,173 @@ class LocalWorkers:
 
 def _held() -> claim.RunHeld:
     return claim.RunHeld("Another process still holds it; it begins once that one has let go.")
+
+
+ENOUGH_MEMORY = 4 * 2**30
+"""Bytes of memory below which no worker waits warm; one takes about 300 MB."""
+
+
+# On Windows: a worker does not go with the console of its server, nor hears its Ctrl-C.
+_APART = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(
+    subprocess, "CREATE_NEW_PROCESS_GROUP", 0
+)
+
+
+class WorkerProcess:
+    """One worker: getting ready, or waiting, until ``send`` gives it its run."""
+
+    def __init__(self) -> None:
+        """Start the process; it outlives this one once it has a run. Raises OSError."""
+        root = str(Path(tfm_core.__file__).resolve().parent.parent)
+        path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+        self._log = tempfile.TemporaryFile("a+b")  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tfm_core.runs.process.worker", "--warm"],
+            stdin=subprocess.PIPE,
+            stdout=self._log,
+            stderr=self._log,
+            env={
+                **os.environ,
+                "PYTHONPATH": path,
+                "OMP_NUM_THREADS": "1",
+                "OMP_WAIT_POLICY": "PASSIVE",
+            },
+            start_new_session=True,
+            creationflags=_APART,
+        )
+        self.mark: ProcessId = process_id(self.process.pid)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self.process.poll() is None
+
+    def said(self) -> list[str]:
+        """Return the lines that it wrote before it got a run."""
+        try:
+            self._log.seek(0)
+            text = self._log.read()
+        except (OSError, ValueError):
+            return []
+        return [line for line in text.decode(errors="replace").splitlines() if line.strip()]
+
+    def send(
+        self, folder: Path, *, max_seconds: float | None = None, max_pause: float | None = None
+    ) -> None:
+        """Assign a run, to be started once the worker is ready. Raises OSError where it is gone.
+
+        The limits are those of ``Control``.
+        """
+        assert self.process.stdin is not None
+        order = {"folder": str(folder), "max_seconds": max_seconds, "max_pause": max_pause}
+        try:
+            self.process.stdin.write(json.dumps(order).encode() + b"\n")
+        finally:
+            with contextlib.suppress(OSError):
+                self.process.stdin.close()
+
+    def wait_then(self, call: Callable[[], None]) -> None:
+        """Call from a thread as soon as the process has ended."""
+
+        def watch() -> None:
+            self.process.wait()
+            call()
+
+        threading.Thread(target=watch, name="reaper", daemon=True).start()
+
+    def end(self) -> None:
+        """End a process that has no run yet."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        self.process.terminate()
+        self.process.wait()
+        self.close()
+
+    def close(self) -> None:
+        """Forget its output."""
+        self._log.close()
+
+
+class WarmPool:
+    """A few workers that wait; ``take`` hands out the one that has waited longest."""
+
+    def __init__(self, size: int) -> None:
+        """Keep ``size`` workers waiting once ``fill`` was called."""
+        self.size = size
+        self._waiting: deque[WorkerProcess] = deque()
+
+    def fill(self) -> None:
+        """Start what is missing; replace what died. Raises OSError."""
+        for worker in [worker for worker in self._waiting if not worker.is_alive]:
+            self._waiting.remove(worker)
+            worker.end()
+        while len(self._waiting) < self.size:
+            self._waiting.append(WorkerProcess())
+
+    def take(self) -> WorkerProcess:
+        """Return a worker: a waiting one, else a new one. Raises OSError."""
+        while self._waiting:
+            worker = self._waiting.popleft()
+            if worker.is_alive:
+                return worker
+            worker.end()
+        return WorkerProcess()
+
+    def put_back(self, worker: WorkerProcess) -> None:
+        """Let a worker that was taken wait again."""
+        self._waiting.appendleft(worker)
+
+    def waiting(self) -> list[WorkerProcess]:
+        """Return the workers that wait."""
+        return list(self._waiting)
+
+    def close(self) -> None:
+        """End the workers that wait."""
+        while self._waiting:
+            self._waiting.popleft().end()
+
+
+def default_size() -> int:
+    """Return how many workers wait: TFM_WARM_WORKERS, else one, and none where memory is short."""
+    chosen = settings.read().warm_workers
+    if chosen is not None:
+        return chosen
+    return 0 if machine.memory() < ENOUGH_MEMORY else 1
+
+
+logger = logging.getLogger(__name__)
+
+
+@cache
+def here() -> tuple[str, ...]:
+    """Return the names of the NVIDIA GPUs of this machine; looked for once, which takes seconds."""
+    try:
+        found = apart.devices()
+    except RuntimeError:  # whoever trains says what is wrong with them
+        logger.exception("The GPUs of this machine could not be counted.")
+        return ()
+    return tuple(one.name for one in found if one.available and one.name.startswith("cuda"))
+
+
+def device_for(run: Run, root: Path) -> str:
+    """Return the device that a waiting run of a folder gets: its own, or another GPU that is free.
+
+    Raises Unavailable where runs of this machine have all GPUs.
+    """
+    wanted = run.meta.device
+    if not wanted.startswith("cuda") or run.damage is not None or wanted not in here():
+        return wanted  # what is not there its worker refuses
+    free = [name for name in here() if name not in _taken(run, root)]
+    if not free:
+        raise Unavailable(
+            "It waits for a GPU: each of the {n} here has a run that trains or is paused.",
+            n=len(here()),
+        )
+    return wanted if wanted in free else free[0]
+
+
+def _taken(run: Run, root: Path) -> Collection[str]:
+    """Return the devices of the other runs that this machine trains."""
+    others = [other.status for other in RunStore(root).kept() if other.id != run.id]
+    return {one.device for one in others if one.is_alive and one.host == this_host()}

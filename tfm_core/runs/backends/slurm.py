@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 from tfm_core.runs.backends.backend import JobRefused, Unavailable
-from tfm_core.runs.backends.jobs import JobState, Order
+from tfm_core.runs.backends.cluster import JobState, Order
 from tfm_core.runs.settings import BackendName
 from tfm_core.sentences import N_
 

@@ -1,0 +1,176 @@
+"""Who may do what: visitors known by a cookie, and people known by an OpenID Connect provider.
+
+A run belongs to the browser that started it. The browser keeps a random token in a cookie, the run
+its hash. Everybody with a link may watch; only the owner and the host of the server may change it.
+
+A person who logs in is identified by issuer and subject, which a provider gives to nobody else
+(OpenID Connect Core, section 5.7). Names and email addresses may change, so they own nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hmac import compare_digest
+
+from tfm_core.runs.record.labels import MAX_NAME
+from tfm_core.runs.run import Run
+from tfm_core.runs.settings import Settings
+from tfm_core.sentences import N_, StudentError
+
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")  # 256 bits: nobody guesses one, so its hash needs no salt
+
+
+class NotYours(StudentError):
+    """Only the owner of a run may do this."""
+
+
+class OnlyWatches(StudentError):
+    """This visitor may look, and do no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who acts: the hash of a browser's token or of a person, and whether it is the host.
+
+    is_public: others reach the server too, and runs have owners. On one's own machine everybody may
+    do everything. name: of who is logged in. only_watches: why this visitor may do nothing but
+    look, in a sentence; empty where they may act.
+    """
+
+    owner: str
+    is_host: bool = False
+    is_public: bool = False
+    name: str | None = None
+    only_watches: str = ""
+
+    @property
+    def may_all(self) -> bool:
+        """Whether this is the host, or one's own machine."""
+        return not self.only_watches and (self.is_host or not self.is_public)
+
+    def began(self, run: Run) -> bool:
+        """Return whether this browser began the run; on one's own machine, or no browser did."""
+        owner = run.meta.owner
+        if owner is None:
+            return not self.is_public
+        return compare_digest(owner.encode(errors="replace"), self.owner.encode())
+
+    def may_change(self, run: Run) -> bool:
+        """Return whether this visitor may pause, stop, resume, rename, delete or bring back."""
+        return self.may_all or (not self.only_watches and self.began(run))
+
+    def check_acts(self) -> None:
+        """Raise OnlyWatches, in a sentence, where this visitor may neither start nor change."""
+        if self.only_watches:
+            raise OnlyWatches(self.only_watches)
+
+    def check(self, run: Run) -> None:
+        """Raise OnlyWatches or NotYours, in a sentence, where the run is not theirs to change."""
+        self.check_acts()
+        if not self.may_change(run):
+            raise NotYours("This run belongs to another visitor. Train a copy to change it.")
+
+
+def new_token() -> str:
+    """Return a token for a browser that has none."""
+    return secrets.token_urlsafe(32)
+
+
+def is_token(text: str) -> bool:
+    """Return whether a text has the form of a token."""
+    return _TOKEN.fullmatch(text) is not None
+
+
+def hashed(token: str) -> str:
+    """Return what a run keeps of its owner's token: SHA-256, as 64 hexadecimal digits."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+_NAMES = "name", "preferred_username", "nickname", "email"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who is logged in.
+
+    id: what a run keeps of them, 64 hexadecimal digits. name: as others see it, without what
+    follows an @. email: in lower case; None where the provider says none that it has verified.
+    """
+
+    id: str
+    name: str
+    email: str | None
+
+
+def person(claims: Mapping[str, object]) -> Person | None:
+    """Return who an ID token's claims, with Streamlit's ``is_logged_in``, tell of; None: nobody."""
+    issuer, subject = claims.get("iss"), claims.get("sub")
+    is_known = isinstance(issuer, str) and isinstance(subject, str) and bool(subject)
+    if claims.get("is_logged_in") is not True or not is_known:
+        return None
+    told = hashlib.sha256(f"{issuer}\n{subject}".encode()).hexdigest()
+    return Person(told, _name(claims), _email(claims))
+
+
+def visitor(person: Person | None, said: Settings, *, browser: str, is_host: bool) -> Visitor:
+    """Return who acts on a server where people log in.
+
+    browser: the owner of what somebody begins who is not logged in. is_host: has shown the key.
+    """
+    if person is None:
+        why = N_("You are not logged in, so you may only watch: log in at the top of the page.")
+        return Visitor(browser, is_host, is_public=True, only_watches="" if is_host else why)
+    is_host = is_host or _is_among(person, said.admins)
+    return Visitor(
+        person.id,
+        is_host,
+        is_public=True,
+        name=person.name,
+        only_watches="" if is_host else _why_not(person, said),
+    )
+
+
+def _why_not(person: Person, said: Settings) -> str:
+    """Return why a person may only watch, in a sentence; empty where they may start runs."""
+    if not said.may_start or _is_among(person, said.may_start):
+        return ""
+    if person.email is None:
+        return N_(
+            "You may only watch: who may start runs here goes by verified e-mail addresses, and "
+            "your login came without one."
+        )
+    return N_(
+        "You may only watch: {email} is not among those who may start runs here; the host of this "
+        "server decides who is.",
+        email=person.email,
+    )
+
+
+def _is_among(person: Person, listed: tuple[str, ...]) -> bool:
+    """Say whether a list names a person's address, or all of its domain."""
+    if person.email is None:
+        return False
+    return person.email in listed or f"@{person.email.rpartition('@')[2]}" in listed
+
+
+def _name(claims: Mapping[str, object]) -> str:
+    """Return the first name that the provider says: one line, and no e-mail address."""
+    for claim in _NAMES:
+        said = claims.get(claim)
+        words = " ".join(said.partition("@")[0].split()) if isinstance(said, str) else ""
+        shown = "".join(letter for letter in words if letter.isprintable())[:MAX_NAME].strip()
+        if shown:
+            return shown
+    return "?"
+
+
+def _email(claims: Mapping[str, object]) -> str | None:
+    email = claims.get("email")
+    is_verified = claims.get("email_verified", True) in (True, "true")
+    return (
+        email.strip().lower() if isinstance(email, str) and "@" in email and is_verified else None
+    )

@@ -1,0 +1,180 @@
+"""Why a run failed, in a sentence that says what would help."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from tfm_core.config import Experiment
+from tfm_core.runs.queue import resources
+from tfm_core.sentences import N_, Sentence, StudentError
+
+_GONE_WORDS = (
+    "device-side assert",
+    "device is lost",
+    "unspecified launch",
+    "no longer available",
+)
+_BLOCK = 4096  # bytes that the smallest file takes
+
+_FULL = N_(
+    "The disk is full: make room, for example by deleting old runs and emptying the trash, and "
+    "try again."
+)
+_FORBIDDEN = N_(
+    "The permissions of the folder of runs forbid this; whoever keeps this server can change them."
+)
+_OTHER_KIND = N_(
+    "Where a file of the runs should be there is a folder, or a file where a folder should be; "
+    "whoever keeps this server can put that right."
+)
+_SILENT = N_(
+    "The disk of the runs does not answer, as a network folder does that is out of reach; try "
+    "again later."
+)
+_TOO_MANY = N_("Too many files are open on this machine just now; try again in a moment.")
+
+REFUSALS: dict[int, Sentence] = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: N_(
+        "The room that this server may use on its disk is used up: make room, for example by "
+        "deleting old runs and emptying the trash, and try again."
+    ),
+    errno.EFBIG: N_(
+        "A file would become larger than this machine lets a file be (ulimit -f says how large): "
+        "train a smaller model, or raise that limit."
+    ),
+    errno.EROFS: N_(
+        "The disk of the runs can only be read just now, so nothing can be changed; whoever keeps "
+        "this server can make it writable again."
+    ),
+    errno.EACCES: _FORBIDDEN,
+    errno.EPERM: _FORBIDDEN,
+    errno.ENAMETOOLONG: N_(
+        "The folder of runs lies so deep that the names of its files become too long; whoever "
+        "keeps this server can put it elsewhere (TFM_RUNS_DIR)."
+    ),
+    errno.EMFILE: _TOO_MANY,
+    errno.ENFILE: _TOO_MANY,
+    errno.EIO: N_(
+        "The disk of the runs reports a fault of its own (an input/output error); save what you "
+        "need elsewhere, and have it checked."
+    ),
+    errno.ENOENT: N_(
+        "A file or folder that this needs is not there any more: it was deleted meanwhile, or its "
+        "disk was taken away."
+    ),
+    errno.EISDIR: _OTHER_KIND,
+    errno.ENOTDIR: _OTHER_KIND,
+    errno.ELOOP: N_(
+        "A link among the files of the runs leads back to itself; whoever keeps this server can "
+        "remove it."
+    ),
+    errno.ENOMEM: N_("The memory of this machine is used up just now; try again in a moment."),
+    errno.EAGAIN: N_("This machine can start no further process just now; try again in a moment."),
+    errno.EBUSY: N_("Another program holds this file or folder just now; try again in a moment."),
+    errno.ESTALE: _SILENT,
+    errno.ETIMEDOUT: _SILENT,
+    errno.ENXIO: _SILENT,
+    errno.ENODEV: _SILENT,
+    errno.ENOTCONN: _SILENT,
+}
+"""What the operating system refuses, by its error number. Nothing else says it anywhere."""
+
+_OF_WINDOWS = {32: errno.EBUSY, 206: errno.ENAMETOOLONG}
+"""Of ERROR_SHARING_VIOLATION and ERROR_FILENAME_EXCED_RANGE Python makes EACCES and ENOENT."""
+_NUMBERED = re.compile(r"(?:\(os error |\[errno )(\d+)")
+_IN_WORDS = ("no space left", "disk quota")
+
+logger = logging.getLogger(__name__)
+
+
+class Refused(StudentError):
+    """The operating system refused something: room, permission, an answer of the disk."""
+
+
+def refusal(error: OSError) -> Sentence:
+    """Return what the operating system refused, and what would help; without a path."""
+    number = _number(error)
+    known = None if number is None else REFUSALS.get(number)
+    if known is not None:
+        return known
+    answer = type(error).__name__ if number is None else os.strerror(number)
+    return N_("A file of the runs could not be read or written ({answer}).", answer=answer)
+
+
+@contextlib.contextmanager
+def os_errors_as_sentences() -> Iterator[None]:
+    """Raise Refused, in a sentence, in place of an OSError; the log keeps the error itself."""
+    try:
+        yield
+    except OSError as error:
+        logger.warning("The operating system refused: %s", error, exc_info=error)
+        raise Refused(refusal(error)) from error
+
+
+def obstacle(folder: Path) -> Sentence | None:
+    """Return what keeps anything from being written in a folder now, in a sentence, or None."""
+    try:
+        if shutil.disk_usage(folder).free < _BLOCK:
+            return _FULL
+        if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & os.ST_RDONLY:
+            return REFUSALS[errno.EROFS]
+    except OSError as error:
+        return refusal(error)
+    return None if os.access(folder, os.W_OK) else _FORBIDDEN
+
+
+def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
+    """Return what a reader should know about the error that ended a run."""
+    text = str(error).strip() or N_("no further words")
+    if _is_out_of_memory(error):
+        return resources.ran_out(experiment, device)
+    if isinstance(error, OSError):
+        return refusal(error)
+    if isinstance(error, StudentError):
+        return error.sentence  # a device that is not there, an experiment that cannot be
+    if device != "cpu" and any(words in text.lower() for words in _GONE_WORDS):
+        return N_(
+            "The device {device} stopped working ({answer}); resume the run, or train on cpu.",
+            device=device,
+            answer=text.splitlines()[0],
+        )
+    return N_(
+        "{name}: {splitlines} (more in worker.log in the run's folder)",
+        name=type(error).__name__,
+        splitlines=text.splitlines()[0],
+    )
+
+
+def is_disk_full(error: OSError) -> bool:
+    """Say whether room on the disk would help."""
+    return _number(error) in {errno.ENOSPC, errno.EDQUOT}
+
+
+def _number(error: OSError) -> int | None:
+    """Return the error number, which safetensors and shutil say in their words alone."""
+    if getattr(error, "winerror", None) in _OF_WINDOWS:
+        return _OF_WINDOWS[error.winerror]  # type: ignore[attr-defined]
+    if error.errno is not None:
+        return error.errno
+    words = str(error).lower()
+    if (found := _NUMBERED.search(words)) is not None:
+        return int(found.group(1))
+    return errno.ENOSPC if any(part in words for part in _IN_WORDS) else None
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    if isinstance(error, MemoryError):
+        return True
+    words = str(error).lower()
+    is_torch = type(error).__name__ == "OutOfMemoryError" or (
+        isinstance(error, RuntimeError) and ("out of memory" in words or "can't allocate" in words)
+    )
+    return is_torch

@@ -1,0 +1,238 @@
+"""Disk space: how much the runs take, how much is free, and how to make more.
+
+The trash goes first, then, where the host set a limit, the oldest finished runs of visitors. Never
+a recorded run, an active one, or one that the command line made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+
+from tfm_core.data.own import place
+from tfm_core.runs.disk import trash
+from tfm_core.runs.disk.failures import is_disk_full
+from tfm_core.runs.queue.limits import LimitReached
+from tfm_core.runs.record import weights
+from tfm_core.runs.run import Run
+from tfm_core.runs.settings import Settings
+from tfm_core.sentences import in_bytes
+
+_BLOCK = 4096  # bytes in which most disks give out room
+_PARTS = ("", "snapshots", weights.FOLDER, "checkpoints/last", "checkpoints/best")
+
+Written = TypeVar("Written")
+
+
+@dataclass(frozen=True, slots=True)
+class DiskUse:
+    """Bytes: what the runs take, what the trash takes beside them, what is free for more.
+
+    sets: what the sets of one's own take, the removed ones too.
+    """
+
+    n_runs: int
+    runs: int
+    n_deleted: int
+    deleted: int
+    free: int
+    sets: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a host lets the runs take; None: no bound. disk: bytes, with the trash and the sets."""
+
+    disk: int | None = None
+    runs: int | None = None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Bounds:
+        """Return what the host of a server decided."""
+        return cls(disk=settings.max_disk, runs=settings.max_runs)
+
+
+def with_eviction(
+    root: Path, write: Callable[[], Written], *, last_word_of: Path | None = None
+) -> Written:
+    """Return what ``write`` returns; on a full disk the trash is emptied, oldest first, meanwhile.
+
+    It is called again after each run that went, so it must leave nothing half done. last_word_of: a
+    run's folder whose spare room is given up, too, where the trash is empty. Raises the OSError of
+    ``write`` where that is another one, or nothing is left to go.
+    """
+    while True:
+        try:
+            return write()
+        except OSError as error:
+            if not is_disk_full(error):
+                raise
+            if trash.remove_oldest(root):
+                continue
+            if last_word_of is None or not release_reserve(last_word_of):
+                raise
+
+
+def disk_use(root: Path, runs: Sequence[Run], bounds: Bounds | None = None) -> DiskUse:
+    """Return how much room there is. Never raises.
+
+    runs: those that lie in ``root``. bounds: what is free is no more than they leave.
+    """
+    waiting = trash.deleted(root)
+    taken = sum(folder_size(run.folder) for run in runs)
+    deleted = sum(folder_size(one.folder) for one in waiting)
+    free, own = _free(root), size_of_sets(root)
+    if bounds is not None and bounds.disk is not None:
+        free = min(free, max(0, bounds.disk - taken - deleted - own))
+    return DiskUse(len(runs), taken, len(waiting), deleted, free, own)
+
+
+def size_of_sets(root: Path) -> int:
+    """Return the bytes that sets of one's own take, those in their trash too. Never raises."""
+    taken, sets = 0, root / place.FOLDER
+    for folder in (sets, sets / trash.FOLDER):
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            taken += sum(folder_size(Path(one.path)) for one in entries if one.name != trash.FOLDER)
+    return taken
+
+
+def evict(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str, more: int = 0) -> int:
+    """Keep the runs within what the host lets them take; return how many went.
+
+    runs: those that lie in ``root``. keeps: the id of the run that way is made for, which counts.
+    more: bytes of a set that is about to be written.
+    What goes for the number of runs goes into the trash, what goes for its room is gone for good.
+    Raises LimitReached, in a sentence, where nothing is left that may go; then nothing went.
+    """
+    if bounds == Bounds():
+        return 0
+    oldest = sorted(
+        (run for run in runs if run.id != keeps and _may_go(run)), key=lambda run: run.meta.created
+    )
+    n_too_many = _n_too_many(len(runs), len(oldest), bounds)
+    n_gone, n_emptied = _n_too_large(root, runs, oldest, bounds, more + size_of_sets(root))
+    for one in trash.deleted(root)[:n_emptied]:
+        trash.remove(one.folder)
+    going = oldest[: max(n_too_many, n_gone)]
+    for number, run in enumerate(going):
+        if number < n_gone:
+            trash.remove(run.folder)
+        else:
+            trash.put(root, run.id)
+    return len(going)
+
+
+def _n_too_many(n_runs: int, n_may_go: int, bounds: Bounds) -> int:
+    """Return how many runs must go for their number. Raises LimitReached."""
+    n = 0 if bounds.runs is None else max(0, n_runs - bounds.runs)
+    if n > n_may_go:
+        raise LimitReached(
+            "This server keeps at most {most:,} runs, and none may go for a new one: they train, "
+            "wait, or belong to its host. Delete one of yours, or try again when one is over.",
+            most=bounds.runs,
+        )
+    return n
+
+
+def _n_too_large(
+    root: Path, runs: Sequence[Run], oldest: Sequence[Run], bounds: Bounds, beside: int
+) -> tuple[int, int]:
+    """Return how many runs must go for their room, and how many of the trash before them.
+
+    beside: bytes that sets take. Raises LimitReached.
+    """
+    if bounds.disk is None:
+        return 0, 0
+    in_trash = [folder_size(one.folder) for one in trash.deleted(root)]
+    taken = sum(folder_size(run.folder) for run in runs)
+    over = taken + sum(in_trash) + beside - bounds.disk
+    n_emptied = n_gone = 0
+    while over > 0 and n_emptied < len(in_trash):
+        over -= in_trash[n_emptied]
+        n_emptied += 1
+    while over > 0 and n_gone < len(oldest):
+        over -= folder_size(oldest[n_gone].folder)
+        n_gone += 1
+    if over > 0:
+        raise LimitReached(
+            "Runs and data of one's own may take {most} of this server's disk and take {taken}, "
+            "and no run may go for more: they train, wait, or belong to its host. Delete one of "
+            "yours, or try again when one is over.",
+            most=in_bytes(bounds.disk),
+            taken=in_bytes(taken + beside),
+        )
+    return n_gone, n_emptied
+
+
+def folder_size(folder: Path) -> int:
+    """Return the bytes that a run's folder takes on the disk. Never raises.
+
+    Counted anew when a file came, went or was replaced: that changes the time of its folder.
+    """
+    times = []
+    for part in _PARTS:
+        try:
+            times.append(os.stat(f"{folder}{os.sep}{part}").st_mtime_ns)  # a Path takes longer
+        except OSError:
+            times.append(0)
+    return _size(str(folder), tuple(times))
+
+
+@lru_cache(maxsize=8192)
+def _size(folder: str, times: tuple[int, ...]) -> int:
+    taken = 0
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    taken += _size.__wrapped__(entry.path, times)
+                else:
+                    n_bytes = entry.stat(follow_symlinks=False).st_size
+                    taken += -(-n_bytes // _BLOCK) * _BLOCK
+    except OSError:
+        return taken
+    return taken
+
+
+def _may_go(run: Run) -> bool:
+    return run.meta.owner is not None and not run.meta.recorded and not run.status.is_active
+
+
+def _free(root: Path) -> int:
+    """Return the bytes that are free on the disk of a folder that need not be there yet."""
+    for folder in (root, *root.parents):
+        try:
+            return shutil.disk_usage(folder).free
+        except OSError:
+            continue
+    return 0
+
+
+RESERVE = "spare"
+_RESERVE_BYTES = 8192
+
+
+def reserve(folder: Path) -> None:
+    """Lay the spare room in, unless it is there. Raises OSError."""
+    if not (folder / RESERVE).exists():
+        # random: a disk that compresses would keep no room for zeros
+        try:
+            (folder / RESERVE).write_bytes(os.urandom(_RESERVE_BYTES))
+        except OSError:
+            release_reserve(folder)
+            raise
+
+
+def release_reserve(folder: Path) -> bool:
+    """Free the spare room; say whether there was any. Never raises."""
+    try:
+        (folder / RESERVE).unlink()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,115 @@
+"""The trash: runs that were deleted lie in it for a day, or until their room is needed.
+
+It is a folder among the runs, so that a run goes in and out by one rename, which takes no room on a
+full disk and which only one of several servers can do. What is removed for good is renamed first,
+too: nobody takes back half a run.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tfm_core.disk import rename
+from tfm_core.runs.disk.failures import is_disk_full
+from tfm_core.runs.remote import ownership
+
+FOLDER = ".trash"
+KEPT_SECONDS = 24 * 3600.0
+"""How long a deleted run can be brought back, where its room is not needed before."""
+
+GOING = ".gone-"
+"""How a folder is called while it is removed; what is left of it is swept later."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """A run in the trash. deleted: Unix time."""
+
+    folder: Path
+    deleted: float
+
+
+def put(root: Path, run_id: str) -> None:
+    """Put a run into the trash. Raises OSError.
+
+    Where the disk is so full that the trash cannot be made, the run is removed for good.
+    """
+    try:
+        (root / FOLDER).mkdir(exist_ok=True)
+    except OSError as error:
+        if not is_disk_full(error):
+            raise
+        remove(root / run_id)
+        return
+    os.utime(root / run_id)  # its age counts from now on
+    rename(root / run_id, root / FOLDER / run_id)
+
+
+def restore(root: Path, run_id: str) -> bool:
+    """Take a run out of the trash; say whether it was there. Raises OSError."""
+    try:
+        rename(root / FOLDER / run_id, root / run_id)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def expires_at(root: Path, run_id: str) -> float | None:
+    """Return until when (Unix time) a run can be brought back, None where it cannot. Never raises.
+
+    Sooner, if its room is needed.
+    """
+    try:
+        return (root / FOLDER / run_id).stat().st_mtime + KEPT_SECONDS
+    except OSError:
+        return None
+
+
+def deleted(root: Path) -> list[Deleted]:
+    """Return the runs in the trash, those first that were deleted first. Never raises."""
+    found = []
+    try:
+        with os.scandir(root / FOLDER) as entries:
+            for entry in entries:
+                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+                    found.append(Deleted(Path(entry.path), entry.stat().st_mtime))
+    except OSError:
+        return sorted(found, key=lambda one: one.deleted)
+    return sorted(found, key=lambda one: one.deleted)
+
+
+def empty(root: Path, *, older_than: float = 0.0) -> int:
+    """Remove what was deleted so many seconds ago or more; return how many runs. Never raises."""
+    old = [one for one in deleted(root) if time.time() - one.deleted >= older_than]
+    return sum(remove(one.folder) for one in (old if older_than else deleted(root)))
+
+
+def remove_oldest(root: Path) -> bool:
+    """Remove the run that was deleted first; say whether there was one. Never raises."""
+    return any(remove(one.folder) for one in deleted(root))
+
+
+def remove(folder: Path) -> bool:
+    """Remove a folder for good; say whether this call did it. Never raises."""
+    going = folder.with_name(f"{GOING}{secrets.token_hex(6)}")
+    ownership.note_removed(folder)  # first: it must not come back from a store meanwhile
+    try:
+        rename(folder, going)
+    except FileNotFoundError:  # another server was quicker
+        return False
+    except OSError as error:
+        logger.warning("A folder could not be removed: %s", error)
+        ownership.forget_removed(folder)
+        return False
+    if going.is_symlink():
+        going.unlink(missing_ok=True)
+    shutil.rmtree(going, ignore_errors=True)
+    return True

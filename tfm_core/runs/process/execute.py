@@ -1,0 +1,420 @@
+"""Training a run: the engine's events on the one side, the run's folder on the other.
+
+Whoever trains a run, worker or command line, does it here, so every run has the same folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import time
+import traceback
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfm_core.data.own import place
+from tfm_core.disk import remove
+from tfm_core.facts import storage
+from tfm_core.reading import Unreadable, is_number, object_of
+from tfm_core.runs import own_sets, settings
+from tfm_core.runs.backends import job as jobs
+from tfm_core.runs.disk import cleanup, quota
+from tfm_core.runs.disk.atomic import write_json
+from tfm_core.runs.disk.failures import sentence
+from tfm_core.runs.process import requests
+from tfm_core.runs.process.identity import is_same, process_id
+from tfm_core.runs.process.recorder import Recorder, keeps
+from tfm_core.runs.process.requests import BY_HAND, Control
+from tfm_core.runs.queue import claim, tickets
+from tfm_core.runs.record import snapshots, thinned, weights
+from tfm_core.runs.remote import publish
+from tfm_core.runs.run import Run
+from tfm_core.runs.status import State, Status, write_status
+from tfm_core.sentences import N_, joined
+from tfm_core.training.events import (
+    Compiled,
+    Event,
+    Finished,
+    Measured,
+    SnapshotDue,
+    Step,
+    to_record,
+)
+
+if TYPE_CHECKING:
+    from tfm_core.training.loop import Trainer
+    from tfm_core.training.share import Share
+
+CHECKPOINT_SECONDS = 10.0
+"""Wall-clock seconds between two checkpoints ..."""
+
+CHECKPOINT_SHARE = 20
+"""... or so many times as long as one takes, where that is longer."""
+
+Listener = Callable[[Event], None]
+Ending = tuple[State, str | None]
+"""How a stretch of training ended, and why in a sentence."""
+
+
+def execute(
+    run: Run,
+    control: Control | None = None,
+    listener: Listener | None = None,
+    *,
+    job: str | None = None,
+    share: Share | None = None,
+) -> Status:
+    """Train a run from its last checkpoint, or from the start, and return how it ended.
+
+    ``listener`` is called with every event. job: the name of the job that does so, where one of a
+    cluster does. share: of the first of several processes; the others ``follow``. Raises
+    claim.RunHeld where another process works on the run, job.NotItsTurn where it does not wait for
+    this job, and OSError where not even the status can be written; all else ends as a status.
+    """
+    control = control or Control(run.folder)
+
+    def lost() -> None:
+        control.stop_reason = publish.TAKEN_OVER
+
+    with publish.publishing(run.folder, lost):
+        return _ended(run, control, listener, job, share)
+
+
+def _ended(
+    run: Run,
+    control: Control,
+    listener: Listener | None,
+    job: str | None,
+    share: Share | None,
+) -> Status:
+    try:
+        return _executed(run, control, listener, job, share)
+    except OSError as error:  # it could not even begin
+        _log(run, error)
+        ended = dataclasses.replace(run.status, state="failed", reason=_why(run, error))
+        if ended.pid not in {None, process_id().pid} and run.status.is_alive:
+            raise  # somebody else's by now
+        last_word = partial(write_status, run.folder, ended)
+        quota.with_eviction(run.folder.parent, last_word, last_word_of=run.folder)
+        return ended
+
+
+def follow(run: Run, share: Share) -> None:
+    """Train a run along with the process that executes it, until that one stops; write nothing."""
+    from tfm_core.training import checkpoints
+    from tfm_core.training.loop import build, train
+
+    settle(run.meta.threads)
+    if not share.told(None):  # until the first has all data, which two might fetch at once
+        return
+    with place.below(run.folder.parent):
+        trainer = build(run.experiment, share.device(run.meta.device))
+    if run.has_checkpoint:
+        checkpoints.load(trainer, run.folder / "checkpoints" / "last")
+    share.begin(trainer)
+    for event in train(trainer):
+        if isinstance(event, Step) and not share.told(None):
+            return
+
+
+def _executed(
+    run: Run,
+    control: Control,
+    listener: Listener | None,
+    job: str | None,
+    share: Share | None,
+) -> Status:
+    hold = claim.Hold(run.folder)
+    try:
+        if job is None:
+            jobs.leave(run.folder)
+        else:
+            jobs.check(run.folder, run.status, job)
+        cleanup.clean_run(run.folder)
+        with contextlib.suppress(OSError):  # on a full disk it trains for as long as it can
+            quota.reserve(run.folder)
+        status = run.status
+        if status.mark is None or not is_same(status.mark, hold.mark):
+            # else the queue has prepared all for this process
+            requests.take(run.folder)  # what an earlier worker did not live to answer
+        with Recorder(hold, status.held_by(hold.mark)) as recorder:
+            control.begin(status.seconds - status.parent_seconds, recorder.clock)
+            recorder.change("starting")
+            tickets.remove(run.folder.parent, run.id)
+            state, reason = _trained(run, control, recorder, listener, share)
+            recorder.stop_heartbeat()
+            _let_go(hold)  # before the last word: who reads it may go on at once
+            recorder.change(state, reason)
+            return recorder.status
+    finally:
+        _let_go(hold)
+
+
+def _let_go(hold: claim.Hold) -> None:
+    with contextlib.suppress(OSError):  # a full disk: the claim ends with this process
+        hold.release()
+
+
+def settle(threads: int) -> None:
+    """Set what decides about speed and, to the last bit, results: threads, and no denormals.
+
+    On NVIDIA GPUs products of fp32 matrices take TF32: the range of fp32 and 10 bits of precision.
+    """
+    import torch
+
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(True)
+    torch.backends.cuda.matmul.allow_tf32 = True
+
+
+class _Execution:
+    """One stretch of training, from start or resume to whatever ends it."""
+
+    def __init__(
+        self,
+        run: Run,
+        control: Control,
+        recorder: Recorder,
+        listener: Listener | None,
+        share: Share | None = None,
+    ) -> None:
+        self.run, self.control, self.recorder, self.listener = run, control, recorder, listener
+        self.share = share
+        self.total = run.experiment.training.steps
+        self.last, self.best = (run.folder / "checkpoints" / name for name in ("last", "best"))
+        self._best_loss = _best_loss(run.folder)
+        self._last_step: Step | None = None
+        self._weights = "average" if run.experiment.training.ema_decay else "last"
+        self._saved_at, self._save_took, self._saved_step = time.monotonic(), 0.0, -1
+        self.limits = settings.read()
+        most = self.limits.max_attention
+        self.n_attended = max(1, storage.examples_kept(run.experiment, most))
+        self._cpu_before: float | None = 0.0
+        """CPU-seconds of earlier stretches; None where one did not write them down."""
+        self._cpu_begin = 0.0
+
+    def go(self) -> Ending:
+        """Build, load, train, and finish or stop; return how it ended."""
+        from tfm_core.training.loop import build, train
+
+        settle(self.run.meta.threads)
+        own_sets.keep_vocabulary(self.run)
+        device = self.run.meta.device
+        if self.share is not None:
+            device = self.share.device(device)
+        trainer = build(self.run.experiment, device, self._download)
+        trainer.clock = self.recorder.clock
+        reason = self._continue(trainer)
+        if self.share is not None:
+            self.share.told(True)
+            self.share.begin(trainer)
+        self._choose_examples(trainer)
+        self._report_progress(trainer)
+        self.recorder.change("running", reason, device=str(trainer.device), total_steps=self.total)
+        why = None
+        self._cpu_begin = time.process_time()
+        for event in train(trainer):
+            if isinstance(event, Finished):
+                why = event.reason
+            if not self._take(event, trainer):
+                self._record_last_step(trainer)
+                self._save(trainer)
+                return "stopped", self.control.stop_reason
+        self._save(trainer)
+        return "finished", why
+
+    def _continue(self, trainer: Trainer) -> str | None:
+        """Load the last checkpoint where there is one; return what a reader should know."""
+        from tfm_core.training import checkpoints
+
+        if self.run.has_checkpoint:
+            checkpoints.load(trainer, self.last)
+            self._saved_step = trainer.step
+            if trainer.patience.limit and (self.best / checkpoints.FILE).is_file():
+                checkpoints.load_best(trainer, self.best)
+        elif not self.recorder.has_events:
+            return None
+        step = trainer.step if self.run.has_checkpoint else -1
+        self.recorder.record({"event": "resumed", "step": step})
+        taken = [snapshots.snapshot_path(self.run.folder, n) for n in self.run.snapshot_steps()]
+        taken += [weights.weights_path(self.run.folder, n) for n in self.run.weight_steps()]
+        for path in taken:
+            if int(path.stem) > step:
+                remove(path)
+        if step >= 0:
+            self._cpu_before = self.run.thinned_curves().steps.last("cpu_seconds") if step else 0.0
+            return None
+        self._best_loss = math.inf
+        return N_("It had no checkpoint yet, so it started again from the beginning.")
+
+    def _take(self, event: Event, trainer: Trainer) -> bool:
+        """Record an event and answer requests; False means that the run shall stop."""
+        if isinstance(event, Step):
+            self._last_step = event
+            is_kept = keeps(event.step, self.total) or bool(event.gradients)
+            if is_kept or self.control.is_stepping:
+                self._record_last_step(trainer)
+            self._report_progress(trainer)
+        else:
+            if isinstance(event, SnapshotDue):
+                self._snapshot(trainer)
+                if event.keeps_weights:
+                    self._keep_weights(trainer)
+            self.recorder.record(to_record(event))
+            if isinstance(event, Compiled):
+                self._cpu_begin = time.process_time()  # no part of what training takes
+        if self.listener is not None:
+            self.listener(event)
+        if (
+            isinstance(event, Measured)
+            and (event.split, event.weights) == ("validation", self._weights)
+            and event.step > 0
+        ):
+            self._keep_best(event.loss, trainer)
+        if not isinstance(event, Step):
+            return True
+        go_on = self.control.after_step(
+            pause=lambda: self._pause(trainer),
+            go_on=lambda: self.recorder.change("running"),
+            snapshot=lambda: self._snapshot(trainer),
+        )
+        if self.share is not None:
+            self.share.told(go_on)
+        if go_on and self._is_save_due():
+            self._save(trainer)
+        return go_on
+
+    def _record_last_step(self, trainer: Trainer) -> None:
+        """Record the newest step, unless it is recorded already."""
+        if self._last_step is not None:
+            self.recorder.record(to_record(self._last_step) | self._times(trainer))
+            self._last_step = None
+
+    def _times(self, trainer: Trainer) -> dict[str, float]:
+        """Return how long the run has trained: seconds without pauses, and CPU-seconds."""
+        times = {"seconds": round(trainer.seconds, 3)}
+        if self._cpu_before is not None:
+            cpu = self._cpu_before + time.process_time() - self._cpu_begin
+            times["cpu_seconds"] = round(cpu, 3)
+        return times
+
+    def _pause(self, trainer: Trainer) -> None:
+        self._record_last_step(trainer)
+        self._save(trainer)
+        self.recorder.change("paused")
+
+    def _report_progress(self, trainer: Trainer) -> None:
+        self.recorder.progress(step=trainer.step, epoch=trainer.epoch, seconds=trainer.seconds)
+
+    def _snapshot(self, trainer: Trainer) -> None:
+        from tfm_core.probe import snapshot
+
+        taken = snapshot.take(trainer, self.n_attended)
+        self._keep(partial(snapshots.write, self.run.folder, taken))
+
+    def _keep_weights(self, trainer: Trainer) -> None:
+        if storage.weights_bytes(trainer.n_parameters, self.limits.max_weights):
+            state = {name: value.cpu() for name, value in trainer.answering.state_dict().items()}
+            arrays = {
+                name: (value.half() if value.is_floating_point() else value).numpy()
+                for name, value in state.items()
+            }
+            self._keep(partial(weights.write, self.run.folder, trainer.step, arrays))
+
+    def _choose_examples(self, trainer: Trainer) -> None:
+        """Write the probe; a resumed run goes on with the attention of no more examples."""
+        from tfm_core.probe import snapshot
+
+        if trainer.step > 0:
+            n_before = len(self.run.probe().attended)
+            self.n_attended = min(self.n_attended, n_before)
+            if self.n_attended == n_before:
+                return
+        probe = snapshot.probe_of(trainer)
+        if self.n_attended < len(probe["items"]):
+            probe["n_attended"] = self.n_attended
+        self._keep(partial(snapshots.write_probe, self.run.folder, probe))
+
+    def _keep_best(self, loss: float, trainer: Trainer) -> None:
+        from tfm_core.training import checkpoints
+
+        if loss < self._best_loss:
+            self._best_loss = loss
+            self._keep(partial(checkpoints.save, trainer, self.best))
+            best = {"loss": loss, "step": trainer.step}
+            self._keep(partial(write_json, self.run.folder / "best.json", best, lasting=True))
+
+    def _is_save_due(self) -> bool:
+        wait = max(CHECKPOINT_SECONDS, CHECKPOINT_SHARE * self._save_took)
+        return time.monotonic() - self._saved_at >= wait
+
+    def _save(self, trainer: Trainer) -> None:
+        from tfm_core.training import checkpoints
+
+        begin = time.monotonic()
+        self.recorder.sync()  # no checkpoint, and no end, without the curve that leads to it
+        if trainer.step != self._saved_step:
+            self._keep(partial(checkpoints.save, trainer, self.last))
+            self._save_took = time.monotonic() - begin
+            self._saved_step = trainer.step
+        thinned.keep(self.run.folder)
+        self._saved_at = time.monotonic()
+
+    def _keep(self, write: Callable[[], object]) -> None:
+        """Write something whole; what was deleted goes for it where the disk is full."""
+        quota.with_eviction(self.run.folder.parent, write)
+
+    def _download(self, done: int, total: int, words: str) -> None:
+        share = f", {done / total:.0%}" if total else ""
+        self.recorder.note(f"{words}{share}")
+        if self.control.is_stop_asked():
+            raise KeyboardInterrupt
+
+
+def _trained(
+    run: Run,
+    control: Control,
+    recorder: Recorder,
+    listener: Listener | None,
+    share: Share | None,
+) -> Ending:
+    """Train, and return how it ended, whatever happens on the way."""
+    try:
+        with place.below(run.folder.parent):
+            return _Execution(run, control, recorder, listener, share).go()
+    except claim.RunHeld:
+        raise
+    except KeyboardInterrupt:
+        return "stopped", control.stop_reason or BY_HAND
+    except Exception as error:
+        _log(run, error)
+        return "failed", _why(run, error)
+
+
+def _why(run: Run, error: Exception) -> str:
+    if run.problem is not None:
+        return run.problem
+    why = sentence(error, run.experiment, run.meta.device)
+    if isinstance(error, OSError):
+        return joined(why, N_("The run can be resumed then; what it had saved is kept."))
+    return why
+
+
+def _log(run: Run, error: Exception) -> None:
+    try:
+        with (run.folder / "worker.log").open("a", encoding="utf-8") as file:
+            file.write("".join(traceback.format_exception(error)))
+    except OSError:  # a full disk; the status still gets its chance
+        return
+
+
+def _best_loss(folder: Path) -> float:
+    """Return the lowest validation loss so far; infinity where nothing says it."""
+    try:
+        loss = object_of(folder / "best.json", most=65_536).get("loss")
+    except (FileNotFoundError, Unreadable):
+        return math.inf
+    return float(loss) if is_number(loss, -1e30, 1e30) else math.inf

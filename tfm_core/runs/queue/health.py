@@ -1,0 +1,112 @@
+"""Whether a server can do what it is there for: start runs, and write what they learn.
+
+Asked by load balancers, as often as they like: a look is kept for a second, and longer where it
+took long, so that asking costs a small share of one core at most.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tfm_core.runs.disk import quota
+from tfm_core.runs.disk.failures import refusal
+from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue.run_queue import RunQueue
+from tfm_core.runs.settings import BackendName
+from tfm_core.sentences import N_, joined
+
+KEPT_SECONDS = 1.0
+PATIENCE_SECONDS = 2.0
+"""A folder on a network may not answer at all; who asks is told so after this time."""
+
+_SHARE = 0.05  # of one core, for looking
+_TRIED = b"\0" * 4096  # most disks give out room in such pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """One look at a server. reason: what keeps it from training, in a sentence, or None.
+
+    running, waiting: runs; max_waiting: how many may. warm: workers that wait for a run.
+    free, used: bytes, with what lies in the trash. backend: who trains.
+    """
+
+    reason: str | None
+    running: int = 0
+    max_running: int = 0
+    waiting: int = 0
+    max_waiting: int = 0
+    warm: int = 0
+    free: int = 0
+    used: int = 0
+    writable: bool = False
+    backend: BackendName = "local"
+
+
+class Checkup:
+    """Looks at a queue and its folder; safe to ask from many threads."""
+
+    def __init__(self, queue: RunQueue) -> None:
+        """Look at a queue; nothing is looked at yet."""
+        self._queue = queue
+        self._lock = threading.Lock()
+        self._known: Health | None = None
+        self._until = 0.0
+
+    def look(self) -> Health:
+        """Return how the server does, at most a moment old. Never raises."""
+        if not self._lock.acquire(timeout=PATIENCE_SECONDS):
+            return Health("The folder of runs does not answer.")
+        try:
+            begin = time.monotonic()
+            if self._known is None or begin >= self._until:
+                self._known = _look(self._queue)
+                end = time.monotonic()
+                self._until = end + max(KEPT_SECONDS, (end - begin) / _SHARE)
+            return self._known
+        finally:
+            self._lock.release()
+
+
+def _look(queue: RunQueue) -> Health:
+    root, limits = queue.store.root, queue.limits
+    runs = [run for run in queue.store.list() if not run.meta.recorded]
+    found = quota.disk_use(root, runs)
+    reason = _reason_not_to_write(root)
+    writable = reason is None
+    if limits.only_shows:  # it writes nothing, and may lie on a disk that nobody can write
+        reason = None
+    if not queue.is_working:
+        reason = "The queue has ended, so that no run is started; the server's log says why."
+    return Health(
+        reason,
+        running=sum(run.status.is_alive for run in runs),
+        max_running=queue.max_running,
+        waiting=len(tickets.waiting(root)),
+        max_waiting=limits.max_queued,
+        warm=queue.backend.n_warm(),
+        free=found.free,
+        used=found.runs + found.deleted,
+        writable=writable,
+        backend=queue.backend.name,
+    )
+
+
+def _reason_not_to_write(root: Path) -> str | None:
+    """Write a little into the folder, in a file that no list shows and nobody can leave behind."""
+    try:
+        with tempfile.TemporaryFile(dir=_there(root), buffering=0) as file:
+            file.write(_TRIED)
+    except OSError as error:
+        return joined(N_("The folder of runs cannot be written."), refusal(error))
+    return None
+
+
+def _there(root: Path) -> Path:
+    """Return the folder, or where it will be made with the first run."""
+    return next(place for place in (root, *root.parents) if os.path.lexists(place))

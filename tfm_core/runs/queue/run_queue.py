@@ -1,0 +1,357 @@
+"""The queue: starts waiting runs in worker processes, a few at once.
+
+All that decides is on the disk, so a server can end and start again, and several can share one
+folder. Three kinds of files say how a run stands:
+
+    .queue/<when>.<id>   a ticket: this run waits. It gives the order, and no right to anything.
+    <id>/claims/         who works on the run. Whoever holds the claim may write the status.
+    <id>/status.json     what state the run is in, and which process brought it there.
+
+A run is started in this order, and a kill or a full disk between two steps leaves it so:
+
+    1. status "queued"      no ticket: it is given one at the next look for such runs (``_mend``)
+    2. its ticket           it waits
+    3. the worker's claim   the worker ends with its server, and its claim with it: it waits
+    4. status "starting"    the same, told from a run that was interrupted by the ticket that is
+                            still there: it waits
+    5. the worker is told   it trains; the ticket of a run that doesn't wait is removed in passing
+    6. the ticket removed   it trains; a kill of the worker leaves it interrupted, to be resumed
+
+Steps 3 to 6 are the back end's (``backends``): these are the local workers'. A cluster's jobs take
+the claim themselves, if the run still waits for them; ``backends.cluster`` has their steps. A
+run that was handed to a cluster keeps its ticket and takes a place until it begins.
+
+A worker ends a run with its last checkpoint, then its claim, then the status "finished" or
+"stopped": between the last two it reads as interrupted, and goes on from its last step. Resume,
+and Stop of a waiting run, hold the claim while they write the status; a ticket comes after the
+status "queued" and goes after the status "stopped". At most ``max_running`` runs at once are
+started by all servers of a folder together: each counts and starts with ``.queue/lock`` locked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+import threading
+import time
+from collections.abc import Iterator
+
+from tfm_core.data.own import place, sets
+from tfm_core.data.own.sets import SetDamaged, SetMissing
+from tfm_core.runs import settings
+from tfm_core.runs.backends import job
+from tfm_core.runs.backends.backend import JobRefused, Unavailable, waits
+from tfm_core.runs.backends.registry import chosen
+from tfm_core.runs.disk import cleanup, locks, quota
+from tfm_core.runs.disk.failures import os_errors_as_sentences, refusal
+from tfm_core.runs.disk.locks import limit_lock
+from tfm_core.runs.disk.quota import Bounds
+from tfm_core.runs.queue import claim, resources, tickets
+from tfm_core.runs.queue.limits import LimitReached, Limits
+from tfm_core.runs.queue.resources import TooLarge
+from tfm_core.runs.remote import ownership, takeover
+from tfm_core.runs.run import Run
+from tfm_core.runs.status import write_status
+from tfm_core.runs.store import RunNotFound, RunStore
+from tfm_core.sentences import N_, StudentError, joined
+
+LOOK_SECONDS = 0.5
+"""How often to look for what other servers and their workers did; one's own wake the queue."""
+
+MEND_SECONDS = 30.0
+"""How often to look for runs that wait without a ticket."""
+
+RETRY_SECONDS = 3.0
+"""How long a run is left alone that could not be started, on a full disk say."""
+
+REFUSED_SECONDS = 30.0
+"""How long a run is left alone that its cluster does not take, so that others have their turn."""
+
+PATIENCE_SECONDS = 10.0
+"""How long to leave the starting to another server; one that is suspended must not stop all."""
+
+logger = logging.getLogger(__name__)
+
+
+class RunQueue:
+    """Starts the waiting runs of a store, first come first served, from a thread of its own."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        *,
+        max_running: int | None = None,
+        warm: int | None = None,
+        limits: Limits | None = None,
+        calm: float = 0.0,
+    ) -> None:
+        """Prepare; ``start`` begins. max_running: TFM_MAX_RUNNING, else as the back end says.
+
+        calm: seconds until the first worker gets ready.
+        """
+        self.store = store
+        said = settings.read()
+        self.limits = limits or Limits.of(said)
+        self.bounds = Bounds.of(said)
+        self._wake, self._closed = threading.Event(), threading.Event()
+        self.backend = chosen(store.root, self.limits, warm=warm, wake=self._wake.set)
+        if max_running is None:
+            max_running = said.max_running
+        self.max_running = self.backend.places if max_running is None else max_running
+        self._ready_at = time.monotonic() + calm
+        self._sweep_at = self._mend_at = self._refused_at = 0.0
+        self._lost: set[str] = set()
+        self._over: dict[str, tuple[int, int]] = {}  # the statuses of runs that do not wait
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin, with the runs that an earlier server left waiting. Call it once."""
+        try:
+            self._mend(at_once=True)
+        except OSError:  # a disk that is full now: see _work
+            logger.exception("The waiting line could not be mended.")
+        self._thread = threading.Thread(target=self._work, name="queue", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the queue and its waiting workers; running runs go on without it."""
+        self._closed.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.backend.close()
+
+    @os_errors_as_sentences()
+    def submit(self, run: Run) -> int:
+        """Let a new run wait for its turn; return how many runs were deleted for it.
+
+        Raises LimitReached or ValueError, in a sentence. A run that is refused is stopped, with the
+        reason.
+        """
+        status = run.status
+        if status.state != "queued":
+            raise StudentError(
+                "This run is {state}; only a new run can be started.", state=status.state
+            )
+        try:
+            self.limits.check(run.experiment, n_queued=0)
+            self._check_data(run)
+            resources.check(run.experiment, run.meta.device)
+            with self.one_at_a_time():
+                waiting = [name for name in tickets.waiting(self.store.root) if name != run.id]
+                self.limits.check_line(len(waiting))
+                there = quota.disk_use(self.store.root, ())
+                resources.check_disk(run.experiment, there.free + there.deleted)
+                gone = self._make_way(run)
+                tickets.add(self.store.root, run.id)
+        except (LimitReached, TooLarge, SetMissing, SetDamaged) as error:
+            stopped = dataclasses.replace(status, state="stopped", reason=error.sentence)
+            with contextlib.suppress(OSError):  # a full disk is not what it is refused for
+                write_status(run.folder, stopped)
+            raise
+        self._wake.set()
+        return gone
+
+    def one_at_a_time(self) -> contextlib.AbstractContextManager[None]:
+        """Keep other threads and servers from starting runs: count and start under this lock.
+
+        Raises StudentError, in a sentence, where others keep it for too long.
+        """
+        return limit_lock(self.store.root, "runs")
+
+    @os_errors_as_sentences()
+    def resume(self, run: Run, device: str | None = None) -> int:
+        """Let a run that ended early go on from its last checkpoint, or else from the beginning.
+
+        On its own device unless told otherwise. Returns how many runs were deleted for it.
+
+        Raises LimitReached or ValueError, in a sentence.
+        """
+        status = run.status
+        if run.meta.recorded:
+            raise StudentError("This run comes with the app; train a copy of it further instead.")
+        if status.state == "finished":
+            raise StudentError("This run is finished; it can be trained further as a new run.")
+        if not status.can_resume:
+            raise StudentError(
+                "This run is {state}; there is nothing to resume.", state=status.state
+            )
+        takeover.take_over(run.folder)
+        self.limits.check(run.experiment, n_queued=0)
+        self.limits.check_trained(status.seconds - status.parent_seconds)
+        self._check_data(run)
+        device = device or run.meta.device
+        resources.check(run.experiment, device)
+        words = None if run.has_checkpoint else N_("It starts again from the beginning.")
+        with self.one_at_a_time():
+            self.limits.check_line(len(tickets.waiting(self.store.root)))
+            gone = self._make_way(run)
+            with claim.moment(run.folder):
+                if run.status.can_resume:  # nobody was quicker
+                    run.move_to(device)
+                    job.renew(run.folder)
+                    queued = dataclasses.replace(
+                        run.status, state="queued", device=device, reason=words
+                    )
+                    write_status(run.folder, queued)
+            tickets.add(self.store.root, run.id)
+        self._wake.set()
+        return gone
+
+    @os_errors_as_sentences()
+    def admit(self, run: Run) -> int:
+        """Keep a run that was brought from elsewhere; return how many were deleted for it.
+
+        Raises LimitReached, in a sentence, where this server would not train one like it, or has
+        no room.
+        """
+        self.limits.check(run.experiment, n_queued=0)
+        with self.one_at_a_time():
+            return self._make_way(run)
+
+    def _check_data(self, run: Run) -> None:
+        """Raise ValueError, in a sentence, where a run learns from a set that is not there."""
+        with place.below(self.store.root):
+            sets.check(run.experiment.task)
+
+    def position(self, run_id: str) -> int | None:
+        """Return the place of a run in the line, from 1, or None where it doesn't wait."""
+        waiting = tickets.waiting(self.store.root)
+        return waiting.index(run_id) + 1 if run_id in waiting else None
+
+    @property
+    def is_working(self) -> bool:
+        """Whether the thread lives that starts the waiting runs."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def n_running(self) -> int:
+        """Return how many runs of this folder have a worker, whoever started it."""
+        return sum(run.status.is_alive for run in self._mine())
+
+    def _make_way(self, run: Run) -> int:
+        return quota.evict(self.store.root, self._mine(), self.bounds, keeps=run.id)
+
+    def _mine(self) -> list[Run]:
+        """Return the runs but for those of servers that share a store with this one."""
+        return [run for run in self.store.kept() if not ownership.is_theirs(run.folder)]
+
+    def _work(self) -> None:
+        while not self._closed.is_set():
+            self._wake.clear()
+            try:
+                self._turn()
+            except Exception:  # the next turn may succeed: a full disk, a lost network folder
+                logger.exception("The queue could not start a run.")
+            self._wake.wait(LOOK_SECONDS)
+
+    def _turn(self) -> None:
+        if time.monotonic() >= self._mend_at:
+            self._mend(at_once=False)
+        if time.monotonic() >= self._sweep_at:
+            self._sweep_at = time.monotonic() + cleanup.EVERY_SECONDS
+            cleanup.clean_up(self.store.root)
+        waiting = tickets.waiting(self.store.root)
+        tickets.keep_start_errors(self.store.root, waiting)
+        if waiting or self.backend.name != "local":
+            with self._alone() as may_start:
+                if may_start:
+                    self.backend.look_after(self.store.kept)
+                    self._start_next(waiting)
+        if not self._closed.is_set() and time.monotonic() >= self._ready_at:
+            self.backend.get_ready()
+
+    def _start_next(self, waiting: list[str]) -> None:
+        """Start as many of the waiting runs as there are places, in their order."""
+        handed = {run_id for run_id in waiting if self.backend.has(Run(self.store.root / run_id))}
+        places = self.max_running - self.n_running() - len(handed)
+        for run_id in waiting:
+            if places <= 0:
+                break
+            if run_id not in handed:
+                places -= self._try_to_start(run_id)
+
+    def _mend(self, *, at_once: bool) -> None:
+        """Give a ticket to runs that wait without one: a server was killed before it wrote it.
+
+        Unless at_once, only to those that had none at the last look either: one that was just made
+        is being given its ticket.
+        """
+        self._mend_at = time.monotonic() + MEND_SECONDS
+        waiting = tickets.waiting(self.store.root)
+        lost = [run for run in self._queued() if run.id not in waiting]
+        for run in sorted(lost, key=lambda run: run.meta.created):
+            if at_once or run.id in self._lost:
+                tickets.add(self.store.root, run.id)
+        self._lost = {run.id for run in lost}
+
+    def _queued(self) -> list[Run]:
+        """Return the runs in the state "queued"; of those that were over only news are read."""
+        waiting, over = list[Run](), dict[str, tuple[int, int]]()
+        for run in self._mine():
+            try:
+                facts = (run.folder / "status.json").stat()
+            except OSError:
+                continue
+            changed = (facts.st_mtime_ns, facts.st_ino)  # each status is a new file
+            if self._over.get(run.id) != changed and run.status.state == "queued":
+                waiting.append(run)
+            else:
+                over[run.id] = changed
+        self._over = over
+        return waiting
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Keep other servers from counting and starting meanwhile; say whether to start any."""
+        path = self.store.root / tickets.FOLDER / "lock"
+        try:
+            lock = locks.lock(path)
+        except BlockingIOError:
+            self._refused_at = self._refused_at or time.monotonic()
+            yield time.monotonic() - self._refused_at > PATIENCE_SECONDS
+            return
+        except OSError:  # a full disk: what is wrong is said of the run that cannot begin
+            yield True
+            return
+        self._refused_at = 0.0
+        try:
+            yield True
+        finally:
+            locks.unlock(lock)
+
+    def _try_to_start(self, run_id: str) -> bool:
+        """Start a waiting run; say whether it was. What goes wrong is noted, and tried again."""
+        folder = self.store.root / run_id
+        if tickets.in_backoff(folder):
+            return False
+        run = self._waiting_run(run_id)
+        if run is None:
+            return False
+        try:
+            is_started = self.backend.start(run)
+        except (claim.RunHeld, Unavailable) as error:
+            seconds = REFUSED_SECONDS if isinstance(error, JobRefused) else 0
+            tickets.note_start_error(folder, error.sentence, seconds=seconds)
+            return False
+        except OSError as error:
+            if tickets.note_start_error(folder, _why_not(error), seconds=RETRY_SECONDS):
+                logger.warning("Run %s could not be started: %s", run_id, error)
+            return False
+        tickets.forget_start_error(folder)
+        return is_started
+
+    def _waiting_run(self, run_id: str) -> Run | None:
+        """Return the run of a ticket; where it doesn't wait any more the ticket is removed."""
+        try:
+            run = self.store.get(run_id)
+        except RunNotFound:
+            run = None
+        if run is None or not waits(run):
+            tickets.remove(self.store.root, run_id)
+            return None
+        return run
+
+
+def _why_not(error: OSError) -> str:
+    return joined(refusal(error), N_("This run waits meanwhile and begins by itself once it can."))

@@ -1,0 +1,105 @@
+"""The line of waiting runs: one empty file a run, in a folder that all servers share.
+
+A ticket says that a run waits; its claim decides who may start it. So a ticket is removed last, by
+whoever started the run or finds that it no longer waits. Why a run could not start is kept in
+memory: a full disk, the most common reason, has no room for a file.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = ".queue"
+_DIGITS = 20
+_LAST = 10**_DIGITS - 1
+
+
+def add(root: Path, run_id: str) -> None:
+    """Put a run at the end of the line, unless it is in it. Raises OSError."""
+    names = _names(root)
+    if any(name.partition(".")[2] == run_id for name in names):
+        return
+    (root / FOLDER).mkdir(parents=True, exist_ok=True)
+    # behind the last one, also where the clock was set back since it came
+    number = max([time.time_ns(), *(_number(name) + 1 for name in names)])
+    number = min(number, _LAST)
+    (root / FOLDER / f"{number:0{_DIGITS}d}.{run_id}").touch()
+
+
+def waiting(root: Path) -> list[str]:
+    """Return the ids of the waiting runs, first come first. Never raises."""
+    return list(dict.fromkeys(name.partition(".")[2] for name in _names(root)))
+
+
+def remove(root: Path, run_id: str) -> bool:
+    """Take a run out of the line; say whether this call did it."""
+    is_done = False
+    for name in _names(root):
+        if name.partition(".")[2] == run_id:
+            try:
+                (root / FOLDER / name).unlink()
+            except OSError:
+                continue
+            is_done = True
+    return is_done
+
+
+def _number(name: str) -> int:
+    return int(name.partition(".")[0])
+
+
+def _names(root: Path) -> list[str]:
+    try:
+        names = os.listdir(root / FOLDER)
+    except OSError:
+        return []
+    return sorted(name for name in names if _is_ticket(name))
+
+
+def _is_ticket(name: str) -> bool:
+    number, dot, _ = name.partition(".")
+    return bool(dot) and number.isascii() and number.isdigit() and len(number) == _DIGITS
+
+
+@dataclass(frozen=True, slots=True)
+class _StartError:
+    sentence: str
+    until: float
+
+
+_start_errors: dict[Path, _StartError] = {}
+
+
+def start_error(folder: Path) -> str | None:
+    """Return why the run in a folder could not begin, in a sentence, or None."""
+    error = _start_errors.get(folder)
+    return None if error is None else error.sentence
+
+
+def note_start_error(folder: Path, sentence: str, *, seconds: float) -> bool:
+    """Note it, and leave the run alone for so long; say whether that is news."""
+    is_news = start_error(folder) != sentence
+    _start_errors[folder] = _StartError(sentence, time.monotonic() + seconds)
+    return is_news
+
+
+def in_backoff(folder: Path) -> bool:
+    """Say whether a run isn't tried again yet."""
+    error = _start_errors.get(folder)
+    return error is not None and time.monotonic() < error.until
+
+
+def keep_start_errors(root: Path, waiting: Collection[str]) -> None:
+    """Forget the troubles of a root's runs that wait no more."""
+    for folder in list(_start_errors):
+        if folder.parent == root and folder.name not in waiting:
+            _start_errors.pop(folder, None)
+
+
+def forget_start_error(folder: Path) -> None:
+    """Forget the trouble of a run that could begin."""
+    _start_errors.pop(folder, None)

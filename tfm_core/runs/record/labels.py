@@ -1,0 +1,134 @@
+"""What a person calls a run: its name, its tags, a note and the group it belongs to.
+
+They stand in ``labels.json`` in the run's folder, apart from what the run itself is. A run without
+that file has the name that it was begun with, and nothing else; so have the folders of older
+releases.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from tfm_core.reading import Unreadable, object_of
+from tfm_core.runs.disk.atomic import write_json
+from tfm_core.sentences import StudentError
+from tfm_core.stored import Stored, line, text
+
+FILE = "labels.json"
+MAX_NAME, MAX_GROUP = 80, 80
+MAX_TAG, MAX_TAGS = 30, 12
+MAX_NOTE = 2_000
+_MAX_BYTES = 2**16
+
+Tags = Annotated[tuple[Annotated[str, line(MAX_TAG)], ...], Field(max_length=MAX_TAGS)]
+Note = Annotated[str, text(MAX_NOTE)]
+Group = Annotated[str, line(MAX_GROUP)]
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """name: None until somebody named the run. note: lines of text. group: None for none."""
+
+    name: Annotated[str, line(MAX_NAME)] | None = None
+    tags: Tags = ()
+    note: Note = ""
+    group: Group | None = None
+
+
+def read(folder: Path) -> tuple[Labels, str | None]:
+    """Return the labels of a run, and what is damaged of them as a clause, or None. Never raises.
+
+    What can be read of a damaged file is kept.
+    """
+    try:
+        return _STORED.salvage(object_of(folder / FILE, most=_MAX_BYTES))
+    except FileNotFoundError:
+        return Labels(), None
+    except Unreadable as error:
+        return Labels(), error.sentence
+
+
+def write(folder: Path, labels: Labels) -> None:
+    """Replace the labels of a run, whole or not at all. Raises OSError."""
+    write_json(folder / FILE, dataclasses.asdict(labels), lasting=True)
+
+
+def a_name(text: str) -> str:
+    """Return a name in one line. Raises StudentError where nothing is left of it."""
+    words = _in_a_line(text)
+    if not words:
+        raise StudentError("A run needs a name; give it at least one letter.")
+    if len(words) > MAX_NAME:
+        raise StudentError(
+            "A name has at most {max_name} characters; this one has {n_words}.",
+            max_name=MAX_NAME,
+            n_words=len(words),
+        )
+    return words
+
+
+def a_group(text: str | None) -> str | None:
+    """Return the name of a group in one line, None for none. Raises StudentError."""
+    words = _in_a_line(text or "")
+    if len(words) > MAX_GROUP:
+        raise StudentError(
+            "The name of a group has at most {most} characters; this one has {n}.",
+            most=MAX_GROUP,
+            n=len(words),
+        )
+    return words or None
+
+
+def some_tags(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return tags, each once and in one line, as they stand. Raises StudentError.
+
+    Tags that differ in capitals alone are one; a comma parts two.
+    """
+    parts = (_in_a_line(part) for text in texts for part in text.split(","))
+    tags: dict[str, str] = {}
+    for tag in filter(None, parts):
+        tags.setdefault(tag.casefold(), tag)
+    for tag in tags.values():
+        if len(tag) > MAX_TAG:
+            raise StudentError(
+                "A tag has at most {most} characters; “{tag}” has {n}. Longer words fit in the "
+                "note.",
+                most=MAX_TAG,
+                tag=tag,
+                n=len(tag),
+            )
+    if len(tags) > MAX_TAGS:
+        raise StudentError(
+            "A run has at most {most} tags; these are {n}.", most=MAX_TAGS, n=len(tags)
+        )
+    return tuple(tags.values())
+
+
+def a_note(text: str) -> str:
+    """Return a note, its lines as they are. Raises StudentError where it is too long."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    note = "\n".join(_printable(line).rstrip() for line in lines).strip()
+    if len(note) > MAX_NOTE:
+        raise StudentError(
+            "A note has at most {most:,} characters; this one has {n:,}.",
+            most=MAX_NOTE,
+            n=len(note),
+        )
+    return note
+
+
+def _in_a_line(text: str) -> str:
+    return " ".join(_printable(text).split())
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+_STORED = Stored(Labels, FILE)

@@ -1,0 +1,246 @@
+"""Snapshots: what a model attended to and predicted on the probe, at one step of its training.
+
+One safetensors file a snapshot, half precision, numpy only: reading one needs no torch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import struct
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from tfm_core import byte_cache
+from tfm_core.config import Experiment
+from tfm_core.probe.form import SnapshotForm, check_probe
+from tfm_core.probe.types import Array, Probe, Snapshot
+from tfm_core.reading import Unreadable, object_of, open_plain
+from tfm_core.runs.disk.atomic import write_bytes, write_json
+from tfm_core.sentences import StudentError
+
+_NAME = re.compile(r"(\d{8}|[1-9]\d{8})\.safetensors", re.ASCII)
+_STEP = re.compile(r"\d{1,9}", re.ASCII)
+_MAX_PROBE = _MAX_HEADER = 2**24  # bytes
+
+
+def snapshot_path(folder: Path, step: int) -> Path:
+    """Return where the snapshot of a step lies in a run's folder."""
+    return folder / "snapshots" / f"{step:08d}.safetensors"
+
+
+def write(folder: Path, snapshot: Snapshot) -> Path:
+    """Write a snapshot into a run's folder and return its path. Raises OSError."""
+    tensors: dict[str, Array] = {}
+    for name, value in snapshot.attention.items():
+        tensors[f"attention/{name}"] = np.ascontiguousarray(value, np.float16)
+    sources = _sources(snapshot.masks)
+    for name in sorted(set(sources.values())):
+        tensors[f"masks/{name}"] = np.ascontiguousarray(snapshot.masks[name], np.bool_)
+    for name, value in snapshot.positions.items():
+        tensors[f"positions/{name}"] = np.ascontiguousarray(value, np.float16)
+    for name, value in snapshot.embeddings.items():
+        tensors[f"embeddings/{name}"] = np.ascontiguousarray(value, np.float16)
+    for name, kind in _PREDICTIONS.items():
+        part = getattr(snapshot, name)
+        if part is not None:
+            tensors[f"predictions/{name}"] = np.ascontiguousarray(part, kind)
+    metadata = {"step": str(snapshot.step)}
+    if sources:
+        metadata["masks"] = json.dumps(sources)
+    for name in ("texts", "tokens"):
+        words = getattr(snapshot, name)
+        if words is not None:
+            metadata[name] = json.dumps(words, ensure_ascii=False)
+    path = snapshot_path(folder, snapshot.step)
+    path.parent.mkdir(exist_ok=True)
+    write_bytes(path, save(tensors, metadata), lasting=True)
+    return path
+
+
+def _sources(masks: Mapping[str, Array]) -> dict[str, str]:
+    """Return under which module's name each module's mask is kept: layers share one."""
+    sources: dict[str, str] = {}
+    for name, mask in masks.items():
+        equal = (one for one in sources.values() if np.array_equal(masks[one], mask))
+        sources[name] = next(equal, name)
+    return sources
+
+
+_PREDICTIONS: dict[str, type] = {
+    "probabilities": np.float16,
+    "ids": np.int32,
+    "confidence": np.float16,
+}
+
+
+def read(path: Path, form: SnapshotForm | None = None) -> Snapshot:
+    """Read a snapshot, and check that it is of a form, where one is given.
+
+    Raises ValueError, in a sentence, where it is missing, damaged or of another experiment.
+    """
+    try:
+        os.close(open_plain(path))  # what is no plain file might be waited for
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        snapshot = _made(metadata, tensors)
+        if snapshot_path(path.parent.parent, snapshot.step).name != path.name:
+            raise Unreadable("it is of another step")
+        if form is not None:
+            form.check(snapshot)
+    except FileNotFoundError:
+        raise StudentError(
+            "There is no snapshot {stem} here.", stem=path.stem.lstrip("0") or "0"
+        ) from None
+    except Unreadable as error:
+        raise StudentError(
+            "The snapshot {name} is damaged: {why}.", name=path.name, why=error.sentence
+        ) from None
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError, RecursionError):
+        raise StudentError(
+            "The snapshot {name} is damaged and cannot be read.", name=path.name
+        ) from None
+    return snapshot
+
+
+def _made(metadata: Mapping[str, str], tensors: dict[str, Array]) -> Snapshot:
+    """Return a snapshot of what its file holds. Raises Unreadable, KeyError and ValueError."""
+    for name, value in tensors.items():
+        if (value.dtype.kind not in "fiu") != name.startswith("masks/"):
+            raise Unreadable("{name} holds no numbers", name=name)
+    kept, sources = _under("masks/", tensors), json.loads(metadata.get("masks", "{}"))
+    if not isinstance(sources, dict):
+        raise Unreadable("it does not say whose its masks are")
+    if not _STEP.fullmatch(metadata["step"]):
+        raise Unreadable("it does not say its step")
+    return Snapshot(
+        step=int(metadata["step"]),
+        attention=_under("attention/", tensors),
+        probabilities=tensors.get("predictions/probabilities"),
+        ids=tensors.get("predictions/ids"),
+        confidence=tensors.get("predictions/confidence"),
+        tokens=json.loads(metadata["tokens"]) if "tokens" in metadata else None,
+        texts=json.loads(metadata["texts"]) if "texts" in metadata else None,
+        positions=_under("positions/", tensors),
+        embeddings=_under("embeddings/", tensors),
+        masks={name: kept[source] for name, source in sources.items()},
+    )
+
+
+def kept(path: Path, form: SnapshotForm) -> Snapshot:
+    """Return a snapshot, from memory where it was read before. Raises ValueError as ``read``."""
+    try:
+        facts = path.lstat()
+    except OSError:
+        return read(path, form)
+    snapshot = byte_cache.SHARED.get(
+        ("snapshot", path, facts.st_mtime_ns, facts.st_size), lambda: read(path, form)
+    )
+    try:
+        form.check(snapshot)  # the probe may have been written anew since it was read
+    except Unreadable:
+        return read(path, form)
+    return snapshot
+
+
+def steps(folder: Path) -> list[int]:
+    """Return the steps of the snapshots of a run that can be read, ascending."""
+    return steps_in(folder / "snapshots")
+
+
+def steps_in(folder: Path) -> list[int]:
+    """Return the steps after which whole safetensors files of a folder are named, ascending."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [entry for entry in entries if _NAME.fullmatch(entry.name)]
+    except OSError:
+        return []
+    steps = []
+    for entry in found:
+        try:
+            facts = entry.stat(follow_symlinks=False)
+        except OSError:
+            continue
+        is_plain = stat.S_ISREG(facts.st_mode)
+        if is_plain and _is_whole(entry.path, facts.st_mtime_ns, facts.st_size):
+            steps.append(int(entry.name.partition(".")[0]))
+    return sorted(steps)
+
+
+@lru_cache(maxsize=4096)
+def _is_whole(path: str, mtime_ns: int, size: int) -> bool:
+    """Say whether the header of a safetensors file can be read and nothing behind it is cut off."""
+    try:
+        with open(path, "rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            if length > min(size - 8, _MAX_HEADER):
+                return False
+            header = json.loads(file.read(length))
+        header.pop("__metadata__", None)
+        end = max((item["data_offsets"][1] for item in header.values()), default=0)
+        return bool(8 + length + end == size)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error, RecursionError):
+        return False
+
+
+def write_probe(folder: Path, values: Mapping[str, Any]) -> None:
+    """Write the probe: ``kind``, ``items``, ``n_attended`` and, for pictures, ``images`` uint8.
+
+    Raises OSError.
+    """
+    images = values.get("images")
+    if images is not None:
+        content = save({"images": np.ascontiguousarray(images, np.uint8)})
+        write_bytes(folder / "probe.safetensors", content, lasting=True)
+    words = {name: values.get(name) for name in ("kind", "items", "n_attended")}
+    write_json(folder / "probe.json", words, lasting=True)
+
+
+def read_probe(folder: Path, experiment: Experiment) -> Probe:
+    """Read the probe, and check that it is one of the experiment.
+
+    Raises ValueError, in a sentence, where it is missing or damaged.
+    """
+    try:
+        values = object_of(folder / "probe.json", most=_MAX_PROBE)
+        kind, items = values.get("kind"), values.get("items")
+        if not isinstance(kind, str) or not isinstance(items, list):
+            raise Unreadable("probe.json holds no examples")
+        images = None if kind == "text" else _read_images(folder)
+        probe = Probe(kind, items, images, values.get("n_attended"))
+        check_probe(experiment, probe)
+    except FileNotFoundError:
+        raise StudentError(
+            "This run has no probe yet: it is written when the training starts."
+        ) from None
+    except Unreadable as error:
+        raise StudentError("The probe of this run is damaged: {why}.", why=error.sentence) from None
+    return probe
+
+
+def _read_images(folder: Path) -> Array:
+    path = folder / "probe.safetensors"
+    try:
+        os.close(open_plain(path))
+        with safe_open(path, framework="numpy") as file:
+            images: Array = file.get_tensor("images")
+    except (OSError, SafetensorError, TypeError):
+        raise Unreadable("its pictures cannot be read") from None
+    return images
+
+
+def _under(prefix: str, tensors: dict[str, Array]) -> dict[str, Array]:
+    return {
+        name.removeprefix(prefix): value
+        for name, value in tensors.items()
+        if name.startswith(prefix)
+    }

@@ -1,0 +1,225 @@
+"""The mirror of a server: publishes what no worker does, and follows the runs of other servers."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tfm_core.runs import settings
+from tfm_core.runs.disk import cleanup, trash
+from tfm_core.runs.process import identity
+from tfm_core.runs.queue import tickets
+from tfm_core.runs.remote import follow, ownership, sync_state
+from tfm_core.runs.remote.manifest import CALLS, FILES, INDEX
+from tfm_core.runs.remote.publish import EVERY_SECONDS, LONGEST_WAIT, Publisher
+from tfm_core.runs.remote.storage import NOT_THERE, Remote, StoreUnavailable, remote_of
+
+_PARTS = ("", "snapshots", "weights", "checkpoints/last", "checkpoints/best")
+_SUFFIX = ".json"
+MARK = "store.json"
+"""The object that tells a store of runs from a folder that is merely there."""
+
+logger = logging.getLogger(__name__)
+
+
+class Mirror:
+    """Keeps a folder of runs and a store alike, from a thread of its own."""
+
+    def __init__(self, root: Path, url: str) -> None:
+        """Prepare; ``start`` begins."""
+        self.root, self._url = root, url
+        self.trouble: str | None = None
+        self._is_known = False
+        self._seen: dict[str, tuple[object, ...]] = {}
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="mirror", daemon=True)
+
+    def start(self) -> None:
+        """Begin. Call it once."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End, once what it is at is done; what is not published is with the next start."""
+        self._closed.set()
+        self._thread.join()
+
+    def turn(self) -> str | None:
+        """Publish and fetch once; return what kept it from that, in a sentence, or None."""
+        try:
+            self._turn()
+            trouble: str | None = None
+        except StoreUnavailable as error:
+            trouble = error.sentence
+            identity.WATCH.forget()  # whoever is silent may just not be heard
+        if trouble is not None and trouble != self.trouble:
+            logger.warning("%s", trouble)
+        self.trouble = trouble
+        return trouble
+
+    def _work(self) -> None:
+        wait = 0.0
+        while not self._closed.wait(wait):
+            try:
+                is_well = self.turn() is None
+            except Exception:  # a full disk here, a lost folder: the next turn may succeed
+                logger.exception("The folder of runs and its store could not be compared.")
+                is_well = False
+            wait = EVERY_SECONDS if is_well else min(max(1.0, 2 * wait), LONGEST_WAIT)
+
+    def _turn(self) -> None:
+        remote = remote_of(self._url)
+        self.root.mkdir(parents=True, exist_ok=True)
+        listed = remote.listing(INDEX)
+        tags = {n.removesuffix(_SUFFIX): tag for n, tag in listed.items() if n.endswith(_SUFFIX)}
+        if not (self._is_known and listed):
+            self._know(remote, is_empty=not listed)
+        for run_id in ownership.removed(self.root):
+            self._remove(remote, run_id)
+            tags.pop(run_id, None)
+        mine = dict(self._mine())
+        trouble: StoreUnavailable | None = None
+        for run_id, folder in mine.items():
+            try:
+                self._publish(remote, folder, tags.get(run_id))
+            except StoreUnavailable as error:  # a full bucket can still be read
+                trouble = trouble or error
+        for run_id, tag in tags.items():
+            is_mine = run_id in mine and not ownership.is_theirs(self.root / run_id)
+            if not is_mine and _is_id(run_id):
+                self._follow(remote, run_id, tag)
+        for run_id in sync_state.known(self.root, remote):
+            folder = self.root / run_id
+            if run_id not in tags and ownership.is_theirs(folder):
+                follow.vanished(self.root, remote, run_id)
+        if trouble is not None:
+            raise trouble
+
+    def _know(self, remote: Remote, *, is_empty: bool) -> None:
+        """Mark the store as one. Raises Away where what is empty was not: it is not mounted, say.
+
+        And remove what a worker that was killed meanwhile was uploading.
+        """
+        if remote.read(MARK) is None:
+            if is_empty and sync_state.known(self.root, remote):
+                raise StoreUnavailable(NOT_THERE)
+            remote.write(MARK, b"{}")
+        if not self._is_known:
+            latest = time.time() - cleanup.QUIET_SECONDS
+            for path in ownership.of_store(self.root, remote.key).glob("*.up"):
+                if path.lstat().st_ctime < latest:
+                    path.unlink(missing_ok=True)
+        self._is_known = True
+
+    def _mine(self) -> Iterator[tuple[str, Path]]:
+        """Yield the runs that this server has, those in its trash too."""
+        for parent in (self.root / trash.FOLDER, self.root):
+            with suppress(OSError):
+                for name in os.listdir(parent):
+                    if _is_id(name) and not ownership.is_theirs(self.root / name):
+                        yield name, parent / name
+
+    def _publish(self, remote: Remote, folder: Path, tag: str | None) -> None:
+        """Publish a run where it changed, unless its worker does."""
+        looks = (str(folder), _times(folder), tag)
+        if tag is not None and self._seen.get(folder.name) == looks:
+            return
+        try:
+            with sync_state.alone(self.root, remote, folder.name):
+                publisher = Publisher(self.root, folder, remote)
+                told = follow.manifest_of(remote, folder.name)
+                home, me = publisher.record.home, ownership.server(self.root)
+                if told is not None and told.server != me and told.home >= home:
+                    self._hand_over(remote, folder, told.host)
+                    return
+                if told is None or (told.server, told.home) != (me, home):
+                    publisher.record.digest = ""  # the store has lost it, or it was slow
+                publisher.large()
+                publisher.small(is_deleted=folder.parent.name == trash.FOLDER)
+                if not publisher.record.gone:  # else there is more to do in a while
+                    self._seen[folder.name] = looks
+        except BlockingIOError:
+            return
+
+    def _hand_over(self, remote: Remote, folder: Path, host: str) -> None:
+        """Follow a run from now on that another server took over."""
+        tickets.remove(self.root, folder.name)
+        sync_state.forget(self.root, remote, folder.name)
+        ownership.set_theirs(self.root / folder.name, host)
+        if folder.parent.name == trash.FOLDER:
+            trash.remove(folder)
+
+    def _follow(self, remote: Remote, run_id: str, tag: str) -> None:
+        folder = self.root / run_id
+        is_asked = follow.is_asked(folder)
+        looks = (tag, is_asked)
+        if self._seen.get(run_id) == looks:
+            return
+        known = sync_state.load(self.root, remote, run_id)
+        is_whole = not is_asked or known.wanted == known.files
+        if known.tag == tag and is_whole and (folder.is_dir() or not known.wanted):
+            self._seen[run_id] = looks
+            return
+        try:
+            with sync_state.alone(self.root, remote, run_id):
+                if ownership.is_removed(folder):  # a moment ago
+                    return
+                if follow.follow(self.root, remote, run_id, large=is_asked, tag=tag):
+                    self._seen[run_id] = looks
+        except BlockingIOError:
+            return
+
+    def _remove(self, remote: Remote, run_id: str) -> None:
+        """Remove a run from the store that was removed here for good. Raises Away."""
+        there = (self.root / run_id, self.root / trash.FOLDER / run_id)
+        if _is_id(run_id) and not any(folder.is_dir() for folder in there):
+            told = follow.manifest_of(remote, run_id)
+            if told is not None and told.server == ownership.server(self.root):
+                remote.remove(f"{INDEX}/{run_id}{_SUFFIX}")
+                for part in (FILES, CALLS):
+                    names = remote.listing(f"{part}/{run_id}")
+                    remote.remove(*(f"{part}/{run_id}/{name}" for name in names))
+            sync_state.forget(self.root, remote, run_id)
+        ownership.forget_removed(self.root / run_id)
+
+
+def once(root: Path) -> str | None:
+    """Publish and fetch once, where there is a store; return what kept it from that, or None."""
+    url = settings.read().runs_url
+    return None if url is None else Mirror(root, url).turn()
+
+
+@contextmanager
+def mirroring(root: Path) -> Iterator[Mirror | None]:
+    """Keep a folder of runs and its store alike meanwhile, where there is a store."""
+    url = settings.read().runs_url
+    if url is None:
+        yield None
+        return
+    mirror = Mirror(root, url)
+    mirror.start()
+    try:
+        yield mirror
+    finally:
+        mirror.close()
+
+
+def _times(folder: Path) -> tuple[int, ...]:
+    """Return what changes when a file comes, goes or is replaced."""
+    times = []
+    for part in _PARTS:
+        try:
+            times.append(os.stat(f"{folder}{os.sep}{part}").st_mtime_ns)
+        except OSError:
+            times.append(0)
+    return tuple(times)
+
+
+def _is_id(name: str) -> bool:
+    from tfm_core.runs.run import ID
+
+    return ID.fullmatch(name) is not None

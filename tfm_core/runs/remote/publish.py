@@ -1,0 +1,347 @@
+"""Publishing a run: from its folder to the store, in an order that never shows what isn't there.
+
+What is large goes first, then the manifest that names it. What is small is read status first and
+events last, so that a state is never newer than the events that lead to it; the state of a run that
+is over waits until all that is large is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import re
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tfm_core import disk
+from tfm_core.data.own.sets import VOCABULARY
+from tfm_core.runs import settings
+from tfm_core.runs.disk.atomic import read_json, write_bytes
+from tfm_core.runs.process import requests
+from tfm_core.runs.process.identity import this_host
+from tfm_core.runs.remote import ownership, sync_state
+from tfm_core.runs.remote.manifest import (
+    CALLS,
+    FILES,
+    GROWING,
+    INDEX,
+    LARGE,
+    SMALL,
+    TAIL,
+    Entry,
+    Manifest,
+)
+from tfm_core.runs.remote.storage import Remote, StoreUnavailable, remote_of
+from tfm_core.runs.status import ALIVE
+from tfm_core.sentences import N_
+
+EVERY_SECONDS = 2.0
+"""How often who trains a run publishes what is new."""
+
+LONGEST_WAIT = 15.0
+"""Seconds between two tries while the store is away; they grow up to that."""
+
+FLUSH_SECONDS = 60.0
+"""How long a worker that is done tries to publish the rest; its server does so after it."""
+
+_KEPT_SECONDS = 60.0  # an object that no manifest names any more: somebody may be reading it
+_FOLDERS = ("checkpoints/best", "checkpoints/last", "snapshots", "weights")
+_HOME = re.compile(r"home-(\d{6})", re.ASCII)
+_REQUEST = re.compile(rf"\d{{20}}-[0-9a-f]{{6}}-({'|'.join(requests.KINDS)})", re.ASCII)
+
+TAKEN_OVER = N_("Another server took this run over while this one could not be heard.")
+
+logger = logging.getLogger(__name__)
+
+
+class Lost(Exception):
+    """Another server has the run by now."""
+
+
+class Publisher:
+    """Publishes one run. Only who holds its lock may (``record.alone``), from two threads."""
+
+    def __init__(self, root: Path, folder: Path, remote: Remote) -> None:
+        """Take a run's folder, in its folder of runs or in the trash of that. Raises OSError."""
+        self.root, self.folder, self.remote = root, folder, remote
+        self.id = folder.name
+        self.record = sync_state.load(root, remote, self.id)
+        self._lock = threading.Lock()
+
+    def large(self) -> None:
+        """Upload the large files that changed. Raises Away and OSError."""
+        there = dict(large_files(self.folder))
+        for name, path in there.items():
+            seen = sync_state.stamp(path)
+            if seen is not None and seen != self.record.stamps.get(name):
+                self._keep(name, self._uploaded(name, path), seen)
+        for name in [name for name in self.record.files if LARGE.fullmatch(name)]:
+            if name not in there:
+                self._keep(name, None)
+
+    def small(self, *, is_deleted: bool = False) -> None:
+        """Write the manifest anew where anything changed. Raises Away and OSError."""
+        with self._lock:
+            large = {name: e for name, e in self.record.files.items() if LARGE.fullmatch(name)}
+        for name in SMALL:
+            path = self.folder / name
+            seen = sync_state.stamp(path)
+            if seen is None:
+                self._keep(name, None)
+            elif seen != self.record.stamps.get(name) and not self._waits(name):
+                entry_of = self._grown if name in GROWING else self._whole
+                with contextlib.suppress(FileNotFoundError):
+                    self._keep(name, entry_of(name, path), seen)
+        if self._waits("status.json") and "status.json" not in self.record.files:
+            return
+        small = {name: self.record.files[name] for name in SMALL if name in self.record.files}
+        made = Manifest(
+            max(1, self.record.home),
+            ownership.server(self.root),
+            this_host(),
+            is_deleted,
+            small | large,
+        )
+        content = made.content()
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != self.record.digest:
+            self.remote.write(f"{INDEX}/{self.id}.json", content)
+            with self._lock:
+                self.record.digest, self.record.home = digest, made.home
+                sync_state.save(self.root, self.remote, self.id, self.record)
+        if self._clear():
+            with self._lock:
+                sync_state.save(self.root, self.remote, self.id, self.record)
+
+    def calls(self) -> None:
+        """Take what other servers ask of the run's worker. Raises Lost, Away and OSError."""
+        for name in sorted(self.remote.listing(f"{CALLS}/{self.id}")):
+            home = _HOME.fullmatch(name)
+            if home is not None and int(home[1]) > max(1, self.record.home):
+                raise Lost
+            if _REQUEST.fullmatch(name):
+                (self.folder / "requests").mkdir(exist_ok=True)
+                write_bytes(self.folder / "requests" / name, b"")
+                self.remote.remove(f"{CALLS}/{self.id}/{name}")
+
+    def drop_calls(self) -> None:
+        """Remove what was asked of a worker that is gone. Raises Away."""
+        names = self.remote.listing(f"{CALLS}/{self.id}")
+        self.remote.remove(*(f"{CALLS}/{self.id}/{n}" for n in names if _REQUEST.fullmatch(n)))
+
+    def _waits(self, name: str) -> bool:
+        """Say whether a state must not be told yet: of a run that is over, with much to upload."""
+        if name != "status.json":
+            return False
+        if (read_json(self.folder / name) or {}).get("state") in ALIVE:
+            return False
+        return any(
+            sync_state.stamp(path) != self.record.stamps.get(large)
+            for large, path in large_files(self.folder)
+        )
+
+    def _whole(self, name: str, path: Path) -> Entry:
+        content = path.read_bytes()
+        if len(content) <= TAIL:
+            return Entry((), content)
+        return Entry((self._object(name, content),))
+
+    def _grown(self, name: str, path: Path) -> Entry:
+        parts = self.record.files.get(name, Entry()).parts
+        done = sum(size for _name, size in parts)
+        with path.open("rb") as file:
+            if file.seek(0, os.SEEK_END) < done:  # it was written anew
+                parts, done = (), 0
+            file.seek(done)
+            content = file.read()
+        if len(content) <= TAIL:
+            return Entry(parts, content)
+        return Entry((*parts, self._object(name, content)))
+
+    def _object(self, name: str, content: bytes) -> tuple[str, int]:
+        made = _new_name(name)
+        self.remote.write(f"{FILES}/{self.id}/{made}", content)
+        return made, len(content)
+
+    def _uploaded(self, name: str, path: Path) -> Entry:
+        """Upload a file as it is at this moment: a worker replaces it, but never changes it.
+
+        Under another name; where that would keep the worker from replacing it, a copy.
+        """
+        held = (
+            ownership.of_store(self.root, self.remote.key) / f"{self.id}.{secrets.token_hex(4)}.up"
+        )
+        try:
+            try:
+                if disk.OPEN_IS_HELD:
+                    shutil.copyfile(path, held)
+                else:
+                    os.link(path, held)
+            except OSError:
+                shutil.copyfile(path, held)
+            made, size = _new_name(name), held.stat().st_size
+            self.remote.upload(held, f"{FILES}/{self.id}/{made}")
+        finally:
+            held.unlink(missing_ok=True)
+        return Entry(((made, size),))
+
+    def _keep(self, name: str, entry: Entry | None, seen: sync_state.Stamp = ()) -> None:
+        """Note what the store has of a file now: in one step, for the other thread reads it."""
+        with self._lock:
+            old = self.record.files.get(name, Entry())
+            if entry is None:
+                self.record.files.pop(name, None)
+                self.record.stamps.pop(name, None)
+            else:
+                self.record.files[name], self.record.stamps[name] = entry, seen
+            for part, _size in set(old.parts) - set(() if entry is None else entry.parts):
+                self.record.gone[part] = time.time()
+
+    def _clear(self) -> bool:
+        """Remove what no manifest has named for a while; say whether there was any. Raises Away."""
+        now = time.time()
+        with self._lock:
+            gone = self.record.gone.items()
+            old = [part for part, since in gone if not 0 <= now - since < _KEPT_SECONDS]
+        self.remote.remove(*(f"{FILES}/{self.id}/{part}" for part in old))
+        with self._lock:
+            for part in old:
+                self.record.gone.pop(part, None)
+        return bool(old)
+
+
+class _Live:
+    """Publishes a run while it trains: what is large in one thread, the rest in another."""
+
+    def __init__(self, folder: Path, url: str, lost: Callable[[], None]) -> None:
+        self.folder, self._url, self._lost = folder, url, lost
+        self._closed, self._is_lost = threading.Event(), False
+        self._held, self._is_held = contextlib.ExitStack(), False
+        self._publisher: Publisher | None = None
+        self._troubles: dict[str, str | None] = {}
+        self._threads = [
+            threading.Thread(target=self._work, args=(part,), name=part, daemon=True)
+            for part in ("small", "large")
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Publish the rest, for as long as it is worth waiting."""
+        self._closed.set()
+        for thread in self._threads:
+            thread.join()
+        end, wait = time.monotonic() + FLUSH_SECONDS, 0.5
+        while not self._is_lost and not self._try("large", "small", "end"):
+            if time.monotonic() + wait >= end:
+                logger.warning("Run %s is not published yet.", self.folder.name)
+                break
+            time.sleep(wait)
+            wait = min(2 * wait, LONGEST_WAIT)
+        self._held.close()
+
+    def _work(self, part: str) -> None:
+        wait = 0.0
+        while not self._closed.wait(wait) and not self._is_lost:
+            wait = EVERY_SECONDS if self._try(part) else min(max(1.0, 2 * wait), LONGEST_WAIT)
+
+    def _try(self, *parts: str) -> bool:
+        """Do what there is to do; say whether it was done."""
+        part = parts[0]
+        try:
+            publisher = self._taken(part)
+            if publisher is not None:
+                self._publish(publisher, parts)
+            self._say(part, None)
+            return publisher is not None
+        except Lost:
+            self._is_lost = True
+            self._lost()
+        except StoreUnavailable as error:
+            self._say(part, error.sentence)
+        except OSError as error:  # a full disk here, which the training says, too
+            logger.warning("Run %s could not be published: %s", self.folder.name, error)
+        except Exception:  # the next try may succeed
+            logger.exception("Run %s could not be published.", self.folder.name)
+        return False
+
+    def _publish(self, publisher: Publisher, parts: tuple[str, ...]) -> None:
+        if "small" in parts:
+            publisher.calls()
+        if "large" in parts:
+            publisher.large()
+        if "small" in parts:
+            publisher.small()
+        if "end" in parts:
+            publisher.drop_calls()
+
+    def _taken(self, part: str) -> Publisher | None:
+        """Return the run's publisher, None while another process or thread has yet to let go."""
+        if self._publisher is None and (part == "small" or self._closed.is_set()):
+            root, remote = self.folder.parent, remote_of(self._url)
+            if not self._is_held:
+                try:
+                    self._held.enter_context(sync_state.alone(root, remote, self.folder.name))
+                except BlockingIOError:
+                    return None
+                self._is_held = True
+            publisher = Publisher(root, self.folder, remote)
+            publisher.drop_calls()  # what an earlier worker did not live to answer
+            self._publisher = publisher
+        return self._publisher
+
+    def _say(self, part: str, sentence: str | None) -> None:
+        before = next(filter(None, self._troubles.values()), None)
+        self._troubles[part] = sentence
+        now = next(filter(None, self._troubles.values()), None)
+        if now is not None or before is not None:
+            ownership.note_trouble(self.folder.parent, now)
+        if now is not None and now != before:
+            logger.warning("%s", now)
+
+
+@contextlib.contextmanager
+def publishing(folder: Path, lost: Callable[[], None]) -> Iterator[None]:
+    """Publish a run while it trains, where there is a store, and the rest of it at the end.
+
+    lost: called from a thread where another server took the run over.
+    """
+    url = settings.read().runs_url
+    if url is None:
+        yield
+        return
+    live = _Live(folder, url, lost)
+    live.start()
+    try:
+        yield
+    finally:
+        live.close()
+
+
+def homes(remote: Remote, run_id: str) -> list[int]:
+    """Return how often a run changed servers, as its takeovers count it. Raises Away."""
+    found = map(_HOME.fullmatch, remote.listing(f"{CALLS}/{run_id}"))
+    return [int(one[1]) for one in found if one is not None]
+
+
+def large_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the large files of a run's folder, by their names in it."""
+    kept = (f"{VOCABULARY}/{path.name}" for path in sorted((folder / VOCABULARY).glob("*")))
+    for part in (*_FOLDERS, *kept):
+        with contextlib.suppress(OSError):
+            for name in sorted(os.listdir(folder / part)):
+                path = folder / part / name
+                if LARGE.fullmatch(f"{part}/{name}") and path.is_file() and not path.is_symlink():
+                    yield f"{part}/{name}", path
+
+
+def _new_name(name: str) -> str:
+    return f"{name.replace('/', '~')}.{secrets.token_hex(8)}"
