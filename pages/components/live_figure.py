@@ -17,7 +17,7 @@ import numpy as np
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from pages.components import served
+from pages.components import addresses
 from pages.components.component import component, is_index
 from pages.i18n import _
 from tfm_core.plots.template import template
@@ -75,7 +75,7 @@ def live_figure(
                 "saveSvg": _("Save as SVG"),
                 "whole": _("Show everything again"),
             },
-            "root": served.root(),
+            "root": addresses.root(),
             "sorry": {
                 "notLoaded": _(
                     "The script that draws figures could not be loaded; reload the page."

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from pages.components.component import component, is_index, plain
-from pages.components.packing import packed, pooled
+from pages.components.component import component, is_index, pack_bytes, plain, pooled
 from pages.i18n import _
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.stage import Answer, Frame, Stage
@@ -173,7 +172,7 @@ def pack(shown: Stage, name: str, most: int = MAX_VALUES) -> bytes:
         "shape": weights.shape[1:],
         "block": block,
     }
-    return packed(header, weights)
+    return pack_bytes(header, weights)
 
 
 _NO_MAPS = MapView(np.zeros((1, 0), np.float16), (), (), query_title="", key_title="")

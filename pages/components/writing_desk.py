@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pages.components.component import component, is_index
-from pages.components.packing import packed
+from pages.components.component import component, is_index, pack_bytes
 from pages.i18n import _
 from tfm_core.inspect.writing.steps import Writing, in_nats
 from tfm_core.plots.palette import BLUE, COLOURS, GREY, ORANGE
@@ -121,7 +120,7 @@ def pack_desk(
         "colours": {**_COLOURS, "ink": ORANGE} if picture is not None else _COLOURS,
         "words": _words(is_prompt=bool(writing.source.context)),
     }
-    return packed(header, looked)
+    return pack_bytes(header, looked)
 
 
 def _words(*, is_prompt: bool) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from pages.components.moving import Tree, moving
+from pages.components.effects import Tree, moving
 from pages.i18n import _
 from pages.ui import show
 from tfm_core.config import Experiment, ImageTaskConfig

@@ -1,13 +1,23 @@
-"""Runs that were trained to be compared: which group of them a page shows, and whether it ticks."""
+"""Runs that are trained to be compared: several at once, seeds of a configuration, and groups.
+
+They enter the queue like every other run, as many as the limits allow, in one group.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import streamlit as st
 
 from pages.i18n import _, ngettext
+from pages.ui import page_table, run_actions, runs_access, state, visitors
+from pages.ui.run_actions import Start
+from pages.ui.typed import escape
+from tfm_core.inspect.compare import seeds
+from tfm_core.inspect.compare.seeds import MAX, MIN
+from tfm_core.runs import fits, tickets
+from tfm_core.runs.labels import MAX_GROUP
 from tfm_core.runs.run import Run
 
 Group = TypeVar("Group")
@@ -19,12 +29,12 @@ TICK = 2.0
 """Seconds between two looks at runs that train."""
 
 
-def of(runs: Iterable[Run]) -> dict[str, str]:
+def runs_query(runs: Iterable[Run]) -> dict[str, str]:
     """Return the query with which the page ``compare`` opens on these runs."""
     return {RUNS_QUERY: ",".join(dict.fromkeys(run.id for run in runs))}
 
 
-def picked(groups: Sequence[Group], name_of: Callable[[Group], str], *, key: str) -> Group:
+def choose_group(groups: Sequence[Group], name_of: Callable[[Group], str], *, key: str) -> Group:
     """Return one of the groups, the newest first; ask which where there are several."""
     index = 0
     if len(groups) > 1:
@@ -35,7 +45,7 @@ def picked(groups: Sequence[Group], name_of: Callable[[Group], str], *, key: str
     return groups[index or 0]
 
 
-def mean_words(name: str, n_drawn: int, n_runs: int) -> str:
+def mean_label(name: str, n_drawn: int, n_runs: int) -> str:
     """Return the name of the mean line of a configuration with several seeds.
 
     n_drawn: seeds that have a curve. n_runs: seeds that were asked for.
@@ -72,3 +82,184 @@ def progress(runs: Iterable[Run]) -> None:
             st.caption(":material/hourglass_empty: " + words.format(n=n_left))
         else:
             st.caption(":material/flag: " + _("All {n} runs have finished.", n=len(states)))
+
+
+SEEDS = "seeds-number"
+"""Where the session keeps how many seeds one press asks for."""
+
+
+def start_like(run: Run) -> Start:
+    """Return how a run was begun, to begin another like it; a recorded one, on one's own device."""
+    meta = run.meta
+    device = state.device() if meta.recorded else meta.device
+    return Start(run.experiment, device, meta.name, meta.preset, meta.threads)
+
+
+def start_all(starts: Sequence[Start], *, group: str | None = None) -> list[Run]:
+    """Let runs wait for their turn, as many as may, in the order given; return those that do.
+
+    A notice says how many wait. Raises ValueError and OSError where none may; then none began.
+    """
+    begun: list[Run] = []
+    most = _n_allowed()
+    for start in starts:
+        runs_access.queue().limits.check(start.experiment, n_queued=0)
+        fits.check(start.experiment, start.device)
+    for start in starts[:most]:
+        try:
+            begun.append(run_actions.enqueue(start, group=group))
+        except (ValueError, OSError) as error:
+            if not begun:
+                raise
+            state.notify(f"{_partly_queued(len(begun), len(starts))} {_(error)}")
+            return begun
+    state.notify(_queued_words(len(begun), len(starts)), passes=len(begun) == len(starts))
+    return begun
+
+
+def _n_allowed() -> int:
+    """Return how many runs this visitor may let wait now, at least 1.
+
+    Raises OnlyWatches and LimitReached.
+    """
+    in_hand = run_actions.n_active_allowed()
+    limits = runs_access.queue().limits
+    n_waiting = len(tickets.waiting(runs_access.store().root))
+    # where the line is full, the first one is refused with the sentence for that
+    return max(1, min(limits.max_per_session - in_hand, limits.max_queued - n_waiting))
+
+
+def _queued_words(n_begun: int, n: int) -> str:
+    if n_begun == n:
+        return ngettext(
+            "{n} run was queued and starts when a place is free.",
+            "{n} runs were queued and start when places are free.",
+            n,
+            n=n,
+        )
+    return _(
+        "{some} You have reached the limit of runs here. Press again when some have finished.",
+        some=_partly_queued(n_begun, n),
+    )
+
+
+def _partly_queued(n_begun: int, n: int) -> str:
+    return _("{begun} of {n} runs were queued.", begun=n_begun, n=n)
+
+
+def n_seeds() -> int:
+    """Return how many seeds one press asks for."""
+    return min(max(int(st.session_state.get(SEEDS) or seeds.USUAL), seeds.MIN), seeds.MAX)
+
+
+def train_seeds(starts: Sequence[Start]) -> None:
+    """Train what is missing of the chosen number of seeds of each start, and go on to compare all.
+
+    Runs that are there already join their group, where they are this visitor's and have none.
+    Raises ValueError and OSError, where nothing could be begun.
+    """
+    listed = visitors.listed()
+    n = n_seeds()
+    plans = seeds.plans([start.experiment for start in starts], listed, n)
+    there = [run for plan in plans for run in plan.there.values()]
+    missing = [
+        Start(experiment, start.device, start.name, start.preset, start.threads)
+        for start, plan in zip(starts, plans, strict=True)
+        for experiment in plan.missing
+    ]
+    begun: list[Run] = []
+    if missing:
+        group = next((run.labels.group for run in there if run.labels.group), None)
+        group = group or _new_group(starts, n, listed)
+        begun = start_all(missing, group=group)
+        _join_group(there, group)
+    else:
+        state.notify(_("All {n} seeds exist already.", n=n))
+    open_comparison([run.id for run in (*there, *begun)])
+
+
+def _new_group(starts: Sequence[Start], n: int, listed: Iterable[Run]) -> str:
+    """Return a name for a group that no run is in yet."""
+    first = starts[0]
+    name = first.name or _(first.experiment.task.facts.label)
+    ending = _(": {n} seeds", n=n)
+    if len(starts) > 1:
+        ending = _(" and {m} more: {n} seeds", m=len(starts) - 1, n=n)
+    known = {run.labels.group for run in listed}
+    number, more = 1, ""
+    while True:
+        made = f"{name[: MAX_GROUP - len(ending) - len(more)]}{ending}{more}"
+        if made not in known:
+            return made
+        number += 1
+        more = f" ({number})"
+
+
+def _join_group(runs: Iterable[Run], group: str) -> None:
+    own = [
+        run.id
+        for run in runs
+        if not run.meta.recorded and not visitors.watches(run) and run.labels.group is None
+    ]
+    run_actions.label(own, group=group)
+
+
+def open_comparison(run_ids: Sequence[str]) -> None:
+    """Go on to where runs are compared."""
+    st.switch_page(page_table.path_of("compare"), query_params={RUNS_QUERY: ",".join(run_ids)})
+
+
+def seed_button(
+    what: Callable[[], Sequence[Start]],
+    *,
+    key: str,
+    disabled: bool = False,
+    on_refused: Callable[[BaseException], None] | None = None,
+) -> None:
+    """Draw the button, and beside it how many seeds it asks for; a press trains what is missing.
+
+    what: the configurations, asked when it is pressed. on_refused: says why nothing could begin,
+    else a notice at the top of the page does, which stays where a part of the page ticks.
+    """
+    n, why_not = n_seeds(), visitors.why_not()
+    with st.container(horizontal=True, gap=None, width="content", key=f"seeds-{key}"):
+        pressed = st.button(
+            ngettext("{n} seed", "{n} seeds", n, n=n),
+            icon=":material/casino:",
+            key=f"{key}-seeds",
+            disabled=disabled or bool(why_not),
+            help=escape(why_not)
+            or _(
+                "Trains the missing ones of {n} seeds and compares them: mean, spread and worst.",
+                n=n,
+            ),
+        )
+        with st.popover(f":gray[{_('How many seeds')}]", key=f"{key}-seeds-how-many"):
+            number = f"{key}-seeds-number"
+            st.number_input(
+                _("Seeds"),
+                MIN,
+                MAX,
+                value=n,
+                key=number,
+                help=_("Runs of this configuration, existing ones included."),
+                on_change=_set_seeds,
+                args=(number,),
+            )
+    found = what() if pressed else []
+    if found:
+        try:
+            train_seeds(found)
+        except (ValueError, OSError) as error:
+            (on_refused or _notify)(error)
+
+
+def _notify(error: BaseException) -> NoReturn:
+    state.notify(_(error))
+    st.rerun()
+
+
+def _set_seeds(key: str) -> None:
+    number = st.session_state.get(key)
+    if isinstance(number, int):
+        st.session_state[SEEDS] = number

@@ -135,7 +135,9 @@ def _mark(setting: Setting, checked: Checked) -> None:
     if name not in begun or begun[name] == drafts.get(checked.draft.values, setting.path):
         return
     words = _(
-        "{label}: back to {value}", label=_(setting.label), value=drafts.said(setting, begun[name])
+        "{label}: back to {value}",
+        label=_(setting.label),
+        value=drafts.format_value(setting, begun[name]),
     )
     reset_button(escape(words), setting.path, checked, key=f"reset:{setting.path}")
 

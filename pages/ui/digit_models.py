@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import streamlit as st
 
-from pages.components.digit_reader import Picture
+from pages.components.digits import Picture
 from tfm_core.inspect.attention.own_example import read_picture
 from tfm_core.inspect.readings import readings
 from tfm_core.runs.run import Run

@@ -1,7 +1,7 @@
-"""Drafts: configurations while they are edited, as nested plain values.
+"""Drafts: configurations while they are edited, as nested plain values, and their history.
 
-They need not fit together, and a number may be out of its range: the configuration's own sentence
-says so at its control, and nothing is put right behind a person's back.
+They need not be valid: the configuration's own error is shown at its control, and nothing is
+corrected silently.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Checked:
 
     def advice_at(self, path: str) -> list[Advice]:
         """Return the advice on a setting."""
-        return [said for said in self.advice if said.field == path]
+        return [format_value for format_value in self.advice if format_value.field == path]
 
 
 def check(draft: Draft) -> Checked:
@@ -80,10 +80,10 @@ def check(draft: Draft) -> Checked:
     try:
         experiment = Experiment.parse(draft.values)
     except ConfigError:
-        said: tuple[Advice, ...] = ()
+        format_value: tuple[Advice, ...] = ()
         with suppress(ConfigError):  # another part of the draft may be wrong
-            said = advice(TrainingConfig.parse(draft.values["training"]))
-        return Checked(draft, None, problems_of(draft.values), said, reference)
+            format_value = advice(TrainingConfig.parse(draft.values["training"]))
+        return Checked(draft, None, problems_of(draft.values), format_value, reference)
     return Checked(draft, experiment, advice=advised(experiment), reference=reference)
 
 
@@ -119,7 +119,7 @@ def with_reset(checked: Checked, path: str) -> Values:
     return chosen(values, path, get(checked.reference, path))
 
 
-def said(setting: Setting, value: Any) -> str:
+def format_value(setting: Setting, value: Any) -> str:
     """Return a value of a setting as a person reads it."""
     if setting.choices is not None and setting.kind == "several":
         return ", ".join(_(setting.choices[name].label) for name in value) or _("none")
@@ -303,3 +303,43 @@ def _moved(values: Mapping[str, Any], family: str, task: str) -> Values:
 def _short(value: object) -> str:
     text = str(value)
     return f"“{text}”" if len(text) <= 40 else f"“{text[:37]}…”"
+
+
+MAX_HISTORY = 50
+"""Changes that a session can take back."""
+
+
+class Moment(NamedTuple):
+    """A draft as it once was, and what it had begun as."""
+
+    values: Values
+    base: Values
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The moments before a draft, the newest last, and those that were taken back, likewise."""
+
+    past: tuple[Moment, ...] = ()
+    future: tuple[Moment, ...] = ()
+
+    def changed(self, old: Draft) -> History:
+        """Return the history after a draft was changed; what was taken back is gone."""
+        return History((*self.past, moment(old))[-MAX_HISTORY:])
+
+    def undone(self, now: Draft) -> tuple[Moment, History] | None:
+        """Return the moment before and its history, or None where there is none."""
+        if not self.past:
+            return None
+        return self.past[-1], History(self.past[:-1], (*self.future, moment(now)))
+
+    def redone(self, now: Draft) -> tuple[Moment, History] | None:
+        """Return the moment that was taken back last and its history, or None."""
+        if not self.future:
+            return None
+        return self.future[-1], History((*self.past, moment(now)), self.future[:-1])
+
+
+def moment(draft: Draft) -> Moment:
+    """Return a draft as a moment."""
+    return Moment(draft.values, draft.begun)

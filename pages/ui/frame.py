@@ -12,9 +12,8 @@ from functools import lru_cache
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.components.arrival import arrival
-from pages.components.copy_link import Link, copy_link
-from pages.components.search import Entry, search
+from pages.components.buttons import Link, SearchEntry, copy_link, search
+from pages.components.effects import arrival
 from pages.i18n import PAGES_DIR, _, language
 from pages.ui import (
     login,
@@ -24,8 +23,6 @@ from pages.ui import (
     runs_access,
     show,
     state,
-    style,
-    suspects,
     typed,
     visitors,
 )
@@ -54,8 +51,15 @@ def navigation() -> st.Page:
         sections.setdefault(_section(facts), []).append(entry)
     page = st.navigation(sections, position="top")
     state.set_page(page.url_path)
-    style.mark_section(list(sections).index(_section(page_table.at(page.url_path))))
+    _mark_section(list(sections).index(_section(page_table.at(page.url_path))))
     return page
+
+
+def _mark_section(index: int) -> None:
+    """Mark the section of the bar that holds this page; Streamlit only marks pages."""
+    place = f"[data-testid='stTopNav'] > :nth-child({index + 1}) [data-testid='stTopNavSection']"
+    look = "font-weight: 600; box-shadow: inset 0 -2px 0 light-dark(#1f6aa8, #6db3ea)"
+    st.html(f"<style>{place} {{ {look} }}</style>")
 
 
 def _section(facts: PageFacts) -> str:
@@ -100,7 +104,7 @@ def lead_to_game() -> None:
         run = runs_access.store().get(linked)
     except RunNotFound:
         return
-    if not suspects.is_hidden(run):
+    if not runs_access.is_hidden(run):
         return
     state.set_current_run(None)
     state.notify(
@@ -109,7 +113,7 @@ def lead_to_game() -> None:
             name=run.meta.name,
         )
     )
-    healthy = next((one for one in visitors.listed() if suspects.is_pair(one, run)), None)
+    healthy = next((one for one in visitors.listed() if runs_access.is_round(one, run)), None)
     query = {} if healthy is None else {"pair": f"{healthy.id}.{run.id}"}
     if state.page() != "find-the-bug":
         st.switch_page(page_table.path_of("find-the-bug"), query_params=query)
@@ -235,7 +239,7 @@ def _search() -> None:
 
 
 @lru_cache(maxsize=32)
-def _entries(_spoken: str, _home: str) -> tuple[Entry, ...]:
+def _entries(_spoken: str, _home: str) -> tuple[SearchEntry, ...]:
     """Return what can be found. What is given decides about all of it: the language, and where
     this session finds the app.
     """
@@ -245,14 +249,14 @@ def _entries(_spoken: str, _home: str) -> tuple[Entry, ...]:
     )
 
 
-def _entry(facts: PageFacts) -> Entry:
+def _entry(facts: PageFacts) -> SearchEntry:
     words = show.words(facts.name)
     intro = re.sub(r"[*`]", "", words.intro)  # shown as text, not as Markdown
     about = _("Page") + (f" · {intro}" if intro else "")
-    return Entry(_(facts.title), about, state.address(facts.url_path, {}))
+    return SearchEntry(_(facts.title), about, state.address(facts.url_path, {}))
 
 
-def _term(term: Term) -> Entry:
+def _term(term: Term) -> SearchEntry:
     facts = page_table.PAGES[term.page]
     about = f"{_(term.meaning)} → {_(facts.title)}"
-    return Entry(_(term.name), about, state.address(facts.url_path, term.view), term.also)
+    return SearchEntry(_(term.name), about, state.address(facts.url_path, term.view), term.also)

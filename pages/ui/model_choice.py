@@ -1,34 +1,121 @@
-"""Which model the pages on the model show: the draft, any run's, or one to scale.
+"""Which model the pages on the model show: the draft, any run's, or a published one.
 
-The address bar says which: ``show=gpt2-xl``, ``show=run&run=...``, or the settings of the draft. A
-run that is picked becomes the current one.
+The address says which: ``show=gpt2-xl``, ``show=run&run=...``, or the settings of the draft. The
+draft may have vocabularies and lengths of its own, to look at; training takes those of its task.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import (
     controls,
     drafts,
-    fitting_run,
-    free_sizes,
     runs_access,
+    shown_run,
     state,
     url_config,
     view_link,
     visitors,
 )
-from pages.ui.parameters import Choice, Unfit, one_of
+from pages.ui.parameters import Choice, Number, Unfit, one_of
 from tfm_core.config import Experiment, ModelConfig
 from tfm_core.config.shape import Shape
 from tfm_core.facts.architectures import ARCHITECTURES, Architecture, of_experiment
+from tfm_core.facts.free_sizes import FreeSizes, offered, resized, sizes_of
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
+
+MAX_WORDS, MAX_TOKENS = 1_000_000, 8192
+_SIZE_LABELS = {
+    "src_vocabulary": N_("Source vocabulary (words)"),
+    "tgt_vocabulary": N_("Target vocabulary (words)"),
+    "src_len": N_("Source length (tokens)"),
+    "tgt_len": N_("Target length (tokens)"),
+}
+
+
+def _size(name: str) -> Number:
+    most = MAX_WORDS if name.endswith("vocabulary") else MAX_TOKENS
+    return Number(name, first=0, key=f"free-{name}", low=0, high=most)
+
+
+SRC_VOCABULARY, TGT_VOCABULARY = _size("src_vocabulary"), _size("tgt_vocabulary")
+SRC_LEN, TGT_LEN = _size("src_len"), _size("tgt_len")
+_SIZES = {one.query: one for one in (SRC_VOCABULARY, TGT_VOCABULARY, SRC_LEN, TGT_LEN)}
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A model with the sizes of one's choice; ``problem`` says why they could not be taken."""
+
+    architecture: Architecture
+    is_free: bool
+    problem: str = ""
+
+
+def _with_free_sizes(known: Architecture) -> Sized:
+    """Return the model of the draft with the sizes that the session or the link asks for.
+
+    Says the sizes in the link, and draws what is wrong there.
+    """
+    for parameter in _SIZES.values():
+        view_link.warn(view_link.receive(parameter))
+    sizes = FreeSizes(**{name: st.session_state[one.key] for name, one in _SIZES.items()})
+    for name, parameter in _SIZES.items():
+        view_link.say(parameter, getattr(sizes, name) if name in offered(known.shape) else 0)
+    try:
+        new = resized(known, sizes)
+    except StudentError as error:
+        return Sized(known, is_free=False, problem=_(error))
+    return Sized(new, is_free=new is not known)
+
+
+def _forget_sizes() -> None:
+    """Take the sizes out of the link of a model that is not edited; the session keeps them."""
+    view_link.forget(_SIZES.values())
+
+
+def sizes_editor(known: Architecture, problem: str) -> None:
+    """Draw the sizes; known: the model with those of its task."""
+    names = offered(known.shape)
+    if not names:
+        return
+    own = asdict(sizes_of(known))
+    with st.container(border=True):
+        st.header(
+            _("Vocabulary and lengths"),
+            anchor=False,
+            help=_("The task’s sizes, or yours to inspect a model of any size. Training uses the "
+                "task’s."),
+        )  # fmt: skip
+        for column, name in zip(st.columns(len(names)), names, strict=True):
+            parameter = _SIZES[name]
+            key = f"setting:{name}"
+            st.session_state[key] = st.session_state.get(parameter.key) or own[name]
+            with column:
+                st.number_input(
+                    _(_SIZE_LABELS[name]),
+                    1,
+                    parameter.high,
+                    key=key,
+                    on_change=_set_size,
+                    args=(name, key, own[name]),
+                    help=_("The task has {n}.", n=f"{own[name]:,}"),
+                )
+        if problem:
+            controls.complaint(problem)
+
+
+def _set_size(name: str, key: str, own: int) -> None:
+    picked = int(st.session_state[key])
+    st.session_state[_SIZES[name].key] = 0 if picked == own else picked
+
 
 DRAFT, RUN = "draft", "run"
 _NAMES = (DRAFT, RUN, *ARCHITECTURES)
@@ -67,10 +154,10 @@ class ModelView:
 class SizedModelView(ModelView):
     """On pages that need no training, the draft may have vocabularies and lengths of its own."""
 
-    src_vocabulary: int = view_link.linked(free_sizes.SRC_VOCABULARY)
-    tgt_vocabulary: int = view_link.linked(free_sizes.TGT_VOCABULARY)
-    src_len: int = view_link.linked(free_sizes.SRC_LEN)
-    tgt_len: int = view_link.linked(free_sizes.TGT_LEN)
+    src_vocabulary: int = view_link.linked(SRC_VOCABULARY)
+    tgt_vocabulary: int = view_link.linked(TGT_VOCABULARY)
+    src_len: int = view_link.linked(SRC_LEN)
+    tgt_len: int = view_link.linked(TGT_LEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +199,7 @@ def chosen(
     sizes of its task. example: what it opens with while there is no run.
     """
     problems = _read_draft()
-    run, others = fitting_run.current(), _other_runs()
+    run, others = shown_run.current_run(), _other_runs()
     own = [] if example is None else [example.name]
     names = [*own, DRAFT, *([RUN] if run is not None else []), *others, *ARCHITECTURES]
     if _opens_run(run):
@@ -141,7 +228,7 @@ def chosen(
     with st.container():  # of its own, empty or not: nothing below moves when a problem comes
         for problem in (missing or unknown, *problems):
             view_link.warn(problem)
-        _say(picked, run, first)
+        _mirror_choice(picked, run, first)
         if example is not None and picked == example.name:
             one = of_experiment(example.experiment, _(example.label))
             return Chosen(picked, one.label, one.model, one.shape, one, example.experiment)
@@ -149,14 +236,14 @@ def chosen(
         if is_trained:
             return found
         if picked != DRAFT:
-            free_sizes.forget()
+            _forget_sizes()
             return found
-        return _sized(found, is_edited=is_edited)
+        return _draft_with_sizes(found, is_edited=is_edited)
 
 
-def _sized(draft: Chosen, *, is_edited: bool) -> Chosen:
+def _draft_with_sizes(draft: Chosen, *, is_edited: bool) -> Chosen:
     """Return the draft with the sizes that were typed in place of its task's."""
-    sized = free_sizes.take(draft.architecture)
+    sized = _with_free_sizes(draft.architecture)
     if sized.problem and not is_edited:
         controls.complaint(sized.problem)
     if not sized.is_free:
@@ -227,7 +314,7 @@ def _read_draft() -> list[str]:
     return sentences
 
 
-def _say(picked: str, run: Run | None, first: str) -> None:
+def _mirror_choice(picked: str, run: Run | None, first: str) -> None:
     """Keep the address bar in step, so that it opens this model for anybody.
 
     first: what is shown without a word in the address.
@@ -289,9 +376,9 @@ def _missing() -> str | None:
     return _("{why} The configuration being edited is shown instead.", why=why)
 
 
-def other() -> Chosen | None:
+def compared() -> Chosen | None:
     """Draw the choice of a model to compare with; None while nothing is compared."""
-    run = fitting_run.current()
+    run = shown_run.current_run()
     runs = ({} if run is None else {_RUN_PREFIX + run.id: run}) | _other_runs()
     names = [DRAFT, *runs, *ARCHITECTURES]
     current = "" if run is None else run.id

@@ -1,8 +1,8 @@
-"""A run as a folder of static files, kept up to date while it trains; see ``tfm_core.publish``.
+"""A run as a folder of static files, updated while it trains, and the site of recorded runs.
 
-Each look reads what is new of the run and writes what is new of the folder. A snapshot is written
-once, in a file for each kind of attention and example: who watches fetches what is in sight. Who
-comes late gets them in a reel, which holds all there were when it was made.
+See ``tfm_core.publish`` and ``docs/deploy.md``. A snapshot is written once, in a file for each kind
+of attention and example, so watchers fetch only what they see. Late ones fetch a reel, which holds
+all snapshots that existed when it was made.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from pages.components import live, stage
 from pages.components import live as component
-from pages.components import stage
-from pages.components.packing import packed
+from pages.components.component import pack_bytes
+from pages.components.live import Card
 from pages.i18n import _, languages, speaking
-from pages.ui import film, run_words, stage_view
+from pages.ui import film, run_words, runs_access, show, stage_view
 from tfm_core.inspect import stage as stages
 from tfm_core.inspect.stage import Stage
 from tfm_core.plots.palette import COLOURS
@@ -25,6 +27,7 @@ from tfm_core.publish.folder import EVERY, PAGE, Folder, tag
 from tfm_core.publish.lines import CurveLines, Line
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import snapshot_path
+from tfm_core.runs.store import RunStore
 
 MAX_VIEWS = 12
 """Kinds of attention times examples that can be looked at."""
@@ -160,7 +163,7 @@ class Publication:
             "shape": weights.shape[1:],
             "block": block,
         }
-        return packed(header, weights)
+        return pack_bytes(header, weights)
 
     def _write_reels(self) -> None:
         """Put all snapshots of each view into one file: the length of each (uint32), and it."""
@@ -193,7 +196,7 @@ class Publication:
         static = {} if self._is_recorded else component.static("live").contents
         for name, content in static.items():
             self.folder.put(name, content)
-        self.folder.put(PAGE, component.page(self.run.meta.name, is_recorded=self._is_recorded))
+        self.folder.put(PAGE, component.run_page(self.run.meta.name, is_recorded=self._is_recorded))
         now = [name for names in self._names.values() for name in names]
         snapshots = [name for step in self._snapshots for name in self._files[step]]
         self.folder.tidy({*now, *static, *snapshots})
@@ -236,3 +239,55 @@ class Publication:
 
 def _number(view: Stage) -> int:
     return view.kinds.index(view.kind) if view.kind in view.kinds else 0
+
+
+FIRST_RUN = "recorded-korean"
+"""The run on stage."""
+NOWHERE = "404.html"
+"""The page of an address that leads nowhere, as many web servers call it."""
+
+
+def recorded_runs() -> list[Run]:
+    """Return the runs that come with the app, the one on stage first."""
+    runs = [run for run in RunStore().list() if run.meta.recorded]
+    return sorted(runs, key=lambda run: run.id != FIRST_RUN)
+
+
+def write_site(folder: Path, runs: list[Run]) -> None:
+    """Write the whole site. Raises OSError, and ValueError where a run cannot be read."""
+    write_gallery(folder, runs)
+    for run in runs:
+        write_run(folder, run)
+
+
+def write_gallery(folder: Path, runs: list[Run]) -> None:
+    """Write all but the runs: the gallery, the page for what is not here, scripts and styles."""
+    files = Folder(folder)
+    for kind in ("gallery", "live"):
+        for name, content in live.static(kind).contents.items():
+            files.put(name, content)
+    files.put(PAGE, live.gallery_page([_card(run) for run in runs]))
+    files.put(NOWHERE, live.missing_page([run.id for run in runs]))
+
+
+def write_run(folder: Path, run: Run) -> None:
+    """Write the page of a run, in a folder of its id."""
+    Publication(run, Folder(folder / run.id), is_recorded=True).update()
+
+
+def _card(run: Run) -> Card:
+    n_parameters = runs_access.curves(run).started["n_parameters"]
+    facts = [
+        _("{n} parameters", n=show.count(n_parameters)),
+        run_words.progress(run.status),
+        _("trained {time}", time=show.duration(run.status.seconds)),
+    ]
+    return Card(
+        name=run.id,
+        title=run.meta.name,
+        learns=run_words.learns(run),
+        reached=run_words.result(run),
+        facts=facts,
+        curve=run_words.sparkline_svg(run),
+        curve_name=_(run_words.SPARKLINE_NAME),
+    )

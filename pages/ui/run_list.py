@@ -11,22 +11,18 @@ import streamlit as st
 
 from pages.i18n import N_, _, ngettext
 from pages.ui import (
-    publish_switch,
-    recorded,
+    comparison,
     run_actions,
-    run_asks,
-    run_labels,
+    run_dialogs,
     run_words,
     runs_access,
     show,
-    starts,
+    shown_run,
     state,
-    suspects,
     take_away,
-    twins,
     visitors,
 )
-from pages.ui.sparkline import sparkline
+from pages.ui.run_words import sparkline
 from pages.ui.typed import escape
 from tfm_core.runs.elsewhere import places
 from tfm_core.runs.run import Run
@@ -125,14 +121,14 @@ def _say(run: Run, drawn_as: State, apart: str) -> None:
         sparkline(run)
         with st.container(width="stretch", gap="xxsmall"):
             badge = run_words.badge(status, outcome)
-            marks = (badge, recorded.badge(run), visitors.badge(run), *_labels(run))
+            marks = (badge, shown_run.origin_badge(run), visitors.badge(run), *_labels(run))
             st.markdown(f"{name}  {' '.join(mark for mark in marks if mark)}")
             st.caption(" · ".join(_numbers(run)))
     note = run.labels.note
     if note:
         st.caption(f":material/edit_note: {escape(_shortened(note))}", help=escape(note))
     why = outcome.sentence if outcome is not None else status.reason
-    for sentence in (why, run.damage, recorded.origin_words(run), _elsewhere(run)):
+    for sentence in (why, run.damage, shown_run.origin_words(run), _elsewhere(run)):
         if sentence:
             st.caption(escape(_(sentence)))
 
@@ -180,13 +176,13 @@ def _buttons(run: Run, status: Status, *, steers: bool) -> None:
         run_actions.watch(run)
     if run.meta.recorded or visitors.watches(run):
         return
-    for ask in run_asks.fitting(status) if steers else ():
+    for ask in run_actions.possible_requests(status) if steers else ():
         st.button(
             _named(_(ask.label), run),
             key=f"{ask.kind}-{run.id}",
             icon=ask.icon,
             help=_(ask.help),
-            on_click=run_asks.ask,
+            on_click=run_actions.ask_and_wait,
             args=(run, ask.kind),
         )
     if status.can_resume and st.button(
@@ -206,7 +202,7 @@ def _menu(run: Run) -> None:
     if not (is_whole or can_change):
         return
     with st.popover(_named(_("More"), run), key=state.menu_key(f"menu-{run.id}")):
-        if suspects.is_hidden(run):
+        if runs_access.is_hidden(run):
             st.caption(_("More actions appear once you find its bug."))
             if can_change:
                 _delete(run)
@@ -214,7 +210,7 @@ def _menu(run: Run) -> None:
         if is_whole and not run.status.is_active:
             take_away.button(run, key=f"take-{run.id}", width="stretch")
         if is_whole:
-            publish_switch.button(run, key=f"publish-{run.id}", width="stretch")
+            run_dialogs.publish_button(run, key=f"publish-{run.id}", width="stretch")
         if (
             is_whole
             and run.has_checkpoint
@@ -232,7 +228,7 @@ def _menu(run: Run) -> None:
 
 def _beside(run: Run) -> None:
     """Offer to train others beside a run."""
-    n, why_not = starts.n_seeds(), visitors.why_not()
+    n, why_not = comparison.n_seeds(), visitors.why_not()
     if st.button(
         _named(ngettext("{n} seed", "{n} seeds", n, n=n), run),
         key=f"seeds-{run.id}",
@@ -243,7 +239,7 @@ def _beside(run: Run) -> None:
         disabled=bool(why_not),
     ):
         try:
-            starts.train_seeds([starts.of_run(run)])
+            comparison.train_seeds([comparison.start_like(run)])
         except (ValueError, OSError) as error:
             state.notify(_(error))
             st.rerun()
@@ -254,7 +250,7 @@ def _beside(run: Run) -> None:
         help=escape(why_not) or _("Change one or more settings and compare both runs."),
         width="stretch",
         disabled=bool(why_not),
-        on_click=twins.DIALOG.ask,
+        on_click=run_dialogs.TWIN_DIALOG.ask,
         args=(run.id,),
     )
 
@@ -290,7 +286,7 @@ def _labels_button(run: Run) -> None:
         icon=":material/sell:",
         help=_("Its name, group, tags and your note."),
         width="stretch",
-        on_click=run_labels.DIALOG.ask,
+        on_click=run_dialogs.LABELS_DIALOG.ask,
         args=(run.id,),
     )
 

@@ -1,13 +1,29 @@
-"""Runs in words: their states, what they learn, how far they came."""
+"""Runs in words, badges and a small curve: their state, task, result, symptoms."""
 
 from __future__ import annotations
 
+import base64
 import math
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from html import escape
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import show
+from pages.ui import runs_access, show
 from tfm_core.config import FAMILIES
+from tfm_core.facts.storage import HALF, attention_numbers
+from tfm_core.inspect.compare.differences import differences
+from tfm_core.inspect.compare.names import names
+from tfm_core.inspect.symptoms import diagnosis
+from tfm_core.inspect.symptoms.symptom import Symptom, SymptomKind
+from tfm_core.plots.palette import COLOURS, GREY
+from tfm_core.probe.types import Probe
 from tfm_core.runs.figures import last_measured
 from tfm_core.runs.outcome import Outcome, OutcomeKind
 from tfm_core.runs.run import Run
@@ -43,14 +59,14 @@ OUTCOMES: dict[OutcomeKind, StateWords] = {
 """Said in place of the state where a run came to its end and learned nothing that helps."""
 
 
-def said(status: Status, outcome: Outcome | None = None) -> StateWords:
+def state_words(status: Status, outcome: Outcome | None = None) -> StateWords:
     """Return how a state is said, or in its place how the training came out."""
     return STATES[status.state] if outcome is None else OUTCOMES[outcome.kind]
 
 
 def badge(status: Status, outcome: Outcome | None = None) -> str:
     """Return the state, or how the training came out, as a Markdown badge."""
-    words = said(status, outcome)
+    words = state_words(status, outcome)
     return f":{words.colour}-badge[{words.icon} {_(words.label)}]"
 
 
@@ -116,3 +132,136 @@ def _measured(run: Run) -> tuple[dict[str, float], str] | None:
     return {name: math.nan if value is None else value for name, value in values.items()}, _(
         "test"
     ) if found["split"] == "test" else _("validation")
+
+
+def distinguishing_names(runs: Sequence[Run]) -> dict[str, str]:
+    """Return by id what to say behind the name of a run; nothing of one whose name is its own."""
+    alike = defaultdict[str, list[Run]](list)
+    for run in runs:
+        if run.problem is None and not runs_access.is_hidden(run):
+            alike[run.meta.name].append(run)
+    said: dict[str, str] = {}
+    for group in alike.values():
+        experiments = [run.experiment for run in group]
+        if differences(experiments):
+            said |= {
+                run.id: str(_(name)) for run, name in zip(group, names(experiments), strict=True)
+            }
+    return said
+
+
+def attended_caption(run: Run, probe: Probe) -> None:
+    """Say why some examples of a run have predictions and no maps; nothing where all have."""
+    n = len(probe.attended)
+    if n == len(probe.items):
+        return
+    numbers = attention_numbers(run.experiment)
+    st.caption(
+        _(
+            "Snapshots save the attention of {n} of the {all} examples: all heads of all layers "
+            "have {numbers} weights per example, {size} per snapshot. Predictions are saved for "
+            "all.",
+            n=n,
+            all=len(probe.items),
+            numbers=show.count(numbers),
+            size=show.size(HALF * numbers),
+        )
+    )
+
+
+_SYMPTOM_MARKS: dict[SymptomKind, str] = {
+    "diverged": N_("diverges"),
+    "exploding": N_("gradients explode"),
+    "vanishing": N_("gradients vanish"),
+    "dead-heads": N_("dead heads"),
+    "overfits": N_("by heart from here"),
+}
+"""What is written on the curve at the step where a symptom began, where there is such a step."""
+
+
+def symptoms(run: Run) -> tuple[Symptom, ...] | None:
+    """Return what is wrong with a run now, the gravest first; None where it can't be judged."""
+    status = run.status
+    if status.state in ("queued", "starting"):
+        return None
+    curves = runs_access.curves(run)
+    steps = tuple(run.snapshot_steps())
+    size = (len(curves.steps), len(curves.validation), curves.steps.last("step"))
+    kept = tuple(_modified_ns(run, which) for which in ("last", "best"))
+    return _symptoms(run.folder, status.state, status.reason, steps, (*size, *kept))
+
+
+def symptom_marks(run: Run) -> list[tuple[int, str]]:
+    """Return the steps to mark on a run's curves, each with a word or two."""
+    found = symptoms(run) or ()
+    return [(one.step, _(_SYMPTOM_MARKS[one.kind])) for one in found if one.kind in _SYMPTOM_MARKS]
+
+
+def _modified_ns(run: Run, which: str) -> int:
+    try:
+        return (run.folder / "checkpoints" / which).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=256)
+def _symptoms(
+    folder: Path,
+    state: str,
+    reason: str | None,
+    steps: tuple[int, ...],
+    _size: tuple[object, ...],
+) -> tuple[Symptom, ...] | None:
+    run = Run(folder)
+    return diagnosis.of_run(run, runs_access.curves(run), steps)
+
+
+WIDTH, HEIGHT, POINTS = 120, 40, 56
+SPARKLINE_NAME = N_("Accuracy on training batches over the steps, 0 to 100 %")
+_INSET = 7  # pictures have round corners, and the dot needs room
+
+
+def sparkline(run: Run) -> None:
+    """Show the accuracy of a run over its steps, 0 to 100 %; a quiet line where there is none."""
+    picture = base64.b64encode(sparkline_svg(run).encode()).decode()
+    address, name = f"data:image/svg+xml;base64,{picture}", escape(_(SPARKLINE_NAME))
+    st.html(  # st.image would add a full-screen button
+        f'<img class="sparkline" src="{address}" alt="{name}" width="{WIDTH}">',
+        width="content",
+    )
+
+
+def sparkline_svg(run: Run) -> str:
+    """Return the picture; the x axis is the whole run, so that a young run has a short line."""
+    steps = runs_access.curves(run).steps
+    total = max(run.status.total_steps, 1)
+    x, y = steps["step"], steps["accuracy"]
+    known = np.isfinite(y)
+    x, y = x[known], y[known]
+    left, right, top, bottom = _INSET, WIDTH - _INSET, _INSET, HEIGHT - _INSET
+    rows = [
+        f'<line x1="{left}" y1="{bottom}" x2="{right}" y2="{bottom}" stroke="{GREY}" '
+        'stroke-opacity="0.4"/>'
+    ]
+    if len(x):
+        y = _smooth(y)
+        keep = np.unique(np.linspace(0, len(x) - 1, POINTS).astype(int))
+        across = np.clip(x[keep] / total, 0, 1) * (right - left) + left
+        up = bottom - np.clip(y[keep], 0, 1) * (bottom - top)
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across, up, strict=True))
+        colour = COLOURS["train"]
+        rows.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        rows.append(f'<circle cx="{across[-1]:.1f}" cy="{up[-1]:.1f}" r="2.5" fill="{colour}"/>')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}">{"".join(rows)}</svg>'
+    )
+
+
+def _smooth(values: np.ndarray) -> np.ndarray:
+    """Mean over a fiftieth of the run to each point's left: batches are noisy."""
+    window = max(len(values) // 50, 1)
+    sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
+    starts = np.maximum(np.arange(1, len(values) + 1) - window, 0)
+    means: np.ndarray = (sums[1:] - sums[starts]) / (np.arange(1, len(values) + 1) - starts)
+    return means

@@ -1,18 +1,20 @@
-"""The one run store and the one queue of this process, and every run's curves, read once for all.
+"""The run store, queue and sweeps of this process, and the curves of runs, read once for all.
 
-The singletons live in Streamlit's resource cache rather than in module globals: it survives the
-module reloads of the development server, so there is never a second queue.
+The singletons live in Streamlit's resource cache, which survives module reloads of the development
+server, so there is never a second queue. Suspects of Find the bug are runs whose settings stay
+hidden until the bug is found or shown: whatever could reveal it asks ``is_hidden`` first.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.ui import suspects
+from tfm_core.inspect.bugs.bugs import bug_of
 from tfm_core.runs import settings
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.elsewhere import places
@@ -26,8 +28,9 @@ if TYPE_CHECKING:
     from tfm_core.runs.queue import RunQueue
     from tfm_core.sweeps.driver import Driver
 
-CALM = 5.0
-"""Seconds for which a server that starts leaves the machine to who opens the first page."""
+
+STARTUP_DELAY = 5.0
+"""Seconds after startup that belong to the first visitor, before background work begins."""
 
 
 def store() -> RunStore:
@@ -41,7 +44,7 @@ def open_run(run_id: str) -> Run:
     Raises RunNotFound where there is none, or one whose settings are hidden (``suspects``).
     """
     run = store().get(run_id)
-    if suspects.is_hidden(run):
+    if is_hidden(run):
         raise RunNotFound(
             N_(
                 "The run “{name}” belongs to Find the bug and stays hidden until you find its bug.",
@@ -111,7 +114,7 @@ def _store(root: str) -> RunStore:
 def _queue(root: str) -> RunQueue:
     from tfm_core.runs.queue import RunQueue
 
-    started = RunQueue(_store(root), calm=CALM)
+    started = RunQueue(_store(root), calm=STARTUP_DELAY)
     started.start()
     _mirror(root)
     return started
@@ -139,3 +142,33 @@ def _sweeps(root: str) -> Driver:
 @st.cache_resource(show_spinner=False, max_entries=256)
 def _follower(root: str, run_id: str) -> _Follower:
     return _Follower()
+
+
+_REVEALED = "revealed-suspects"
+
+
+def is_hidden(run: Run) -> bool:
+    """Return whether the run is a suspect whose bug this session has not found yet."""
+    return run.meta.is_suspect and run.id not in _revealed()
+
+
+def reveal(run: Run, *, may_change: bool) -> None:
+    """Hide nothing of a run any more: in this session, and for everybody where one may change it.
+
+    Raises OSError.
+    """
+    _revealed().add(run.id)
+    if may_change and run.meta.is_suspect:
+        run.write_meta(dataclasses.replace(run.meta, is_suspect=False))
+
+
+def is_round(healthy: Run, suspect: Run) -> bool:
+    """Return whether a suspect is the twin of a run, so that the two make a round."""
+    if healthy.problem is not None or suspect.problem is not None:
+        return False
+    return bug_of(healthy.experiment, suspect.experiment) is not None
+
+
+def _revealed() -> set[str]:
+    found: set[str] = st.session_state.setdefault(_REVEALED, set())
+    return found

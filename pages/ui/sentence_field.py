@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from pages.components.word_chips import word_chips
+from pages.components.pickers import word_chips
 from pages.i18n import _
 from pages.ui.typed import escape
 from tfm_core.data.text import TextTask

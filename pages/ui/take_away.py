@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.components.press import press
+from pages.components.effects import press
 from pages.i18n import N_, _
-from pages.ui import film, recorded, runs_access, show, state, visitors
+from pages.ui import film, runs_access, show, shown_run, state, visitors
 from pages.ui.typed import escape
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.export.exports import EXPORTS, Export, Progress
@@ -139,7 +139,7 @@ OFFERS: tuple[Offer, ...] = (
         ticks=(
             Tick(
                 "set",
-                recorded.WITH_DATA,
+                shown_run.WITH_DATA,
                 N_(
                     "Anyone with the zip then has the whole data set. Without it the set stays "
                     "here; only the examples shown on the run's pages are included."

@@ -13,6 +13,9 @@ import streamlit as st
 from pages.i18n import _
 from tfm_core.config.corpus_tasks import MAX_CHARACTERS
 
+MAX_MEGABYTES = 20
+"""Of one uploaded file; equals ``server.maxUploadSize``."""
+
 ALPHABET = "\\`*_[]$~<>#:&|{}"
 """Marks that mean something wherever they stand in a line."""
 

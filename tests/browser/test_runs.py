@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from pages.server.guards import MAX_PER_SESSION
 from playwright.sync_api import FilePayload, Locator, expect
 
-from pages.uploads import MAX_OF_SESSION
 from tests.browser.conftest import OpenTab
 from tests.browser.experiments import SHORT
 from tests.browser.server import AppServer
@@ -84,7 +84,7 @@ def test_a_zip_is_brought_and_its_place_closes_and_leads_to_the_run(
 def test_a_large_file_after_another_reaches_the_server_and_is_answered(open_tab: OpenTab) -> None:
     tab = open_tab("runs")
     tab.main.get_by_text("Import a run", exact=True).click()
-    content = bytes(MAX_OF_SESSION // 3 + 1)  # of which three are more than may lie there at once
+    content = bytes(MAX_PER_SESSION // 3 + 1)  # of which three are more than may lie there at once
     for name in ("a", "b", "c"):
         place = tab.main.locator("details", has_text="Import a run")
         file: FilePayload = {"name": f"{name}.zip", "mimeType": "", "buffer": content}

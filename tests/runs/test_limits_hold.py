@@ -81,7 +81,7 @@ def test_a_visitor_has_no_more_runs_in_hand_than_may(store, queue, monkeypatch):
     monkeypatch.setattr(run_actions.runs_access, "store", lambda: store)
     monkeypatch.setattr(run_actions.runs_access, "queue", lambda: here)
     start = Start(tiny(), "cpu")
-    assert at_once(lambda _n: run_actions.enter_line(start)) == MAX
+    assert at_once(lambda _n: run_actions.enqueue(start)) == MAX
     assert store.n_active(OWNER) == len(store.kept()) == MAX
 
 

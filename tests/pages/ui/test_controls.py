@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import controls, draft_history, drafts, forecast, state, url_config
+from pages.ui import controls, drafts, run_time, state, url_config
 from pages.ui.controls import KEY
 from pages.ui.drafts import Draft
 from pages.ui.fields import by_topic, settings_of
@@ -51,7 +51,7 @@ def train(open_page) -> Callable[..., AppTest]:
 def _nothing_left_behind():
     """No thread works on a forecast once a test is over."""
     yield
-    forecast.wait()
+    run_time.wait()
 
 
 def keys_of(app: AppTest) -> set[str]:
@@ -290,10 +290,10 @@ def test_only_so_many_changes_are_kept(train) -> None:
     app = train()
     app.number_input(key=key(app, "training.steps")).set_value(1).run()
     draft = app.session_state["draft"]
-    found = draft_history.History()
-    for _n in range(3 * draft_history.MAX):
+    found = drafts.History()
+    for _n in range(3 * drafts.MAX_HISTORY):
         found = found.changed(draft)
-    assert len(found.past) == draft_history.MAX
+    assert len(found.past) == drafts.MAX_HISTORY
 
 
 def test_a_reset_of_a_draft_that_is_gone_is_ignored(train, monkeypatch) -> None:
@@ -312,7 +312,7 @@ def test_a_change_says_what_it_does_to_the_size_and_the_time(train) -> None:
     app = train()
     assert "Change a setting to see its effect" in said(app)
     app.number_input(key=key(app, "model.n_layers")).set_value(4).run()
-    forecast.wait()
+    run_time.wait()
     app.run()
     head = f"**Layers {FIRST_MODEL.n_layers} → 4**"
     (line,) = [one for one in said(app).splitlines() if one.startswith(head)]
@@ -320,7 +320,7 @@ def test_a_change_says_what_it_does_to_the_size_and_the_time(train) -> None:
     assert "memory of a step" in line
     assert re.search(r"time .* → .*\(\+\d+ %\)", line)
     app.number_input(key=key(app, "seed")).set_value(5).run()
-    forecast.wait()
+    run_time.wait()
     app.run()
     assert "**Seed 0 → 5**: parameters, memory of a step, time unchanged" in said(app)
     assert re.search(r"\*\*All 2 changes\*\*: parameters \+\d+ % · memory", said(app))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import starts, state
+from pages.ui import comparison, state
 from tests.pages.made_runs import made_run
 from tests.runs.waiting import tiny
 from tfm_core.runs.limits import LimitReached
@@ -21,22 +21,24 @@ Press = Callable[..., AppTest]
 
 
 def train(experiments, device):  # a script of its own, which knows no types
-    from pages.ui import seed_button, starts
+    from pages.ui import comparison
 
-    seed_button.draw(lambda: [starts.Start(one, device) for one in experiments], key="of-test")
+    comparison.seed_button(
+        lambda: [comparison.Start(one, device) for one in experiments], key="of-test"
+    )
 
 
 def train_run(run):
-    from pages.ui import seed_button, starts
+    from pages.ui import comparison
 
-    seed_button.draw(lambda: [starts.of_run(run)], key="of-test")
+    comparison.seed_button(lambda: [comparison.start_like(run)], key="of-test")
 
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The runs that the way led to last."""
     ids: list[str] = []
-    monkeypatch.setattr(starts, "compare", lambda found: ids.__setitem__(slice(None), found))
+    monkeypatch.setattr(comparison, "compare", lambda found: ids.__setitem__(slice(None), found))
     return ids
 
 
@@ -53,7 +55,7 @@ def press(script: Callable[..., None], *args: object, n: int | None = None) -> A
     app = AppTest.from_function(script, args=args, default_timeout=180)
     app.session_state["visitor_token"] = TOKEN
     if n is not None:
-        app.session_state[starts.SEEDS] = n
+        app.session_state[comparison.SEEDS] = n
     app.run()
     app.button(key="of-test-seeds").click().run()
     assert not app.exception

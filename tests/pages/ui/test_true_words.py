@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from pages.ui.question import paragraphs
+from pages.ui.walk_steps import paragraphs
 from tests.inspect.diagram.test_graph import LOOK
 from tests.models.variants import SMALL, TEXT_FAMILIES, text_config
 from tfm_core.config import MODEL_CONFIGS
