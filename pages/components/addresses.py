@@ -73,11 +73,9 @@ def local_note(address: str) -> str:
     other = for_others(address)
     if other is None:
         return _(
-            "Only this computer can open this address. For others, connect it to a network and "
-            "start the app with --server.address 0.0.0.0."
+            "Only this computer can open it. To share, start the app with --server.address 0.0.0.0."
         )
     return _(
-        "Only this computer can open this address. Computers and phones in your network use "
-        "{address}",
+        "Only this computer can open it. In your network use {address}",
         address=other,
     )

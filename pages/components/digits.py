@@ -46,7 +46,7 @@ def board_words() -> dict[str, str]:
         "clear": _("Clear"),
         "undo": _("Undo"),
         "hint": _("Draw a digit here"),
-        "pad": _("Drawing pad: draw one digit with the mouse, a pen or a finger."),
+        "pad": _("Drawing pad for one digit"),
     }
 
 
@@ -176,10 +176,10 @@ def reader_words(classes: Sequence[str], names: Sequence[str]) -> dict[str, Any]
         "classes": list(classes),
         "names": list(names),
         "bars": _("Probability of each digit"),
-        "samples": _("Or choose a digit that the model has never seen"),
+        "samples": _("Or choose an unseen digit"),
         "sample": _("Show a {digit}"),
-        "slider": _("Steps of training"),
-        "at": _("At step {step} it reads a {digit} ({share})"),
+        "slider": _("Training step"),
+        "at": _("Step {step}: {digit} ({share})"),
     }
 
 
@@ -256,12 +256,12 @@ def digit_lab(
                 **reader_words(classes, [classes[label] for label in labels]),
                 "seen": _("What the model sees"),
                 "looks": _("Where it looks"),
-                "heads": _("Each head, layer · head"),
+                "heads": _("Heads (layer · head)"),
                 "name": _("Layer {layer}, head {head}"),
                 "strongest": _("{name}: looks most at row {row}, column {column}"),
-                "head": _("{name}. Press it again for all layers at once."),
-                "rollout": _("Rollout: what reaches the classifier through all layers."),
-                "press": _("Press the one you meant"),
+                "head": _("{name}. Press again for all layers."),
+                "rollout": _("Rollout: attention through all layers."),
+                "press": _("Choose what you meant"),
                 "mean": _("I meant a {digit}"),
             },
         },

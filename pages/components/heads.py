@@ -195,7 +195,7 @@ def pack_grid(view: MapView, look: GridStyle) -> bytes:
 
 def _grid_words() -> dict[str, str]:
     return {
-        "grid": _("All heads: layers down, heads across. Arrow keys move, a click picks a head."),
+        "grid": _("All heads: layers down, heads across. Arrow keys move."),
         "layer": _("Layer"),
         "head": _("Head"),
         "patch": _("patch"),
@@ -208,11 +208,11 @@ def _grid_words() -> dict[str, str]:
         "pause": _("Pause"),
         "back": _("Back"),
         "next": _("Next"),
-        "scrub": _("Step of the training"),
+        "scrub": _("Training step"),
         "step": _("Step"),
         "model": _("Model"),
         "right": _("right"),
-        "wrong": _("not right"),
+        "wrong": _("wrong"),
         "save": _("Save as"),
     }
 
@@ -270,12 +270,12 @@ def valid_pin(value: object, n_query: int, n_key: int) -> tuple[bool, Pin | None
 
 def _lines_words() -> dict[str, str]:
     return {
-        "lines": _("Lines of one head. Arrow keys move over the tokens, Enter pins one."),
-        "hint": _("Point at a token for its weights; a click pins it."),
-        "most": _("Only the 1,500 strongest lines are drawn; point at a token for all of its own."),
+        "lines": _("Lines of one head. Arrow keys move, Enter pins."),
+        "hint": _("Point at a token for its weights; click to pin."),
+        "most": _("The 1,500 strongest lines; point at a token for all of its lines."),
         "query_of": _("reads"),
         "key_of": _("Who reads"),
-        "nobody": _("no weight at all"),
+        "nobody": _("no weight"),
         "key": _("key"),
         "save": _("Save as"),
     }

@@ -84,17 +84,17 @@ def run_page(title: str, *, is_recorded: bool = False) -> bytes:
     is_recorded: one of a gallery, which plays by itself and never goes on; what all pages of its
     kind have lies above it.
     """
-    unreachable = _("The training cannot be reached now. This page goes on trying.")
+    unreachable = _("No connection to the training. Retrying …")
     gallery = f'<a href="../">{escape(_("All recorded trainings"))}</a>' if is_recorded else ""
     lines = [
         *_head(title, static("live"), *(("../", " data-recorded") if is_recorded else ())),
         "</head><body>" if is_recorded else '<meta name="robots" content="noindex"></head><body>',
         f'<header class="top"><div><h1 id="title">{escape(title)}</h1>',
         '<p class="about" id="about"></p></div><span id="state" role="status"></span>',
-        f'{gallery}<button type="button" class="small" id="theme">{escape(_("Light or dark"))}',
+        f'{gallery}<button type="button" class="small" id="theme">{escape(_("Switch theme"))}',
         '</button></header><p id="said" role="status"></p>',
         f'<p id="problem" hidden>{escape(unreachable)}</p>',
-        f"<noscript><p>{escape(_('The training plays where scripts may run.'))}</p></noscript>",
+        f"<noscript><p>{escape(_('Turn on JavaScript to play the training.'))}</p></noscript>",
         '<main><div id="stage"><div class="stage"></div></div>',
         '<section id="happened" hidden><h2 id="happened-title"></h2>',
         '<ul class="happened" id="moments"></ul></section>',
@@ -107,18 +107,17 @@ def run_page(title: str, *, is_recorded: bool = False) -> bytes:
 def words() -> dict[str, str]:
     """Return what the page says beside the stage."""
     return {
-        "theme": _("Light or dark"),
+        "theme": _("Switch theme"),
         "happened": _("What happened"),
         "settings": _("Settings and versions"),
         "step": _("Step {step}"),
         "silent": _(
-            "Nothing new for {time}: the training, or what publishes it, may have been stopped. "
-            "This page goes on asking."
+            "Nothing new for {time}: the training or its server may have stopped. Retrying …"
         ),
         "seconds": _("{n} seconds"),
         "minutes": _("{n} minutes"),
-        "unreachable": _("The server cannot be reached now. This page goes on trying."),
-        "gone": _("This training is no longer published here. What is shown is what was read."),
+        "unreachable": _("No connection to the server. Retrying …"),
+        "gone": _("No longer published here; showing the last data."),
     }
 
 
@@ -144,20 +143,20 @@ class Card:
 def gallery_page(cards: Sequence[Card]) -> bytes:
     """Return the gallery, UTF-8; the run of the first card is on stage."""
     title, on_stage = _("Watch a Transformer learn"), cards[0]
-    unknown = _("The link asks for a run that is not here: here are recorded ones alone.")
+    unknown = _("The run of this link is not here.")
     about = _(
-        "{n} trainings of small, real models, recorded step by step. Press one to go through it.",
+        "{n} trainings of small, real models, recorded step by step.",
         n=len(cards),
     )
     lines = [
         *_head(title, static("gallery")),
         f'<meta name="description" content="{escape(about)}"></head><body class="gallery">',
         f'<header class="top"><div><h1>{escape(title)}</h1><p class="about">{escape(about)}</p>',
-        f'</div><a href="#what">{escape(_("What is not done here"))}</a>',
-        f'<button type="button" class="small" id="theme">{escape(_("Light or dark"))}</button>',
+        f'</div><a href="#what">{escape(_("About this site"))}</a>',
+        f'<button type="button" class="small" id="theme">{escape(_("Switch theme"))}</button>',
         f'</header><p class="said" id="unknown" role="status" hidden>{escape(unknown)}</p>',
         f'<p id="problem" hidden>{escape(_problem())}</p>',
-        f"<noscript><p>{escape(_('The trainings play where scripts may run.'))}</p></noscript>",
+        f"<noscript><p>{escape(_('Turn on JavaScript to play the trainings.'))}</p></noscript>",
         f'<main><section class="first"><h2><a href="{on_stage.name}/">{escape(on_stage.title)}</a>',
         f'<span class="about">{escape(on_stage.learns)}</span></h2>',
         f'<div id="hero" data-at="{on_stage.name}/"><div class="stage"></div></div></section>',
@@ -175,18 +174,13 @@ def missing_page(names: Sequence[str], root: str = "./") -> bytes:
 
     names: of the runs that there are. root: the address of the gallery, with a slash at its end.
     """
-    title = _("This is not here")
+    title = _("Page not found")
     lines = [
         *_head(title, static("gallery"), root),
         '<meta name="robots" content="noindex"></head><body class="gallery">',
         f'<header class="top"><div><h1>{escape(title)}</h1></div></header>',
         '<main><p class="said">',
-        escape(
-            _(
-                "Only recorded trainings are shown here. The page or run that the link asks for "
-                "belongs to the whole app, which is not running at this address."
-            )
-        ),
+        escape(_("Only recorded trainings are shown here. This link belongs to the whole app.")),
         f'</p><p><a id="home" class="on" href="{escape(root)}" data-runs="{" ".join(names)}">'
         f"{escape(_('See the recorded trainings'))}</a></p>{_about()}</main></body></html>",
     ]
@@ -194,7 +188,7 @@ def missing_page(names: Sequence[str], root: str = "./") -> bytes:
 
 
 def _problem() -> str:
-    return _("The trainings cannot be played now. Reload the page to try again.")
+    return _("The trainings did not load. Reload the page.")
 
 
 def _card(card: Card) -> str:
@@ -213,16 +207,10 @@ def _card(card: Card) -> str:
 
 def _about() -> str:
     """Return what is done here and what is not, as HTML."""
-    done = _(
-        "Every curve, answer and attention map here is a recording: PyTorch computed it while the "
-        "model learned. Here it is only played."
-    )
-    not_done = _(
-        "Nothing is trained here and no model answers, so there is nothing to set, to type or to "
-        "draw. The whole app does that on your own machine, with Python 3.11 or newer:"
-    )
+    done = _("Curves, answers and maps were recorded while PyTorch trained the models.")
+    not_done = _("Nothing is trained here. Run the whole app yourself, with Python 3.11 or newer:")
     return (
-        f'<section id="what"><h2>{escape(_("What is not done here"))}</h2>'
+        f'<section id="what"><h2>{escape(_("About this site"))}</h2>'
         f"<p>{escape(done)}</p><p>{escape(not_done)}</p><pre><code>{escape(START)}</code></pre>"
         "</section>"
     )

@@ -73,14 +73,12 @@ def live_figure(
             "words": {
                 "savePng": _("Save as PNG"),
                 "saveSvg": _("Save as SVG"),
-                "whole": _("Show everything again"),
+                "whole": _("Reset view"),
             },
             "root": addresses.root(),
             "sorry": {
-                "notLoaded": _(
-                    "The script that draws figures could not be loaded; reload the page."
-                ),
-                "notDrawn": _("This figure could not be drawn; reload the page."),
+                "notLoaded": _("The figure did not load. Reload the page."),
+                "notDrawn": _("This figure could not be drawn. Reload the page."),
             },
         },
         on={"cell": None if on_pick is None else picked},

@@ -41,7 +41,7 @@ def word_chips(
             "groups": [[name, list(words)] for name, words in groups.items()],
             "field": field,
             "glue": glue,
-            "label": _("Words that the model knows: a press adds one"),
+            "label": _("Known words: press to add"),
         },
         on={"pick": picked},
         key=key,
@@ -179,7 +179,7 @@ def knock_board(rows: Sequence[PartRow], *, on_pick: Callable[[str], None], key:
     _board(
         {
             "rows": [asdict(row) for row in rows],
-            "label": _("The parts of the model: a press switches one off, or on again"),
+            "label": _("Parts of the model: press to switch one off or on"),
         },
         on={"pick": picked},
         key=key,

@@ -51,12 +51,10 @@ def mean_label(name: str, n_drawn: int, n_runs: int) -> str:
     n_drawn: seeds that have a curve. n_runs: seeds that were asked for.
     """
     if n_drawn < 2:
-        words = _("{name}: {n} of {n_runs} seeds")
-    elif n_drawn < n_runs:
-        words = _("{name}: mean ± sd of {n} of {n_runs} seeds")
-    else:
-        words = _("{name}: mean ± sd of {n} seeds")
-    return words.format(name=name, n=n_drawn, n_runs=n_runs)
+        return _("{name}: {n} of {n_runs} seeds", name=name, n=n_drawn, n_runs=n_runs)
+    if n_drawn < n_runs:
+        return _("{name}: mean ± sd, {n} of {n_runs} seeds", name=name, n=n_drawn, n_runs=n_runs)
+    return _("{name}: mean ± sd of {n} seeds", name=name, n=n_drawn)
 
 
 def is_live(runs: Iterable[Run]) -> bool:
@@ -71,15 +69,13 @@ def progress(runs: Iterable[Run]) -> None:
     n_waiting = sum(status.state == "queued" for status in states)
     with st.container():
         if n_waiting:
-            words = ngettext(
-                "{n} run is waiting; its curve appears here when it starts.",
-                "{n} runs are waiting; their curves appear here when they start.",
-                n_waiting,
+            waiting = ngettext(
+                "{n} run is waiting.", "{n} runs are waiting.", n_waiting, n=n_waiting
             )
-            st.caption(":material/hourglass_empty: " + words.format(n=n_waiting))
+            st.caption(f":material/hourglass_empty: {waiting}")
         elif n_left:
-            words = ngettext("{n} run is still training.", "{n} runs are still training.", n_left)
-            st.caption(":material/hourglass_empty: " + words.format(n=n_left))
+            training = ngettext("{n} run is training.", "{n} runs are training.", n_left, n=n_left)
+            st.caption(f":material/hourglass_empty: {training}")
         else:
             st.caption(":material/flag: " + _("All {n} runs have finished.", n=len(states)))
 
@@ -111,9 +107,14 @@ def start_all(starts: Sequence[Start], *, group: str | None = None) -> list[Run]
         except (ValueError, OSError) as error:
             if not begun:
                 raise
-            state.notify(f"{_partly_queued(len(begun), len(starts))} {_(error)}")
+            queued = _("{begun} of {n} runs queued.", begun=len(begun), n=len(starts))
+            state.notify(f"{queued} {_(error)}")
             return begun
-    state.notify(_queued_words(len(begun), len(starts)), passes=len(begun) == len(starts))
+    n = len(starts)
+    if len(begun) == n:
+        state.notify(ngettext("{n} run queued.", "{n} runs queued.", n, n=n), passes=True)
+    else:
+        state.notify(_("Queued {begun} of {n} runs: the limit is reached.", begun=len(begun), n=n))
     return begun
 
 
@@ -125,26 +126,8 @@ def _n_allowed() -> int:
     in_hand = run_actions.n_active_allowed()
     limits = runs_access.queue().limits
     n_waiting = len(tickets.waiting(runs_access.store().root))
-    # where the line is full, the first one is refused with the sentence for that
+    # a full queue refuses the first one, with a message
     return max(1, min(limits.max_per_session - in_hand, limits.max_queued - n_waiting))
-
-
-def _queued_words(n_begun: int, n: int) -> str:
-    if n_begun == n:
-        return ngettext(
-            "{n} run was queued and starts when a place is free.",
-            "{n} runs were queued and start when places are free.",
-            n,
-            n=n,
-        )
-    return _(
-        "{some} You have reached the limit of runs here. Press again when some have finished.",
-        some=_partly_queued(n_begun, n),
-    )
-
-
-def _partly_queued(n_begun: int, n: int) -> str:
-    return _("{begun} of {n} runs were queued.", begun=n_begun, n=n)
 
 
 def n_seeds() -> int:
@@ -174,7 +157,7 @@ def train_seeds(starts: Sequence[Start]) -> None:
         begun = start_all(missing, group=group)
         _join_group(there, group)
     else:
-        state.notify(_("All {n} seeds exist already.", n=n))
+        state.notify(_("All {n} seeds exist.", n=n))
     open_comparison([run.id for run in (*there, *begun)])
 
 
@@ -182,17 +165,24 @@ def _new_group(starts: Sequence[Start], n: int, listed: Iterable[Run]) -> str:
     """Return a name for a group that no run is in yet."""
     first = starts[0]
     name = first.name or _(first.experiment.task.facts.label)
-    ending = _(": {n} seeds", n=n)
-    if len(starts) > 1:
-        ending = _(" and {m} more: {n} seeds", m=len(starts) - 1, n=n)
     known = {run.labels.group for run in listed}
-    number, more = 1, ""
+
+    def title(name: str) -> str:
+        m = len(starts) - 1
+        return (
+            _("{name} + {m}: {n} seeds", name=name, m=m, n=n)
+            if m
+            else _("{name}: {n} seeds", name=name, n=n)
+        )
+
+    number, suffix = 1, ""
     while True:
-        made = f"{name[: MAX_GROUP - len(ending) - len(more)]}{ending}{more}"
-        if made not in known:
-            return made
+        room = MAX_GROUP - len(title("")) - len(suffix)
+        group = f"{title(name[:room])}{suffix}"
+        if group not in known:
+            return group
         number += 1
-        more = f" ({number})"
+        suffix = f" ({number})"
 
 
 def _join_group(runs: Iterable[Run], group: str) -> None:
@@ -230,7 +220,7 @@ def seed_button(
             disabled=disabled or bool(why_not),
             help=escape(why_not)
             or _(
-                "Trains the missing ones of {n} seeds and compares them: mean, spread and worst.",
+                "Trains missing seeds and compares all.",
                 n=n,
             ),
         )
@@ -242,7 +232,7 @@ def seed_button(
                 MAX,
                 value=n,
                 key=number,
-                help=_("Runs of this configuration, existing ones included."),
+                help=_("Existing ones included."),
                 on_change=_set_seeds,
                 args=(number,),
             )

@@ -219,13 +219,13 @@ def task(draft: Draft) -> None:
         index=tasks.index(chosen) if chosen in tasks else 0,
         format_func=lambda name: _(TASK_FACTS[name].label),
         key=key,
-        help=_("What the model learns. The list shows what this family can learn."),
+        help=_("What this family can learn."),
         on_change=_take_task,
         args=(key,),
     )
     st.caption(
         _(TASK_FACTS[chosen].help),
-        help=_("What “unseen” means here: {words}", words=_(TASK_FACTS[chosen].unseen)),
+        help=_("“Unseen”: {words}", words=_(TASK_FACTS[chosen].unseen)),
     )
 
 

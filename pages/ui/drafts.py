@@ -183,7 +183,7 @@ def with_family(values: Mapping[str, Any], family: str) -> tuple[Values, str | N
     if task not in tasks_for(family):
         old, task = task, tasks_for(family)[0]
         note = _(
-            "This family cannot learn “{old}”, so the task is now “{task}”.",
+            "The task is now “{task}”: this family cannot learn “{old}”.",
             old=_(TASK_FACTS[old].label),
             task=_(TASK_FACTS[task].label),
         )
@@ -224,15 +224,12 @@ def fitting(setting: Setting, value: Any) -> Any:
     try:
         number = int(str(value)) if setting.kind == "int" else float(value)
     except (TypeError, ValueError):
-        what = _("a whole number") if setting.kind == "int" else _("a number")
-        raise ValueError(
-            _(
-                "{label} cannot be {value}; it must be {what}.",
-                label=_(setting.label),
-                value=_short(value),
-                what=what,
-            )
-        ) from None
+        label, text = _(setting.label), _short(value)
+        if setting.kind == "int":
+            message = _("{label} is {value}, but must be a whole number.", label=label, value=text)
+        else:
+            message = _("{label} is {value}, but must be a number.", label=label, value=text)
+        raise ValueError(message) from None
     low, high = setting.lowest, setting.highest
     if not ((low is None or number >= low) and (high is None or number <= high)):
         raise ValueError(
@@ -257,7 +254,7 @@ def _choice(setting: Setting, value: Any) -> str:
         return str(value)
     raise ValueError(
         _(
-            "{label} cannot be {value}; it must be one of {known}.",
+            "{label} is {value}, but must be one of {known}.",
             label=_(setting.label),
             value=_short(value),
             known=", ".join(known),
@@ -272,7 +269,7 @@ def _truth(setting: Setting, value: Any) -> bool:
         return False
     raise ValueError(
         _(
-            "{label} cannot be {value}; it must be true or false.",
+            "{label} is {value}, but must be true or false.",
             label=_(setting.label),
             value=_short(value),
         )

@@ -45,9 +45,9 @@ def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words
     """
     asked = None
     if with_model:
-        progress(0.05, N_("Exporting the model to ONNX and checking it"))
+        progress(0.05, N_("Exporting to ONNX"))
         asked = _asked(run)
-    progress(0.6, N_("Reading every snapshot"))
+    progress(0.6, N_("Reading snapshots"))
     steps = tuple(run.snapshot_steps())
     moving = stage_view.moving(run, steps)
     most = MAX_VALUES
@@ -155,7 +155,7 @@ def tables(run: Run, *, with_id: bool = True) -> Iterator[tuple[str, component.R
         _("Versions"),
         [
             *versions("onnxruntime").items(),
-            (_("Device of the training"), show.device(run.status.device or meta.device)),
+            (_("Device"), show.device(run.status.device or meta.device)),
             (_("Begun"), meta.created[:16].replace("T", " ") + " UTC"),
             *([(_("Run"), run.id)] if with_id else []),
         ],

@@ -109,7 +109,7 @@ def lead_to_game() -> None:
     state.set_current_run(None)
     state.notify(
         _(
-            "“{name}” hides a bug: you see its settings when you name the bug or give up.",
+            "“{name}” hides a bug: find it to see the settings.",
             name=run.meta.name,
         )
     )
@@ -129,7 +129,7 @@ def notices() -> None:
         unknown = state.unknown_run_in_link()
         if unknown is not None:
             st.warning(
-                _("The run in this link is not here; it may have been deleted."),
+                _("The run in this link is not here or was deleted."),
                 icon=":material/link_off:",
             )
         for sentence in typed.let_go():
@@ -145,10 +145,7 @@ def share(place: DeltaGenerator) -> None:
 
 
 def _share() -> None:
-    note = _(
-        "This link does not contain the text you pasted: it opens with the app's own text. A "
-        "link to the run, or its export, contains it."
-    )
+    note = _("This link does not contain your pasted text; a link to the run, or its export, does.")
     run = _run_in_sight()
     has_text = state.has_pasted_text() if run is None else _has_text(run)
     copy_link(_links(run), note=note if has_text else "", key="copy-link")
@@ -174,25 +171,25 @@ def _links(in_sight: Run | None) -> list[Link]:
     if in_sight is not None:
         configuration = Link(
             _("this run’s configuration"),
-            _("Opens Train with the configuration of this run."),
+            _("Opens Train with it."),
             state.run_configuration_link(in_sight),
         )
     else:
         configuration = Link(
             _("the configuration"),
-            _("Opens Train with the current configuration."),
+            _("Opens Train with it."),
             state.configuration_link(),
         )
     if run_id is None:
         links = [] if page.name == "train" else [_page_link()]
         return [*links, configuration]
-    opens = _("Opens this run for anyone who can reach this app.")
+    opens = _("Opens this run.")
     run = Link(_("this run"), opens, state.run_link(run_id), is_here=page.shows_run)
     return [*([] if page.shows_run else [_page_link()]), run, configuration]
 
 
 def _page_link() -> Link:
-    return Link(_("this page"), _("Opens this page as it is now."), state.page_link(), is_here=True)
+    return Link(_("this page"), _("Opens this page as it is."), state.page_link(), is_here=True)
 
 
 def _no_run() -> None:

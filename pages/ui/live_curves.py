@@ -30,34 +30,23 @@ def part(run: Run) -> None:
     with left:
         show.live_figure(
             loss,
-            _(
-                "Loss starts near guessing and should fall. Validation far above training means "
-                "memorising."
-            ),
+            _("Should fall from guessing. Validation far above training means overfitting."),
             key=f"loss-{run.id}",
         )
     with right:
-        show.live_figure(
-            accuracy,
-            _(
-                "Accuracy: the share of right answers, between guessing and a perfect reader. "
-                "Several words may fit a gap, so even a perfect reader errs."
-            )
-            if getattr(run.experiment.task.facts, "hides", False)
-            else _(
-                "Accuracy: the share of right answers; the line marks guessing. A whole "
-                "sequence counts only if every token is right."
-            )
-            if run.experiment.task.facts.answer in ("sequence", "blanks")
-            else _(
-                "Accuracy: how often the likeliest token is the next one. It stays below 1, "
-                "because texts can continue in many ways."
-            )
-            if run.experiment.task.facts.answer == "text"
-            else _("Accuracy: the share of right examples; the line marks guessing."),
-            key=f"accuracy-{run.id}",
-        )
+        show.live_figure(accuracy, _accuracy_caption(run), key=f"accuracy-{run.id}")
     _controls()
+
+
+def _accuracy_caption(run: Run) -> str:
+    facts = run.experiment.task.facts
+    if getattr(facts, "hides", False):
+        return _("Share of right words. Several may fit a gap, so even a perfect reader errs.")
+    if facts.answer in ("sequence", "blanks"):
+        return _("Share of right tokens, and of sequences without an error.")
+    if facts.answer == "text":
+        return _("How often the likeliest token comes next. Below 1: texts continue in many ways.")
+    return _("Share of right examples.")
 
 
 def _controls() -> None:
@@ -70,13 +59,13 @@ def _controls() -> None:
             key=_WINDOW,
             width=320,
             format_func=lambda n: _("off") if n == 1 else _("mean of {n} batches", n=n),
-            help=_("The thick line averages this many past batches."),
+            help=_("Averages this many past batches."),
             persist_state="session",
         )
         st.toggle(
             _("Logarithmic steps"),
             key=_LOG,
-            help=_("Stretches the start, where most is learned."),
+            help=_("Stretches the start."),
             persist_state="session",
         )
 
@@ -114,7 +103,7 @@ def _figures(
             (
                 "sequence_accuracy",
                 _("whole sequences"),
-                _("averaged weights, whole sequences"),
+                _("averaged, whole sequences"),
             ),
         ]
     accuracy = drawn(
@@ -173,10 +162,10 @@ def _loss_marks(started: dict[str, object], *, is_smoothed: bool = False) -> lis
     if isinstance(start, float):
         marks.append(ReferenceLine(start, _("guessing: {x}", x=f"{start:.2f}")))
     if isinstance(floor, int | float) and floor > 0:
-        words = _("lowest possible: {x}")
+        x = f"{floor:.2f}"
+        words = _("lowest possible: {x}", x=x)
         if is_smoothed:  # validation and test are not smoothed, and go lower
-            words = _("lowest possible in training, smoothed: {x}")
-        words = words.format(x=f"{floor:.2f}")
+            words = _("lowest possible in training, smoothed: {x}", x=x)
         # close above 0 there is no room for words below the line
         has_room = not isinstance(start, float) or floor > start * _ROOM
         marks.append(ReferenceLine(float(floor), words, is_lower_bound=has_room))

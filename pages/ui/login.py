@@ -49,7 +49,7 @@ def door() -> None:
     """Ask to log in, in place of the page."""
     with st.container(border=True, horizontal_alignment="center", gap="medium", key="login-door"):
         st.title(_("Log in to watch"), anchor=False, width="content")
-        st.markdown(_("Log in to see the runs on this server."), width="content")
+        st.markdown(_("This server shows its runs to users only."), width="content")
         with st.container(horizontal=True, horizontal_alignment="center"):
             _buttons("door")
 
@@ -83,17 +83,15 @@ def come_back(url_path: str) -> None:
         return
     state.set_draft(left.draft)
     if visitors.visitor().name is None:
-        state.notify(
-            _("You are not logged in: the login was cancelled or refused by the provider.")
-        )
+        state.notify(_("Login was cancelled or refused by the provider."))
     st.switch_page(page_table.at(left.url_path).path, query_params=dict(left.query))
 
 
 def _rights() -> str:
     who = visitors.visitor()
     if who.is_host:
-        return _("You are an admin: you can start runs and change everyone’s.")
-    return _(who.only_watches) or _("You can start runs; only you and admins can change yours.")
+        return _("You are an admin: you can change everyone’s runs.")
+    return _(who.only_watches) or _("Only you and admins can change your runs.")
 
 
 def _log_in() -> None:

@@ -91,8 +91,7 @@ def sizes_editor(known: Architecture, problem: str) -> None:
         st.header(
             _("Vocabulary and lengths"),
             anchor=False,
-            help=_("The task’s sizes, or yours to inspect a model of any size. Training uses the "
-                "task’s."),
+            help=_("Only for looking: training uses the task’s."),
         )  # fmt: skip
         for column, name in zip(st.columns(len(names)), names, strict=True):
             parameter = _SIZES[name]
@@ -220,10 +219,7 @@ def chosen(
         key=SHOW.key,
         persist_state="session",
         on_change=_take_run,
-        help=_(
-            "Your configuration, a run's, or a published model at its real size, which takes no "
-            "memory here."
-        ),
+        help=_("Yours, a run's, or a published model at full size, without memory."),
     )
     with st.container():  # of its own, empty or not: nothing below moves when a problem comes
         for problem in (missing or unknown, *problems):
@@ -351,7 +347,7 @@ def _draft(*, is_edited: bool) -> Experiment:
     for problem in checked.problems:
         if not (is_edited and problem.field.startswith("model.")):
             controls.complaint(_(problem.sentence))
-    st.caption(_("The last valid configuration is shown until you fix that."))
+    st.caption(_("Showing the last valid configuration."))
     last: Experiment = st.session_state.get(_LAST, PRESETS[state.FIRST_PRESET].experiment)
     return last
 
@@ -373,7 +369,7 @@ def _missing() -> str | None:
     why = _("The run in this link is not here.")
     if run_id is not None:
         why = runs_access.store().get(run_id).problem or why
-    return _("{why} The configuration being edited is shown instead.", why=why)
+    return _("{why} Showing the configuration being edited.", why=why)
 
 
 def compared() -> Chosen | None:
@@ -390,7 +386,7 @@ def compared() -> Chosen | None:
         key=VERSUS.key,
         placeholder=_("Nothing"),
         persist_state="session",
-        help=_("Shows both side by side and lists the differences."),
+        help=_("Lists the differences."),
     )
     view_link.warn(unknown)
     view_link.say(VERSUS, picked or "")

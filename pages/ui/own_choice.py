@@ -36,9 +36,7 @@ def area(checked: Checked) -> None:
         st.header(_("Data"), anchor=False)
         key = f"{_KEY}-{chosen}"
         if chosen not in options:
-            controls.complaint(
-                _("The data set {data} is not on this machine; choose another.", data=chosen[:40])
-            )
+            controls.complaint(_("The set {data} is not on this machine.", data=chosen[:40]))
         st.selectbox(
             _("Set"),
             options,
@@ -52,7 +50,7 @@ def area(checked: Checked) -> None:
         )
         st.page_link(
             page_table.path_of("own-data"),
-            label=_("Preview, or add your own"),
+            label=_("Preview or add your own"),
             icon=":material/upload_file:",
             query_params={"kind": TASKS[task], **({"set": chosen} if chosen in known else {})},
         )

@@ -80,10 +80,14 @@ class Parameter(ABC, Generic[T]):
             return self.parse(text), ""
         except Unfit as unfit:
             used = otherwise if unfit.nearest is None else cast(T, unfit.nearest)
-            rule = _("{query} is “{said}” in the link, but must be {rule}; {used} is shown.")
-            said = text[:_MAX_SAID]
-            words = rule.format(query=self.query, said=said, rule=unfit.rule, used=self.words(used))
-            return used, words
+            problem = _(
+                "{query} is “{text}” in the link, but must be {rule}; {used} is shown.",
+                query=self.query,
+                text=text[:_MAX_SAID],
+                rule=unfit.rule,
+                used=self.words(used),
+            )
+            return used, problem
 
     def found_in(self, query: Mapping[str, str]) -> str | None:
         """Return what a link says, under whichever name; None where it says nothing."""
@@ -293,7 +297,7 @@ class Text(Parameter[str]):
 
     def words(self, value: str) -> str:
         """Return how a sentence calls the text that is shown."""
-        return _("“{text} …”").format(text=value[:_MAX_SAID])
+        return f"“{value[:_MAX_SAID]} …”"
 
     def is_said(self, value: str) -> bool:
         """Return whether the text stands in the link."""

@@ -305,7 +305,7 @@ def delete(run: Run) -> None:
         state.notify(_(error))
         return
     if runs_access.store().kept_until(run.id) is None:
-        state.notify(_("The disk is full, so the run was deleted permanently."))
+        state.notify(_("The disk is full: the run was deleted for good."))
     else:
         state.note_gone(run.id)
 
@@ -348,12 +348,13 @@ def _resume(run: Run, device: str | None = None) -> None:
 def _notify_deleted(n: int) -> None:
     """Say how many runs were deleted to keep within what the host lets the runs take."""
     if n:
-        words = ngettext(
-            "The oldest finished run was deleted to make room for this one.",
-            "To make room for this run, the {n} oldest ones that were over were deleted.",
+        message = ngettext(
+            "The oldest finished run was deleted to make room.",
+            "The {n} oldest finished runs were deleted to make room.",
             n,
+            n=n,
         )
-        state.notify(words.format(n=n))
+        state.notify(message)
 
 
 def _toast(error: Exception) -> None:
@@ -380,28 +381,28 @@ REQUEST_BUTTONS = (
         "pause",
         N_("Pause"),
         ":material/pause:",
-        N_("Pause the training. Nothing is lost."),
+        N_("Nothing is lost."),
         frozenset({"running"}),
     ),
     RequestButton(
         "resume",
         N_("Resume"),
         ":material/play_arrow:",
-        N_("Continue the training."),
+        N_("Continues the training."),
         frozenset({"paused"}),
     ),
     RequestButton(
         "stop",
         N_("Stop"),
         ":material/stop:",
-        N_("Stop the training. You can resume it later."),
+        N_("You can resume it later."),
         frozenset({"starting", "running", "paused"}),
     ),
     RequestButton(
         "stop",
         N_("Cancel"),
         ":material/close:",
-        N_("Leave the queue. You can resume later."),
+        N_("Leaves the queue. You can resume later."),
         frozenset({"queued"}),
     ),
 )

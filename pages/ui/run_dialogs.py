@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.components import addresses
 from pages.components.buttons import Link, copy_link
-from pages.i18n import N_, _
+from pages.i18n import N_, _, paragraph
 from pages.ui import (
     comparison,
     controls,
@@ -96,7 +96,7 @@ def _labels_body(run: Run) -> None:
         max_chars=MAX_TAGS * (MAX_TAG + 2),
         key=f"tags-{run.id}",
         placeholder=_("baseline, to repeat"),
-        help=_("Separate tags with commas."),
+        help=_("Separate with commas."),
     )
     note = st.text_area(
         _("Note"), value=labels.note, max_chars=MAX_NOTE, key=f"note-{run.id}", height=110
@@ -168,7 +168,7 @@ def _chosen_settings(run: Run, settings: dict[str, Setting]) -> list[str]:
         index=None,
         key=key,
         on_change=add,
-        placeholder=_("Choose a setting or type its name"),
+        placeholder=_("Choose or type a setting"),
     )
     return chosen
 
@@ -177,15 +177,9 @@ def _start_twin(run: Run, experiment: Experiment | None) -> None:
     """Say what differs, and draw the button that trains it."""
     what = "" if experiment is None else change(run.experiment, experiment)
     if what:
-        words = _("A copy with {what}. Both runs are then compared.")
-        st.markdown(words.format(what=f"**{escape(_(what))}**"))
+        st.markdown(_("Train a copy with **{what}** and compare.", what=escape(_(what))))
     elif experiment is not None:
-        st.caption(
-            _(
-                "Nothing differs yet, and the same settings and seed give the same curve. "
-                "Choose what to change above."
-            )
-        )
+        st.caption(_("Nothing differs yet: the curve would be the same."))
     if not st.button(
         _("Train the twin"),
         type="primary",
@@ -247,7 +241,7 @@ def publish_button(run: Run, *, key: str, width: Literal["content", "stretch"] =
         label if width == "content" else f"{label} :gray[{escape(run.meta.name)}]",
         key=key,
         icon=":material/podcasts:",
-        help=_("A public address where others can watch this run."),
+        help=_("Let others watch this run."),
         width=width,
         on_click=PUBLISH_DIALOG.ask,  # a press is heard also where the page is drawn anew just then
         args=(run.id,),
@@ -261,21 +255,13 @@ def _publish_body(run: Run) -> None:
     if path is None:
         st.markdown(
             _(
-                "Gives **{name}** an unguessable address: a page that replays the training and "
-                "follows it live. A thousand people can watch, because it needs no session of "
-                "this app.",
+                "Anyone with the unguessable address can watch **{name}** live or replay it.",
                 name=escape(run.meta.name),
             )
         )
     else:
         _published_address(run, state.address(path, {}))
-    st.caption(
-        _(
-            "Anyone with the address sees this run’s name, settings, curves, examples, answers "
-            "and heads, and nothing else in this app. Unpublish ends that; pages that are open "
-            "keep what they have loaded."
-        )
-    )
+    st.caption(paragraph("runs/published-facts"))
     if path is None:
         pressed = st.button(
             _("Publish"), key="publish-on", icon=":material/podcasts:", type="primary"
@@ -301,7 +287,7 @@ def _published_address(run: Run, href: str) -> None:
     if others is None:
         st.warning(addresses.local_note(href), icon=":material/lan:")
     with st.container(horizontal=True, vertical_alignment="center"):
-        opens = _("Shows this run to anyone with the address.")
+        opens = _("Shows this run to anyone.")
         copy_link(
             [Link(_("the published page"), opens, others or href)], key=f"publish-link-{run.id}"
         )

@@ -57,8 +57,8 @@ def guarded(run: Run) -> Iterator[None]:
         yield
     except Exception:
         logger.exception("The run %s could not be drawn.", run.id)
-        words = _("The run {id} cannot be shown; see the server's log.")
-        st.caption(f":material/broken_image: {escape(words.format(id=run.id))}")
+        message = _("The run {id} cannot be shown; see the server's log.", id=run.id)
+        st.caption(f":material/broken_image: {escape(message)}")
 
 
 def gone(run: Run) -> None:
@@ -69,11 +69,12 @@ def gone(run: Run) -> None:
     with st.container(
         border=True, horizontal=True, vertical_alignment="center", key=f"gone-{run.id}"
     ):
-        words = _(
-            "Deleted **{name}**. You can restore it until {time}, or until the space is needed."
+        message = _(
+            "Deleted **{name}**. Undo until {time}, or until the space is needed.",
+            name=escape(run.meta.name),
+            time=show.clock(until),
         )
-        name = escape(run.meta.name)
-        st.markdown(words.format(name=name, time=show.clock(until)), width="stretch")
+        st.markdown(message, width="stretch")
         st.button(
             _named(_("Undo"), run),
             key=f"undo-{run.id}",
@@ -138,7 +139,7 @@ def _elsewhere(run: Run) -> str | None:
     host = places.theirs(run.folder)
     if host is None:
         return None
-    return N_("From another server ({host}); a few seconds behind.", host=host)
+    return N_("On another server ({host}), seconds behind.", host=host)
 
 
 def _labels(run: Run) -> Iterator[str]:
@@ -189,9 +190,9 @@ def _buttons(run: Run, status: Status, *, steers: bool) -> None:
         _named(_("Resume"), run),
         key=f"resume-{run.id}",
         icon=":material/play_arrow:",
-        help=_("Continues from the last checkpoint as if it had never stopped.")
+        help=_("Continues from the last checkpoint.")
         if run.has_checkpoint
-        else _("It ended before its first checkpoint, so it starts over."),
+        else _("Starts over: there is no checkpoint."),
     ):
         run_actions.resume(run)
 
@@ -203,7 +204,7 @@ def _menu(run: Run) -> None:
         return
     with st.popover(_named(_("More"), run), key=state.menu_key(f"menu-{run.id}")):
         if runs_access.is_hidden(run):
-            st.caption(_("More actions appear once you find its bug."))
+            st.caption(_("Find its bug for more actions."))
             if can_change:
                 _delete(run)
             return
@@ -233,8 +234,7 @@ def _beside(run: Run) -> None:
         _named(ngettext("{n} seed", "{n} seeds", n, n=n), run),
         key=f"seeds-{run.id}",
         icon=":material/casino:",
-        help=escape(why_not)
-        or _("Trains the missing seeds of this configuration and compares all."),
+        help=escape(why_not) or _("Trains missing seeds and compares all."),
         width="stretch",
         disabled=bool(why_not),
     ):
@@ -247,7 +247,7 @@ def _beside(run: Run) -> None:
         _named(_("Repeat with a change"), run),
         key=f"twin-{run.id}",
         icon=":material/alt_route:",
-        help=escape(why_not) or _("Change one or more settings and compare both runs."),
+        help=escape(why_not) or _("Change settings and compare both runs."),
         width="stretch",
         disabled=bool(why_not),
         on_click=run_dialogs.TWIN_DIALOG.ask,
@@ -264,7 +264,7 @@ def _further(run: Run) -> None:
         value=min(max(2 * planned, done + 1), MAX_STEPS),
         step=100,
         key=f"further-steps-{run.id}",
-        help=_("It has {done} steps. This run stays unchanged.", done=f"{done:,}"),
+        help=_("This run stays at {done} steps.", done=f"{done:,}"),
     )
     if st.button(
         _named(_("Train further"), run),
@@ -284,7 +284,6 @@ def _labels_button(run: Run) -> None:
         _named(_("Name, tags and note"), run),
         key=f"labels-{run.id}",
         icon=":material/sell:",
-        help=_("Its name, group, tags and your note."),
         width="stretch",
         on_click=run_dialogs.LABELS_DIALOG.ask,
         args=(run.id,),

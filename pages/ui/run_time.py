@@ -89,26 +89,21 @@ def whose(device: str | None = None) -> str:
     basis, slowdown = _basis(device), _slowdown(device)
     if slowdown < BUSY:
         return basis
-    busy = _("This computer is busy: training takes about {n} times as long.")
-    return f"{basis} {busy.format(n=f'{slowdown:.2g}')}"
+    return f"{basis} {_('This computer is busy: about {n} times slower.', n=f'{slowdown:.2g}')}"
 
 
 def _basis(device: str) -> str:
     n = sum(lesson.device == device for lesson in _lessons().of(runs_access.store().kept()))
     if n:
-        said = ngettext(
-            "Times are estimates from {n} training that finished on this computer.",
-            "Times are estimates from {n} trainings that finished on this computer.",
+        return ngettext(
+            "Estimated from {n} training on this computer.",
+            "Estimated from {n} trainings on this computer.",
             n,
+            n=n,
         )
-        return said.format(n=n)
     if device != "cpu":
-        said = _("Times on {device} are known after the first training.")
-        return said.format(device=show.device(device))
-    return _(
-        "Times are estimates from a short measurement of this computer. They improve after the "
-        "first training."
-    )
+        return _("Times on {device} are known after a training.", device=show.device(device))
+    return _("Estimated from a short measurement; better after a training.")
 
 
 def forecast(

@@ -54,7 +54,7 @@ STATES: dict[State, StateWords] = {
 OUTCOMES: dict[OutcomeKind, StateWords] = {
     "diverged": StateWords(N_("Diverged"), "red", ":material/trending_up:"),
     "never-learned": StateWords(N_("Did not learn"), "orange", ":material/trending_flat:"),
-    "by-heart": StateWords(N_("Learned by heart"), "orange", ":material/menu_book:"),
+    "by-heart": StateWords(N_("Overfitted"), "orange", ":material/menu_book:"),
 }
 """Said in place of the state where a run came to its end and learned nothing that helps."""
 
@@ -99,12 +99,15 @@ def result(run: Run) -> str:
     share, whole = show.percent(series["accuracy"]), series["sequence_accuracy"]
     answer = run.experiment.task.facts.answer
     if answer in ("sequence", "blanks") and math.isfinite(whole):
-        words = _("{share} of tokens, {whole} of whole sequences right ({where})")
-        return words.format(share=share, whole=show.percent(whole), where=where)
-    words = _("{share} right ({where})")
+        return _(
+            "{share} of tokens, {whole} of whole sequences right ({where})",
+            share=share,
+            whole=show.percent(whole),
+            where=where,
+        )
     if answer in ("sequence", "blanks", "text"):
-        words = _("{share} of tokens right ({where})")
-    return words.format(share=share, where=where)
+        return _("{share} of tokens right ({where})", share=share, where=where)
+    return _("{share} right ({where})", share=share, where=where)
 
 
 def success(run: Run) -> float | None:
@@ -158,9 +161,8 @@ def attended_caption(run: Run, probe: Probe) -> None:
     numbers = attention_numbers(run.experiment)
     st.caption(
         _(
-            "Snapshots save the attention of {n} of the {all} examples: all heads of all layers "
-            "have {numbers} weights per example, {size} per snapshot. Predictions are saved for "
-            "all.",
+            "Maps of {n} of {all} examples are saved: each takes {numbers} weights, {size} per "
+            "snapshot.",
             n=n,
             all=len(probe.items),
             numbers=show.count(numbers),
@@ -174,7 +176,7 @@ _SYMPTOM_MARKS: dict[SymptomKind, str] = {
     "exploding": N_("gradients explode"),
     "vanishing": N_("gradients vanish"),
     "dead-heads": N_("dead heads"),
-    "overfits": N_("by heart from here"),
+    "overfits": N_("overfits"),
 }
 """What is written on the curve at the step where a symptom began, where there is such a step."""
 
@@ -217,7 +219,7 @@ def _symptoms(
 
 
 WIDTH, HEIGHT, POINTS = 120, 40, 56
-SPARKLINE_NAME = N_("Accuracy on training batches over the steps, 0 to 100 %")
+SPARKLINE_NAME = N_("Training accuracy over the steps, 0 to 100 %")
 _INSET = 7  # pictures have round corners, and the dot needs room
 
 

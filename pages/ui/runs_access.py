@@ -47,7 +47,7 @@ def open_run(run_id: str) -> Run:
     if is_hidden(run):
         raise RunNotFound(
             N_(
-                "The run “{name}” belongs to Find the bug and stays hidden until you find its bug.",
+                "“{name}” stays hidden until you find its bug.",
                 name=run.meta.name,
             )
         )

@@ -58,7 +58,7 @@ def mark_unknown(task: TextTask, text: str) -> None:
     listed = ", ".join(f"“{escape(token[:30])}”" for token in unknown[:5])
     if len(unknown) > 5:
         listed = _("{listed} and {n} more", listed=listed, n=len(unknown) - 5)
-    words = _("Not in the vocabulary, so the model reads `<unk>`: {listed}", listed=listed)
+    words = _("Read as `<unk>`: {listed}", listed=listed)
     st.caption(words)
 
 
@@ -93,7 +93,7 @@ def suggest(task: TextTask, text: str, *, key: str, on_read: Read) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(
-            _("Read “{text}”").format(text=escape(suggestion.text)),
+            _("Read “{text}”", text=escape(suggestion.text)),
             type="primary",
             icon=":material/auto_fix_high:",
             key=f"{key}-nearest",

@@ -182,11 +182,10 @@ def ago(created: str) -> str:
     """Return how long ago a time of ISO 8601 was, such as ``3 min ago``; a date after two days."""
     then = datetime.fromisoformat(created)
     seconds = (datetime.now(UTC) - then.astimezone(UTC)).total_seconds()
-    for limit, unit, words in (
-        (60, 1, None),
-        (3600, 60, _("{n} min ago")),
-        (2 * 86400, 3600, _("{n} h ago")),
-    ):
-        if seconds < limit:
-            return words.format(n=int(seconds // unit)) if words else _("just now")
+    if seconds < 60:
+        return _("just now")
+    if seconds < 3600:
+        return _("{n} min ago", n=int(seconds // 60))
+    if seconds < 2 * 86400:
+        return _("{n} h ago", n=int(seconds // 3600))
     return f"{then:%Y-%m-%d}"

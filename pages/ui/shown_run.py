@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import streamlit as st
 
-from pages.i18n import N_, _
+from pages.i18n import N_, _, paragraph
 from pages.ui import run_actions, run_time, runs_access, show, state, visitors
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
@@ -14,7 +14,7 @@ from tfm_core.data.own import sets
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
-WITH_DATA = N_("Include your data set that it learned from")
+WITH_DATA = N_("Include your data set")
 """What is ticked to take a set along with its run."""
 
 
@@ -32,12 +32,13 @@ def origin_words(run: Run) -> str:
     origin = run.origin
     if origin is None:
         return ""
-    words = _("Trained elsewhere on {device}, {when}, by {versions}.")
-    made_by = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
-    said = words.format(
-        device=show.device(origin.device), when=show.ago(origin.created), versions=made_by
+    trained = _(
+        "Trained elsewhere on {device}, {when}, with {versions}.",
+        device=show.device(origin.device),
+        when=show.ago(origin.created),
+        versions=", ".join(f"{name} {version}" for name, version in origin.versions.items()),
     )
-    return f"{said} {_without_data(run, origin.data)}".strip()
+    return f"{trained} {_without_data(run, origin.data)}".strip()
 
 
 def _without_data(run: Run, name: str) -> str:
@@ -45,12 +46,8 @@ def _without_data(run: Run, name: str) -> str:
     set_id = "" if run.problem is not None else sets.added_of(run.experiment.task)
     if not set_id or sets.folder_of(set_id) is not None:
         return ""
-    words = _(
-        "This import lacks its data set, {name}. To train it further, export it again where it "
-        "was trained with “{tick}” ticked and import that zip, or add the same data under the "
-        "same name."
-    )
-    return words.format(name=f"“{name}” ({set_id})" if name else set_id, tick=_(WITH_DATA))
+    full_name = f"“{name}” ({set_id})" if name else set_id
+    return paragraph("runs/missing-data", name=full_name, tick=_(WITH_DATA))
 
 
 def are_all_recorded(runs: Iterable[Run]) -> bool:
@@ -61,8 +58,7 @@ def are_all_recorded(runs: Iterable[Run]) -> bool:
 def recorded_comparison_note(runs: Collection[Run]) -> None:
     """Say of a comparison of recorded runs that it is one; else nothing."""
     if are_all_recorded(runs):
-        words = _("These runs come with the app.")
-        st.caption(f"{origin_badge(next(iter(runs)))} {words}")
+        st.caption(f"{origin_badge(next(iter(runs)))} {_('These runs come with the app.')}")
 
 
 def recorded_note(run: Run, *, key: str) -> None:
@@ -74,8 +70,8 @@ def recorded_note(run: Run, *, key: str) -> None:
         return
     name = run.meta.preset
     with st.container(horizontal=True, vertical_alignment="center"):
-        words = _("This model comes with the app, already trained.")
-        st.caption(f"{origin_badge(run)} {words}", width="content")
+        comes = _("This trained model comes with the app.")
+        st.caption(f"{origin_badge(run)} {comes}", width="content")
         if name not in PRESETS:
             return
         label = _("Train your own, {time}", time=preset_time(name))
@@ -196,12 +192,14 @@ def unchosen_caption(run: Run) -> None:
     """Say in a line which run this is where the page shows it because none is chosen."""
     if not state.is_unasked(run.id):
         return
-    words = _("**{name}**, the newest run that this page can show.")
-    if run.meta.recorded:
-        words = _("**{name}**, a recorded run: you have not trained one yet.")
-        if any(not one.meta.recorded for one in visitors.listed()):
-            words = _("**{name}**, a recorded run: none of yours fits this page.")
-    st.caption(f"{origin_badge(run)} {words.format(name=escape(run.meta.name))}".strip())
+    name = escape(run.meta.name)
+    if not run.meta.recorded:
+        message = _("**{name}**, your newest run that fits this page.", name=name)
+    elif any(not other.meta.recorded for other in visitors.listed()):
+        message = _("**{name}**, a recorded run: none of yours fits this page.", name=name)
+    else:
+        message = _("**{name}**, a recorded run: you have not trained one yet.", name=name)
+    st.caption(f"{origin_badge(run)} {message}".strip())
 
 
 def runs_with_weights(fits: Callable[[Experiment], bool]) -> list[Run]:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pages.attention import sentence as attention_sentence
     from pages.attention.selection_link import Selection
     from pages.home import samples
-
     from tfm_core.inspect.attention.example import Example
     from tfm_core.probe.types import Probe
     from tfm_core.runs.run import Run

@@ -87,18 +87,13 @@ def watchers_words(run: Run, *, is_active: bool) -> str:
     if who.only_watches:
         return _(who.only_watches)
     if name is not None:
-        words = _("This run belongs to {name}. Train a copy to change it.")
         if is_active:
-            words = _(
-                "This run belongs to {name}. Start a new one with its settings, or train a copy "
-                "once it has ended."
+            return escape(
+                _("This run belongs to {name}. Start your own, or copy it when it ends.", name=name)
             )
-        return escape(words.format(name=name))
+        return escape(_("This run belongs to {name}. Train a copy to change it.", name=name))
     if is_active:
-        return _(
-            "This run belongs to another visitor. Start a new one with its settings, or train a "
-            "copy once it has ended."
-        )
+        return _("This run belongs to another visitor. Start your own, or copy it when it ends.")
     return _("This run belongs to another visitor. Train a copy to change it.")
 
 

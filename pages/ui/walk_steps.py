@@ -299,7 +299,7 @@ def ask(asked: Question, name: str) -> None:
                 pressed = st.form_submit_button(_("Check"), type="primary")
                 shown = st.form_submit_button(_("Show the answer"), type="tertiary")
         if pressed and given is None:
-            st.caption(_("Choose or type an answer first."))
+            st.caption(_("Answer first."))
         elif pressed and given is not None:
             record_answer(name, given, is_right=asked.is_right(given))
         elif shown:
@@ -337,9 +337,9 @@ def _verdict(asked: Question, name: str) -> None:
     elif asked.is_right(last):
         st.success(_("Right. {because}", because=_(asked.because)))
     else:
-        rule = _("Not {given}. {why} Try again, or show the answer.")
         given = _(last) if isinstance(last, str) else f"{last:g}"
-        st.warning(rule.format(given=given, why=_(asked.why_not(last))))
+        why = _(asked.why_not(last))
+        st.warning(_("Not {given}. {why} Try again.", given=given, why=why))
 
 
 def _answer_input(asked: Question, key: str) -> str | float | None:
@@ -366,8 +366,8 @@ def _answer_input(asked: Question, key: str) -> str | float | None:
 def _score() -> None:
     given = answers()
     if given:
-        rule = _("Score: {right} of {count} right on the first try.")
-        st.caption(rule.format(right=sum(given.values()), count=len(given)))
+        right, count = sum(given.values()), len(given)
+        st.caption(_("{right} of {count} right on the first try.", right=right, count=count))
 
 
 MAP_STEPS = {  # family and kind of attention -> name of the step; elsewhere "scores"

@@ -168,7 +168,7 @@ def test_a_run_opens_at_the_top_of_its_page_and_every_tab_stop_is_of_use(
     tab = open_tab("runs")
     sound = server.store.get("recorded-korean")
     assert tab.main.locator("button, a").evaluate_all(UNNAMED) == []
-    expect(row(tab, sound).get_by_role("img", name="Accuracy on training batches")).to_be_visible()
+    expect(row(tab, sound).get_by_role("img", name="Training accuracy")).to_be_visible()
     row(tab, sound).get_by_role("button", name=f"Open {sound.meta.name}").click()
     expect(tab.main.get_by_role("heading", name=sound.meta.name)).to_be_in_viewport()
     assert tab.page.evaluate(SCROLLED) == 0

@@ -409,7 +409,7 @@ def test_another_family_keeps_what_was_changed_by_hand() -> None:
     assert moved["task"] == values["task"]
     assert (moved["model"]["d_model"], moved["training"]["steps"]) == (96, 77)
     moved, note = drafts.with_family(values, "vit")
-    assert note == "This family cannot learn “Sort”, so the task is now “MNIST, 5,000 digits”."
+    assert note == "The task is now “MNIST, 5,000 digits”: this family cannot learn “Sort”."
     assert moved["model"]["position"] == "learned"  # untouched, so the default of the new family
     assert drafts.check(Draft(moved)).experiment is not None
 

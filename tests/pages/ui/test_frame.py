@@ -141,7 +141,7 @@ def test_the_search_leads_to_pages_and_terms(open_page: Open) -> None:
     assert urlsplit(found["Masks"]["href"]).path == "/masks"
     causal = found["Causal mask"]
     assert urlsplit(causal["href"])[2:4] == ("/masks", "mask=causal")
-    assert causal["about"].startswith("A token attends only to itself")
+    assert causal["about"].startswith("Attend only to earlier tokens")
     assert len(found) == len(PAGES) + len(TERMS)
 
 

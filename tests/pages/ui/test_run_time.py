@@ -78,7 +78,7 @@ def test_a_run_that_finishes_is_learned_from_at_once(store) -> None:
 
 def test_home_and_train_say_whose_times_they_show(open_page) -> None:
     words = run_time.whose("cpu")
-    assert words.startswith("Times are estimates from")
+    assert words.startswith("Estimated from")
     assert words in said(open_page())
     app = open_page("train/page.py")
     app.selectbox(key="configure-preset").set_value("copy").run()

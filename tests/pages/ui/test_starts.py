@@ -76,7 +76,7 @@ def test_five_seeds_wait_in_one_group_and_lead_to_their_comparison(
     assert [busy_queue.position(run.id) for run in runs] == [1, 2, 3, 4, 5]
     assert {run.labels.group for run in runs} == {"Copy: 5 seeds"}
     assert compared == [run.id for run in runs]
-    assert said == ["5 runs were queued and start when places are free."]
+    assert said == ["5 runs queued."]
 
 
 def test_a_run_gets_what_is_missing_and_joins_the_group(
@@ -90,7 +90,7 @@ def test_a_run_gets_what_is_missing_and_joins_the_group(
     assert compared == [run.id, *(one.id for one in own(store))]
     press(train_run, run, n=3)
     assert len(own(store)) == 2
-    assert said[-1] == "All 3 seeds exist already."
+    assert said[-1] == "All 3 seeds exist."
     press(train_run, run, n=4)
     assert own(store)[-1].labels.group == "Mine: 3 seeds"
 
@@ -123,7 +123,7 @@ def test_as_many_as_may_begin_and_the_rest_at_the_next_press(
     request.getfixturevalue("busy_queue")
     press(train, [tiny()], "cpu")
     assert len(own(store)) == len(compared) == 3
-    assert said[-1].startswith("3 of 5 runs were queued. You have reached the limit")
+    assert said[-1].startswith("Queued 3 of 5 runs: the limit is reached")
     press(train, [tiny()], "cpu")
     assert "3 runs train or wait for you already" in said[-1]
     own(store)[0].request("stop")
@@ -172,7 +172,7 @@ def test_what_goes_wrong_on_the_way_is_said_and_what_began_stays(
     monkeypatch.setattr(busy_queue, "submit", refusing)
     press(train, [tiny()], "cpu")
     assert [run.experiment.seed for run in own(store)] == [0, 1]
-    assert said == ["2 of 5 runs were queued. The disk is full."]
+    assert said == ["2 of 5 runs queued. The disk is full."]
     assert len(compared) == 2
 
 
