@@ -80,22 +80,25 @@ def start_button(app: AppTest):
     return app.button(key="start")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_field_of_a_family_has_a_control(train, family) -> None:
-    app = train({"model.family": family})
-    fields = {f"model.{name}" for name in MODEL_CONFIGS[family].model_fields}
-    if family == "encoder-only":
-        fields -= {"model.pooling"}  # only where the task asks for one label
-    fields |= {f"training.{name}" for name in TrainingConfig.model_fields} | {"task.name", "seed"}
-    assert {KEY + field for field in fields} <= keys_of(app)
+def test_every_field_of_a_family_has_a_control(train) -> None:
+    for family in FAMILIES:
+        app = train({"model.family": family})
+        fields = {f"model.{name}" for name in MODEL_CONFIGS[family].model_fields}
+        if family == "encoder-only":
+            fields -= {"model.pooling"}  # only where the task asks for one label
+        fields |= {f"training.{name}" for name in TrainingConfig.model_fields} | {
+            "task.name",
+            "seed",
+        }
+        assert {KEY + field for field in fields} <= keys_of(app)
 
 
-@pytest.mark.parametrize("task", [*TEXT_TASKS, *IMAGE_TASKS])
-def test_every_field_of_a_task_has_a_control(task) -> None:
-    family = "vit" if task in IMAGE_TASKS else "encoder-only"
-    fields = {f"task.{name}" for name in default_sections(family, task)["task"]}
-    shown = {setting.path for setting in settings_of(family, task)}
-    assert fields - shown == {"task.kind", "task.name"}
+def test_every_field_of_a_task_has_a_control() -> None:
+    for task in [*TEXT_TASKS, *IMAGE_TASKS]:
+        family = "vit" if task in IMAGE_TASKS else "encoder-only"
+        fields = {f"task.{name}" for name in default_sections(family, task)["task"]}
+        shown = {setting.path for setting in settings_of(family, task)}
+        assert fields - shown == {"task.kind", "task.name"}
 
 
 def test_pooling_is_offered_where_a_label_is_asked_for() -> None:
@@ -104,36 +107,36 @@ def test_pooling_is_offered_where_a_label_is_asked_for() -> None:
     assert "model.pooling" not in {setting.path for setting in settings_of("encoder-only", "sort")}
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_setting_has_words_and_its_default_fits(family) -> None:
-    values = default_sections(family, FIRST[family])
-    for setting in settings_of(family, FIRST[family]):
-        assert setting.label
-        assert setting.help.endswith((".", "?"))
-        value = drafts.get(values, setting.path)
-        text = ",".join(value) if setting.kind == "several" else str(value)
-        assert drafts.fitting(setting, text) == value
+def test_every_setting_has_words_and_its_default_fits() -> None:
+    for family in FAMILIES:
+        values = default_sections(family, FIRST[family])
+        for setting in settings_of(family, FIRST[family]):
+            assert setting.label
+            assert setting.help.endswith((".", "?"))
+            value = drafts.get(values, setting.path)
+            text = ",".join(value) if setting.kind == "several" else str(value)
+            assert drafts.fitting(setting, text) == value
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_advanced_setting_of_model_and_training_stands_under_a_topic(family) -> None:
-    advanced = [
-        setting
-        for setting in settings_of(family, FIRST[family])
-        if setting.is_advanced and setting.section in ("model", "training")
-    ]
-    topics = by_topic(advanced)
-    assert all(title for title, _settings in topics)
-    listed = [setting for _title, settings in topics for setting in settings]
-    assert sorted(one.path for one in listed) == sorted(one.path for one in advanced)
+def test_every_advanced_setting_of_model_and_training_stands_under_a_topic() -> None:
+    for family in FAMILIES:
+        advanced = [
+            setting
+            for setting in settings_of(family, FIRST[family])
+            if setting.is_advanced and setting.section in ("model", "training")
+        ]
+        topics = by_topic(advanced)
+        assert all(title for title, _settings in topics)
+        listed = [setting for _title, settings in topics for setting in settings]
+        assert sorted(one.path for one in listed) == sorted(one.path for one in advanced)
 
 
-@pytest.mark.parametrize("task", TEXT_TASKS)
-def test_the_size_of_a_text_task_is_labelled_by_the_task(task) -> None:
-    (size,) = (s for s in settings_of("encoder-decoder", task) if s.path == "task.size")
-    facts = TEXT_TASKS[task]
-    assert (size.label, size.help) == (facts.size_label, facts.size_help)
-    assert (size.lowest, size.highest) == (facts.sizes[0], facts.sizes[-1])
+def test_the_size_of_a_text_task_is_labelled_by_the_task() -> None:
+    for task in TEXT_TASKS:
+        (size,) = (s for s in settings_of("encoder-decoder", task) if s.path == "task.size")
+        facts = TEXT_TASKS[task]
+        assert (size.label, size.help) == (facts.size_label, facts.size_help)
+        assert (size.lowest, size.highest) == (facts.sizes[0], facts.sizes[-1])
 
 
 def test_an_impossible_combination_is_said_at_its_control_and_start_waits(train) -> None:
@@ -201,19 +204,19 @@ def test_a_link_with_an_unknown_family_or_task_falls_back(query, sentence, famil
     assert bool(sentences) == bool(sentence)
 
 
-@pytest.mark.parametrize("text", ["nan", "inf", "-1", "1e9", "", "x" * 500])
-def test_no_number_of_a_link_gets_out_of_its_range(text) -> None:
-    values, sentences = url_config.read({"training.learning_rate": text, "model.d_model": text})
-    assert len(sentences) == 2
-    assert drafts.check(Draft(values)).experiment is not None
+def test_no_number_of_a_link_gets_out_of_its_range() -> None:
+    for text in ["nan", "inf", "-1", "1e9", "", "x" * 500]:
+        values, sentences = url_config.read({"training.learning_rate": text, "model.d_model": text})
+        assert len(sentences) == 2
+        assert drafts.check(Draft(values)).experiment is not None
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_survives_the_way_through_a_link(name) -> None:
-    values = PRESETS[name].experiment.model_dump()
-    back, sentences = url_config.read(values_to_query(values))
-    assert not sentences
-    assert drafts.differences(back, values) == []
+def test_a_preset_survives_the_way_through_a_link() -> None:
+    for name in PRESETS:
+        values = PRESETS[name].experiment.model_dump()
+        back, sentences = url_config.read(values_to_query(values))
+        assert not sentences
+        assert drafts.differences(back, values) == []
 
 
 def test_a_changed_setting_is_marked_and_can_be_reset_alone_or_with_all(train) -> None:
