@@ -163,13 +163,13 @@ def colours() -> str:
 
 
 def _theme(name: ThemeName) -> str:
-    colours = {
+    values = {
         "text-color": INKS[name],
         "background-color": BACKGROUNDS[name],
         "secondary-background-color": CARDS[name],
         "border-color": LINES[name],
     }
-    variables = "".join(f"--st-{part}: {value}; " for part, value in colours.items())
+    variables = "".join(f"--st-{part}: {value}; " for part, value in values.items())
     return f"{variables} color-scheme: {name};"
 
 

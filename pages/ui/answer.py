@@ -71,7 +71,7 @@ def _sentence_verdict(example: Example) -> list[Tree]:
 
 
 def _continuation_verdict(example: Example) -> list[Tree]:
-    """Return a text, how it really goes on where that is known, and how the model continues it."""
+    """Return a prompt, its true continuation if known, and the model's."""
     item = example.item
     parts = [_labelled(_("Prompt"), item["src_text"])]
     if "tgt_text" in item:

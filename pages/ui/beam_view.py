@@ -24,7 +24,7 @@ FOUND_BY = {
 
 
 def tree(found: BeamComparison, *, key: str, most: int = 16) -> None:
-    """Draw every text that was kept; of a long search the last ``most`` steps."""
+    """Draw all texts of the search, or those of its last ``most`` steps."""
     show.figure(
         beam_tree(found.tree, most=most),
         _("Best text on top, a token a column, with its ln p. Grey: dropped. Square: ended."),
@@ -33,7 +33,6 @@ def tree(found: BeamComparison, *, key: str, most: int = 16) -> None:
 
 
 def ranking(beams: Sequence[Hypothesis], found: BeamComparison, join: Join, *, key: str) -> None:
-    """Show the texts of a beam, the best first."""
     named = [(_("Beam, width {n}", n=found.settings.width), beam) for beam in beams]
     st.dataframe(
         _table(named, found, join, is_named=False), hide_index=True, width="stretch", key=key
@@ -48,7 +47,7 @@ def ranking(beams: Sequence[Hypothesis], found: BeamComparison, join: Join, *, k
 
 
 def others(found: BeamComparison, join: Join, *, key: str) -> None:
-    """Show what other ways to write found, scored as the beam's texts are."""
+    """Show texts found by other methods, with the same score."""
     named = [(_(FOUND_BY[found_by], wider=found.wider), text) for found_by, text in found.others]
     st.dataframe(_table(named, found, join), hide_index=True, width="stretch", key=key)
     st.caption(
@@ -88,7 +87,7 @@ def conclusion(found: BeamComparison, join: Join) -> str:
 
 
 def _times(times: float) -> str:
-    """Return a ratio as one says it: 1.3, 40, 5,000."""
+    """Return a rounded ratio: 1.3, 40, 5,000."""
     if times < 10:
         return f"{times:.2g}"
     digits = 10 ** (math.floor(math.log10(times)) - 1)
@@ -116,5 +115,5 @@ def _table(
 
 
 def joined_by(gap: str) -> Join:
-    """Return what writes tokens with a gap between them, each as it can be seen."""
+    """Return a function that joins tokens with a gap, with whitespace made visible."""
     return lambda tokens: gap.join(visible(token) for token in tokens)

@@ -35,7 +35,7 @@ def runs_query(runs: Iterable[Run]) -> dict[str, str]:
 
 
 def choose_group(groups: Sequence[Group], name_of: Callable[[Group], str], *, key: str) -> Group:
-    """Return one of the groups, the newest first; ask which where there are several."""
+    """Return the chosen group; draw the choice if there are several."""
     index = 0
     if len(groups) > 1:
         names = [name_of(group) for group in groups]
@@ -46,7 +46,7 @@ def choose_group(groups: Sequence[Group], name_of: Callable[[Group], str], *, ke
 
 
 def mean_label(name: str, n_drawn: int, n_runs: int) -> str:
-    """Return the name of the mean line of a configuration with several seeds.
+    """Return the label of the mean curve of several seeds.
 
     n_drawn: seeds that have a curve. n_runs: seeds that were asked for.
     """
@@ -58,12 +58,11 @@ def mean_label(name: str, n_drawn: int, n_runs: int) -> str:
 
 
 def is_live(runs: Iterable[Run]) -> bool:
-    """Return whether one of the runs still trains, or waits to."""
     return any(run.status.is_active for run in runs)
 
 
 def progress(runs: Iterable[Run]) -> None:
-    """Say how many of the runs are still to come, in a place that stays when they are done."""
+    """Show how many runs are still to come."""
     states = [run.status for run in runs]
     n_left = sum(status.is_active for status in states)
     n_waiting = sum(status.state == "queued" for status in states)
@@ -85,14 +84,14 @@ SEEDS = "seeds-number"
 
 
 def start_like(run: Run) -> Start:
-    """Return how a run was begun, to begin another like it; a recorded one, on one's own device."""
+    """Return a start with the settings of a run; for a recorded run, on the visitor's device."""
     meta = run.meta
     device = state.device() if meta.recorded else meta.device
     return Start(run.experiment, device, meta.name, meta.preset, meta.threads)
 
 
 def start_all(starts: Sequence[Start], *, group: str | None = None) -> list[Run]:
-    """Let runs wait for their turn, as many as may, in the order given; return those that do.
+    """Queue as many of the runs as the limits allow, in order; return them.
 
     A notice says how many wait. Raises ValueError and OSError where none may; then none began.
     """
@@ -119,7 +118,7 @@ def start_all(starts: Sequence[Start], *, group: str | None = None) -> list[Run]
 
 
 def _n_allowed() -> int:
-    """Return how many runs this visitor may let wait now, at least 1.
+    """Return how many runs this visitor may queue now, at least 1.
 
     Raises OnlyWatches and LimitReached.
     """
@@ -131,12 +130,11 @@ def _n_allowed() -> int:
 
 
 def n_seeds() -> int:
-    """Return how many seeds one press asks for."""
     return min(max(int(st.session_state.get(SEEDS) or seeds.USUAL), seeds.MIN), seeds.MAX)
 
 
 def train_seeds(starts: Sequence[Start]) -> None:
-    """Train what is missing of the chosen number of seeds of each start, and go on to compare all.
+    """Train the missing seeds of each start, and open the comparison of all.
 
     Runs that are there already join their group, where they are this visitor's and have none.
     Raises ValueError and OSError, where nothing could be begun.
@@ -162,7 +160,7 @@ def train_seeds(starts: Sequence[Start]) -> None:
 
 
 def _new_group(starts: Sequence[Start], n: int, listed: Iterable[Run]) -> str:
-    """Return a name for a group that no run is in yet."""
+    """Return a new name for a group."""
     first = starts[0]
     name = first.name or _(first.experiment.task.facts.label)
     known = {run.labels.group for run in listed}
@@ -195,7 +193,6 @@ def _join_group(runs: Iterable[Run], group: str) -> None:
 
 
 def open_comparison(run_ids: Sequence[str]) -> None:
-    """Go on to where runs are compared."""
     st.switch_page(page_table.path_of("compare"), query_params={RUNS_QUERY: ",".join(run_ids)})
 
 
@@ -206,7 +203,7 @@ def seed_button(
     disabled: bool = False,
     on_refused: Callable[[BaseException], None] | None = None,
 ) -> None:
-    """Draw the button, and beside it how many seeds it asks for; a press trains what is missing.
+    """Draw a button that trains missing seeds, and the number of seeds beside it.
 
     what: the configurations, asked when it is pressed. on_refused: says why nothing could begin,
     else a notice at the top of the page does, which stays where a part of the page ticks.

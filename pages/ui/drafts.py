@@ -48,7 +48,6 @@ class Draft(NamedTuple):
 
     @property
     def begun(self) -> Values:
-        """What it began as."""
         return self.values if self.base is None else self.base
 
 
@@ -66,24 +65,23 @@ class Checked:
     reference: Values = field(default_factory=dict)
 
     def at(self, path: str) -> list[str]:
-        """Return the sentences to say at a setting, in the session's language."""
+        """Return the problems of a setting, in the session's language."""
         return [_(problem.sentence) for problem in self.problems if problem.field == path]
 
     def advice_at(self, path: str) -> list[Advice]:
-        """Return the advice on a setting."""
-        return [format_value for format_value in self.advice if format_value.field == path]
+        return [item for item in self.advice if item.field == path]
 
 
 def check(draft: Draft) -> Checked:
-    """Validate a draft; all that is wrong with it is found at once."""
+    """Validate a draft and collect all its problems."""
     reference = reference_of(draft)
     try:
         experiment = Experiment.parse(draft.values)
     except ConfigError:
-        format_value: tuple[Advice, ...] = ()
+        advices: tuple[Advice, ...] = ()
         with suppress(ConfigError):  # another part of the draft may be wrong
-            format_value = advice(TrainingConfig.parse(draft.values["training"]))
-        return Checked(draft, None, problems_of(draft.values), format_value, reference)
+            advices = advice(TrainingConfig.parse(draft.values["training"]))
+        return Checked(draft, None, problems_of(draft.values), advices, reference)
     return Checked(draft, experiment, advice=advised(experiment), reference=reference)
 
 
@@ -110,7 +108,7 @@ def changed(checked: Checked) -> list[str]:
 
 
 def with_reset(checked: Checked, path: str) -> Values:
-    """Return the draft with one setting as it was in the beginning, and what follows from that."""
+    """Return the draft with one setting reset, and what depends on it."""
     values, begun = checked.draft.values, checked.draft.begun
     if path == "model.family":
         return with_family(values, family_of(begun))[0]
@@ -120,7 +118,7 @@ def with_reset(checked: Checked, path: str) -> Values:
 
 
 def format_value(setting: Setting, value: Any) -> str:
-    """Return a value of a setting as a person reads it."""
+    """Return a value of a setting as text to read."""
     if setting.choices is not None and setting.kind == "several":
         return ", ".join(_(setting.choices[name].label) for name in value) or _("none")
     if setting.choices is not None:
@@ -132,29 +130,25 @@ def format_value(setting: Setting, value: Any) -> str:
 
 
 def preset_of(draft: Draft) -> str | None:
-    """Return the preset that a draft began as, or None."""
     same = (name for name in PRESETS if not differences(draft.begun, preset_values(name)))
     return next(same, None)
 
 
 @cache
 def preset_values(name: str) -> Values:
-    """Return the values of a preset, not to be changed."""
+    """Return the values of a preset. Do not change them."""
     return PRESETS[name].experiment.model_dump()
 
 
 def family_of(values: Mapping[str, Any]) -> str:
-    """Return the model family of a draft."""
     return str(values["model"]["family"])
 
 
 def task_of(values: Mapping[str, Any]) -> str:
-    """Return the name of the task of a draft."""
     return str(values["task"]["name"])
 
 
 def get(values: Mapping[str, Any], path: str) -> Any:
-    """Return the value at a dotted path."""
     section, _dot, name = path.rpartition(".")
     return values[section][name] if section else values[name]
 
@@ -168,7 +162,7 @@ def put(values: Mapping[str, Any], path: str, value: Any) -> Values:
 
 
 def chosen(values: Mapping[str, Any], path: str, value: Any) -> Values:
-    """Return the draft with what a person chose at a path, and with what follows from that."""
+    """Return the draft with a chosen value, and what depends on it."""
     if path == "training.optimizer":
         return {**values, "training": with_optimizer(values["training"], value)}
     return put(values, path, value)
@@ -191,12 +185,11 @@ def with_family(values: Mapping[str, Any], family: str) -> tuple[Values, str | N
 
 
 def with_task(values: Mapping[str, Any], task: str) -> Values:
-    """Return the draft with another task of the same kind; its size starts at that task's own."""
+    """Return the draft with another task, at that task's default size."""
     return _moved(values, family_of(values), task)
 
 
 def differences(values: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Return the dotted paths at which two drafts differ."""
     paths = []
     for section in ("model", "task", "training"):
         names = {**values[section], **other[section]}
@@ -209,7 +202,7 @@ def differences(values: Mapping[str, Any], other: Mapping[str, Any]) -> list[str
 
 
 def fitting(setting: Setting, value: Any) -> Any:
-    """Return a value as its control takes it. Raises ValueError in a sentence.
+    """Return a value as its control accepts it. Raises ValueError with a message.
 
     Text from a link is read as a number or a yes or no.
     """
@@ -277,7 +270,7 @@ def _truth(setting: Setting, value: Any) -> bool:
 
 
 def _moved(values: Mapping[str, Any], family: str, task: str) -> Values:
-    """Return the defaults of a family and task, with what was changed by hand over them."""
+    """Return the defaults of a family and task, with the draft's own changes."""
     old = default_sections(family_of(values), task_of(values))
     new = {**default_sections(family, task), "seed": values["seed"]}
     if task == task_of(values):  # its set of own data, and what is said of it, go together
@@ -307,7 +300,7 @@ MAX_HISTORY = 50
 
 
 class Moment(NamedTuple):
-    """A draft as it once was, and what it had begun as."""
+    """An earlier draft, and what it began as."""
 
     values: Values
     base: Values
@@ -315,28 +308,27 @@ class Moment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The moments before a draft, the newest last, and those that were taken back, likewise."""
+    """The drafts before the current one and those that were undone, both newest last."""
 
     past: tuple[Moment, ...] = ()
     future: tuple[Moment, ...] = ()
 
     def changed(self, old: Draft) -> History:
-        """Return the history after a draft was changed; what was taken back is gone."""
+        """Return the history after a change, which drops what was undone."""
         return History((*self.past, moment(old))[-MAX_HISTORY:])
 
     def undone(self, now: Draft) -> tuple[Moment, History] | None:
-        """Return the moment before and its history, or None where there is none."""
+        """Return the previous moment and its history, or None."""
         if not self.past:
             return None
         return self.past[-1], History(self.past[:-1], (*self.future, moment(now)))
 
     def redone(self, now: Draft) -> tuple[Moment, History] | None:
-        """Return the moment that was taken back last and its history, or None."""
+        """Return the moment that was undone last and its history, or None."""
         if not self.future:
             return None
         return self.future[-1], History((*self.past, moment(now)), self.future[:-1])
 
 
 def moment(draft: Draft) -> Moment:
-    """Return a draft as a moment."""
     return Moment(draft.values, draft.begun)

@@ -38,7 +38,6 @@ _TICK = 3.0  # seconds
 
 
 def navigation() -> st.Page:
-    """Return the page to run."""
     sections: dict[str, list[st.Page]] = {}
     for facts in page_table.PAGES.values():
         entry = st.Page(
@@ -67,7 +66,7 @@ def _section(facts: PageFacts) -> str:
 
 
 def strip() -> DeltaGenerator:
-    """Show the current run and the search; return where ``share`` puts the links."""
+    """Draw the current run and the search; return the place for ``share``."""
     st.logo(LOGO, icon_image=ICON, size="large")
     state.keep_run_in_link()
     run_id = state.current_run_id()
@@ -96,7 +95,7 @@ def strip() -> DeltaGenerator:
 
 
 def lead_to_game() -> None:
-    """Turn from a suspect of Find the bug that an address names to the game where it is hidden."""
+    """Redirect a link to a hidden suspect to Find the bug."""
     linked = state.linked_run_id()
     if linked is None:
         return
@@ -120,7 +119,7 @@ def lead_to_game() -> None:
 
 
 def notices() -> None:
-    """Say what the last press did, and what in the link could not be followed.
+    """Show notices, and what in the link could not be followed.
 
     They have a place of their own, empty or not: without it the page below would move when they
     go, and the browser would make its open lists and half-typed fields anew.
@@ -139,7 +138,7 @@ def notices() -> None:
 
 
 def share(place: DeltaGenerator) -> None:
-    """Offer links; called behind the page, which may still change what they hold."""
+    """Draw the links; call it after the page, which may still change them."""
     with place:
         st.fragment(_share)()  # a code that is asked for draws the page not anew
 
@@ -152,7 +151,7 @@ def _share() -> None:
 
 
 def _run_in_sight() -> Run | None:
-    """Return the run that the page shows, where its configuration can be read."""
+    """Return the run that the page shows, if it can be read."""
     run_id = state.current_run_id()
     if run_id is None or not page_table.at(state.page()).shows_run:
         return None
@@ -165,7 +164,7 @@ def _has_text(run: Run) -> bool:
 
 
 def _links(in_sight: Run | None) -> list[Link]:
-    """Return the links there are, the one that shows what is in sight first."""
+    """Return the links, the one to what is in sight first."""
     page = page_table.at(state.page())
     run_id = state.current_run_id()
     if in_sight is not None:
@@ -218,13 +217,13 @@ def _current_run(run: Run, *, was_active: bool) -> None:
 
 
 def _arrive(run_id: str | None) -> None:
-    """Begin another page, and another run on the Train page, at its top."""
+    """Scroll to the top of another page, or of another run on Train."""
     place = state.page()
     arrival(f"{place}?{run_id}" if place == "train" else place, key="arrival")
 
 
 def _search() -> None:
-    """Find pages and terms, and go to the one that was chosen."""
+    """Draw the search, and open the chosen page."""
     places: list[tuple[str, Mapping[str, str]]] = [
         *((name, {}) for name in page_table.PAGES),
         *((term.page, term.view) for term in TERMS),

@@ -21,7 +21,6 @@ _ROOM = 0.1  # of the figure's height, for a line of words
 
 
 def part(run: Run) -> None:
-    """Draw both figures and, below them, how to draw them."""
     curves = runs_access.curves(run)
     window = st.session_state.get(_WINDOW, 10)
     is_log = bool(st.session_state.get(_LOG, False))
@@ -71,7 +70,7 @@ def _controls() -> None:
 
 
 def _key(run: Run, curves: Curves) -> tuple[object, ...]:
-    """Return what changes exactly when a figure would."""
+    """Return a cache key that changes exactly when a figure would."""
     sizes = [
         (len(series), series.last("step"))
         for series in (curves.steps, curves.validation, curves.averaged, curves.test)
@@ -130,24 +129,24 @@ def _measured(name: str, series: Series, column: str) -> Measurements:
 
 
 def best(curves: Curves, column: str) -> Measurements | None:
-    """Return the validation with the lowest loss so far, after step 0, as a series of one point."""
-    best = curves.best_validation()
-    if best is None:
+    """Return the validation with the lowest loss after step 0, as a series of one point."""
+    index = curves.best_validation()
+    if index is None:
         return None
-    row = slice(best, best + 1)
+    row = slice(index, index + 1)
     steps = curves.unseen["step"][row]
     name = _("best: step {n}", n=f"{int(steps[0]):,}")
     return Measurements(name, steps, curves.unseen[column][row])
 
 
 def marks(run: Run, curves: Curves) -> tuple[list[ReferenceLine], list[ReferenceLine]]:
-    """Return what is known before the training: the levels of loss, and those of accuracy."""
+    """Return the reference levels of loss and of accuracy."""
     is_smoothed = _is_floor_smoothed(run)
     return _loss_marks(curves.started, is_smoothed=is_smoothed), _chance_marks(curves.started)
 
 
 def _is_floor_smoothed(run: Run) -> bool:
-    """Say whether the floor is that of smoothed targets, which training alone is measured by.
+    """Return whether the lowest loss is that of smoothed targets, used only in training.
 
     That of hidden words is the reader's who knows, whatever training smooths.
     """
@@ -157,10 +156,10 @@ def _is_floor_smoothed(run: Run) -> bool:
 
 
 def _loss_marks(started: dict[str, object], *, is_smoothed: bool = False) -> list[ReferenceLine]:
-    marks = []
+    lines = []
     start, floor = started.get("start_loss"), started.get("floor")
     if isinstance(start, float):
-        marks.append(ReferenceLine(start, _("guessing: {x}", x=f"{start:.2f}")))
+        lines.append(ReferenceLine(start, _("guessing: {x}", x=f"{start:.2f}")))
     if isinstance(floor, int | float) and floor > 0:
         x = f"{floor:.2f}"
         words = _("lowest possible: {x}", x=x)
@@ -168,16 +167,16 @@ def _loss_marks(started: dict[str, object], *, is_smoothed: bool = False) -> lis
             words = _("lowest possible in training, smoothed: {x}", x=x)
         # close above 0 there is no room for words below the line
         has_room = not isinstance(start, float) or floor > start * _ROOM
-        marks.append(ReferenceLine(float(floor), words, is_lower_bound=has_room))
-    return marks
+        lines.append(ReferenceLine(float(floor), words, is_lower_bound=has_room))
+    return lines
 
 
 def _chance_marks(started: dict[str, object]) -> list[ReferenceLine]:
     chance, ceiling = started.get("chance"), started.get("ceiling")
-    marks = []
+    lines = []
     if isinstance(chance, float):
-        marks.append(ReferenceLine(chance, _("guessing: {x}", x=show.percent(chance))))
+        lines.append(ReferenceLine(chance, _("guessing: {x}", x=show.percent(chance))))
     if isinstance(ceiling, float):
         words = _("a perfect reader: {x}", x=show.percent(ceiling))
-        marks.append(ReferenceLine(ceiling, words))
-    return marks
+        lines.append(ReferenceLine(ceiling, words))
+    return lines

@@ -37,14 +37,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How people log in. providers: the address of the metadata of each, by name."""
+    """The login providers: name -> address of their metadata."""
 
     providers: Mapping[str, str]
 
 
 @functools.cache
 def read() -> Setup | None:
-    """Return how people log in, or None. Raises StudentError: what is wrong with ``[auth]``.
+    """Return the login setup, or None. Raises StudentError if ``[auth]`` is wrong.
 
     It holds for as long as the server runs, whatever becomes of the file.
     """
@@ -73,7 +73,7 @@ def read() -> Setup | None:
 
 
 def check(said: Settings) -> None:
-    """Raise StudentError where ``[auth]`` is wrong, or is missing where a variable relies on it."""
+    """Raise StudentError if ``[auth]`` is wrong, or missing although a variable needs it."""
     relying = {
         "TFM_LOGIN_TO_WATCH": said.login_to_watch,
         "TFM_MAY_START": said.may_start,
@@ -88,7 +88,7 @@ def check(said: Settings) -> None:
 
 
 def check_reachable(provider: str) -> None:
-    """Raise StudentError, in a sentence, where a provider does not answer as one does."""
+    """Raise StudentError if a provider does not respond as expected."""
     from authlib.integrations.httpx_client import OAuth2Client
 
     setup = read()
@@ -109,7 +109,7 @@ def check_reachable(provider: str) -> None:
 
 
 def _section() -> Mapping[str, Any] | None:
-    """Return ``[auth]`` of the secrets, None where there is none. Raises StudentError."""
+    """Return ``[auth]`` of the secrets, or None. Raises StudentError."""
     try:
         section = st.secrets.to_dict().get("auth")
     except StreamlitSecretNotFoundError as error:

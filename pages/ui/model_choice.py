@@ -52,7 +52,7 @@ _SIZES = {one.query: one for one in (SRC_VOCABULARY, TGT_VOCABULARY, SRC_LEN, TG
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """A model with the sizes of one's choice; ``problem`` says why they could not be taken."""
+    """A model with custom sizes; ``problem`` says why they are invalid."""
 
     architecture: Architecture
     is_free: bool
@@ -60,7 +60,7 @@ class Sized:
 
 
 def _with_free_sizes(known: Architecture) -> Sized:
-    """Return the model of the draft with the sizes that the session or the link asks for.
+    """Return the draft's model with the sizes of the session or the link.
 
     Says the sizes in the link, and draws what is wrong there.
     """
@@ -77,12 +77,12 @@ def _with_free_sizes(known: Architecture) -> Sized:
 
 
 def _forget_sizes() -> None:
-    """Take the sizes out of the link of a model that is not edited; the session keeps them."""
+    """Remove the sizes from the link; the session keeps them."""
     view_link.forget(_SIZES.values())
 
 
 def sizes_editor(known: Architecture, problem: str) -> None:
-    """Draw the sizes; known: the model with those of its task."""
+    """Draw the sizes. known: the model with the sizes of its task."""
     names = offered(known.shape)
     if not names:
         return
@@ -123,12 +123,12 @@ _RUN_PREFIX = "run:"
 
 @dataclass(frozen=True)
 class ModelName(Choice):
-    """The name of a model; a run's is ``run:`` and its id. current: the id that ``run`` means."""
+    """The name of a model; of a run ``run:`` and its id. current: the id that ``run`` means."""
 
     current: str = ""
 
     def parse(self, text: str) -> str:
-        """Return the name. Raises Unfit, whose rule leaves the ids of runs out."""
+        """Return the name. Raises Unfit, whose rule omits ids of runs."""
         name = _RUN_PREFIX + self.current if text == RUN and self.current else text
         if name not in (*self.names, self.first):
             raise Unfit(one_of(n for n in self.names if not n.startswith(_RUN_PREFIX)))
@@ -144,14 +144,14 @@ _RUN_SEEN = "model-run-seen"
 
 @dataclass(frozen=True, slots=True)
 class ModelView:
-    """Which model a page shows; of the draft the address says the settings (``url_config``)."""
+    """Which model a page shows; for the draft the address has the settings (``url_config``)."""
 
     show: str = view_link.linked(SHOW)
 
 
 @dataclass(frozen=True, slots=True)
 class SizedModelView(ModelView):
-    """On pages that need no training, the draft may have vocabularies and lengths of its own."""
+    """On pages without training the draft may have its own vocabularies and lengths."""
 
     src_vocabulary: int = view_link.linked(SRC_VOCABULARY)
     tgt_vocabulary: int = view_link.linked(TGT_VOCABULARY)
@@ -161,7 +161,7 @@ class SizedModelView(ModelView):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A model to show; ``experiment`` for the draft and a run, ``run`` for a run only.
+    """A model to show. experiment: of the draft and a run. run: of a run only.
 
     A draft with sizes of one's own is no experiment. by_task: the draft with the sizes of its task;
     problem: why those of one's own could not be taken.
@@ -180,7 +180,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A model that a page opens with while there is no run: its name, label and experiment."""
+    """A model that a page opens with while there is no run."""
 
     name: str
     label: str
@@ -190,7 +190,7 @@ class Example:
 def chosen(
     *, is_edited: bool = False, is_trained: bool = False, example: Example | None = None
 ) -> Chosen:
-    """Draw the choice and return the model; problems of the draft stand below it.
+    """Draw the choice of the model, with the draft's problems below it; return the model.
 
     The choice is the same on every page, and the link holds it. While the draft does not fit
     together, the last one that did is shown. is_edited: the page has the settings of the model, and
@@ -238,7 +238,6 @@ def chosen(
 
 
 def _draft_with_sizes(draft: Chosen, *, is_edited: bool) -> Chosen:
-    """Return the draft with the sizes that were typed in place of its task's."""
     sized = _with_free_sizes(draft.architecture)
     if sized.problem and not is_edited:
         controls.complaint(sized.problem)
@@ -254,7 +253,6 @@ def _draft_with_sizes(draft: Chosen, *, is_edited: bool) -> Chosen:
 
 
 def _take_run() -> None:
-    """Make the run that was picked the current one."""
     picked = str(st.session_state[SHOW.key])
     if picked.startswith(_RUN_PREFIX):
         st.session_state[_RUN_SEEN] = run_id = picked.removeprefix(_RUN_PREFIX)
@@ -263,7 +261,7 @@ def _take_run() -> None:
 
 
 def _other_runs() -> dict[str, Run]:
-    """Return the runs that are not the current one and can be shown, the newest first."""
+    """Return the other runs that can be shown, newest first."""
     current = state.current_run_id()
     return {
         _RUN_PREFIX + run.id: run
@@ -273,14 +271,14 @@ def _other_runs() -> dict[str, Run]:
 
 
 def _opens_run(run: Run | None) -> bool:
-    """Whether another run became the current one, and the address asks for no other model."""
+    """Return whether another run became current and the address asks for no other model."""
     seen = st.session_state.get(_RUN_SEEN)
     st.session_state[_RUN_SEEN] = run_id = None if run is None else run.id
     return run_id is not None and run_id != seen and not _asks_for_a_model()
 
 
 def _opens_example(example: Example) -> bool:
-    """Whether the page is opened for the first time, and nobody asked for a model."""
+    """Return whether this is the first visit and nothing asks for a model."""
     seen = f"model-example-{example.name}"
     is_first = seen not in st.session_state
     st.session_state[seen] = True
@@ -289,7 +287,6 @@ def _opens_example(example: Example) -> bool:
 
 
 def _is_untouched() -> bool:
-    """Whether the configuration being edited is the one that a session starts with."""
     return not drafts.differences(state.draft(), drafts.preset_values(state.FIRST_PRESET))
 
 
@@ -299,7 +296,7 @@ def _asks_for_a_model() -> bool:
 
 
 def _read_draft() -> list[str]:
-    """Take the configuration of a link that was just opened, and say what in it cannot be."""
+    """Adopt the configuration of a new link; return its problems."""
     query = url_config.settings_in(view_link.query())
     if not query or query == st.session_state.get(_MIRRORED):
         return []
@@ -311,7 +308,7 @@ def _read_draft() -> list[str]:
 
 
 def _mirror_choice(picked: str, run: Run | None, first: str) -> None:
-    """Keep the address bar in step, so that it opens this model for anybody.
+    """Write the model to the address.
 
     first: what is shown without a word in the address.
     """
@@ -328,7 +325,7 @@ def _mirror_choice(picked: str, run: Run | None, first: str) -> None:
 
 
 def _resolve(name: str, run: Run | None, *, is_edited: bool = False) -> Chosen:
-    """Return a model by its name; ``run`` is the one that the name ``run`` means."""
+    """Return a model by name. run: what the name ``run`` means."""
     if name in ARCHITECTURES:
         known = ARCHITECTURES[name]
         return Chosen(name, _(known.label), known.model, known.shape, known)
@@ -362,7 +359,7 @@ def _label(name: str, run: Run | None, others: Mapping[str, Run]) -> str:
 
 
 def _missing() -> str | None:
-    """Return why a link that asks for a run's model cannot be followed; None if it does not."""
+    """Return why a link to a run's model cannot be followed, or None."""
     if view_link.query().get(SHOW.query) != RUN:
         return None
     run_id = state.current_run_id()
@@ -373,7 +370,7 @@ def _missing() -> str | None:
 
 
 def compared() -> Chosen | None:
-    """Draw the choice of a model to compare with; None while nothing is compared."""
+    """Draw the choice of a model to compare with; return it, or None."""
     run = shown_run.current_run()
     runs = ({} if run is None else {_RUN_PREFIX + run.id: run}) | _other_runs()
     names = [DRAFT, *runs, *ARCHITECTURES]

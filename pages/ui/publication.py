@@ -43,10 +43,10 @@ _OF_A_LOOK = ("name", "lines", "now", "total", "live")  # what a page makes itse
 
 
 class Publication:
-    """A run, its folder, and what was written of it so far."""
+    """A run, its folder, and what has been written so far."""
 
     def __init__(self, run: Run, folder: Folder, *, is_recorded: bool = False) -> None:
-        """Begin with nothing. Raises RunDamaged, in a sentence, where the run cannot be read.
+        """Raise RunDamaged if the run cannot be read.
 
         is_recorded: the page is one of a gallery (``recorded_site``), which has the script and the
         style sheet of all.
@@ -67,7 +67,7 @@ class Publication:
         self._n_looks = self._beat = 0
 
     def update(self, *, every: float = EVERY) -> bool:
-        """Write what is new; return whether more will come.
+        """Write what is new; return whether the run goes on.
 
         every: seconds after which pages are told to ask again. Raises OSError, and ValueError, in a
         sentence, where the run's probe cannot be read.
@@ -104,7 +104,7 @@ class Publication:
     # ---- snapshots
 
     def _new_snapshots(self) -> list[Line]:
-        """Write the files of new snapshots; return the lines that speak of them."""
+        """Write the files of new snapshots; return their log lines."""
         lines: list[Line] = []
         found = {step: self._tag(step) for step in self.run.snapshot_steps()}
         for step in [step for step, its in self._snapshots.items() if found.get(step) != its]:
@@ -118,7 +118,7 @@ class Publication:
         return lines
 
     def _tag(self, step: int) -> str:
-        """Return what a snapshot is called: another name where it, or the probe, is another one."""
+        """Return a tag of a snapshot that changes with it or the probe."""
         facts: list[object] = [self._most, languages()]
         for path in (snapshot_path(self.run.folder, step), self.run.folder / "probe.json"):
             try:
@@ -129,7 +129,7 @@ class Publication:
         return tag(repr(facts).encode())
 
     def _write_snapshot(self, step: int, its: str) -> list[str]:
-        """Write a file for each view; return their names, none where it cannot be read."""
+        """Write a file for each view; return their names, none if it cannot be read."""
         begun = stages.read(self.run, steps=[step])
         if not begun.frames:
             return []
@@ -149,7 +149,6 @@ class Publication:
         return names
 
     def _packed(self, view: Stage, its: str) -> bytes:
-        """Return a view of one snapshot, as the browser gets it."""
         (frame,), weights, block = stage.bounded(view.frames, view.weights, self._most)
         labels = {}
         for spoken in languages():
@@ -166,7 +165,7 @@ class Publication:
         return pack_bytes(header, weights)
 
     def _write_reels(self) -> None:
-        """Put all snapshots of each view into one file: the length of each (uint32), and it."""
+        """Write all snapshots of each view to one file, each with its length (uint32)."""
         its = tag(repr(self._snapshots).encode())
         names = []
         for view in self._views:
@@ -183,7 +182,7 @@ class Publication:
     # ---- what is said of the run
 
     def _write_parts(self) -> None:
-        """Write what the page says of the run, in each language; what was before it goes."""
+        """Write the page's texts in each language, and delete the old ones."""
         looks, nows = {}, {}
         for spoken in languages():
             with speaking(spoken):
@@ -226,7 +225,6 @@ class Publication:
         return f"{run_words.learns(self.run)} · {self.run.meta.created[:10]}"  # the rest moves on
 
     def _put(self, part: str, values: Mapping[str, Any]) -> None:
-        """Write a part in each language."""
         contents = {
             spoken: json.dumps(said, ensure_ascii=False).encode() for spoken, said in values.items()
         }
@@ -248,20 +246,19 @@ NOWHERE = "404.html"
 
 
 def recorded_runs() -> list[Run]:
-    """Return the runs that come with the app, the one on stage first."""
     runs = [run for run in RunStore().list() if run.meta.recorded]
     return sorted(runs, key=lambda run: run.id != FIRST_RUN)
 
 
 def write_site(folder: Path, runs: list[Run]) -> None:
-    """Write the whole site. Raises OSError, and ValueError where a run cannot be read."""
+    """Write the whole site. Raises OSError, and ValueError if a run cannot be read."""
     write_gallery(folder, runs)
     for run in runs:
         write_run(folder, run)
 
 
 def write_gallery(folder: Path, runs: list[Run]) -> None:
-    """Write all but the runs: the gallery, the page for what is not here, scripts and styles."""
+    """Write everything but the runs: gallery, 404 page, scripts and styles."""
     files = Folder(folder)
     for kind in ("gallery", "live"):
         for name, content in live.static(kind).contents.items():
@@ -271,7 +268,6 @@ def write_gallery(folder: Path, runs: list[Run]) -> None:
 
 
 def write_run(folder: Path, run: Run) -> None:
-    """Write the page of a run, in a folder of its id."""
     Publication(run, Folder(folder / run.id), is_recorded=True).update()
 
 

@@ -36,7 +36,7 @@ MAX_UNPACKED = 200_000_000
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A run to begin: what it does, where, and how it is called; without a name, as its task.
+    """A run to start. Without a name it is called like its task.
 
     cure_of: the sick run that it cures. is_suspect: its settings are hidden (``suspects``).
     """
@@ -51,7 +51,7 @@ class Start:
 
 
 def start_preset(name: str) -> None:
-    """Train a preset in a new run and go where it can be watched."""
+    """Train a preset in a new run, and open it."""
     preset = PRESETS[name]
     run = start(preset.experiment, name=preset.label, preset=name)
     if run is not None:
@@ -61,7 +61,7 @@ def start_preset(name: str) -> None:
 def start(
     experiment: Experiment, *, name: str | None = None, preset: str | None = None, threads: int = 1
 ) -> Run | None:
-    """Create a run on the chosen device and queue it; None, said in a sentence, if refused."""
+    """Create and queue a run on the chosen device; show why and return None if refused."""
     try:
         return enqueue(Start(experiment, state.device(), name, preset, threads))
     except (ValueError, OSError) as error:
@@ -70,7 +70,7 @@ def start(
 
 
 def enqueue(start: Start, *, group: str | None = None) -> Run:
-    """Create a run and let it wait for its turn. Raises ValueError and OSError; nothing is left."""
+    """Create and queue a run. Raises ValueError and OSError, and then leaves nothing."""
     who, store = acting_visitor(), runs_access.store()
     with _counted_start():
         run = store.create(
@@ -95,7 +95,7 @@ def enqueue(start: Start, *, group: str | None = None) -> Run:
 
 
 def import_run(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
-    """Make a run of a zip that was taken along; it is the visitor's, and waits for nothing.
+    """Import a run from a zip, as the visitor's own.
 
     progress: hears the share that is done and what is being done. Raises ValueError and OSError;
     nothing is left then.
@@ -125,14 +125,14 @@ def import_run(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
 
 
 def acting_visitor() -> Visitor:
-    """Return whose a new run will be. Raises OnlyWatches for who may start none."""
+    """Return the owner of a new run. Raises OnlyWatches if the visitor may start none."""
     who = visitors.visitor()
     who.check_acts()
     return who
 
 
 def n_active_allowed() -> int:
-    """Return how many runs the visitor has in hand, who may have one more.
+    """Return how many active runs the visitor has, if one more is allowed.
 
     Raises OnlyWatches and LimitReached.
     """
@@ -143,7 +143,7 @@ def n_active_allowed() -> int:
 
 @contextlib.contextmanager
 def _counted_start() -> Iterator[None]:
-    """Have the visitor's runs counted and one more begun as one step; it may be refused.
+    """Count the visitor's runs and start one more, as one step.
 
     Raises OnlyWatches, and StudentError, such as LimitReached.
     """
@@ -153,21 +153,21 @@ def _counted_start() -> Iterator[None]:
 
 
 def _owned(run_id: str) -> Run:
-    """Return a run to change. Raises NotYours for another visitor's, RunNotFound for none."""
+    """Return a run to change. Raises NotYours and RunNotFound."""
     run = runs_access.store().get(run_id)
     visitors.visitor().check(run)
     return run
 
 
 def watch(run: Run) -> None:
-    """Look at a run on the Train page, which leads back to this one."""
+    """Open a run on Train, which links back to this page."""
     back = _way_back()
     state.set_current_run(run.id)
     st.switch_page(page_table.path_of("train"), query_params={"run": run.id, **back})
 
 
 def ask(run: Run, kind: RequestKind) -> bool:
-    """Ask the worker of a run for something; False, said in a sentence, if that cannot be."""
+    """Send a request to a run's worker; show why and return False if refused."""
     try:
         _owned(run.id).request(kind)
     except (ValueError, OSError) as error:
@@ -177,7 +177,7 @@ def ask(run: Run, kind: RequestKind) -> bool:
 
 
 def resume_here(run: Run, device: str | None = None) -> None:
-    """Go on with a run that ended early, on the page where one is; on its device unless told."""
+    """Resume a run without leaving the page, on its own device unless given."""
     try:
         _resume(run, device)
     except (ValueError, OSError) as error:
@@ -185,7 +185,7 @@ def resume_here(run: Run, device: str | None = None) -> None:
 
 
 def resume(run: Run) -> None:
-    """Go on with a run that ended early, and watch it."""
+    """Resume a run and open it."""
     try:
         _resume(run)
     except (ValueError, OSError) as error:
@@ -197,7 +197,7 @@ def resume(run: Run) -> None:
 def train_further(
     run: Run, steps: int, *, device: str | None = None, stays_low: bool = False
 ) -> Run | None:
-    """Train a copy of anybody's run up to ``steps`` steps; None, said in a sentence, if refused.
+    """Train a copy of a run up to ``steps``; show why and return None if refused.
 
     device: the run's unless told. stays_low: the learning rate does not rise again.
     """
@@ -221,7 +221,7 @@ def train_further(
 
 
 def name_and_label(run_id: str, *, name: str, group: str, tags: str, note: str) -> None:
-    """Give a run its name and all its labels. Raises ValueError and OSError; then it has the old.
+    """Set a run's name and labels. Raises ValueError and OSError, and then changes nothing.
 
     name: as it is shown; one that stays is not taken for the run's own.
     """
@@ -231,7 +231,7 @@ def name_and_label(run_id: str, *, name: str, group: str, tags: str, note: str) 
 
 
 def cure(run: Run, chosen: Cure) -> Run | None:
-    """Begin what would help a run, as a run of its own; None, said in a sentence, if refused.
+    """Start a fix of a run as a new run; show why and return None if refused.
 
     A sick run of this visitor that still trains is stopped, and keeps what it has.
     """
@@ -250,8 +250,8 @@ def _start_cure(run: Run, chosen: Cure) -> Run:
     name = _("{name}, cured", name=meta.name)[:MAX_NAME]
     if chosen.begins == "beginning":
         device = state.device() if meta.recorded else meta.device
-        start = Start(chosen.experiment, device, name, None, meta.threads, cure_of=run.id)
-        return enqueue(start, group=run.labels.group)
+        fresh = Start(chosen.experiment, device, name, None, meta.threads, cure_of=run.id)
+        return enqueue(fresh, group=run.labels.group)
     with _counted_start():
         copy = store.cure(
             run.id,
@@ -267,7 +267,7 @@ def _start_cure(run: Run, chosen: Cure) -> Run:
 
 
 def _resume_copy(copy: Run) -> int:
-    """Let a copy go on; return how many runs went for it. Raises ValueError; it is gone then."""
+    """Resume a copy; return how many runs were deleted for it. Raises ValueError."""
     try:
         return runs_access.queue().resume(copy)
     except ValueError:
@@ -283,7 +283,7 @@ def label(
     group: str | None = None,
     adds_tags: bool = False,
 ) -> None:
-    """Give runs tags, a note or a group; None leaves one as it is. adds_tags: to those they have.
+    """Set tags, note or group of runs; None keeps one. adds_tags: keep existing tags.
 
     Where one is refused, it is said, and those behind it are left as they are.
     """
@@ -298,7 +298,7 @@ def label(
 
 
 def delete(run: Run) -> None:
-    """Put a run into the trash; the Runs page then offers to bring it back."""
+    """Move a run to the trash; the Runs page offers to restore it."""
     try:
         runs_access.store().delete(_owned(run.id).id, by=visitors.visitor().owner)
     except (ValueError, OSError) as error:
@@ -311,7 +311,7 @@ def delete(run: Run) -> None:
 
 
 def undelete(run_id: str) -> None:
-    """Bring back a run that this visitor has deleted; one that waited then waits again."""
+    """Restore a deleted run; queue it again if it was queued."""
     store = runs_access.store()
     waited = store.waited(run_id)
     try:
@@ -323,17 +323,15 @@ def undelete(run_id: str) -> None:
 
 
 def publish(run: Run) -> None:
-    """Give a run an address at which anybody may watch it. Raises ValueError and OSError."""
     publisher.publish(_owned(run.id).id)
 
 
 def unpublish(run: Run) -> None:
-    """Take that address away, with all that lies there. Raises ValueError."""
     publisher.unpublish(_owned(run.id).id)
 
 
 def empty_trash() -> None:
-    """Remove all deleted runs for good; on a public server the host alone may."""
+    """Delete the trash for good; on a public server only the host may."""
     if visitors.visitor().may_all:
         runs_access.store().empty_trash()
 
@@ -346,7 +344,7 @@ def _resume(run: Run, device: str | None = None) -> None:
 
 
 def _notify_deleted(n: int) -> None:
-    """Say how many runs were deleted to keep within what the host lets the runs take."""
+    """Notify of runs that were deleted to stay within the disk quota."""
     if n:
         message = ngettext(
             "The oldest finished run was deleted to make room.",
@@ -367,7 +365,7 @@ ANSWER_WITHIN = 0.3
 
 @dataclass(frozen=True, slots=True)
 class RequestButton:
-    """A request as a button: its word, icon and help, and the states in which it makes sense."""
+    """A request to a worker as a button, and the states in which it makes sense."""
 
     kind: RequestKind
     label: str
@@ -409,12 +407,11 @@ REQUEST_BUTTONS = (
 
 
 def possible_requests(status: Status) -> list[RequestButton]:
-    """Return what can be asked in a state."""
     return [one for one in REQUEST_BUTTONS if status.state in one.states]
 
 
 def ask_and_wait(run: Run, kind: RequestKind, times: int = 1) -> None:
-    """Ask the worker, and wait for its answer about as long as a step takes.
+    """Send a request, and wait for the answer about as long as a step takes.
 
     So the next rerun shows it; a slower answer is shown by a later look.
     """
@@ -440,7 +437,7 @@ _NO_WAY_BACK = {"home", "train", "runs"}  # pages from which one comes here anyh
 
 
 def _way_back() -> dict[str, str]:
-    """Return what the address of the Train page shall say of the page that is shown."""
+    """Return the part of Train's address that names this page."""
     facts = page_table.at(state.page())
     if facts.name in _NO_WAY_BACK:
         return {}
@@ -453,12 +450,12 @@ def _way_back() -> dict[str, str]:
 
 
 def forget_way_back() -> None:
-    """Take the way back out of the address: another run is looked at, or none."""
+    """Remove the way back from the address."""
     view_link.put({BACK_QUERY: None})
 
 
 def link_back(run_id: str) -> None:
-    """Lead back to the page that began a run, which then shows it; nothing where none did."""
+    """Draw a link back to the page that started a run, if one did."""
     kept: dict[str, str] = st.session_state.setdefault(_BACK, {})
     said = view_link.query().get(BACK_QUERY)
     if said is None and run_id in kept:  # the reader was on another page meanwhile

@@ -49,13 +49,13 @@ class RunDialog:
     forgets: tuple[str, ...] = ()
 
     def ask(self, run_id: str) -> None:
-        """Open it on a run at the next drawing, in place of any other that is open."""
+        """Open it at the next rerun, in place of any other dialog."""
         self._forget()
         state.open_dialog(self.key, run_id)
         state.close_menus()
 
     def draw(self) -> None:
-        """Draw it where it was asked for; once in a page, outside of what ticks."""
+        """Draw it if it is open. Call it once in a page, outside of fragments that tick."""
         run_id = state.dialog_run(self.key)
         if run_id is None:
             return
@@ -71,7 +71,6 @@ class RunDialog:
             opened(self.body)(run)
 
     def leave(self) -> None:
-        """Close it at the next drawing."""
         if state.dialog_run(self.key) is not None:
             state.close_dialog()
         self._forget()
@@ -150,7 +149,7 @@ def _twin_body(run: Run) -> None:
 
 
 def _chosen_settings(run: Run, settings: dict[str, Setting]) -> list[str]:
-    """Return the settings to change, in the order in which they were chosen, and offer more."""
+    """Return the settings to change, in order; draw the choice of more."""
     kept = f"twin-settings-{run.id}"
     chosen = [path for path in st.session_state.get(kept, []) if path in settings]
     key = f"twin-what-{run.id}"
@@ -174,7 +173,7 @@ def _chosen_settings(run: Run, settings: dict[str, Setting]) -> list[str]:
 
 
 def _start_twin(run: Run, experiment: Experiment | None) -> None:
-    """Say what differs, and draw the button that trains it."""
+    """Show what differs, and the button that trains it."""
     what = "" if experiment is None else change(run.experiment, experiment)
     if what:
         st.markdown(_("Train a copy with **{what}** and compare.", what=escape(_(what))))
@@ -206,7 +205,7 @@ def _settings_by_path(values: drafts.Values) -> dict[str, Setting]:
 
 
 def _setting_label(settings: dict[str, Setting], path: str) -> str:
-    """Return the label of a setting; one that stands twice is told apart by its name."""
+    """Return the label of a setting, with its path if the label is not unique."""
     own = settings[path]
     is_alone = sum(one.label == own.label for one in settings.values()) == 1
     return str(_(own.label)) if is_alone else f"{_(own.label)} ({path})"
@@ -233,7 +232,7 @@ TWIN_DIALOG = RunDialog(
 
 
 def publish_button(run: Run, *, key: str, width: Literal["content", "stretch"] = "content") -> None:
-    """Draw the button that opens what publishes a run, for who may; else nothing."""
+    """Draw the button that opens the publishing dialog, if allowed."""
     if settings.read().max_published == 0 or not visitors.visitor().may_change(run):
         return
     label = _("Publish")
@@ -250,7 +249,7 @@ def publish_button(run: Run, *, key: str, width: Literal["content", "stretch"] =
 
 
 def _publish_body(run: Run) -> None:
-    """Say what publishing is, or show where the run is; then the press that changes it."""
+    """Show what publishing does or the address, and the button that changes it."""
     path = publisher.address(run.id)
     if path is None:
         st.markdown(
@@ -281,7 +280,7 @@ def _publish_body(run: Run) -> None:
 
 
 def _published_address(run: Run, href: str) -> None:
-    """Show the address: to copy, as a code, and to open."""
+    """Show the address to copy, as a QR code, and to open."""
     others = addresses.for_others(href)
     st.code(others or href, language=None, wrap_lines=True)
     if others is None:

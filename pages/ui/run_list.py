@@ -41,7 +41,7 @@ _NO_BREAK = "\u00a0"  # a number and its unit stay on one line
 def row(
     run: Run, *, menu: bool, apart: str = "", before: Callable[[Run], None] | None = None
 ) -> None:
-    """Show a run with its buttons; ``menu`` adds steering, others like it, labels and delete.
+    """Draw a run with its buttons; ``menu`` adds steering, repeating, labels and delete.
 
     Whatever is wrong with a run, it takes no other from the list. apart: said behind its name.
     before: draws what stands before it.
@@ -52,7 +52,7 @@ def row(
 
 @contextmanager
 def guarded(run: Run) -> Iterator[None]:
-    """Say in a sentence where a run cannot be drawn, and go on behind it; the log says why."""
+    """Show a message if a run cannot be drawn, and log why."""
     try:
         yield
     except Exception:
@@ -62,7 +62,7 @@ def guarded(run: Run) -> Iterator[None]:
 
 
 def gone(run: Run) -> None:
-    """Keep the place of a run that was just deleted, and offer to bring it back."""
+    """Draw a row in place of a run that was just deleted, to undo that."""
     until = runs_access.store().kept_until(run.id)
     if until is None:  # its room was needed, or it was brought back meanwhile
         return
@@ -135,7 +135,7 @@ def _say(run: Run, drawn_as: State, apart: str) -> None:
 
 
 def _elsewhere(run: Run) -> str | None:
-    """Say which server of several that share a store has a run, where it is another one."""
+    """Return which other server of a shared store has a run, or None."""
     host = places.theirs(run.folder)
     if host is None:
         return None
@@ -143,7 +143,6 @@ def _elsewhere(run: Run) -> str | None:
 
 
 def _labels(run: Run) -> Iterator[str]:
-    """Return the group and the tags of a run as badges in Markdown."""
     labels = run.labels
     if labels.group is not None:
         yield f":blue-badge[:material/folder: {escape(labels.group)}]"
@@ -152,7 +151,6 @@ def _labels(run: Run) -> Iterator[str]:
 
 
 def _shortened(note: str) -> str:
-    """Return the beginning of a note, in one line."""
     line = " ".join(note.split())
     return line if len(line) <= _MAX_OF_NOTE else f"{line[:_MAX_OF_NOTE].rstrip()} …"
 
@@ -168,7 +166,7 @@ def _numbers(run: Run) -> list[str]:
 
 
 def _named(word: str, run: Run) -> str:
-    """Return the label of a button: its word in sight, and the run's name for who hears it."""
+    """Return a button's label: a visible word, and the run's name for screen readers."""
     return f"{word} :gray[{escape(run.meta.name)}]"
 
 
@@ -228,7 +226,6 @@ def _menu(run: Run) -> None:
 
 
 def _beside(run: Run) -> None:
-    """Offer to train others beside a run."""
     n, why_not = comparison.n_seeds(), visitors.why_not()
     if st.button(
         _named(ngettext("{n} seed", "{n} seeds", n, n=n), run),

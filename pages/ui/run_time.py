@@ -42,7 +42,7 @@ def takes(
     threads: int = 1,
     measured: float | None = None,
 ) -> str:
-    """Return how long a training will take, such as ``about 45 s``.
+    """Return how long a training takes, such as ``about 45 s``.
 
     device: the session's, unless given. measured: see ``expected_time.expected``.
     """
@@ -81,7 +81,7 @@ def with_load(found: Forecast | None, device: str | None = None) -> str:
 
 
 def whose(device: str | None = None) -> str:
-    """Return in a sentence or two what the times are estimated from, and whether it is busy.
+    """Return what the times are estimated from, and whether the computer is busy.
 
     device: the session's, unless given.
     """
@@ -114,7 +114,7 @@ def forecast(
     measured: float | None = None,
     usual: float | None = None,
 ) -> Forecast | None:
-    """Return how long a training will take if it starts now; None where nothing is known yet.
+    """Return how long a training takes if it starts now, or None if unknown.
 
     Every time that a page says comes from here. device: the session's, unless given. measured,
     usual: see ``expected_time.expected``.
@@ -139,7 +139,7 @@ def in_sequence(
     threads: int = 1,
     usual: Sequence[float] = (),
 ) -> Forecast | None:
-    """Return how long experiments take one after the other; None where one is not known.
+    """Return how long experiments take in sequence, or None if one is unknown.
 
     usual: of each, in order, where they are known; see ``expected_time.expected``.
     """
@@ -152,19 +152,19 @@ def in_sequence(
 
 
 def now(found: Forecast | None) -> Forecast | None:
-    """Return a forecast that was made a while ago for the load of this moment."""
+    """Return an earlier forecast adjusted to the current load."""
     return found.at(_slowdown(state.device())) if found is not None else None
 
 
 def _slowdown(device: str, threads: int = 1) -> float:
-    """Return how much longer a training on a device takes now because this machine is busy."""
+    """Return the factor by which the load slows a training on a device."""
     if device != "cpu" or settings.read().trains_on != "local":
         return 1.0
     return machine.slowdown(threads, machine.WORKER_NICENESS)
 
 
 class _Lessons:
-    """What finished runs teach; each of them is read once."""
+    """The timings of finished runs, each read once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -176,7 +176,7 @@ class _Lessons:
             return [lesson for _changed, lesson in self._known.values() if lesson is not None]
 
     def _look(self, run: Run) -> tuple[int, Finished | None]:
-        """Return what a run teaches, and when its status had last changed."""
+        """Return when a run's status last changed, and its timing."""
         known = self._known.get(run.folder)
         if known is not None and known[1] is not None:
             return known  # what has finished stays so
@@ -193,7 +193,7 @@ def _lessons() -> _Lessons:
 
 
 def device_choices(run: Run) -> list[str]:
-    """Return where a run can go on, its own device first; the CPU alone while others are unknown.
+    """Return the devices that a run can resume on, its own first.
 
     One that this machine lacks is left out as soon as that is known.
     """
@@ -206,7 +206,7 @@ def device_choices(run: Run) -> list[str]:
 
 
 def choose_device(run: Run, names: list[str], *, key: str) -> str:
-    """Ask on which of some devices a run goes on, and say what it changes; return its name."""
+    """Draw the choice of a device to resume on, and what it changes; return it."""
     chosen = st.selectbox(
         _("Device"), names, format_func=show.device, key=f"{key}-{run.id}-{'-'.join(names)}"
     )
@@ -225,10 +225,9 @@ _TRIES = 2  # the first one of a process is slow, and another process may be bus
 
 
 class ForecastQueue:
-    """Answers by question, worked out one after the other."""
+    """Futures by question, computed one after another."""
 
     def __init__(self) -> None:
-        """Start with no thread; the first question starts it."""
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="forecast")
         self._futures: OrderedDict[str, Future[Any]] = OrderedDict()
@@ -237,7 +236,7 @@ class ForecastQueue:
     def ask(
         self, question: str, work: Callable[[], Any], patience: float = PATIENCE
     ) -> Future[Any]:
-        """Return the answer to come, or the one that is known; wait for it ``patience`` seconds."""
+        """Return the future of an answer, after waiting for it up to ``patience`` seconds."""
         with self._lock:
             future = self._futures.get(question)
             if future is None or _is_void(future):
@@ -251,23 +250,22 @@ class ForecastQueue:
         return future
 
     def wait(self) -> None:
-        """Wait until all pending questions are answered."""
         self._pool.submit(lambda: None).result()
 
     def _work(self, work: Callable[[], Any]) -> Any:
         try:
-            result = work()
+            answer = work()
         except ValueError:  # an answer too: a sentence about what was asked
             raise
         except Exception:
             logger.exception("A forecast failed; it is made anew when it is asked for again.")
             raise
         self._is_warm = True
-        return result
+        return answer
 
 
 def _is_void(future: Future[Any]) -> bool:
-    """Say whether a future holds no answer and never will."""
+    """Return whether a future has no answer and never will."""
     if not future.done() or future.cancelled():
         return future.cancelled()
     error = future.exception()
@@ -275,7 +273,7 @@ def _is_void(future: Future[Any]) -> bool:
 
 
 def estimate(experiment: Experiment, device: str) -> Future[Estimate]:
-    """Return what a run will need, or the promise of it; ValueError for an unusable device."""
+    """Return a future of a run's needs; it raises ValueError for an unusable device."""
 
     def work() -> Estimate:
         from tfm_core.training.apart import estimate as measure
@@ -287,7 +285,7 @@ def estimate(experiment: Experiment, device: str) -> Future[Estimate]:
 
 
 def sizes(experiment: Experiment) -> Future[Sizes]:
-    """Return how large a model and a step of it are, or the promise of it: counted, not measured.
+    """Return a future of the sizes of a model and a step: counted, not measured.
 
     It waits for nothing that is being measured.
     """
@@ -301,7 +299,7 @@ def sizes(experiment: Experiment) -> Future[Sizes]:
 
 
 def step_time(racer: str, length: int, number: int) -> Future[float]:
-    """Return the seconds of a pass of one of ``before.models`` at a length, or the promise of it.
+    """Return a future of the seconds of a pass of one of ``before.models``.
 
     Another ``number`` asks for another measurement. A page asks for many: it waits for none.
     """
@@ -316,7 +314,7 @@ def step_time(racer: str, length: int, number: int) -> Future[float]:
 
 
 def devices() -> Future[list[Device]]:
-    """Return the devices that runs can be trained on, or the promise of them."""
+    """Return a future of the devices that runs can train on."""
 
     def work() -> list[Device]:
         from tfm_core.runs.backends.choice import devices as look
@@ -327,13 +325,13 @@ def devices() -> Future[list[Device]]:
 
 
 def wait() -> None:
-    """Wait until all pending questions are answered: then no thread is at work."""
+    """Wait until no question is pending."""
     _measurements().wait()
     _counts().wait()
 
 
 def result(future: Future[Any]) -> Any | None:
-    """Return the answer that is there, or None. Raises what the work raised."""
+    """Return the result if it is there, else None. Raises what the work raised."""
     return future.result() if future.done() else None
 
 

@@ -32,7 +32,7 @@ from tfm_core.runs.status import State, Status
 
 @dataclass(frozen=True, slots=True)
 class StateWords:
-    """How a state is said: a word, one of Streamlit's badge colours and an icon."""
+    """How a state is shown: label, badge colour and icon."""
 
     label: str
     colour: str
@@ -60,12 +60,12 @@ OUTCOMES: dict[OutcomeKind, StateWords] = {
 
 
 def state_words(status: Status, outcome: Outcome | None = None) -> StateWords:
-    """Return how a state is said, or in its place how the training came out."""
+    """Return how a state, or the outcome in its place, is shown."""
     return STATES[status.state] if outcome is None else OUTCOMES[outcome.kind]
 
 
 def badge(status: Status, outcome: Outcome | None = None) -> str:
-    """Return the state, or how the training came out, as a Markdown badge."""
+    """Return the state or the outcome as a Markdown badge."""
     words = state_words(status, outcome)
     return f":{words.colour}-badge[{words.icon} {_(words.label)}]"
 
@@ -88,7 +88,7 @@ def progress(status: Status) -> str:
 
 
 def result(run: Run) -> str:
-    """Return the newest accuracy on unseen examples as what it is, "" where there is none.
+    """Return the newest accuracy on unseen examples in words, or "".
 
     Such as ``98.2 % of tokens, 95.0 % of whole sequences right (test)``.
     """
@@ -111,7 +111,7 @@ def result(run: Run) -> str:
 
 
 def success(run: Run) -> float | None:
-    """Return the share to compare runs by: of whole sequences where they are counted."""
+    """Return the accuracy to compare runs by: of whole sequences if counted."""
     found = _measured(run)
     if found is None:
         return None
@@ -121,13 +121,12 @@ def success(run: Run) -> float | None:
 
 
 def loss(run: Run) -> float | None:
-    """Return the newest loss on unseen examples, or None."""
     found = _measured(run)
     return None if found is None else found[0]["loss"]
 
 
 def _measured(run: Run) -> tuple[dict[str, float], str] | None:
-    """Return what was measured last on unseen examples, and on which of them."""
+    """Return the last measurement on unseen examples, and its split."""
     found = last_measured(run)
     if found is None:
         return None
@@ -138,7 +137,7 @@ def _measured(run: Run) -> tuple[dict[str, float], str] | None:
 
 
 def distinguishing_names(runs: Sequence[Run]) -> dict[str, str]:
-    """Return by id what to say behind the name of a run; nothing of one whose name is its own."""
+    """Return what distinguishes runs of the same name, by id."""
     alike = defaultdict[str, list[Run]](list)
     for run in runs:
         if run.problem is None and not runs_access.is_hidden(run):
@@ -154,7 +153,7 @@ def distinguishing_names(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def attended_caption(run: Run, probe: Probe) -> None:
-    """Say why some examples of a run have predictions and no maps; nothing where all have."""
+    """Show why some examples have no maps, if so."""
     n = len(probe.attended)
     if n == len(probe.items):
         return
@@ -182,7 +181,7 @@ _SYMPTOM_MARKS: dict[SymptomKind, str] = {
 
 
 def symptoms(run: Run) -> tuple[Symptom, ...] | None:
-    """Return what is wrong with a run now, the gravest first; None where it can't be judged."""
+    """Return what is wrong with a run, worst first; None if it cannot be judged yet."""
     status = run.status
     if status.state in ("queued", "starting"):
         return None
@@ -194,7 +193,7 @@ def symptoms(run: Run) -> tuple[Symptom, ...] | None:
 
 
 def symptom_marks(run: Run) -> list[tuple[int, str]]:
-    """Return the steps to mark on a run's curves, each with a word or two."""
+    """Return the steps to mark on a run's curves, with labels."""
     found = symptoms(run) or ()
     return [(one.step, _(_SYMPTOM_MARKS[one.kind])) for one in found if one.kind in _SYMPTOM_MARKS]
 
@@ -224,7 +223,7 @@ _INSET = 7  # pictures have round corners, and the dot needs room
 
 
 def sparkline(run: Run) -> None:
-    """Show the accuracy of a run over its steps, 0 to 100 %; a quiet line where there is none."""
+    """Draw the training accuracy of a run, 0 to 100 %, as a small curve."""
     picture = base64.b64encode(sparkline_svg(run).encode()).decode()
     address, name = f"data:image/svg+xml;base64,{picture}", escape(_(SPARKLINE_NAME))
     st.html(  # st.image would add a full-screen button
@@ -234,7 +233,7 @@ def sparkline(run: Run) -> None:
 
 
 def sparkline_svg(run: Run) -> str:
-    """Return the picture; the x axis is the whole run, so that a young run has a short line."""
+    """Return the curve as SVG. The x axis is the whole run, so a young run has a short line."""
     steps = runs_access.curves(run).steps
     total = max(run.status.total_steps, 1)
     x, y = steps["step"], steps["accuracy"]
@@ -261,7 +260,7 @@ def sparkline_svg(run: Run) -> str:
 
 
 def _smooth(values: np.ndarray) -> np.ndarray:
-    """Mean over a fiftieth of the run to each point's left: batches are noisy."""
+    """Return the mean over a fiftieth of the run before each point."""
     window = max(len(values) // 50, 1)
     sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     starts = np.maximum(np.arange(1, len(values) + 1) - window, 0)

@@ -39,7 +39,7 @@ def store() -> RunStore:
 
 
 def open_run(run_id: str) -> Run:
-    """Return a run of the store for a page that shows what it is made of.
+    """Return a run for a page that shows its settings.
 
     Raises RunNotFound where there is none, or one whose settings are hidden (``suspects``).
     """
@@ -55,24 +55,22 @@ def open_run(run_id: str) -> Run:
 
 
 def queue() -> RunQueue:
-    """Return the started queue of ``store()``."""
     return _queue(_root())
 
 
 def sweeps() -> Driver:
-    """Return the started driver of the sweeps of ``store()``."""
     return _sweeps(_root())
 
 
 def trouble_elsewhere() -> str | None:
-    """Return why runs are not published or fetched just now, in a sentence, or None."""
+    """Return why the shared store does not work right now, or None."""
     root = _root()
     mirror = _mirror(root)
     return None if mirror is None else mirror.trouble or places.trouble(Path(root))
 
 
 def close_queue() -> None:
-    """Stop the sweeps, the queue's thread and its idle workers; running workers go on without."""
+    """Stop the sweeps, the queue and its idle workers; running workers go on."""
     _sweeps(_root()).close()
     _sweeps.clear()
     _queue(_root()).close()
@@ -83,12 +81,12 @@ def close_queue() -> None:
 
 
 def curves(run: Run) -> Curves:
-    """Return what ``run`` has recorded until now; only what is new is read from the disk."""
+    """Return the curves of a run so far; reads only new events."""
     return _follower(_root(), run.id).read(run)
 
 
 class _Follower:
-    """A reader with its place in the file, shared by every session that watches the run."""
+    """A reader of a run's events, shared by all sessions."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -148,12 +146,12 @@ _REVEALED = "revealed-suspects"
 
 
 def is_hidden(run: Run) -> bool:
-    """Return whether the run is a suspect whose bug this session has not found yet."""
+    """Return whether a run is a suspect whose bug this session has not found."""
     return run.meta.is_suspect and run.id not in _revealed()
 
 
 def reveal(run: Run, *, may_change: bool) -> None:
-    """Hide nothing of a run any more: in this session, and for everybody where one may change it.
+    """Reveal a suspect: in this session, and for everyone if ``may_change``.
 
     Raises OSError.
     """
@@ -163,7 +161,7 @@ def reveal(run: Run, *, may_change: bool) -> None:
 
 
 def is_round(healthy: Run, suspect: Run) -> bool:
-    """Return whether a suspect is the twin of a run, so that the two make a round."""
+    """Return whether a healthy run and a suspect make a round of the game."""
     if healthy.problem is not None or suspect.problem is not None:
         return False
     return bug_of(healthy.experiment, suspect.experiment) is not None

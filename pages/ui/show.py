@@ -85,8 +85,8 @@ def formula(latex: str) -> None:
 
 def problem(what: str | BaseException) -> None:
     """Show what is wrong, and what would be right; nothing in it is markup."""
-    words = escape(_(what)).encode("utf-8", "backslashreplace").decode("utf-8")  # lone surrogates
-    st.error(words, icon=":material/error:")
+    text = escape(_(what)).encode("utf-8", "backslashreplace").decode("utf-8")  # lone surrogates
+    st.error(text, icon=":material/error:")
 
 
 def empty(sentence: str, button: str, page: str) -> None:
@@ -118,9 +118,13 @@ def about(seconds: float) -> str:
 
 def rounded(seconds: float) -> str:
     """Return a time as a round number and its unit; a longer time never reads shorter."""
-    found = ((limit, unit, size, step) for limit, unit, size, step in _ROUND if seconds <= limit)
-    limit, unit, size, step = next(found)
-    n = min(step * max(1, round(seconds / size / step)), limit / size)
+    found = (
+        (limit, unit, unit_seconds, step)
+        for limit, unit, unit_seconds, step in _ROUND
+        if seconds <= limit
+    )
+    limit, unit, unit_seconds, step = next(found)
+    n = min(step * max(1, round(seconds / unit_seconds / step)), limit / unit_seconds)
     return f"{n:g} {unit}"
 
 

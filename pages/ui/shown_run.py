@@ -155,10 +155,10 @@ def first_to_show(ready: Iterable[Run], recorded_first: str) -> Run | None:
 
     ready: the newest first. recorded_first: the recorded run that is better than others.
     """
-    runs_with_weights = list(ready)
-    own = [run for run in runs_with_weights if not run.meta.recorded]
-    best = [run for run in runs_with_weights if run.id == recorded_first]
-    first = next(iter([*own, *best, *runs_with_weights]), None)
+    runs = list(ready)
+    own = [run for run in runs if not run.meta.recorded]
+    best = [run for run in runs if run.id == recorded_first]
+    first = next(iter([*own, *best, *runs]), None)
     if first is not None:
         state.show_unasked(first.id)
     return first
@@ -172,9 +172,9 @@ def choose_run(
     ready: at least one, the first to show first. about: which runs these are.
     """
     by_id = {run.id: run for run in ready}
-    current_run = state.current_run_id()
-    if current_run in by_id or st.session_state.get(key) not in by_id:
-        st.session_state[key] = current_run if current_run in by_id else ready[0].id
+    current_id = state.current_run_id()
+    if current_id in by_id or st.session_state.get(key) not in by_id:
+        st.session_state[key] = current_id if current_id in by_id else ready[0].id
     picked = st.selectbox(
         label,
         list(by_id),
@@ -183,7 +183,7 @@ def choose_run(
         help=about,
         on_change=lambda: state.set_current_run(st.session_state[key]),
     )
-    if current_run is None:
+    if current_id is None:
         state.show_unasked(picked)
     return by_id[picked]
 

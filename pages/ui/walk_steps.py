@@ -66,11 +66,11 @@ def current(names: Sequence[str], numbered: Sequence[str]) -> tuple[int, str]:
     if asked == last:  # where the model changed: as far on as before
         nearest_name = names[min(st.session_state.get(_PLACE, 0), len(names) - 1)]
     if text is None:
-        reveal, problem = (asked if asked in names else nearest_name), ""
+        shown, problem = (asked if asked in names else nearest_name), ""
     else:
-        reveal, problem = parameter.follow(text, nearest_name)
-    place = names.index(reveal)
-    st.session_state[_STEP] = asked if asked == last else reveal
+        shown, problem = parameter.follow(text, nearest_name)
+    place = names.index(shown)
+    st.session_state[_STEP] = asked if asked == last else shown
     st.session_state[_PLACE] = place
     return place + 1, problem
 
@@ -215,11 +215,9 @@ def _shape(tensor: Seen, subject: Subject, example: int, *, with_numbers: bool) 
     if len(tensor.shape) == 1:
         sizes += ","
     axes = ", ".join(tensor.axes)
-    explanation = (
-        subject.looked_at.tokens(tensor.words[-1], example) if len(tensor.axes) == 2 else None
-    )
+    tokens = subject.looked_at.tokens(tensor.words[-1], example) if len(tensor.axes) == 2 else None
     numbers = (
-        first_numbers(tensor, example, [escape(word) for word in explanation or ()])
+        first_numbers(tensor, example, [escape(word) for word in tokens or ()])
         if with_numbers
         else ""
     )
@@ -317,9 +315,9 @@ def guess(asked: Question, name: str) -> bool:
         st.rerun()
     last = last_answer(name)
     if last is not None:
-        explanation = _("Your guess: **{given}**", given=_(str(last)).rstrip("."))
+        message = _("Your guess: **{given}**", given=_(str(last)).rstrip("."))
         icon = ":green[:material/check_circle:]" if asked.is_right(last) else ":material/cancel:"
-        st.markdown(f"{icon} {explanation}")
+        st.markdown(f"{icon} {message}")
     return True
 
 
