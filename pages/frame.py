@@ -3,12 +3,13 @@
 import streamlit as st
 
 from pages import i18n
+from pages.components import effects
 from pages.i18n import _
-from pages.ui import frame, login, style
+from pages.ui import frame, login
 
 i18n.follow_link()
 st.set_page_config(page_title=_("Watch a Transformer learn"), page_icon=frame.ICON, layout="wide")
-style.apply()
+effects.hide_icons()
 page = frame.navigation()
 login.come_back(page.url_path)
 if login.is_shut():

@@ -31,8 +31,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from pages.server.streamlit_internals import get_script_run_ctx
 from tfm_core.korean import PARTICLES, with_particle
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.sentences import N_, CountedSentence, Paragraph, Sentence, StudentError

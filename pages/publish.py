@@ -14,8 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from pages.ui import recorded_site
-from pages.ui.publication import Publication
+from pages.ui.publication import Publication, recorded_runs, write_site
 from tfm_core.publish.folder import EVERY, PAGE, Folder
 from tfm_core.runs.store import RunStore
 
@@ -43,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = Path(options.to)
     try:
         if options.recorded:
-            recorded_site.write(folder, recorded_site.recorded())
+            write_site(folder, recorded_runs())
             print(folder / PAGE, flush=True)
             return 0
         store = RunStore()

@@ -4,7 +4,7 @@ import pytest
 import streamlit as st
 
 import app
-from pages.components import reach
+from pages.components import addresses
 
 AT_HOME, IN_THE_NETWORK = "http://localhost:8501/base", "http://192.0.2.7:8501/base"
 
@@ -21,7 +21,7 @@ AT_HOME, IN_THE_NETWORK = "http://localhost:8501/base", "http://192.0.2.7:8501/b
 def test_it_names_the_addresses_that_it_listens_at(monkeypatch, address, network, found):
     options = {"server.address": address, "server.port": 8501, "server.baseUrlPath": "/base/"}
     monkeypatch.setattr(st, "get_option", options.get)
-    monkeypatch.setattr(reach, "get_internal_ip", lambda: network)
+    monkeypatch.setattr(addresses, "get_internal_ip", lambda: network)
     assert app.addresses() == found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import controls, drafts, free_sizes, show, state
+from pages.ui import controls, drafts, model_choice, show, state
 from pages.ui.fields import settings_of
 from pages.ui.model_choice import Chosen
 from tfm_core.config.shape import CaptionShape, ImageShape
@@ -76,4 +76,4 @@ def editor(chosen: Chosen) -> None:
         settings = settings_of(drafts.family_of(draft.values), drafts.task_of(draft.values))
         controls.group(_("Architecture"), [s for s in settings if s.section == "model"], checked)
         if chosen.by_task is not None:
-            free_sizes.editor(chosen.by_task, chosen.problem)
+            model_choice.sizes_editor(chosen.by_task, chosen.problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import forecast, show, state
+from pages.ui import run_time, show, state
 from pages.ui.model_choice import Chosen
 from tfm_core.config import TrainingConfig
 from tfm_core.config.shape import CaptionShape, ImageShape
@@ -179,7 +179,7 @@ def _time(chosen: Chosen) -> None:
 def _estimate(chosen: Chosen, device: str) -> None:
     assert chosen.experiment is not None
     try:
-        estimate = forecast.answer(forecast.estimate(chosen.experiment, device))
+        estimate = run_time.result(run_time.estimate(chosen.experiment, device))
     except ValueError as error:
         show.problem(error)
         return

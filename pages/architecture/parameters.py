@@ -12,7 +12,7 @@ left, right = st.columns(2)
 with left:
     chosen = model_choice.chosen()
 with right:
-    other = model_choice.other()
+    other = model_choice.compared()
 table.metrics(chosen)
 if other is not None:
     table.compare(chosen, other)

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import page_table, recorded, show, state, visitors
+from pages.ui import page_table, show, shown_run, state, visitors
 from pages.ui.model_choice import Chosen
 from pages.ui.typed import escape
 from tfm_core.config.shape import TextShape
@@ -158,7 +158,9 @@ def weights(chosen: Chosen) -> None:
             )
             return
         words = _("The model above has no trained weights, so these are those of **{name}**.")
-        st.caption(f"{recorded.badge(run)} {words.format(name=escape(run.meta.name))}".strip())
+        st.caption(
+            f"{shown_run.origin_badge(run)} {words.format(name=escape(run.meta.name))}".strip()
+        )
     if not has_weights(run):
         st.info(_("This run has saved no weights yet; they are saved while it trains."))
         return

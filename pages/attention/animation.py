@@ -9,7 +9,7 @@ import numpy as np
 
 from pages.attention import statistics
 from pages.attention.selection_link import Selection
-from pages.components.animation import Frame, SnapshotAnimation
+from pages.components.heads import Frame, SnapshotAnimation
 from pages.i18n import _
 from pages.ui import runs_access, show
 from tfm_core.config import Experiment, ImageTaskConfig

@@ -12,7 +12,7 @@ from pages.attention import selection as chosen
 from pages.attention import selection_link
 from pages.attention.selection_link import Offer, Selection
 from pages.i18n import _
-from pages.ui import attended
+from pages.ui import run_words
 from tfm_core.inspect.attention.first_head import first_heads
 from tfm_core.probe.labels import KINDS, axes, kinds_of, modules_by_kind
 from tfm_core.probe.types import Probe
@@ -134,7 +134,7 @@ def looks(run: Run, probe: Probe, selection: Selection) -> bool:
                 lambda small: chosen.choose(run.id, small=small),
                 _("Over the picture: what the chosen patch reads, in every head."),
             )
-        attended.say(run, probe)
+        run_words.attended_caption(run, probe)
     return is_full
 
 

@@ -14,10 +14,15 @@ from pages.attention import selection as chosen
 from pages.attention.controls import MEAN
 from pages.attention.selection_link import Offer, Selection
 from pages.components import live_figure
-from pages.components.animation import SnapshotAnimation, single_frame
-from pages.components.head_grid import GridLook, OverPicture, head_grid
-from pages.components.head_lines import head_lines
-from pages.components.moving import Tree, moving
+from pages.components.effects import Tree, moving
+from pages.components.heads import (
+    GridStyle,
+    OverPicture,
+    SnapshotAnimation,
+    head_grid,
+    head_lines,
+    single_frame,
+)
 from pages.i18n import _
 from pages.ui import state
 from pages.ui.typed import escape
@@ -117,7 +122,7 @@ def heads(
     """Show all heads of the chosen attention; a click picks one."""
     kind = kinds_of(run.experiment)[selection.kind]
     view = all_heads(run, example, selection)
-    look = GridLook(
+    look = GridStyle(
         chosen=(selection.layer, selection.head),
         theme=state.theme(),
         top=top,

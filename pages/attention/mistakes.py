@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.attention import selection as chosen
 from pages.attention.selection_link import Selection
-from pages.components.thumbnails import Thumbnail, thumbnails
+from pages.components.pickers import Thumbnail, thumbnails
 from pages.i18n import _
 from pages.ui import show
 from tfm_core.inspect.attention import own_example, trained

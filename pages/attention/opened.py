@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.ui import fitting_run, runs_access, state, visitors
+from pages.ui import runs_access, shown_run, state, visitors
 from tfm_core.runs.run import Run
 
 FIRST_RECORDED = "recorded-korean"
@@ -17,4 +17,4 @@ def run_to_open() -> Run | None:
     if run_id is not None:
         return runs_access.store().get(run_id)
     seen = [run for run in visitors.listed() if not run.problem and run.snapshot_steps()]
-    return fitting_run.first_to_show(seen, FIRST_RECORDED)
+    return shown_run.first_to_show(seen, FIRST_RECORDED)

@@ -12,7 +12,7 @@ import streamlit as st
 from pages.attention import mistakes
 from pages.attention import selection as chosen
 from pages.attention.selection_link import MISTAKES, Selection
-from pages.components.digit_pad import digit_pad
+from pages.components.digits import digit_pad
 from pages.i18n import _, content
 from pages.ui import answer, page_table, show
 from pages.ui.task_panels import panels

@@ -20,9 +20,9 @@ from pages.attention import (
 )
 from pages.attention.animation import Film
 from pages.attention.selection_link import OWN, Offer, Selection
-from pages.components.reveal import reveal
+from pages.components.effects import reveal
 from pages.i18n import _
-from pages.ui import answer, fitting_run, page_table, show, state, view_link, walk_links
+from pages.ui import answer, page_table, show, shown_run, state, view_link, walk_steps
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
@@ -66,7 +66,7 @@ def _look(run: Run, was_live: bool) -> None:
         chosen, problems = selection.current(run.id, offer)
     for sentence in problems:
         view_link.warn(sentence)
-    fitting_run.say(run)
+    shown_run.unchosen_caption(run)
     with st.container(
         key="attention-controls", horizontal=True, vertical_alignment="center", gap="small"
     ):
@@ -164,7 +164,7 @@ def _draw(
                 page_table.path_of("walk"),
                 label=_("How this map comes about"),
                 icon=":material/footprint:",
-                query_params=walk_links.to_map(run, chosen.kind, chosen.layer),
+                query_params=walk_steps.map_link(run, chosen.kind, chosen.layer),
             )
         if chosen.kind == "picture":
             patches.words(run, example, chosen)

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.attention import controls
 from pages.attention import selection as chosen
 from pages.attention.selection_link import MISTAKES, OWN, Selection
-from pages.components.thumbnails import Thumbnail, thumbnails
+from pages.components.pickers import Thumbnail, thumbnails
 from pages.i18n import _
 from pages.ui.task_panels import example_name
 from tfm_core.probe.types import Probe

@@ -13,11 +13,15 @@ import streamlit as st
 from pages.attention import statistics
 from pages.attention.figures import all_heads, one_head, over_picture
 from pages.attention.selection_link import Selection
-from pages.components.animation import SnapshotAnimation, single_frame
-from pages.components.head_grid import GridLook, pack
-from pages.components.head_lines import pack_lines
-from pages.components.standalone import standalone
-from pages.components.svg_png import svg_as_png
+from pages.components.buttons import svg_as_png
+from pages.components.heads import (
+    GridStyle,
+    SnapshotAnimation,
+    pack_grid,
+    pack_lines,
+    single_frame,
+    standalone,
+)
 from pages.i18n import _
 from pages.ui import state
 from tfm_core.inspect.attention import head_statistics
@@ -128,7 +132,7 @@ def _page(
     kind = kinds_of(run.experiment)[selection.kind]
     labels = statistics.labels(run, example, selection.kind, is_own=selection.example is None)
     view = all_heads(run, example, selection)
-    look = GridLook(
+    look = GridStyle(
         chosen=(selection.layer, selection.head),
         theme="light",
         top=top,
@@ -139,7 +143,7 @@ def _page(
     )
     one = view.head(selection.layer, selection.head)
     return standalone(
-        pack(view, look),
+        pack_grid(view, look),
         pack_lines(one, ink=COLOURS["cross"], pin=selection.pin),
         title=f"{_(kind.label)}: {run.meta.name}",
         words=f"{_(kind.help)} {_(kind.look_for)}",

@@ -8,7 +8,7 @@ import streamlit as st
 from pages.before import maps
 from pages.before.maps import FIGURES, LABELS, SHORT
 from pages.i18n import _
-from pages.ui import comparison, recorded, run_actions, runs_access, show, state, visitors
+from pages.ui import comparison, run_actions, runs_access, show, shown_run, state, visitors
 from tfm_core.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.inspect import conclusions
 from tfm_core.inspect.attention import rnn_attention
@@ -33,8 +33,8 @@ def view() -> None:
             icon=":material/info:",
         )
         return
-    contest = comparison.picked(contests, _name, key=_CONTEST)
-    recorded.comparison_note(contest.runs.values())
+    contest = comparison.choose_group(contests, _name, key=_CONTEST)
+    shown_run.recorded_comparison_note(contest.runs.values())
     is_live = comparison.is_live(contest.runs.values())
     st.fragment(_draw, run_every=comparison.TICK if is_live else None)(contest, is_live)
 
@@ -72,7 +72,7 @@ def _start(task: str, steps: int, seed: int) -> None:
     racers = rnn_attention.racers(task, steps=steps, seed=seed)
     for name, racer in racers.items():
         label = f"{_(TEXT_TASKS[task].label)}: {_(LABELS[name])}"
-        if run_actions.begin(racer, name=label) is None:
+        if run_actions.start(racer, name=label) is None:
             return
     st.session_state.pop(_CONTEST, None)
     st.rerun()
@@ -155,7 +155,7 @@ def _words(contest: Contest) -> str:
         "the alignment error rate (Och & Ney 2003; 0 is perfect) are those of the "
         "cross-attention head that aligns best. "
     )
-    if recorded.are_all(contest.runs.values()):
+    if shown_run.are_all_recorded(contest.runs.values()):
         words += _("Times are wall clock on the machine that trained them. ")
     else:
         words += _("Times are wall clock on this machine, whatever else it was doing. ")

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.before.maps import LABELS
 from pages.i18n import _
-from pages.ui import forecast, show, state
+from pages.ui import run_time, show, state
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.speed.step_times import BATCH, LENGTHS, recorded_times
 from tfm_core.plots import before as plots
@@ -124,7 +124,7 @@ def _sentence(frame: pd.DataFrame) -> None:
 def _asked(number: int) -> dict[tuple[str, int], Future[float]]:
     """Return the time, or its promise, of each model at each length; the short ones come first."""
     return {
-        (name, length): forecast.step_time(name, length, number)
+        (name, length): run_time.step_time(name, length, number)
         for length in LENGTHS
         for name in rnn_attention.RACERS
     }

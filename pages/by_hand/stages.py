@@ -12,9 +12,9 @@ from pages.by_hand import pick as by_hand_pick
 from pages.by_hand import words as by_hand_words
 from pages.by_hand.link import FORM, FORMS, HEAD, N_HEADS
 from pages.by_hand.words import Given
-from pages.components.number_sheet import number_sheet
+from pages.components.pickers import number_sheet
 from pages.i18n import N_, _
-from pages.ui import question, show, view_link, walk_state
+from pages.ui import show, view_link, walk_steps
 from pages.ui.typed import escape
 from tfm_core.inspect.by_hand import attention, questions
 from tfm_core.inspect.by_hand import forms as by_hand_forms
@@ -219,8 +219,8 @@ def _safe(words: tuple[str, ...]) -> tuple[str, ...]:
 
 def _question(asked: Question, name: str) -> bool:
     """Ask; return whether the question was answered or its answer shown."""
-    question.ask(asked, name)
-    return name in walk_state.answers()
+    walk_steps.ask(asked, name)
+    return name in walk_steps.answers()
 
 
 def _sheet(lines: list[SheetLine], given: Given) -> None:

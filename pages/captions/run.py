@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import fitting_run, offers, page_table, recorded, run_actions, visitors, way_back
+from pages.ui import page_table, run_actions, shown_run, visitors
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.runs.run import Run
@@ -22,7 +22,7 @@ def pick() -> Run | None:
         return None
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
-        picked = fitting_run.pick(
+        picked = shown_run.choose_run(
             _("Model that describes"),
             runs,
             key="captions-run",
@@ -31,7 +31,7 @@ def pick() -> Run | None:
         )
     with right:
         _other_language(runs)
-    recorded.note(picked, key="captions")
+    shown_run.recorded_note(picked, key="captions")
     return picked
 
 
@@ -77,10 +77,10 @@ def _none() -> None:
             st.page_link(
                 page_table.path_of("train"),
                 label=_("Watch"),
-                query_params={"run": run.id, **way_back.from_here()},
+                query_params={"run": run.id, **run_actions._way_back()},
             )
             return
-    offers.presets(
+    shown_run.preset_buttons(
         _(
             "No model here has learned to describe pictures yet. Train one and watch its "
             "captions become true; then come back and compose your own."

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from pages.components.digit_pad import digit_pad
+from pages.components.digits import digit_pad
 from pages.i18n import _
 from tfm_core.config import IMAGE_TASKS, CaptionTaskConfig
 from tfm_core.data.own_picture import picture_to_input

@@ -9,8 +9,8 @@ import streamlit as st
 
 from pages.compare.link import AT, EXAMPLE, KIND, LAST
 from pages.compare.names import Drawn
-from pages.components.head_grid import GridLook, OverPicture, head_grid
-from pages.components.moving import moving
+from pages.components.effects import moving
+from pages.components.heads import GridStyle, OverPicture, head_grid
 from pages.i18n import _
 from pages.ui import answer, page_table, show, state, view_link
 from pages.ui.task_panels import example_name
@@ -184,7 +184,7 @@ def _heads(one: Drawn, example: Example, kind: str) -> None:
     def pick(layer: int, head: int) -> None:
         kept[one.run.id] = (layer, head)
 
-    look = GridLook(
+    look = GridStyle(
         chosen=chosen,
         theme=state.theme(),
         top=None if kind in {"patches", "picture"} else 1.0,

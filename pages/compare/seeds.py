@@ -10,7 +10,7 @@ import streamlit as st
 from pages.compare.link import BANDS
 from pages.compare.names import Drawn
 from pages.i18n import _
-from pages.ui import comparison, runs_access, seed_button, starts, view_link
+from pages.ui import comparison, runs_access, view_link
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import METRICS, AxisName, figures, track
 from tfm_core.inspect.compare.names import names
@@ -101,7 +101,7 @@ def bands(found: Sequence[Group], metric: str, axis: AxisName, window: int) -> l
                 tracks.append((kept.x, values))
         one_band = band(tracks)
         if len(one_band.steps):
-            words = comparison.mean_words(group.name, one_band.n_curves, len(group.members))
+            words = comparison.mean_label(group.name, one_band.n_curves, len(group.members))
             drawn.append(
                 Band(words, group.slot, one_band.steps, one_band.mean, one_band.low, one_band.high)
             )
@@ -144,8 +144,8 @@ def _offer(found: Sequence[Group]) -> None:
         )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(words, width="content")
-        seed_button.draw(
-            lambda: [starts.of_run(group.members[0].run) for group in found], key="compare"
+        comparison.seed_button(
+            lambda: [comparison.start_like(group.members[0].run) for group in found], key="compare"
         )
 
 

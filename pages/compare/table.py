@@ -167,7 +167,7 @@ def swatch(slot: int) -> str:
 
 def _trained(one: Drawn) -> str:
     status = one.run.status
-    words = _(run_words.said(status, one.run.outcome).label)
+    words = _(run_words.state_words(status, one.run.outcome).label)
     if status.state != "finished":
         words += f", {run_words.progress(status)}"
     return f"{words}, {show.duration(status.seconds)}" if status.seconds else words

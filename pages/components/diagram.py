@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pages.components import served
+from pages.components import addresses
 from pages.components.component import component, is_name
 from pages.i18n import _
 
@@ -43,14 +43,14 @@ def diagram(
             "across": [list(ends) for ends in across],
             "chosen": chosen,
             "looks": {theme: dict(look) for theme, look in looks.items()},
-            "root": served.root(),
+            "root": addresses.root(),
             "words": {
-                "diagram": _("Diagram. Arrow keys move from block to block, Enter opens one."),
+                "diagram": _("Diagram: arrow keys move, Enter opens a block."),
                 "smaller": _("Smaller"),
                 "larger": _("Larger"),
                 "fit": _("Fit the width"),
                 "all": _("Fit all"),
-                "sorry": _("The script that draws diagrams could not be loaded; reload the page."),
+                "sorry": _("The diagram did not load. Reload the page."),
             },
         },
         on={"pick": picked},

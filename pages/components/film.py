@@ -163,13 +163,13 @@ def colours() -> str:
 
 
 def _theme(name: ThemeName) -> str:
-    colours = {
+    values = {
         "text-color": INKS[name],
         "background-color": BACKGROUNDS[name],
         "secondary-background-color": CARDS[name],
         "border-color": LINES[name],
     }
-    variables = "".join(f"--st-{part}: {value}; " for part, value in colours.items())
+    variables = "".join(f"--st-{part}: {value}; " for part, value in values.items())
     return f"{variables} color-scheme: {name};"
 
 
@@ -183,12 +183,12 @@ def _body(film: Film) -> list[str]:
         f'<header class="top"><div><h1>{escape(film.title)}</h1>',
         f'<p class="about">{escape(film.about)}</p></div>',
         f'<a href="#asking">{escape(_("Ask the model"))}</a>' if film.asked else "",
-        f'<button type="button" class="small" id="theme">{escape(_("Light or dark"))}</button>',
+        f'<button type="button" class="small" id="theme">{escape(_("Switch theme"))}</button>',
         "</header>",
         f'<p id="problem" role="alert" hidden>{escape(_problem())}</p>',
-        f"<noscript><p>{escape(_('The training plays where scripts may run.'))}</p></noscript>",
+        f"<noscript><p>{escape(_('Turn on JavaScript to play the training.'))}</p></noscript>",
         '<main><div id="stage"><div class="stage"></div></div>',
-        f'<section id="asking" hidden><h2>{escape(_("Ask the trained model"))}</h2></section>',
+        f'<section id="asking" hidden><h2>{escape(_("Ask the model"))}</h2></section>',
         *(
             [
                 f'<section><h2>{escape(_("What happened"))}</h2><ul class="happened">{happened}'
@@ -208,7 +208,7 @@ def _step(step: int) -> str:
 
 
 def _problem() -> str:
-    return _("The training cannot be played here: a browser of 2023 or newer would.")
+    return _("This page needs a browser from 2023 or later.")
 
 
 def _table(caption: str, rows: Rows) -> str:
@@ -230,26 +230,26 @@ def _zipped(content: bytes) -> bytes:
 
 def _words() -> dict[str, str]:
     return {
-        "type": _("Type in the words that it knows"),
+        "type": _("Type words that it knows"),
         "ask": _("Answer"),
-        "go_on": _("Write on"),
-        "examples": _("Ask one of the examples it never trained on:"),
-        "or_examples": _("Or ask one of the examples it never trained on:"),
+        "go_on": _("Continue"),
+        "examples": _("Try an unseen example:"),
+        "or_examples": _("Or try an unseen example:"),
         "no_pad": _(
-            "There is no drawing pad here: grey strokes are none of the pictures that this model "
-            "learned. A picture of your own is read on the app’s page Attention."
+            "No drawing pad: this model learned other pictures. The app’s page Attention reads "
+            "yours."
         ),
         "picture": _("Picture"),
-        "ready": _("Its answer stands here; the first one takes a few seconds, while it loads."),
+        "ready": _("The answer appears here; the first takes a few seconds."),
         "loading": _("Loading the model …"),
         "failed": _("The model cannot run in this browser."),
-        "nothing": _("There is nothing to read: type at least one word."),
-        "unknown": _("“{word}” is not among what the model knows. Some that are: {some}."),
-        "long": _("This has {n} tokens, but the model reads up to {most}; make it shorter."),
-        "sure": _("Below each token is the probability that the model gave it."),
-        "silent": _("It writes nothing and ends at once."),
+        "nothing": _("Type at least one word."),
+        "unknown": _("The model does not know “{word}”. Try {some}."),
+        "long": _("{n} tokens; the limit is {most}. Shorten the text."),
+        "sure": _("Below each token: its probability."),
+        "silent": _("The model writes nothing."),
         "clear": _("Clear"),
         "undo": _("Undo"),
         "hint": _("Draw a digit here"),
-        "pad": _("Drawing pad: draw one digit with the mouse, a pen or a finger."),
+        "pad": _("Drawing pad for one digit"),
     }

@@ -1,13 +1,13 @@
-"""The page of a published run: one HTML file, a script and a style sheet that never change.
+"""The page of a published run, and the gallery of recorded runs, as static HTML.
 
-It plays the very scripts of the app's stage. All that it says of the run it reads from files beside
-it, and puts on the page as text; its policy forbids it every other host, and every script but its
-own.
+They play the scripts of the app's stage and read the runs from files beside them. Their policy
+forbids other hosts and every script but their own.
 """
 
 from __future__ import annotations
 
 import gzip
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -62,7 +62,7 @@ def static(kind: str) -> Static:
     return Static(tag(script, style), *names, contents)
 
 
-def head(title: str, files: Static, root: str = "", marks: str = "") -> list[str]:
+def _head(title: str, files: Static, root: str = "", marks: str = "") -> list[str]:
     """Return how a page begins, up to its body.
 
     root: what stands before the names of its files. marks: attributes of the whole page.
@@ -78,23 +78,23 @@ def head(title: str, files: Static, root: str = "", marks: str = "") -> list[str
     ]
 
 
-def page(title: str, *, is_recorded: bool = False) -> bytes:
+def run_page(title: str, *, is_recorded: bool = False) -> bytes:
     """Return the HTML, UTF-8. title: of the run, for who shows the link before anybody follows.
 
     is_recorded: one of a gallery, which plays by itself and never goes on; what all pages of its
     kind have lies above it.
     """
-    unreachable = _("The training cannot be reached now. This page goes on trying.")
+    unreachable = _("No connection to the training. Retrying …")
     gallery = f'<a href="../">{escape(_("All recorded trainings"))}</a>' if is_recorded else ""
     lines = [
-        *head(title, static("live"), *(("../", " data-recorded") if is_recorded else ())),
+        *_head(title, static("live"), *(("../", " data-recorded") if is_recorded else ())),
         "</head><body>" if is_recorded else '<meta name="robots" content="noindex"></head><body>',
         f'<header class="top"><div><h1 id="title">{escape(title)}</h1>',
         '<p class="about" id="about"></p></div><span id="state" role="status"></span>',
-        f'{gallery}<button type="button" class="small" id="theme">{escape(_("Light or dark"))}',
+        f'{gallery}<button type="button" class="small" id="theme">{escape(_("Switch theme"))}',
         '</button></header><p id="said" role="status"></p>',
         f'<p id="problem" hidden>{escape(unreachable)}</p>',
-        f"<noscript><p>{escape(_('The training plays where scripts may run.'))}</p></noscript>",
+        f"<noscript><p>{escape(_('Turn on JavaScript to play the training.'))}</p></noscript>",
         '<main><div id="stage"><div class="stage"></div></div>',
         '<section id="happened" hidden><h2 id="happened-title"></h2>',
         '<ul class="happened" id="moments"></ul></section>',
@@ -107,16 +107,110 @@ def page(title: str, *, is_recorded: bool = False) -> bytes:
 def words() -> dict[str, str]:
     """Return what the page says beside the stage."""
     return {
-        "theme": _("Light or dark"),
+        "theme": _("Switch theme"),
         "happened": _("What happened"),
         "settings": _("Settings and versions"),
         "step": _("Step {step}"),
         "silent": _(
-            "Nothing new for {time}: the training, or what publishes it, may have been stopped. "
-            "This page goes on asking."
+            "Nothing new for {time}: the training or its server may have stopped. Retrying …"
         ),
         "seconds": _("{n} seconds"),
         "minutes": _("{n} minutes"),
-        "unreachable": _("The server cannot be reached now. This page goes on trying."),
-        "gone": _("This training is no longer published here. What is shown is what was read."),
+        "unreachable": _("No connection to the server. Retrying …"),
+        "gone": _("No longer published here; showing the last data."),
     }
+
+
+START = "pip install -r requirements.txt && streamlit run app.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is said of a run.
+
+    name: of its folder. facts: short ones. curve: a picture as SVG; curve_name: what it shows.
+    """
+
+    name: str
+    title: str
+    learns: str
+    reached: str
+    facts: Sequence[str]
+    curve: str
+    curve_name: str
+
+
+def gallery_page(cards: Sequence[Card]) -> bytes:
+    """Return the gallery, UTF-8; the run of the first card is on stage."""
+    title, on_stage = _("Watch a Transformer learn"), cards[0]
+    unknown = _("The run of this link is not here.")
+    about = _(
+        "{n} trainings of small, real models, recorded step by step.",
+        n=len(cards),
+    )
+    lines = [
+        *_head(title, static("gallery")),
+        f'<meta name="description" content="{escape(about)}"></head><body class="gallery">',
+        f'<header class="top"><div><h1>{escape(title)}</h1><p class="about">{escape(about)}</p>',
+        f'</div><a href="#what">{escape(_("About this site"))}</a>',
+        f'<button type="button" class="small" id="theme">{escape(_("Switch theme"))}</button>',
+        f'</header><p class="said" id="unknown" role="status" hidden>{escape(unknown)}</p>',
+        f'<p id="problem" hidden>{escape(_problem())}</p>',
+        f"<noscript><p>{escape(_('Turn on JavaScript to play the trainings.'))}</p></noscript>",
+        f'<main><section class="first"><h2><a href="{on_stage.name}/">{escape(on_stage.title)}</a>',
+        f'<span class="about">{escape(on_stage.learns)}</span></h2>',
+        f'<div id="hero" data-at="{on_stage.name}/"><div class="stage"></div></div></section>',
+        f'<section id="all"><h2>{escape(_("All recorded trainings"))}</h2><div class="cards">',
+        *(_card(card) for card in cards),
+        f"</div></section>{_about()}</main>",
+        f'<a id="home" hidden href="./" data-runs="{" ".join(card.name for card in cards)}"></a>',
+        "</body></html>",
+    ]
+    return "\n".join(lines).encode()
+
+
+def missing_page(names: Sequence[str], root: str = "./") -> bytes:
+    """Return the page of an address that leads nowhere, UTF-8.
+
+    names: of the runs that there are. root: the address of the gallery, with a slash at its end.
+    """
+    title = _("Page not found")
+    lines = [
+        *_head(title, static("gallery"), root),
+        '<meta name="robots" content="noindex"></head><body class="gallery">',
+        f'<header class="top"><div><h1>{escape(title)}</h1></div></header>',
+        '<main><p class="said">',
+        escape(_("Only recorded trainings are shown here. This link belongs to the whole app.")),
+        f'</p><p><a id="home" class="on" href="{escape(root)}" data-runs="{" ".join(names)}">'
+        f"{escape(_('See the recorded trainings'))}</a></p>{_about()}</main></body></html>",
+    ]
+    return "\n".join(lines).encode()
+
+
+def _problem() -> str:
+    return _("The trainings did not load. Reload the page.")
+
+
+def _card(card: Card) -> str:
+    facts = " · ".join(card.facts)
+    return (
+        f'<article class="card"><div class="film" data-at="{card.name}/" inert>'
+        '<div class="stage"></div></div>'
+        f'<h3><a href="{card.name}/">{escape(card.title)}</a></h3>'
+        f'<p class="about">{escape(card.learns)}</p>'
+        f'<p class="reached">{escape(card.reached)}</p><div class="below">'
+        f'<span class="about">{escape(facts)}</span>'
+        f'<span role="img" aria-label="{escape(card.curve_name)}">{card.curve}</span>'
+        "</div></article>"
+    )
+
+
+def _about() -> str:
+    """Return what is done here and what is not, as HTML."""
+    done = _("Curves, answers and maps were recorded while PyTorch trained the models.")
+    not_done = _("Nothing is trained here. Run the whole app yourself, with Python 3.11 or newer:")
+    return (
+        f'<section id="what"><h2>{escape(_("About this site"))}</h2>'
+        f"<p>{escape(done)}</p><p>{escape(not_done)}</p><pre><code>{escape(START)}</code></pre>"
+        "</section>"
+    )

@@ -17,7 +17,7 @@ import numpy as np
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from pages.components import served
+from pages.components import addresses
 from pages.components.component import component, is_index
 from pages.i18n import _
 from tfm_core.plots.template import template
@@ -73,14 +73,12 @@ def live_figure(
             "words": {
                 "savePng": _("Save as PNG"),
                 "saveSvg": _("Save as SVG"),
-                "whole": _("Show everything again"),
+                "whole": _("Reset view"),
             },
-            "root": served.root(),
+            "root": addresses.root(),
             "sorry": {
-                "notLoaded": _(
-                    "The script that draws figures could not be loaded; reload the page."
-                ),
-                "notDrawn": _("This figure could not be drawn; reload the page."),
+                "notLoaded": _("The figure did not load. Reload the page."),
+                "notDrawn": _("This figure could not be drawn. Reload the page."),
             },
         },
         on={"cell": None if on_pick is None else picked},

@@ -105,7 +105,7 @@ def _words() -> dict[str, str]:
         "masked": _("3 · Masked scores; min: −3.4·10³⁸"),
         "weights": _("4 · Weights: softmax of each row"),
         "output": _("5 · Output: weights × values"),
-        "grid": _("Mask. Arrow keys move, Enter or space forbids or allows a pair."),
+        "grid": _("Mask. Arrow keys move, Enter or space toggles a pair."),
         "query": _("query"),
         "key": _("key"),
         "score": _("score"),
@@ -117,8 +117,6 @@ def _words() -> dict[str, str]:
         "weight": _("weight"),
         "of_output": _("output"),
         "dimension": _("dimension"),
-        "blind": _("nothing is allowed here: zeros"),
-        "hint": _(
-            "Point at any cell, or move with the arrow keys: the same pair lights up in all."
-        ),
+        "blind": _("nothing allowed: zeros"),
+        "hint": _("Point at a cell: the same pair lights up everywhere."),
     }

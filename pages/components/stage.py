@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from pages.components.component import component, is_index, plain
-from pages.components.packing import packed, pooled
+from pages.components.component import component, is_index, pack_bytes, plain, pooled
 from pages.i18n import _
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.stage import Answer, Frame, Stage
@@ -173,7 +172,7 @@ def pack(shown: Stage, name: str, most: int = MAX_VALUES) -> bytes:
         "shape": weights.shape[1:],
         "block": block,
     }
-    return packed(header, weights)
+    return pack_bytes(header, weights)
 
 
 _NO_MAPS = MapView(np.zeros((1, 0), np.float16), (), (), query_title="", key_title="")
@@ -252,20 +251,17 @@ def _words() -> dict[str, str]:
     return {
         "play": _("Play the training"),
         "pause": _("Pause"),
-        "back": _("Snapshot before"),
+        "back": _("Previous snapshot"),
         "next": _("Next snapshot"),
-        "scrub": _("Step of the training"),
+        "scrub": _("Training step"),
         "step": _("step"),
         "at": _("Step {step}:"),
-        "earlier": _("Earlier, at step {step}:"),
+        "earlier": _("Earlier (step {step}):"),
         "step_of": _("Step {step} of {total}"),
         "follow": _("Follow the training"),
-        "between": _("Between snapshots: interpolated"),
+        "between": _("Interpolated"),
         "smooth": _("Smooth"),
-        "smooth_help": _(
-            "Between two snapshots the maps are mixed from both. Off: each snapshot stands until "
-            "the next."
-        ),
+        "smooth_help": _("Interpolates the maps between snapshots."),
         "loss": _("Loss"),
         "accuracy": _("Accuracy"),
         "training": _("training"),
@@ -275,10 +271,10 @@ def _words() -> dict[str, str]:
         "average_whole": _("averaged, whole"),
         "test": _("test"),
         "log_steps": _("Log steps"),
-        "log_steps_help": _("Stretches the start, where most is learned."),
+        "log_steps_help": _("Stretches the start."),
         "log_loss": _("Log loss"),
-        "log_loss_help": _("Shows how a small loss goes on falling."),
-        "curves": _("Loss and accuracy. Click to go to a step."),
+        "log_loss_help": _("Spreads small losses."),
+        "curves": _("Loss and accuracy: click to go to a step"),
         "heads": _("Attention heads"),
         "layer": _("Layer"),
         "head": _("Head"),
@@ -290,24 +286,24 @@ def _words() -> dict[str, str]:
         "patch": _("patch"),
         "weight": _("weight"),
         "mixed": _("weight, interpolated"),
-        "largest": _("largest weight of the block"),
+        "largest": _("largest in block"),
         "masked": _("masked"),
         "close": _("Back to all heads"),
         "enlarge": _("Enlarge"),
-        "cls": _("Drawn over the picture: where CLS looks, which the answer is read from."),
-        "mean": _("Drawn over the picture: how much each patch is looked at, the mean of all."),
+        "cls": _("On the picture: attention of CLS, which gives the answer."),
+        "mean": _("On the picture: mean attention to each patch."),
         "word": _("To write"),
-        "answers": _("Answers to examples it never trained on"),
+        "answers": _("Answers to unseen examples"),
         "truth": _("truth"),
         "right": _("right"),
         "wrong": _("wrong"),
         "missing": _("missing"),
         "nothing": _("nothing yet"),
         "probability": _("probability"),
-        "waits": _("The first answers appear after the first step."),
-        "blocks": _("A cell stands for {n} × {n} tokens: the largest weight of the block."),
-        "fewer": _("{n} of {all} snapshots are shown."),
+        "waits": _("Answers appear after the first step."),
+        "blocks": _("Each cell: the largest weight of {n} × {n} tokens."),
+        "fewer": _("{n} of {all} snapshots."),
         "said": _("Labels: mean of {n} examples."),
-        "kept": _("Maps are kept of the first {n} of {all} examples."),
-        "not_kept": _("No maps are kept of this example."),
+        "kept": _("Maps: first {n} of {all} examples."),
+        "not_kept": _("No maps of this example."),
     }

@@ -1,7 +1,6 @@
-"""A text in the making: written token by token, with what else was weighed and where was looked.
+"""A text while it is written, token by token, with alternatives and attention.
 
-Every step travels at once, so that stepping and playing ask nobody; a press on another token, to
-put it in the place of the written one, asks the page.
+All steps travel at once: only choosing another token asks the server.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pages.components.component import component, is_index
-from pages.components.packing import packed
+from pages.components.component import component, is_index, pack_bytes
 from pages.i18n import _
 from tfm_core.inspect.writing.steps import Writing, in_nats
 from tfm_core.plots.palette import BLUE, COLOURS, GREY, ORANGE
@@ -37,24 +35,30 @@ class DeskEvents:
     at: Callable[[int], None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeskView:
+    """How a text is shown: at a step, from 1; 0 plays it, once for each new ``mark``.
+
+    forced: the tokens that the reader put in, the last one last. own: the text without them.
+    is_drawn: show the probabilities that tokens are sampled from beside the model's.
+    """
+
+    at: int
+    mark: str
+    forced: Sequence[str] = ()
+    own: Writing | None = None
+    is_drawn: bool = False
+
+
 def writing_desk(
     writing: Writing,
     looked: npt.NDArray[np.float32],
+    view: DeskView,
     *,
-    at: int,
-    mark: str,
     events: DeskEvents,
     key: str,
-    forced: Sequence[str] = (),
-    own: Writing | None = None,
-    is_drawn: bool = False,
 ) -> None:
-    """Show a text at one of its steps, from 1; 0 plays it, once for each new ``mark``.
-
-    looked: (T, K), where the model looked for each token. forced: the tokens that the reader put
-    in, the last one last. own: the text without them. is_drawn: show beside the model's
-    probabilities those that a token is drawn from.
-    """
+    """Show a text while it is written. looked: (T, K), the attention of each token."""
     n_steps, n_tokens = len(writing.tokens), len(writing.source.vocabulary)
 
     def forces(value: object) -> None:
@@ -66,7 +70,7 @@ def writing_desk(
             events.at(value)
 
     _component(
-        pack_desk(writing, looked, at=at, mark=mark, forced=forced, own=own, is_drawn=is_drawn),
+        pack_desk(writing, looked, view),
         on={
             "force": forces,
             "undo": lambda is_pressed: events.undo() if is_pressed else None,
@@ -77,18 +81,9 @@ def writing_desk(
     )
 
 
-def pack_desk(
-    writing: Writing,
-    looked: npt.NDArray[np.float32],
-    *,
-    at: int,
-    mark: str,
-    forced: Sequence[str],
-    own: Writing | None,
-    is_drawn: bool,
-) -> bytes:
+def pack_desk(writing: Writing, looked: npt.NDArray[np.float32], view: DeskView) -> bytes:
     """Return what the browser gets."""
-    picture = writing.source.picture
+    picture, own = writing.source.picture, view.own
     header: dict[str, Any] = {
         "steps": [
             {
@@ -112,48 +107,44 @@ def pack_desk(
             "size": picture.shape[-1],
             "side": round(len(writing.keys) ** 0.5),
         },
-        "forced": list(forced),
+        "forced": list(view.forced),
         "own": None if own is None else list(own.words),
         "own_text": "" if own is None else f"{own.text or '–'} (ln p {in_nats(own.score)})",
-        "is_drawn": is_drawn,
-        "at": min(at, len(writing.tokens)),
-        "mark": mark,
+        "is_drawn": view.is_drawn,
+        "at": min(view.at, len(writing.tokens)),
+        "mark": view.mark,
         "colours": {**_COLOURS, "ink": ORANGE} if picture is not None else _COLOURS,
         "words": _words(is_prompt=bool(writing.source.context)),
     }
-    return packed(header, looked)
+    return pack_bytes(header, looked)
 
 
 def _words(*, is_prompt: bool) -> dict[str, str]:
     return {
-        "steps": _("Steps of writing"),
-        "back": _("One token back"),
-        "next": _("One token on"),
+        "steps": _("Writing steps"),
+        "back": _("Previous token"),
+        "next": _("Next token"),
         "play": _("Write"),
         "again": _("Again"),
         "pause": _("Pause"),
         "undo": _("Undo “{token}”"),
         "free": _("Undo all"),
-        "read": _("Reads") if not is_prompt else _("Goes on from"),
+        "read": _("Reads") if not is_prompt else _("Continues"),
         "written": _("Writes"),
-        "own": _("Without your tokens it writes:"),
+        "own": _("Without your tokens:"),
         "chip": _("Token {n}: {token}, {share}"),
         "first": _("Token {n} of {count}: “{token}”, the likeliest, {share}."),
-        "other": _("Token {n} of {count}: “{token}”, {share}, only number {rank} in likelihood."),
-        "was_forced": _(
-            "Token {n} of {count}: “{token}”, put in by you; the model gave it {share}."
-        ),
-        "given": _("Token {n} of {count}: “{token}” stood there and is only copied."),
+        "other": _("Token {n} of {count}: “{token}”, {share}, rank {rank}."),
+        "was_forced": _("Token {n} of {count}: “{token}”, yours; the model gave {share}."),
+        "given": _("Token {n} of {count}: “{token}”, copied."),
         "looked": _("Looks most at “{token}” ({weight})."),
         "weight": _("{token}: {weight} of the attention"),
-        "picture": _(
-            "The picture that is described; most of the attention is on patches {patches}"
-        ),
-        "weighed": _("For token {n}: a press writes that one instead"),
-        "copied": _("For token {n}: copied, so nothing is chosen"),
-        "force": _("Write {token} as token {n} instead; the model gives it {share}"),
-        "keep": _("{token} is written as token {n}, {share}; go on"),
-        "let_go": _("Let {token} go, which you put in as token {n}; the model gives it {share}"),
+        "picture": _("The picture; most attention is on patches {patches}"),
+        "weighed": _("Token {n}: press another to write it instead"),
+        "copied": _("Token {n}: copied"),
+        "force": _("Write {token} as token {n} ({share})"),
+        "keep": _("Keep {token} as token {n} ({share})"),
+        "let_go": _("Remove your {token} at token {n} ({share})"),
         "model": _("the model’s probability"),
-        "drawn": _("drawn from ({n} tokens)"),
+        "drawn": _("sampled from {n} tokens"),
     }

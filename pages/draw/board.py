@@ -7,8 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.digit_lab import Look, digit_lab
-from pages.components.digit_reader import Drawn, Picture, Reading, valid_drawn
+from pages.components.digits import Drawing, LabReading, Picture, Reading, digit_lab, valid_drawing
 from pages.draw import words
 from pages.draw.link import BOARD, FIRST, PICTURE
 from pages.i18n import _
@@ -47,7 +46,7 @@ def board(run: Run) -> None:
     st.fragment(part, run_every=tick)()
 
 
-def look_at(run: Run, picture: Picture) -> Look:
+def look_at(run: Run, picture: Picture) -> LabReading:
     """Return what a run makes of a drawing or picture (H, W). Raises ValueError, in a sentence."""
     given, notes = read_picture(run, picture)
     found = looks(run, given)
@@ -57,7 +56,7 @@ def look_at(run: Run, picture: Picture) -> Look:
     best = int(found.shares[-1].argmax())
     since = told[best][0]
     assert since is not None
-    return Look(
+    return LabReading(
         Reading(found.steps, found.shares, since, words.answer(found, classes, epochs)),
         seen=given[0],
         how=" ".join(_(note) for note in notes),
@@ -94,7 +93,9 @@ def _part(run: Run, *, is_ready: bool) -> None:
     _keep_in_address(run, shown, look, key)
 
 
-def _lab(run: Run, shown: Drawn, look: Look | None, pictures: Picture, note: str, key: str) -> None:
+def _lab(
+    run: Run, shown: Drawing, look: LabReading | None, pictures: Picture, note: str, key: str
+) -> None:
     experiment = run.experiment
     model = experiment.model_as(ViTConfig)
     digit_lab(
@@ -109,20 +110,20 @@ def _lab(run: Run, shown: Drawn, look: Look | None, pictures: Picture, note: str
     )
 
 
-def _on_board(run: Run, key: str) -> Drawn:
+def _on_board(run: Run, key: str) -> Drawing:
     """Return what stands on the board: what was drawn for this run or another, or the link's."""
     sent: Any = st.session_state.get(key)
-    drawn = valid_drawn(sent.get("drawn") if sent else None)
-    kept: Drawn = st.session_state.get(_ON_BOARD, Drawn(0, FIRST))
+    drawn = valid_drawing(sent.get("drawn") if sent else None)
+    kept: Drawing = st.session_state.get(_ON_BOARD, Drawing(0, FIRST))
     if drawn is not None and drawn.number > kept.number:
         kept = drawn
     linked, problem = view_link.opened(BOARD), ""
     if linked is not None:
         wanted, problem = BOARD.follow(linked, FIRST)
         try:
-            kept = Drawn(kept.number + 1, _from_link(run, wanted))
+            kept = Drawing(kept.number + 1, _from_link(run, wanted))
         except ValueError as error:
-            kept, wanted, problem = Drawn(kept.number + 1, FIRST), FIRST, _(error)
+            kept, wanted, problem = Drawing(kept.number + 1, FIRST), FIRST, _(error)
         view_link.say(BOARD, wanted)
     view_link.warn(problem)
     st.session_state[_ON_BOARD] = kept
@@ -138,7 +139,7 @@ def _from_link(run: Run, wanted: str) -> str:
     return base64.b64encode(picture.tobytes()).decode()
 
 
-def _keep_in_address(run: Run, shown: Drawn, look: Look | None, key: str) -> None:
+def _keep_in_address(run: Run, shown: Drawing, look: LabReading | None, key: str) -> None:
     """Say in the address what stands on the board, once the pen rests."""
     sent: Any = st.session_state.get(key)
     if not sent or sent.get("kept") != shown.number or st.session_state.get(_SAID) == shown.number:
@@ -152,7 +153,7 @@ def _keep_in_address(run: Run, shown: Drawn, look: Look | None, key: str) -> Non
     state.draw_anew()  # the links that the strip offers hold it too
 
 
-def _links(run: Run, look: Look) -> None:
+def _links(run: Run, look: LabReading) -> None:
     """Lead to where every map of this drawing can be opened."""
     own = PICTURE + own_picture.to_text(look.seen[None])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.draw.board import board
 from pages.i18n import _
-from pages.ui import fitting_run, offers, page_table, recorded, run_words, show, way_back
+from pages.ui import page_table, run_actions, run_words, show, shown_run
 from pages.ui.typed import escape
 from tfm_core.inspect.looks import reads_drawings
 from tfm_core.runs.run import Run
@@ -15,9 +15,9 @@ from tfm_core.runs.run import Run
 def page() -> None:
     """Show the board for the current run where that reads drawings, else for one that does."""
     show.header("draw")
-    run = fitting_run.found(reads_drawings)
+    run = shown_run.fitting_run(reads_drawings)
     if run is None:
-        offers.presets(
+        shown_run.preset_buttons(
             _("No model here reads digits yet. Train one first."),
             ["vit-digits"],
             key="draw-train",
@@ -38,11 +38,11 @@ def page() -> None:
 
 def _which(run: Run) -> None:
     """Say which run reads, and why where it is not the current one."""
-    current = fitting_run.current()
+    current = shown_run.current_run()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         words = _("Read by **{name}**", name=escape(run.meta.name))
         st.markdown(f"{words} {run_words.badge(run.status)}", width="content")
-        recorded.note(run, key="draw")
+        shown_run.recorded_note(run, key="draw")
     if current is not None and current.id != run.id:
         _instead(current)
 
@@ -58,7 +58,7 @@ def _instead(current: Run) -> None:
                 page_table.path_of("captions"),
                 label=_("Pictures to words"),
                 icon=":material/image_search:",
-                query_params={"run": current.id, **way_back.from_here()},
+                query_params={"run": current.id, **run_actions._way_back()},
             )
         return
     words = _("“{name}” learned {task} and cannot read drawings; this run can.")

@@ -76,7 +76,7 @@ def _twin(run: Run) -> None:
     ):
         model = run.experiment.model.model_dump() | {"pooling": "cls"}
         name = _("{name}, with CLS", name=run.meta.name)
-        twin = run_actions.begin(run.experiment.replace(model=model), name=name)
+        twin = run_actions.start(run.experiment.replace(model=model), name=name)
         if twin is not None:
             state.set_current_run(twin.id)
             st.rerun()

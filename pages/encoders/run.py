@@ -8,16 +8,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import (
-    fitting_run,
-    page_table,
-    recorded,
-    run_actions,
-    run_time,
-    run_words,
-    show,
-    state,
-)
+from pages.ui import page_table, run_actions, run_time, run_words, show, shown_run, state
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
@@ -33,12 +24,12 @@ def show_with(
     preset: str, fits: Callable[[Experiment], bool], draw: Draw, recorded_first: str = ""
 ) -> None:
     """Draw with the run that fits, again and again while it trains; offer to train one."""
-    run = fitting_run.found(fits, recorded_first)
+    run = shown_run.fitting_run(fits, recorded_first)
     if run is None:
         _empty(preset)
         return
     is_live = run.status.is_active
-    recorded.note(run, key=f"encoders-{preset}")
+    shown_run.recorded_note(run, key=f"encoders-{preset}")
     st.fragment(_look, run_every=TICK if is_live else None)(run, draw, is_live, preset)
 
 
@@ -80,7 +71,7 @@ def _train(name: str) -> None:
     time = run_time.takes(preset.experiment)
     words = _("Train it and watch, {time}", time=time)
     if st.button(words, type="primary", icon=":material/play_arrow:", key=f"encoders-train-{name}"):
-        run = run_actions.begin(preset.experiment, name=preset.label, preset=name)
+        run = run_actions.start(preset.experiment, name=preset.label, preset=name)
         if run is not None:
             state.set_current_run(run.id)
             st.rerun()

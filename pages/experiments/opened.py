@@ -11,15 +11,13 @@ from pages.i18n import _, ngettext
 from pages.ui import (
     comparison,
     page_table,
-    question,
-    recorded,
     run_actions,
     run_time,
     run_words,
-    seed_button,
     show,
-    starts,
+    shown_run,
     state,
+    walk_steps,
 )
 from pages.ui.drafts import Draft
 from pages.ui.run_actions import Start
@@ -40,7 +38,7 @@ def draw(chosen: Demonstration, found: Found, was_live: bool) -> None:
     told, seen = st.columns(2, gap="medium")
     with told:
         _differs(chosen)
-        if not question.guess(guess.question(chosen), f"experiment {chosen.name}"):
+        if not walk_steps.guess(guess.question(chosen), f"experiment {chosen.name}"):
             with seen:
                 _runs(chosen, found)
                 st.caption(_("The curves and answers appear here once you have guessed."))
@@ -82,12 +80,12 @@ def _buttons(chosen: Demonstration, found: Found) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if lacking:
             _start_button(chosen, lacking)
-        seed_button.draw(
+        comparison.seed_button(
             lambda: [_start(chosen, arm, chosen.experiment(arm)) for arm in chosen.arms],
             key="experiment",
         )
         if len(found.runs) > 1:
-            _link("compare", _("Open in Compare"), comparison.of(found.runs))
+            _link("compare", _("Open in Compare"), comparison.runs_query(found.runs))
 
 
 def _links(chosen: Demonstration, found: Found) -> None:
@@ -117,7 +115,7 @@ def _start_button(chosen: Demonstration, lacking: Mapping[str, Experiment]) -> N
         return
     wanted = [_start(chosen, chosen.arm(name), one) for name, one in lacking.items()]
     try:
-        starts.begin(wanted, group=str(_(chosen.title)))
+        comparison.start_all(wanted, group=str(_(chosen.title)))
     except (ValueError, OSError) as error:
         show.problem(error)
         return
@@ -166,7 +164,7 @@ def _runs(chosen: Demonstration, found: Found) -> None:
 
 def _run(arm: Arm, run: Run) -> None:
     status = run.status
-    badge = recorded.badge(run) or run_words.badge(status, run.outcome)
+    badge = shown_run.origin_badge(run) or run_words.badge(status, run.outcome)
     words = f"**{_(arm.label)}** {badge}"
     if status.is_active:
         words += f" {run_words.progress(status)}"

@@ -107,7 +107,7 @@ def _panel(chosen: Demonstration, found: Found, metric: str) -> Panel:
         if len(kept) > 1:
             found_band = band([(one.x, one.values) for one in kept])
             if len(found_band.steps):
-                words = comparison.mean_words(label, found_band.n_curves, len(runs))
+                words = comparison.mean_label(label, found_band.n_curves, len(runs))
                 bands.append(
                     Band(
                         words, slot, found_band.steps, found_band.mean, found_band.low,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.components.head_grid import GridLook, head_grid
+from pages.components.heads import GridStyle, head_grid
 from pages.find_the_bug.state import Round
 from pages.i18n import N_, _
 from pages.ui import runs_access, show, state
@@ -110,7 +110,7 @@ def _grid(run: Run, name: str, kind: str) -> None:
         show.problem(error)
         return
     title = _("{name}, step {step}", name=name, step=f"{steps[-1]:,}")
-    look = GridLook(chosen=(0, 0), theme=state.theme(), title=title)
+    look = GridStyle(chosen=(0, 0), theme=state.theme(), title=title)
     head_grid(view, look, on_pick=_nothing, key=f"bug-heads-{name}-{kind}")
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.find_the_bug import state as played
 from pages.find_the_bug.link import LEVEL, PAIR, READY
 from pages.i18n import _
-from pages.ui import run_time, runs_access, show, starts, state, view_link, visitors
+from pages.ui import comparison, run_time, runs_access, show, state, view_link, visitors
 from pages.ui.run_actions import Start
 from tfm_core.inspect.bugs.bugs import Bug, basis, of_level, with_bug
 from tfm_core.inspect.bugs.probes import can_probe
@@ -96,7 +96,7 @@ def _train(level: int, healthy: Run | None) -> None:
     twin = Start(with_bug(basis(), bug), "cpu", name, is_suspect=True)
     sound = Start(basis(), "cpu", _("Healthy twin {mark}", mark=mark))
     try:
-        begun = starts.begin([twin] if healthy else [sound, twin])
+        begun = comparison.start_all([twin] if healthy else [sound, twin])
     except (ValueError, OSError) as error:
         show.problem(error)
         return

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from pages.ui import suspects, visitors
+from pages.ui import runs_access, visitors
 from tfm_core.inspect.bugs.round import Compared, Pair
 
 _ROUNDS = "find-the-bug-rounds"
@@ -41,7 +41,7 @@ def end(pair: Pair, played: Round, name: str, *, is_won: bool) -> None:
 
     Raises OSError where it could not be noted that the twin hides nothing any more.
     """
-    suspects.reveal(pair.twin, may_change=not visitors.watches(pair.twin))
+    runs_access.reveal(pair.twin, may_change=not visitors.watches(pair.twin))
     played.is_over, played.is_won, played.hint = True, is_won, ""
     if name not in seen():
         seen().append(name)

@@ -147,5 +147,5 @@ def solution(pair: Pair, played: Round) -> None:
         page_table.path_of("compare"),
         label=_("Compare the two runs"),
         icon=page_table.PAGES["compare"].icon,
-        query_params=comparison.of((pair.healthy, pair.twin)),
+        query_params=comparison.runs_query((pair.healthy, pair.twin)),
     )

@@ -82,6 +82,6 @@ def _train(text: str, unit: str) -> None:
         return
     values["task"] |= {"data": data, "unit": unit}
     name = _("My text, by {unit}") if text else _("Alice, by {unit}")
-    run = run_actions.begin(Experiment.parse(values), name=name.format(unit=unit))
+    run = run_actions.start(Experiment.parse(values), name=name.format(unit=unit))
     if run is not None:
         run_actions.watch(run)

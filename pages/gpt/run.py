@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import fitting_run, offers, recorded, state, visitors
+from pages.ui import shown_run, state, visitors
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 
@@ -58,14 +58,14 @@ def with_run(needs: Needs, part: Callable[[Run], None]) -> None:
     if not able:
         _empty(needs, [run for run in fitting if run.status.is_active])
         return
-    run = fitting_run.pick(
+    run = shown_run.choose_run(
         _("Model"),
         able,
         key=f"gpt-run-{needs.name}",
         describe=_name,
         about=_("Runs that fit this part, newest first; their last saved weights are used."),
     )
-    recorded.note(run, key=f"gpt-{needs.name}")
+    shown_run.recorded_note(run, key=f"gpt-{needs.name}")
     part(run)
 
 
@@ -78,7 +78,7 @@ def _name(run: Run) -> str:
 
 def _empty(needs: Needs, training: list[Run]) -> None:
     if not training:
-        offers.presets(needs.sentence, needs.presets, key="gpt-train")
+        shown_run.preset_buttons(needs.sentence, needs.presets, key="gpt-train")
         return
     with st.container(border=True, gap="medium"):
         st.info(

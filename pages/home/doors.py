@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.home.hero import TRANSLATOR
 from pages.i18n import N_, _
-from pages.ui import offers, page_table, run_actions, visitors
+from pages.ui import page_table, run_actions, shown_run, visitors
 from pages.ui.typed import escape
 from tfm_core.presets import PRESETS
 
@@ -84,4 +84,6 @@ def _begin() -> None:
             st.caption(escape(why_not))
             return
         words = _("“{name}” from random weights: {time}.")
-        st.caption(words.format(name=_(PRESETS[FIRST].label), time=offers.takes_now(FIRST)))
+        st.caption(
+            words.format(name=_(PRESETS[FIRST].label), time=shown_run.preset_time_now(FIRST))
+        )

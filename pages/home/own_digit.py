@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.components.digit_reader import Picture, Reading, digit_reader, drawn
+from pages.components.digits import Picture, Reading, current_drawing, digit_reader
 from pages.i18n import _
 from pages.ui import show, state
 from pages.ui.digit_models import models, samples
@@ -65,7 +65,7 @@ def said(digit: int, share: float, since: int, steps: tuple[int, ...]) -> str:
 
 
 def _answer(run: Run, *, is_ready: bool) -> None:
-    shown, pictures = drawn(KEY, first=FIRST), samples(run)
+    shown, pictures = current_drawing(KEY, first=FIRST), samples(run)
     picture, reading = shown.picture(pictures), None
     note = _("Draw a digit: the bars answer at every stroke.")
     if not is_ready:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.home.samples import sample
 from pages.i18n import N_, _
-from pages.ui import offers, run_actions, run_time, visitors
+from pages.ui import run_actions, run_time, shown_run, visitors
 from pages.ui.typed import escape
 from tfm_core.config import FAMILIES
 from tfm_core.presets import PRESETS, Preset
@@ -80,5 +80,5 @@ def _row(preset: Preset, why_not: str) -> None:
         f":small[{_(preset.learns)}]" + (f"  \n:small[:gray[{example}]]" if example else "")
     )
     family = _(FAMILIES[preset.experiment.model.family].label)
-    time = offers.takes(preset.name)
+    time = shown_run.preset_time(preset.name)
     facts.caption(f"{escape(family)} · {time}  \n{_(preset.reaches)}")

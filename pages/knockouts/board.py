@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from pages.components.knock_board import Cell, Group, Row, knock_board
+from pages.components.pickers import PartButton, PartGroup, PartRow, knock_board
 from pages.i18n import _
 from pages.knockouts import state
 from pages.ui import show
@@ -13,19 +13,19 @@ from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, Part, name_of, p
 from tfm_core.runs.run import Run
 
 Worth = Mapping[Part, Importance]
-Draw = Callable[[Part], Cell]
+Draw = Callable[[Part], PartButton]
 
 
 def board(run: Run, off: Sequence[Part], worth: Worth) -> None:
     """Show every part as a button; heads carry the colour of what they are worth."""
     largest = max((each.rise for each in worth.values()), default=0.0)
 
-    def cell(part: Part) -> Cell:
+    def cell(part: Part) -> PartButton:
         found = worth.get(part)
         heat = None
         if found is not None:
             heat = max(0.0, found.rise / largest) if largest > 0 else 0.0
-        return Cell(
+        return PartButton(
             part.code,
             _text(part),
             _(name_of(part)),
@@ -39,7 +39,7 @@ def board(run: Run, off: Sequence[Part], worth: Worth) -> None:
     rows = [_layer_row(parts, *place, cell) for place in _layers(parts)]
     rest = [part for part in parts if part.layer is None]
     if rest:
-        rows.append(Row(_("Model"), _whole_groups(rest, cell)))
+        rows.append(PartRow(_("Model"), _whole_groups(rest, cell)))
     knock_board(rows, on_pick=state.switch, key=f"knockouts-board-{run.id}")
 
 
@@ -58,19 +58,19 @@ def _layers(parts: Iterable[Part]) -> list[tuple[str, int]]:
     return list(dict.fromkeys((p.stack, p.layer) for p in parts if p.layer is not None))
 
 
-def _layer_row(parts: Sequence[Part], stack: str, layer: int, cell: Draw) -> Row:
+def _layer_row(parts: Sequence[Part], stack: str, layer: int, cell: Draw) -> PartRow:
     here = [part for part in parts if (part.stack, part.layer) == (stack, layer)]
     groups = []
     for name, (_module, words) in SUBLAYERS.items():
         cells = tuple(cell(part) for part in here if part.sublayer == name)
         if cells:
-            groups.append(Group(_(words).capitalize(), cells))
+            groups.append(PartGroup(_(words).capitalize(), cells))
     (whole,) = (cell(part) for part in here if part.kind == "layer")
     title = _("{stack} {layer}", stack=_(STACKS[stack]).capitalize(), layer=layer + 1)
-    return Row(title, tuple(groups), whole)
+    return PartRow(title, tuple(groups), whole)
 
 
-def _whole_groups(parts: Sequence[Part], cell: Draw) -> tuple[Group, ...]:
+def _whole_groups(parts: Sequence[Part], cell: Draw) -> tuple[PartGroup, ...]:
     names = {
         "positions": _("Positions"),
         "mask": _("Masks"),
@@ -80,7 +80,7 @@ def _whole_groups(parts: Sequence[Part], cell: Draw) -> tuple[Group, ...]:
         "backward": _("Reading"),
     }
     return tuple(
-        Group(title, tuple(cell(part) for part in parts if part.kind == kind))
+        PartGroup(title, tuple(cell(part) for part in parts if part.kind == kind))
         for kind, title in names.items()
         if any(part.kind == kind for part in parts)
     )

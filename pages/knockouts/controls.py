@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.components.thumbnails import Thumbnail, thumbnails
+from pages.components.pickers import Thumbnail, thumbnails
 from pages.i18n import _
 from pages.knockouts.link import ALL, EXAMPLE, HOW
 from pages.knockouts.outcome import Asked

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.components.moving import Tree, moving
+from pages.components.effects import Tree, moving
 from pages.i18n import _
 from pages.knockouts import outcome
 from pages.knockouts.outcome import Asked

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.knockouts import board, controls, example, heads, outcome, pruning, state, which
 from pages.knockouts.link import VIEW
-from pages.ui import fitting_run, recorded, show, view_link
+from pages.ui import show, shown_run, view_link
 from pages.ui.state import draw_anew
 from tfm_core.runs.run import Run
 
@@ -28,7 +28,7 @@ def _look(run: Run) -> None:
 
 
 def _draw(run: Run) -> None:
-    fitting_run.say(run)
+    shown_run.unchosen_caption(run)
     off = state.off(run)
     asked = controls.controls(run, run.probe())
     question = asked.of(run)
@@ -50,7 +50,7 @@ def _draw(run: Run) -> None:
         pruning.pruning(run, asked)
     else:
         example.attention(run, off, asked)
-    recorded.note(run, key="knockouts")
+    shown_run.recorded_note(run, key="knockouts")
     if is_next and not worth:  # what stands above is seen meanwhile
         heads.measured_heads(run, asked, bar)
         state.ask_heads(question)

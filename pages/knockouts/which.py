@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import fitting_run, runs_access, show, state, visitors
+from pages.ui import runs_access, show, shown_run, state, visitors
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.trained import no_checkpoint
 from tfm_core.runs.run import Run
@@ -33,7 +33,7 @@ def run_to_break() -> Run | None:
 
 def _first() -> Run | None:
     able = [run for run in visitors.listed() if not run.problem and run.has_checkpoint]
-    run = fitting_run.first_to_show(able, FIRST_RECORDED)
+    run = shown_run.first_to_show(able, FIRST_RECORDED)
     if run is None:
         show.empty(_("There is no trained model to take apart yet."), _("Train a model"), "home")
     return run

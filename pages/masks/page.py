@@ -9,7 +9,7 @@ from pages.masks import controls, lab, traps
 from pages.masks import traps as masks_traps
 from pages.masks.controls import MaskChoice
 from pages.ui import show
-from pages.ui.body import body
+from pages.ui.state import body
 from tfm_core.inspect.masks.lab import Projected
 
 SECTIONS = {

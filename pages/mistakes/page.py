@@ -9,7 +9,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.mistakes import controls, evaluated, gallery, matrix, parts, which, words
 from pages.mistakes.link import SHOW
-from pages.ui import fitting_run, recorded, show, view_link
+from pages.ui import show, shown_run, view_link
 from tfm_core.inspect.errors.answers import Answers, steps_of
 from tfm_core.inspect.errors.confusion import confusion
 from tfm_core.runs.run import Run
@@ -33,7 +33,7 @@ def page() -> None:
         which.unfit(run, run.problem)
         return
     if not run.meta.recorded:  # of one that is, the summary and the foot say so
-        fitting_run.say(run)
+        shown_run.unchosen_caption(run)
     controls.begin(run)
     try:
         steps = steps_of(run)
@@ -50,7 +50,7 @@ def page() -> None:
         return
     said.markdown(words.summary(run, found))
     _draw(run, found)
-    recorded.note(run, key="mistakes")
+    shown_run.recorded_note(run, key="mistakes")
     if step != steps[-1]:  # somebody looks back: the other steps are asked meanwhile
         at = steps.index(step)
         evaluated.evaluations().ask_ahead(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import fitting_run, runs_access, show, state, visitors
+from pages.ui import runs_access, show, shown_run, state, visitors
 from tfm_core.runs.run import Run
 
 FIRST = "recorded-digits"
@@ -24,7 +24,7 @@ def run() -> Run | None:
     if run_id is not None:
         return runs_access.store().get(run_id)
     able = [run for run in visitors.listed() if not run.problem and run.has_checkpoint]
-    return fitting_run.first_to_show(able, FIRST)
+    return shown_run.first_to_show(able, FIRST)
 
 
 def unfit(run: Run, why: str | BaseException) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pages.i18n import _, ngettext
-from pages.ui import recorded, runs_access, show
+from pages.ui import runs_access, show, shown_run
 from pages.ui.typed import escape
 from tfm_core.inspect.errors.answers import Answers
 from tfm_core.inspect.errors.examples import n_alike
@@ -15,7 +15,7 @@ from tfm_core.runs.run import Run
 def summary(run: Run, found: Answers) -> str:
     """Say how many answers are right, of how many, and of which data."""
     said = _language(found) if found.is_language else _counted(found)
-    said = f"{recorded.badge(run)} {escape(run.meta.name)}: {said} {_split(found)}".strip()
+    said = f"{shown_run.origin_badge(run)} {escape(run.meta.name)}: {said} {_split(found)}".strip()
     alike = n_alike(run, found)
     if not alike:
         return said

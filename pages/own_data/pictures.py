@@ -15,8 +15,7 @@ import streamlit as st
 from pages.i18n import N_, _, ngettext
 from pages.own_data import shelf, state
 from pages.ui import show
-from pages.ui.typed import escape
-from pages.ui.uploaded import MAX_MEGABYTES
+from pages.ui.typed import MAX_MEGABYTES, escape
 from tfm_core.config.own_pictures import MAX_NAME as MAX_CLASS_NAME
 from tfm_core.data.own import pictures_set
 from tfm_core.data.own.pictures import (

@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar, cast
 
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from pages.own_data.link import SET
-from pages.ui import uploaded, view_link
+from pages.server.streamlit_internals import UploadedFile, free_uploads
+from pages.ui import view_link
 from tfm_core.data.own.sets import OwnSet
 
 _READ = "own-data-read"
@@ -60,7 +60,7 @@ def begin_anew() -> None:
     """Empty the fields that take data."""
     held = [value for key, value in st.session_state.items() if str(key).startswith("own-data-")]
     files = [file for value in held for file in (value if isinstance(value, list) else [value])]
-    uploaded.let_go(file for file in files if isinstance(file, UploadedFile))
+    free_uploads(file for file in files if isinstance(file, UploadedFile))
     st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
     st.session_state.pop(_READ, None)
 

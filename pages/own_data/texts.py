@@ -12,8 +12,7 @@ import streamlit as st
 from pages.i18n import N_, _, language, ngettext, speaking
 from pages.own_data import columns, shelf, state
 from pages.ui import show
-from pages.ui.typed import escape
-from pages.ui.uploaded import MAX_MEGABYTES
+from pages.ui.typed import MAX_MEGABYTES, escape
 from tfm_core.data.own import texts
 from tfm_core.data.own.look import as_lines, report_of
 from tfm_core.data.own.report import Report

@@ -8,7 +8,7 @@ import streamlit as st
 from pages.i18n import N_, _
 from pages.positions.learned import step_of
 from pages.positions.waves import length
-from pages.ui import fitting_run, recorded, show, visitors
+from pages.ui import show, shown_run, visitors
 from pages.ui.typed import escape
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables
@@ -54,7 +54,7 @@ def view() -> None:
             "train",
         )
     else:
-        recorded.note(run, key="positions")
+        shown_run.recorded_note(run, key="positions")
         try:
             _learned(run)
         except ValueError as error:
@@ -87,7 +87,7 @@ def _learned(run: Run) -> None:
 
 def _run() -> Run | None:
     """Return the current run where it has this bias, else the newest that has it and snapshots."""
-    current = fitting_run.current()
+    current = shown_run.current_run()
     for run in [*([] if current is None else [current]), *visitors.at_hand()]:
         is_biased = run.problem is None and run.experiment.model.position == T5_BIAS.name
         if is_biased and run.snapshot_steps():

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.positions.waves import base, width
-from pages.ui import fitting_run, recorded, show, state, visitors
+from pages.ui import show, shown_run, state, visitors
 from pages.ui.typed import escape
 from tfm_core.config import Experiment, ModelConfig
 from tfm_core.config.experiment import sequence_len
@@ -23,7 +23,7 @@ WITH_TABLE = "recorded-notebook-vit"
 
 def learned() -> None:
     """Show how the rows of the current run's table come to differ."""
-    run = fitting_run.current() or fitting_run.found(_has_table, WITH_TABLE)
+    run = shown_run.current_run() or shown_run.fitting_run(_has_table, WITH_TABLE)
     steps = [] if run is None else run.snapshot_steps()
     if run is None or not steps:
         _none(_("There is no current run with snapshots. Its learned table is shown here."))
@@ -34,7 +34,7 @@ def learned() -> None:
             _none(_unlearned(run.experiment.model))
             return
         st.markdown(_("The positions of **{name}**", name=escape(run.meta.name)))
-        recorded.note(run, key="positions-learned")
+        shown_run.recorded_note(run, key="positions-learned")
         _table(run, steps, names)
     except ValueError as error:
         show.problem(error)
@@ -140,7 +140,7 @@ def patches() -> None:
         d_model = width(_("d_model"), 64, "patches")
     with second:
         chosen_base = base("patches")
-    run = fitting_run.current()
+    run = shown_run.current_run()
     own = _patch_run(run)
     with third:
         side = st.slider(

@@ -9,7 +9,7 @@ from pages.i18n import _
 from pages.positions import buckets, learned, race, relative, shuffle, waves
 from pages.positions.link import OF_KINDS, VIEW
 from pages.ui import show, view_link
-from pages.ui.body import body
+from pages.ui.state import body
 
 VIEWS: dict[str, Callable[[], None]] = {
     **{

@@ -9,14 +9,13 @@ from pages.i18n import _
 from pages.ui import (
     comparison,
     page_table,
-    recorded,
     run_actions,
     run_words,
     runs_access,
     show,
+    shown_run,
     state,
     visitors,
-    way_back,
 )
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
@@ -42,10 +41,10 @@ def view() -> None:
             icon=":material/info:",
         )  # fmt: skip
         return
-    race = comparison.picked(races, _name, key=_RACE)
+    race = comparison.choose_group(races, _name, key=_RACE)
     if len(races) == 1:
         st.markdown(f"**{_name(race)}**")
-    recorded.comparison_note(race.runs.values())
+    shown_run.recorded_comparison_note(race.runs.values())
     is_live = comparison.is_live(race.runs.values())
     st.fragment(_draw, run_every=comparison.TICK if is_live else None)(race, is_live)
 
@@ -107,7 +106,7 @@ def _start(experiment: Experiment, steps: int) -> None:
             task=_(experiment.task.facts.label),
             kind=_(POSITIONS[name].label),
         )
-        if run_actions.begin(racer, name=label) is None:
+        if run_actions.start(racer, name=label) is None:
             return
     st.session_state.pop(_RACE, None)
     st.rerun()
@@ -133,7 +132,7 @@ def _draw(race: Race, was_live: bool) -> None:
                 page_table.path_of("train"),
                 label=_("Watch"),
                 icon=":material/show_chart:",
-                query_params={"run": run.id, **way_back.from_here()},
+                query_params={"run": run.id, **run_actions._way_back()},
             )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import fitting_run, show, state
+from pages.ui import show, shown_run, state
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.config.experiment import sequence_len
@@ -69,7 +69,7 @@ def _trained() -> tuple[int, str] | None:
     It is the current run's or, without one, that of the configuration being edited; None where
     that is not valid.
     """
-    run = fitting_run.current()
+    run = shown_run.current_run()
     if run is not None:
         rule = _("The dotted line is where the longest sequence of the run “{name}” ends.")
         return sequence_len(run.experiment), rule.format(name=escape(run.meta.name))

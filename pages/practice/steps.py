@@ -11,16 +11,15 @@ from pages.i18n import N_, _, content
 from pages.practice.link import STEP
 from pages.ui import (
     page_table,
-    recorded,
     run_actions,
     run_time,
     run_words,
     runs_access,
     show,
+    shown_run,
     state,
     view_link,
     visitors,
-    way_back,
 )
 from pages.ui.typed import escape
 from tfm_core import byte_cache
@@ -96,7 +95,7 @@ def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
         st.caption(
             _(
                 "{badge} What you see was trained beforehand. Press the button to train it here.",
-                badge=recorded.badge(runs[kinds[0]]),
+                badge=shown_run.origin_badge(runs[kinds[0]]),
             )
         )
     found = run_time.in_sequence(
@@ -106,7 +105,7 @@ def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
     if st.button(label, type="primary", icon=":material/play_arrow:", key=f"practice-{kinds[-1]}"):
         for kind in missing:
             name = _("Practice: {what}", what=_(NAMES[kind]))
-            if run_actions.begin(lesson.guided(kind), name=name) is None:
+            if run_actions.start(lesson.guided(kind), name=name) is None:
                 return  # it was said why
         st.rerun()
 
@@ -190,5 +189,5 @@ def _where(kind: Kind, run: Run) -> None:
         page_table.path_of("train"),
         label=_("Watch"),
         icon=":material/show_chart:",
-        query_params={"run": run.id, **way_back.from_here()},
+        query_params={"run": run.id, **run_actions._way_back()},
     )

@@ -8,9 +8,8 @@ from typing import Any
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import dropped, page_table, run_actions, runs_access, state, visitors
-from pages.ui.typed import escape
-from pages.ui.uploaded import MAX_MEGABYTES
+from pages.ui import file_drop, page_table, run_actions, runs_access, state, visitors
+from pages.ui.typed import MAX_MEGABYTES, escape
 
 _CAME = "bring-run"
 
@@ -19,7 +18,7 @@ def part() -> None:
     """Draw where a zip is dropped, folded, and say what became of the last one."""
     if visitors.why_not():
         return  # the page says why, once
-    dropped.place(
+    file_drop.file_drop(
         _("Import a run"),
         _("Drop or choose a zip from Export"),
         key="bring",
@@ -69,7 +68,7 @@ def _take(file: Any) -> None:
         bar.progress(share, _(words))
 
     try:
-        run = run_actions.bring(io.BytesIO(file.getvalue()), hear)
+        run = run_actions.import_run(io.BytesIO(file.getvalue()), hear)
     finally:
         bar.empty()
     st.session_state[_CAME] = run.id

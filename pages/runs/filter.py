@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import run_words, suspects, visitors
+from pages.ui import run_words, runs_access, visitors
 from tfm_core.inspect.compare.found import is_found
 from tfm_core.runs.disk import quota
 from tfm_core.runs.run import Run
@@ -157,7 +157,7 @@ def turn(page: Page) -> None:
 
 def matches(run: Run, words: str) -> bool:
     """Say whether every word stands somewhere in what the list says of a run, or in a setting."""
-    if suspects.is_hidden(run):  # by its name alone: a setting that is found names the bug
+    if runs_access.is_hidden(run):  # by its name alone: a setting that is found names the bug
         return all(word in run.meta.name.casefold() for word in words.casefold().split())
     return is_found(run, words, also=run_words.learns(run))
 

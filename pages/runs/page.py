@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.runs import bring, filter, host, room, selection, undo
-from pages.ui import publish_switch, run_labels, run_list, run_names, show, twins, visitors
+from pages.ui import run_dialogs, run_list, run_words, show, visitors
 from pages.ui.typed import escape
 
 show.header("runs")
@@ -20,7 +20,7 @@ if runs:
         selection.bar(runs)
     filter.turn(page)
     gone = undo.gone()
-    apart = run_names.told_apart(page.runs)
+    apart = run_words.distinguishing_names(page.runs)
     for run in page.runs:
         if run.id in gone:
             run_list.gone(run)
@@ -38,6 +38,6 @@ else:
 undo.line()
 room.line()
 host.part()
-twins.DIALOG.draw()
-publish_switch.DIALOG.draw()
-run_labels.DIALOG.draw()
+run_dialogs.TWIN_DIALOG.draw()
+run_dialogs.PUBLISH_DIALOG.draw()
+run_dialogs.LABELS_DIALOG.draw()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.ui import run_actions, starts, visitors
+from pages.ui import comparison, run_actions, visitors
 from pages.ui.typed import escape
 from tfm_core.runs.record.labels import MAX_GROUP, MAX_TAG, MAX_TAGS
 from tfm_core.runs.run import Run
@@ -43,7 +43,7 @@ def bar(runs: Sequence[Run]) -> None:
         disabled=not n,
         help=None if n else _("Tick some runs in the list first."),
     ):
-        starts.compare([run.id for run in picked])
+        comparison.open_comparison([run.id for run in picked])
     if n:
         with st.popover(_("Label"), icon=":material/sell:", key="runs-label"):
             _labels(picked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pages.i18n import N_
 from pages.speed import words
-from pages.ui import question
+from pages.ui import walk_steps
 from tfm_core.inspect.speed.report import Report
 from tfm_core.inspect.walk.steps import Question
 
@@ -29,4 +29,4 @@ def is_made(name: str, report: Report | None) -> bool:
         "",
         (*labels.values(), _ALIKE),
     )
-    return question.guess(asked, f"speed {name}")
+    return walk_steps.guess(asked, f"speed {name}")

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.sweeps import actions, choice, leaderboard
-from pages.ui import dropped, show
+from pages.ui import file_drop, show
 from pages.ui.typed import escape
 from tfm_core.plots import sweeps as plots
 from tfm_core.sweeps import foreign, space
@@ -24,7 +24,7 @@ _MEGABYTES = foreign.MAX_BYTES // 2**20
 
 def place() -> None:
     """Draw where a journal is dropped, folded, and say why the last one was not taken."""
-    dropped.place(
+    file_drop.file_drop(
         _("Look at an Optuna study from elsewhere"),
         _("Drop or choose the file of a JournalStorage"),
         key="sweeps-bring",

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import page_table, runs_access, state, way_back
+from pages.ui import page_table, run_actions, runs_access, state
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
@@ -93,7 +93,7 @@ def _lead_on(plan: Plan, trial: Trial, *, is_best: bool) -> None:
                 page_table.path_of("train"),
                 label=_("Watch its run"),
                 icon=":material/show_chart:",
-                query_params={"run": run.id, **way_back.from_here()},
+                query_params={"run": run.id, **run_actions._way_back()},
             )
             if st.button(
                 _("Take its settings"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.components.number_sheet import number_sheet
+from pages.components.pickers import number_sheet
 from pages.i18n import _
 from pages.ui import page_table, show
 from pages.ui.typed import escape

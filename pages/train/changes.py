@@ -13,8 +13,7 @@ import streamlit as st
 from pages.i18n import _, ngettext
 from pages.train import earlier, effects
 from pages.ui import controls, drafts, state
-from pages.ui.draft_history import Moment
-from pages.ui.drafts import Checked, Draft
+from pages.ui.drafts import Checked, Draft, Moment
 from pages.ui.fields import Setting
 from pages.ui.typed import escape
 from tfm_core.config import FAMILIES, TASK_FACTS, ConfigError, Experiment
@@ -189,7 +188,9 @@ def _difference(
         return f"{label} {escape(_(first))} → {escape(_(second))}"
     if path not in settings:
         return _("another {label}", label=label)
-    first, second = (drafts.said(settings[path], drafts.get(one, path)) for one in (old, new))
+    first, second = (
+        drafts.format_value(settings[path], drafts.get(one, path)) for one in (old, new)
+    )
     return f"{label} {escape(first)} → {escape(second)}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.ui import doctor, run_actions, runs_access, starts, state, visitors
+from pages.ui import comparison, run_actions, run_words, runs_access, state, visitors
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.names import change
 from tfm_core.inspect.symptoms.symptom import Cure, Symptom
@@ -17,12 +17,12 @@ _BEGUN = "doctor-begun"
 
 def well(run: Run) -> str:
     """Return a few words where nothing is wrong with a run, "" where something is, or may be."""
-    return _("Doctor: nothing stands out") if doctor.symptoms(run) == () else ""
+    return _("Doctor: nothing stands out") if run_words.symptoms(run) == () else ""
 
 
 def panel(run: Run) -> None:
     """Say the gravest symptom with the press that cures it; the others one press away."""
-    found = doctor.symptoms(run)
+    found = run_words.symptoms(run)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="doctor"):
         if not found:
             return
@@ -113,4 +113,4 @@ def origin(run: Run) -> None:
             type="tertiary",
             key="doctor-compare",
         ):
-            starts.compare([sick.id, run.id])
+            comparison.open_comparison([sick.id, run.id])

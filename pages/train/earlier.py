@@ -39,7 +39,7 @@ def words(experiment: Experiment, setting: Setting, values: Iterable[Any]) -> st
     groups = [(value, reached(*found.get(repr(value), ([], 0)))) for value in values]
     if not any(group.n or group.n_diverged for _value, group in groups):
         return ""
-    parts = [_said(escape(drafts.said(setting, value)), group) for value, group in groups]
+    parts = [_said(escape(drafts.format_value(setting, value)), group) for value, group in groups]
     return _("{what}: {parts}", what=_what(experiment), parts=" · ".join(parts))
 
 

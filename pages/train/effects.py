@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pages.i18n import _
-from pages.ui import forecast, run_time, show
+from pages.ui import run_time, show
 from tfm_core.config import Experiment
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Effect:
 
     def _parts(self, threads: int) -> list[_Part]:
         try:
-            old, new = (forecast.answer(future) for future in self.sizes)
+            old, new = (run_time.result(future) for future in self.sizes)
         except Exception:  # a count that fails is said beside Start
             return []
         if old is None or new is None:
@@ -88,7 +88,7 @@ class Effect:
 
 def of_change(before: Experiment, after: Experiment) -> Effect:
     """Ask for the effect of a change."""
-    return Effect(before, after, (forecast.sizes(before), forecast.sizes(after)))
+    return Effect(before, after, (run_time.sizes(before), run_time.sizes(after)))
 
 
 def _part(name: str, old: float, new: float, said: Callable[[float], str]) -> _Part:

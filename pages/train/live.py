@@ -15,16 +15,15 @@ from pages.i18n import N_, _
 from pages.train import crowd, doctor, live_keys, run_buttons
 from pages.ui import (
     live_curves,
-    publish_switch,
-    recorded,
+    run_actions,
+    run_dialogs,
     run_words,
     runs_access,
     show,
+    shown_run,
     stage_view,
     state,
-    twins,
     visitors,
-    way_back,
 )
 from pages.ui.typed import escape
 from tfm_core.runs.backends import job
@@ -71,8 +70,8 @@ def page(run: Run) -> None:
 
     st.fragment(pulse, run_every=pace)()
     st.fragment(_details, run_every=later)(run)
-    twins.DIALOG.draw()
-    publish_switch.DIALOG.draw()
+    run_dialogs.TWIN_DIALOG.draw()
+    run_dialogs.PUBLISH_DIALOG.draw()
 
 
 def _pace(run: Run, status: Status) -> float | None:
@@ -111,7 +110,7 @@ def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> b
         live_keys.line(run, status, _said(run, status), doctor.well(run))
         _word(run, status)
         doctor.panel(run)
-        if said := recorded.origin_words(run):
+        if said := shown_run.origin_words(run):
             st.caption(f":material/move_to_inbox: {escape(said)}")
         doctor.origin(run)
         if status.state != "queued":
@@ -133,7 +132,7 @@ def _header(run: Run, status: Status) -> None:
     """Draw one line: the name, how it stands, and what can be done."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="live-head"):
         st.title(escape(run.meta.name), anchor=False, width="content")
-        kind = recorded.badge(run)
+        kind = shown_run.origin_badge(run)
         if run.meta.recorded:
             kind = f":violet-badge[:material/movie: {_('Recorded')}]"
         st.markdown(f"{run_words.badge(status, run.outcome)} {kind}", width="content")
@@ -233,7 +232,7 @@ def _queued(run: Run, status: Status) -> None:
             its_state = run_words.STATES[other.status.state]
             label = f"{escape(other.meta.name)}: {_(its_state.label)}"
             if st.button(label, icon=its_state.icon, key=f"live-other-{other.id}"):
-                way_back.forget()
+                run_actions.forget_way_back()
                 state.set_current_run(other.id)
                 st.rerun()
 

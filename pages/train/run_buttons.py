@@ -6,22 +6,18 @@ from functools import partial
 
 import streamlit as st
 
-from pages.components.counted_button import counted_button
+from pages.components.buttons import counted_button
 from pages.i18n import _
 from pages.ui import (
-    move,
+    comparison,
     page_table,
-    publish_switch,
     run_actions,
-    run_asks,
-    seed_button,
+    run_dialogs,
+    run_time,
     show,
-    starts,
     state,
     take_away,
-    twins,
     visitors,
-    way_back,
 )
 from pages.ui.typed import escape
 from tfm_core.config.training import LOW, TrainingConfig
@@ -40,10 +36,10 @@ def row(run: Run, status: Status) -> None:
         _train_further(run, status)
     if not status.is_active:
         take_away.button(run, key="run-take")
-    publish_switch.button(run, key="run-publish")
+    run_dialogs.publish_button(run, key="run-publish")
     _new_run(run)
     _beside(run)
-    way_back.link(run.id)
+    run_actions.link_back(run.id)
 
 
 def watcher(run: Run) -> None:
@@ -55,14 +51,14 @@ def watcher(run: Run) -> None:
 
 def _steering(run: Run, status: Status) -> None:
     """Draw what the owner of a run may do with it."""
-    for ask in run_asks.fitting(status):
+    for ask in run_actions.possible_requests(status):
         st.button(
             _(ask.label),
             icon=ask.icon,
             help=_(ask.help),
             key=f"run-{ask.kind}",
             type="primary" if ask.kind == "resume" else "secondary",
-            on_click=run_asks.ask,
+            on_click=run_actions.ask_and_wait,
             args=(run, ask.kind),
         )
         if status.state == "paused" and ask.kind == "resume":
@@ -70,7 +66,7 @@ def _steering(run: Run, status: Status) -> None:
                 _("Step"),
                 help=_("Train on one batch, then pause again."),
                 path=_SKIP,
-                on_press=partial(run_asks.ask, run, "step"),
+                on_press=partial(run_actions.ask_and_wait, run, "step"),
                 key="run-step",
             )
     outcome = run.outcome
@@ -81,7 +77,7 @@ def _steering(run: Run, status: Status) -> None:
             help=_("Go on from the last checkpoint."),
             type="secondary" if outcome is not None and outcome.repeats else "primary",
             key="run-again",
-            on_click=run_actions.go_on,
+            on_click=run_actions.resume_here,
             args=(run,),
         )
         _resume_elsewhere(run)
@@ -89,16 +85,16 @@ def _steering(run: Run, status: Status) -> None:
 
 def _resume_elsewhere(run: Run) -> None:
     """Offer the devices on which the run was not trained so far, where there are some."""
-    others = [name for name in move.choices(run) if name != run.meta.device]
+    others = [name for name in run_time.device_choices(run) if name != run.meta.device]
     if not others:
         return
     with st.popover(_("Resume on …"), icon=":material/memory:", key=state.menu_key("run-move")):
-        device = move.select(run, others, key="run-device")
+        device = run_time.choose_device(run, others, key="run-device")
         st.button(
             _("Resume on {device}", device=show.device(device)),
             key="run-again-there",
             type="primary",
-            on_click=run_actions.go_on,
+            on_click=run_actions.resume_here,
             args=(run, device),
         )
 
@@ -127,7 +123,7 @@ def _new_run(run: Run) -> None:
 
 def _beside(run: Run) -> None:
     """Draw what trains others beside this run, and what compares it with others."""
-    seed_button.draw(lambda: [starts.of_run(run)], key="run")
+    comparison.seed_button(lambda: [comparison.start_like(run)], key="run")
     menu = state.menu_key("run-beside")
     with st.popover(_("Compare"), icon=":material/compare_arrows:", key=menu):
         if st.button(
@@ -139,7 +135,7 @@ def _beside(run: Run) -> None:
             width="stretch",
             disabled=bool(visitors.why_not()),
         ):
-            twins.DIALOG.ask(run.id)
+            run_dialogs.TWIN_DIALOG.ask(run.id)
             st.rerun()
         if st.button(
             _("Compare with …"),
@@ -148,7 +144,7 @@ def _beside(run: Run) -> None:
             help=_("Choose other runs to compare with this one."),
             width="stretch",
         ):
-            starts.compare([run.id])
+            comparison.open_comparison([run.id])
 
 
 def _train_further(run: Run, status: Status) -> None:
@@ -170,10 +166,10 @@ def _train_further(run: Run, status: Status) -> None:
             help=_("A constant {share:.0%} of its peak instead of the schedule.", share=LOW),
         )
         st.caption(_rate_words(run.experiment.training, done, steps, stays_low=stays_low))
-        names = move.choices(run)
+        names = run_time.device_choices(run)
         device = names[0]
         if names != [run.meta.device]:
-            device = move.select(run, names, key="run-further-on")
+            device = run_time.choose_device(run, names, key="run-further-on")
         if st.button(
             _("Train a copy"),
             type="primary",

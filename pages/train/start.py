@@ -10,12 +10,11 @@ import streamlit as st
 
 from pages.i18n import _, ngettext
 from pages.ui import (
+    comparison,
     controls,
     drafts,
-    forecast,
     run_actions,
     run_time,
-    seed_button,
     show,
     state,
     url_config,
@@ -49,7 +48,7 @@ def bar(checked: Checked, preset: str | None) -> None:
             key="start",
             help=escape(why_not) or _("Training continues even if you leave this page."),
         )
-        seed_button.draw(
+        comparison.seed_button(
             lambda: [_as_said(checked.experiment, preset)] if checked.experiment else [],
             key="start",
             disabled=is_off,
@@ -160,8 +159,8 @@ def _needs(experiment: Experiment) -> None:
 def _asked(experiment: Experiment) -> Future[Any]:
     """Ask for the sizes; only a device on which nothing has finished is measured for its time."""
     if _is_measured():
-        return forecast.estimate(experiment, state.device())
-    return forecast.sizes(experiment)
+        return run_time.estimate(experiment, state.device())
+    return run_time.sizes(experiment)
 
 
 def _is_measured() -> bool:
@@ -171,7 +170,7 @@ def _is_measured() -> bool:
 
 def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
     try:
-        estimate = forecast.answer(future)
+        estimate = run_time.result(future)
     except ValueError as error:
         return f":red[:material/error: {escape(_(error))}]"
     except Exception:  # a guess that fails must not keep anyone from starting
@@ -209,7 +208,7 @@ def _time(experiment: Experiment, estimate: Any) -> str:
 
 def _device() -> None:
     """Draw the devices that can be used, and say why the others cannot."""
-    future = forecast.devices()
+    future = run_time.devices()
     was_known = future.done()
 
     def choice() -> None:
@@ -220,7 +219,7 @@ def _device() -> None:
             st.caption(_("Looking for GPUs …"))
             return
         try:
-            devices = forecast.answer(future) or []
+            devices = run_time.result(future) or []
         except Exception:  # the CPU is always there; why the look failed is in the server's log
             devices = []
             st.caption(_("Only the CPU is available: other devices could not be listed."))
@@ -279,7 +278,7 @@ def _take_device() -> None:
 def _start(experiment: Experiment, preset: str | None) -> None:
     """Create the run, queue it and open it; shows why if it is refused."""
     said = _as_said(experiment, preset)
-    run = run_actions.begin(experiment, name=said.name, preset=preset, threads=said.threads)
+    run = run_actions.start(experiment, name=said.name, preset=preset, threads=said.threads)
     if run is None:
         return
     url_config.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.components.writing_desk import DeskEvents, writing_desk
+from pages.components.writing_desk import DeskEvents, DeskView, writing_desk
 from pages.i18n import _
 from pages.translate import choice, how
 from pages.translate.link import SAMPLE
@@ -37,13 +37,15 @@ def part(source: Source, run: Run, row: DeltaGenerator, method: str) -> None:
     writing_desk(
         writing,
         writing.looked(layer, head),
-        at=choice.at(),
-        mark=f"{run.id} {source.mark} {sampling} {seed} {n} {forced}",
+        DeskView(
+            at=choice.at(),
+            mark=f"{run.id} {source.mark} {sampling} {seed} {n} {forced}",
+            forced=[source.vocabulary.token(id) for _place, id in forced],
+            own=own,
+            is_drawn=method == SAMPLE,
+        ),
         events=_EVENTS,
         key="translate-desk",
-        forced=[source.vocabulary.token(id) for _place, id in forced],
-        own=own,
-        is_drawn=method == SAMPLE,
     )
     st.caption(_special(writing))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import fitting_run, offers, recorded, run_words, runs_access, state
+from pages.ui import run_words, runs_access, shown_run, state
 from pages.ui.typed import escape
 from tfm_core.inspect.writing.source import writes
 from tfm_core.runs.run import Run
@@ -19,9 +19,9 @@ def chosen() -> Run | None:
     run_id = state.current_run_id()
     current = None if run_id is None else runs_access.store().get(run_id)
     if current is None:
-        able = fitting_run.able(writes)
+        able = shown_run.runs_with_weights(writes)
         if not able:
-            offers.presets(
+            shown_run.preset_buttons(
                 _("There is no trained model here that writes."), PRESETS, key="translate"
             )
             return None
@@ -40,7 +40,7 @@ def chosen() -> Run | None:
 def note(run: Run) -> None:
     """Say which model writes, and of a recorded one what that is."""
     if run.meta.recorded:
-        recorded.note(run, key="translate")
+        shown_run.recorded_note(run, key="translate")
     elif run.status.is_active:
         words = _("“{name}” is training; it writes with the weights that it saved last.")
         st.caption(words.format(name=escape(run.meta.name)))
@@ -54,7 +54,7 @@ def _cannot(current: Run) -> None:
             words.format(name=escape(current.meta.name), learns=escape(run_words.learns(current)))
         )
         with st.container(horizontal=True, gap="small"):
-            for number, run in enumerate(_different(fitting_run.able(writes))):
+            for number, run in enumerate(_different(shown_run.runs_with_weights(writes))):
                 st.button(
                     f"{escape(run.meta.name)} · {escape(run_words.learns(run))}",
                     type="secondary" if number else "primary",
@@ -62,8 +62,10 @@ def _cannot(current: Run) -> None:
                     on_click=state.set_current_run,
                     args=(run.id,),
                 )
-    if not fitting_run.able(writes):
-        offers.presets(_("There is no trained model here that writes."), PRESETS, key="translate")
+    if not shown_run.runs_with_weights(writes):
+        shown_run.preset_buttons(
+            _("There is no trained model here that writes."), PRESETS, key="translate"
+        )
 
 
 def _different(runs: list[Run], most: int = 4) -> list[Run]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from pages.components.moving import Tree, moving
+from pages.components.effects import Tree, moving
 from pages.i18n import _
 from pages.ui import show
 from tfm_core.config import Experiment, ImageTaskConfig
@@ -38,7 +38,7 @@ def line(experiment: Experiment, example: Example) -> Tree:
         return ["div", "line", *_picture_verdict(experiment, example), when]
     if example.answer is not None:
         return ["div", "line", *_sentence_verdict(example), when]
-    return ["p", "who", _("This step has no saved prediction.")]
+    return ["p", "who", _("No saved prediction.")]
 
 
 def _details(experiment: Experiment, example: Example) -> Tree:
@@ -52,17 +52,17 @@ def _sentence_verdict(example: Example) -> list[Tree]:
     item = example.item
     if is_language(item):
         return _continuation_verdict(example)
-    parts = [_said(_("Source"), item["src_text"])] if "src_text" in item else []
+    parts = [_labelled(_("Source"), item["src_text"])] if "src_text" in item else []
     truth = item.get("truth", item["tgt"]) if "tgt_text" in item else None
     if truth is not None:
-        parts.append(_said(_("Truth"), item["tgt_text"]))
-    parts.append(_said(_("Model"), example.answer_text or "–"))
+        parts.append(_labelled(_("Truth"), item["tgt_text"]))
+    parts.append(_labelled(_("Model"), example.answer_text or "–"))
     if truth is None:
         return parts
     written = example.answer or ()
     if tuple(written) == tuple(truth):
         if item.get("goes_on"):
-            words = _("wrong: after the right text it continues instead of ending with <eos>")
+            words = _("wrong: the text is right, but <eos> is missing")
             return [*parts, _mark(words, is_right=False)]
         return [*parts, _mark(_("right"), is_right=True)]
     right = sum(a == b for a, b in zip(written, truth, strict=False))
@@ -71,12 +71,12 @@ def _sentence_verdict(example: Example) -> list[Tree]:
 
 
 def _continuation_verdict(example: Example) -> list[Tree]:
-    """Return a text, how it really goes on where that is known, and how the model continues it."""
+    """Return a prompt, its true continuation if known, and the model's."""
     item = example.item
-    parts = [_said(_("Prompt"), item["src_text"])]
+    parts = [_labelled(_("Prompt"), item["src_text"])]
     if "tgt_text" in item:
-        parts.append(_said(_("True continuation"), item["tgt_text"]))
-    return [*parts, _said(_("The model writes"), example.answer_text or "–")]
+        parts.append(_labelled(_("True continuation"), item["tgt_text"]))
+    return [*parts, _labelled(_("The model writes"), example.answer_text or "–")]
 
 
 def _picture_verdict(experiment: Experiment, example: Example) -> list[Tree]:
@@ -84,16 +84,16 @@ def _picture_verdict(experiment: Experiment, example: Example) -> list[Tree]:
     names = experiment.task_as(ImageTaskConfig).facts.class_names
     best = int(example.probabilities.argmax())
     label = example.item.get("label")
-    parts = [] if label is None else [_said(_("Truth"), names[label])]
+    parts = [] if label is None else [_labelled(_("Truth"), names[label])]
     share = show.percent(float(example.probabilities[best]))
-    parts.append(_said(_("Model"), _("{name}, with {share}", name=names[best], share=share)))
+    parts.append(_labelled(_("Model"), _("{name}, with {share}", name=names[best], share=share)))
     if label is None:
         return parts
     is_right = best == label
     return [*parts, _mark(_("right") if is_right else _("wrong"), is_right=is_right)]
 
 
-def _said(who: str, what: str) -> Tree:
+def _labelled(who: str, what: str) -> Tree:
     return ["p", "", ["span", "who", f"{who} "], ["strong", "", what]]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import N_, _
+from pages.i18n import N_, _, paragraph
 from pages.ui import show
 from pages.ui.typed import escape
 from tfm_core.inspect.writing.beams import BeamComparison, Hypothesis
@@ -17,109 +17,77 @@ from tfm_core.plots.language import visible
 
 Join = Callable[[Sequence[str]], str]
 FOUND_BY = {
-    "wider": N_("a beam of width {wider}"),
-    "greedy": N_("greedy writing"),
-    "sample": N_("a sample"),
+    "wider": N_("Beam, width {wider}"),
+    "greedy": N_("Greedy"),
+    "sample": N_("Sample"),
 }
 
 
 def tree(found: BeamComparison, *, key: str, most: int = 16) -> None:
-    """Draw every text that was kept; of a long search the last ``most`` steps."""
+    """Draw all texts of the search, or those of its last ``most`` steps."""
     show.figure(
         beam_tree(found.tree, most=most),
-        _(
-            "Each column is one token; the best text so far is at the top, with its ln p below "
-            "each token. Coloured branches survive to the end, grey ones were dropped. A square "
-            "ends a text."
-        ),
+        _("Best text on top, a token a column, with its ln p. Grey: dropped. Square: ended."),
         key=key,
     )
 
 
 def ranking(beams: Sequence[Hypothesis], found: BeamComparison, join: Join, *, key: str) -> None:
-    """Show the texts of a beam, the best first."""
     named = [(_("Beam, width {n}", n=found.settings.width), beam) for beam in beams]
     st.dataframe(
         _table(named, found, join, is_named=False), hide_index=True, width="stretch", key=key
     )
-    words = _(
-        "Best first. The score is the sum of ln p over the written tokens; it stays fixed once "
-        "a text has ended."
-    )
     if found.settings.alpha:
-        words += " " + _(
-            "Ranked by the score over ((5 + tokens) / 6) to the power {alpha}.",
-            alpha=f"{found.settings.alpha:g}",
+        alpha = f"{found.settings.alpha:g}"
+        st.caption(
+            _("Score: the sum of ln p. Rank: score / ((5 + tokens) / 6)^{alpha}.", alpha=alpha)
         )
-    st.caption(words)
+    else:
+        st.caption(_("Score: the sum of ln p, which stays fixed once a text has ended."))
 
 
 def others(found: BeamComparison, join: Join, *, key: str) -> None:
-    """Show what other ways to write found, scored as the beam's texts are."""
-    named = [
-        (_(FOUND_BY[found_by], wider=found.wider).capitalize(), text)
-        for found_by, text in found.others
-    ]
+    """Show texts found by other methods, with the same score."""
+    named = [(_(FOUND_BY[found_by], wider=found.wider), text) for found_by, text in found.others]
     st.dataframe(_table(named, found, join), hide_index=True, width="stretch", key=key)
     st.caption(
-        _(
-            "Samples are drawn at temperature 1. Likely texts are often dull or repetitive, "
-            "which is why language models are sampled (Holtzman et al. 2020)."
-        )
+        _("Sampled at temperature 1; likely texts are often repetitive (Holtzman et al. 2020).")
     )
 
 
 def conclusion(found: BeamComparison, join: Join) -> str:
     """Say whether a better text than the beam's best was found, and how."""
-    settings = found.settings
+    is_ranked = bool(found.settings.alpha)
     if not found.is_missed:
-        words = _(
-            "**No likelier text was found** than the best of width {width}: not by a beam of "
-            "width {wider}, greedy writing or {n} samples. Only trying every text would prove "
-            "it."
-        )
-        if settings.alpha:
-            words = _(
-                "**No text was found that ranks higher** than the best of width {width} under "
-                "this length penalty: not by a beam of width {wider}, greedy writing or {n} "
-                "samples. Only trying every text would prove it."
-            )
-        return words.format(width=settings.width, wider=found.wider, n=len(found.samples))
+        searched = {"wider": found.wider, "n": len(found.samples)}
+        if is_ranked:
+            return paragraph("beam/no-better-rank", **searched)
+        return paragraph("beam/none-likelier", **searched)
     found_by, text = found.others[0]
-    if settings.alpha:
-        words = _(
-            "**Width {width} missed a text that ranks higher**, found by {found_by}: “{text}”, "
-            "{score} instead of {best} under this length penalty. A beam drops unlikely "
-            "beginnings, whatever might follow."
-        )
+    values: dict[str, object] = {
+        "width": found.settings.width,
+        "times": _times(found.times_missed),
+        "found_by": _(FOUND_BY[found_by], wider=found.wider),
+        "text": escape(join(text.tokens)),
+        "score": f"{text.ranking:.2f}",
+        "best": f"{found.best.ranking:.2f}",
+    }
+    if is_ranked:
+        sentences = [paragraph("beam/missed-rank", **values)]
     else:
-        words = _(
-            "**Width {width} missed a text {times} times as likely**, found by {found_by}: "
-            "“{text}”, ln p {score} instead of {best}. A beam drops unlikely beginnings, "
-            "whatever might follow."
+        sentences = [paragraph("beam/missed-likelier", **values)]
+    if found.fell_out_at is not None:
+        sentences.append(_("The beam dropped it at token {n}.", n=found.fell_out_at + 1))
+    beats_beam = found.greedy.ranking > found.best.ranking + 1e-6
+    if found_by != "greedy" and found.settings.width > 1 and beats_beam:
+        sentences.append(
+            _("Greedy beats the beam, too: {score}.", score=f"{found.greedy.ranking:.2f}")
         )
-    said = words.format(
-        width=settings.width,
-        times=_times(found.times_missed),
-        found_by=_(FOUND_BY[found_by], wider=found.wider),
-        text=escape(join(text.tokens)),
-        score=f"{text.ranking:.2f}",
-        best=f"{found.best.ranking:.2f}",
-    )
-    at = found.fell_out_at
-    if at is not None:
-        said += " " + _("The beam dropped its beginning at token {n}.", n=at + 1)
-    is_greedy = found_by == "greedy"
-    if not is_greedy and settings.width > 1 and found.greedy.ranking > found.best.ranking + 1e-6:
-        said += " " + _(
-            "Even greedy writing found a likelier text: {score}.",
-            score=f"{found.greedy.ranking:.2f}",
-        )
-    return said
+    return " ".join(sentences)
 
 
 def _times(times: float) -> str:
-    """Return a ratio as one says it: 1.3, 40, 5,000."""
+    """Return a rounded ratio: 1.3, 40, 5,000."""
     if times < 10:
         return f"{times:.2g}"
     digits = 10 ** (math.floor(math.log10(times)) - 1)
@@ -147,5 +115,5 @@ def _table(
 
 
 def joined_by(gap: str) -> Join:
-    """Return what writes tokens with a gap between them, each as it can be seen."""
+    """Return a function that joins tokens with a gap, with whitespace made visible."""
     return lambda tokens: gap.join(visible(token) for token in tokens)

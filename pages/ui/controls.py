@@ -32,7 +32,7 @@ MAX_SEGMENTS, MAX_LETTERS = 3, 12  # what stands in a row of half a column
 def group(
     title: str, settings: Sequence[Setting], checked: Checked, *, help: str | None = None
 ) -> None:
-    """Draw settings under a title; problems stand below their control.
+    """Draw settings under a title, with problems below their controls.
 
     The advanced ones are folded, and drawn once they are unfolded: they are more than all others.
     """
@@ -60,7 +60,7 @@ def _topics(settings: Sequence[Setting], checked: Checked) -> None:
 
 
 def _lessons(settings: Sequence[Setting]) -> None:
-    """Link to the pages that teach what these settings do, each at the first of its terms."""
+    """Link to the pages that explain these settings."""
     terms = [BY_SETTING[one.name] for one in settings if one.name in BY_SETTING]
     if not terms:
         return
@@ -79,13 +79,13 @@ def _lessons(settings: Sequence[Setting]) -> None:
 
 
 def _is_to_be_seen(setting: Setting, checked: Checked) -> bool:
-    """Say whether something at a setting must not stay folded away."""
+    """Return whether a setting has a problem or warning, which must not stay folded."""
     warnings = [said for said in checked.advice_at(setting.path) if said.is_warning]
     return bool(checked.at(setting.path) or warnings)
 
 
 def _grid(settings: Sequence[Setting], checked: Checked) -> None:
-    """Draw settings two in a row; on a phone they stand below each other."""
+    """Draw settings two in a row, on a phone one below another."""
     for start in range(0, len(settings), 2):
         for column, setting in zip(st.columns(2), settings[start : start + 2], strict=False):
             with column:
@@ -93,14 +93,14 @@ def _grid(settings: Sequence[Setting], checked: Checked) -> None:
 
 
 def key_of(path: str, draft: Draft) -> str:
-    """Return the name of the control of a setting in this edition of the draft."""
+    """Return the widget key of a setting in this edition of the draft."""
     count = {"model.family": 1, "task.name": 2}.get(path, len(draft.edition))
     edition = draft.edition[:count]
     return f"{KEY}{path}" + ("@" + "-".join(map(str, edition)) if any(edition) else "")
 
 
 def control(setting: Setting, checked: Checked) -> None:
-    """Draw one setting and, below it, what is wrong with it."""
+    """Draw one setting, and its problems below it."""
     key = key_of(setting.path, checked.draft)
     _begin(key, drafts.get(checked.draft.values, setting.path))
     widget(setting, {"key": key, "on_change": _take, "args": (key, setting)})
@@ -112,7 +112,7 @@ def control(setting: Setting, checked: Checked) -> None:
 
 
 def widget(setting: Setting, shared: dict[str, Any]) -> None:
-    """Draw what a setting is chosen with, and nothing else. shared: its key, its callback.
+    """Draw only the widget of a setting. shared: its key and callback.
 
     What its key holds is its default too: the first drawing of a page may never reach the browser,
     where another overtakes it, and of a later one the browser takes the default alone.
@@ -129,19 +129,21 @@ def widget(setting: Setting, shared: dict[str, Any]) -> None:
 
 
 def _mark(setting: Setting, checked: Checked) -> None:
-    """Mark a setting that was changed, and offer what it was in the beginning."""
+    """Offer to reset a changed setting."""
     section, _dot, name = setting.path.rpartition(".")
     begun = checked.reference.get(section, {}) if section else checked.reference
     if name not in begun or begun[name] == drafts.get(checked.draft.values, setting.path):
         return
     words = _(
-        "{label}: back to {value}", label=_(setting.label), value=drafts.said(setting, begun[name])
+        "{label}: back to {value}",
+        label=_(setting.label),
+        value=drafts.format_value(setting, begun[name]),
     )
     reset_button(escape(words), setting.path, checked, key=f"reset:{setting.path}")
 
 
 def reset_button(label: str, path: str, checked: Checked, *, key: str) -> None:
-    """Draw a button that sets one setting back to what it was in the beginning."""
+    """Draw a button that resets one setting."""
     st.button(
         label,
         icon=":material/undo:",
@@ -153,7 +155,7 @@ def reset_button(label: str, path: str, checked: Checked, *, key: str) -> None:
 
 
 def _reset(path: str, edition: tuple[int, int, int]) -> None:
-    """Set a setting back, if its button is still one of the draft on the screen."""
+    """Reset a setting, if the draft on the screen is still the button's."""
     draft = state.current_draft()
     if draft.edition != edition:
         return
@@ -164,29 +166,27 @@ def _reset(path: str, edition: tuple[int, int, int]) -> None:
 
 
 def _begin(key: str, value: Any) -> None:
-    """Give a new widget its first value; one that is there already keeps what it holds."""
+    """Give a new widget its first value."""
     if key not in st.session_state:
         st.session_state[key] = _as_widget(value)
 
 
 def _as_widget(value: Any) -> Any:
-    """Return a value as its widget keeps it: names in a list."""
     return list(value) if isinstance(value, tuple) else value
 
 
 def complaint(sentence: str) -> None:
-    """Say what is wrong, small, where it is wrong."""
+    """Show a problem in small red text."""
     st.caption(f":red[:material/error: {escape(sentence)}]")
 
 
 def remark(said: Advice) -> None:
-    """Give advice, small, at its setting."""
+    """Show advice in small text."""
     words = escape(_(said.sentence))
     st.caption(f":orange[:material/warning: {words}]" if said.is_warning else words)
 
 
 def family(draft: Draft) -> None:
-    """Draw the choice of the model family."""
     chosen = drafts.family_of(draft.values)
     key = key_of("model.family", draft)
     _begin(key, chosen)
@@ -206,7 +206,6 @@ def family(draft: Draft) -> None:
 
 
 def task(draft: Draft) -> None:
-    """Draw the choice of the task, among those that the family can learn."""
     chosen = drafts.task_of(draft.values)
     key = key_of("task.name", draft)
     _begin(key, chosen)
@@ -217,18 +216,17 @@ def task(draft: Draft) -> None:
         index=tasks.index(chosen) if chosen in tasks else 0,
         format_func=lambda name: _(TASK_FACTS[name].label),
         key=key,
-        help=_("What the model learns. The list shows what this family can learn."),
+        help=_("What this family can learn."),
         on_change=_take_task,
         args=(key,),
     )
     st.caption(
         _(TASK_FACTS[chosen].help),
-        help=_("What “unseen” means here: {words}", words=_(TASK_FACTS[chosen].unseen)),
+        help=_("“Unseen”: {words}", words=_(TASK_FACTS[chosen].unseen)),
     )
 
 
 def variants(text: str, choices: Mapping[str, Labelled]) -> str:
-    """Return help with a line for each variant."""
     lines = [f"- **{_(choice.label)}**: {_(choice.help)}" for choice in choices.values()]
     return "\n".join([text, "", *lines])
 
@@ -267,7 +265,7 @@ def _several(setting: Setting, held: Any, shared: dict[str, Any]) -> None:
 
 
 def _number(setting: Setting, held: Any, shared: dict[str, Any]) -> None:
-    """Draw a number; it has no limits here, so that the configuration can say what is wrong."""
+    """Draw a number without limits: the configuration reports what is wrong."""
     number = int if setting.kind == "int" else float
     st.number_input(
         _(setting.label),
@@ -280,7 +278,7 @@ def _number(setting: Setting, held: Any, shared: dict[str, Any]) -> None:
 
 
 def _take(key: str, setting: Setting) -> None:
-    """Put what a person chose into the draft, if this control is still the one on the screen."""
+    """Put the chosen value into the draft, if this control is still on the screen."""
     draft = state.current_draft()
     if key != key_of(setting.path, draft):
         return
@@ -301,7 +299,7 @@ def _take(key: str, setting: Setting) -> None:
 
 
 def _is_of(setting: Setting, value: Any) -> bool:
-    """Say whether a value is one that the control of a setting can hold."""
+    """Return whether the control of a setting can hold a value."""
     if setting.kind == "choice":
         return value in (setting.choices or {})
     if setting.kind == "several":

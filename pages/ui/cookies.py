@@ -29,10 +29,10 @@ _CONDITIONS = (b"if-none-match", b"if-modified-since")
 
 
 class Cookies:
-    """Give each browser its token with the first page that it opens, and take the host's key."""
+    """Give each browser a token with its first page, and accept the host's key."""
 
     def __init__(self, app: ASGIApp, *, path: str = "/") -> None:
-        """Wrap an app; ``path`` is where it is served, and all that the cookies are sent to."""
+        """Wrap an app. path: where it is served, and the path of the cookies."""
         self.app, self.path = app, path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,7 +62,7 @@ class Cookies:
         await self.app(scope, receive, with_cookie)
 
     def _without_key(self, scope: Scope, token: str, is_secure: bool) -> Response:
-        """Send the browser on to the same address without the key, as a host if it was right."""
+        """Redirect to the same address without the key, as a host if it was right."""
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         shown = [value for name, value in pairs if name == KEY_QUERY][-1]
         rest = [pair for pair in pairs if pair[0] != KEY_QUERY]
@@ -77,7 +77,7 @@ class Cookies:
         return answer
 
     def _cookie(self, name: str, value: str, is_secure: bool, seconds: int | None = None) -> str:
-        """Return a header's value; without ``seconds`` the cookie ends with the browser."""
+        """Return a Set-Cookie value; without ``seconds`` the cookie ends with the browser."""
         cookie: SimpleCookie = SimpleCookie({name: value})
         morsel = cookie[name]
         morsel["path"], morsel["samesite"], morsel["httponly"] = self.path, "Lax", True
@@ -89,18 +89,18 @@ class Cookies:
 
 
 def is_key(shown: str) -> bool:
-    """Return whether this is the host's key; no text is, where the server has none."""
+    """Return whether this is the host's key; always False if the server has none."""
     key = settings.read().host_key
     return key is not None and hmac.compare_digest(shown.encode(errors="replace"), key.encode())
 
 
 def hosts_proof(key: str, token: str) -> str:
-    """Return what only the browser with this token, shown this key, can have."""
+    """Return an HMAC that only a browser with this token and key can have."""
     return hmac.new(key.encode(), f"host {token}".encode(), "sha256").hexdigest()
 
 
 def is_host(cookie: str, token: str) -> bool:
-    """Return whether a host's cookie goes with this token and the key of today."""
+    """Return whether a host's cookie matches this token and the current key."""
     key = settings.read().host_key
     if key is None or not cookie.isascii():
         return False
@@ -108,7 +108,7 @@ def is_host(cookie: str, token: str) -> bool:
 
 
 def _is_secure(scope: Scope, headers: Headers) -> bool:
-    """Say whether the browser asked over TLS, perhaps of a proxy before us."""
+    """Return whether the browser used TLS, possibly to a proxy."""
     forwarded = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
     return "https" in (scope.get("scheme"), forwarded)
 

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import streamlit as st
 
-from pages.components.digit_reader import Picture
+from pages.components.digits import Picture
 from tfm_core.inspect.attention.own_example import read_picture
 from tfm_core.inspect.readings import readings
 from tfm_core.runs.run import Run
@@ -27,18 +27,16 @@ class Models:
     """
 
     def __init__(self, run: Run) -> None:
-        """Load nothing yet."""
         self._run = run
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="digits")
         self._loaded: Future[None] | None = None
 
     @property
     def are_loaded(self) -> bool:
-        """Whether a picture is read at once."""
         return self._loaded is not None and self._loaded.done()
 
     def load(self) -> Future[None]:
-        """Begin to load them, once; return the promise."""
+        """Start loading, once; return the future."""
         if self._loaded is None:
             self._loaded = self._pool.submit(self._load)
         return self._loaded
@@ -54,7 +52,6 @@ class Models:
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def models(folder: str, _run: Run) -> Models:
-    """Return the models of a run, the same ones for every visitor."""
     return Models(_run)
 
 

@@ -1,7 +1,7 @@
-"""Drafts: configurations while they are edited, as nested plain values.
+"""Drafts: configurations while they are edited, as nested plain values, and their history.
 
-They need not fit together, and a number may be out of its range: the configuration's own sentence
-says so at its control, and nothing is put right behind a person's back.
+They need not be valid: the configuration's own error is shown at its control, and nothing is
+corrected silently.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ class Draft(NamedTuple):
 
     @property
     def begun(self) -> Values:
-        """What it began as."""
         return self.values if self.base is None else self.base
 
 
@@ -66,24 +65,23 @@ class Checked:
     reference: Values = field(default_factory=dict)
 
     def at(self, path: str) -> list[str]:
-        """Return the sentences to say at a setting, in the session's language."""
+        """Return the problems of a setting, in the session's language."""
         return [_(problem.sentence) for problem in self.problems if problem.field == path]
 
     def advice_at(self, path: str) -> list[Advice]:
-        """Return the advice on a setting."""
-        return [said for said in self.advice if said.field == path]
+        return [item for item in self.advice if item.field == path]
 
 
 def check(draft: Draft) -> Checked:
-    """Validate a draft; all that is wrong with it is found at once."""
+    """Validate a draft and collect all its problems."""
     reference = reference_of(draft)
     try:
         experiment = Experiment.parse(draft.values)
     except ConfigError:
-        said: tuple[Advice, ...] = ()
+        advices: tuple[Advice, ...] = ()
         with suppress(ConfigError):  # another part of the draft may be wrong
-            said = advice(TrainingConfig.parse(draft.values["training"]))
-        return Checked(draft, None, problems_of(draft.values), said, reference)
+            advices = advice(TrainingConfig.parse(draft.values["training"]))
+        return Checked(draft, None, problems_of(draft.values), advices, reference)
     return Checked(draft, experiment, advice=advised(experiment), reference=reference)
 
 
@@ -110,7 +108,7 @@ def changed(checked: Checked) -> list[str]:
 
 
 def with_reset(checked: Checked, path: str) -> Values:
-    """Return the draft with one setting as it was in the beginning, and what follows from that."""
+    """Return the draft with one setting reset, and what depends on it."""
     values, begun = checked.draft.values, checked.draft.begun
     if path == "model.family":
         return with_family(values, family_of(begun))[0]
@@ -119,8 +117,8 @@ def with_reset(checked: Checked, path: str) -> Values:
     return chosen(values, path, get(checked.reference, path))
 
 
-def said(setting: Setting, value: Any) -> str:
-    """Return a value of a setting as a person reads it."""
+def format_value(setting: Setting, value: Any) -> str:
+    """Return a value of a setting as text to read."""
     if setting.choices is not None and setting.kind == "several":
         return ", ".join(_(setting.choices[name].label) for name in value) or _("none")
     if setting.choices is not None:
@@ -132,29 +130,25 @@ def said(setting: Setting, value: Any) -> str:
 
 
 def preset_of(draft: Draft) -> str | None:
-    """Return the preset that a draft began as, or None."""
     same = (name for name in PRESETS if not differences(draft.begun, preset_values(name)))
     return next(same, None)
 
 
 @cache
 def preset_values(name: str) -> Values:
-    """Return the values of a preset, not to be changed."""
+    """Return the values of a preset. Do not change them."""
     return PRESETS[name].experiment.model_dump()
 
 
 def family_of(values: Mapping[str, Any]) -> str:
-    """Return the model family of a draft."""
     return str(values["model"]["family"])
 
 
 def task_of(values: Mapping[str, Any]) -> str:
-    """Return the name of the task of a draft."""
     return str(values["task"]["name"])
 
 
 def get(values: Mapping[str, Any], path: str) -> Any:
-    """Return the value at a dotted path."""
     section, _dot, name = path.rpartition(".")
     return values[section][name] if section else values[name]
 
@@ -168,7 +162,7 @@ def put(values: Mapping[str, Any], path: str, value: Any) -> Values:
 
 
 def chosen(values: Mapping[str, Any], path: str, value: Any) -> Values:
-    """Return the draft with what a person chose at a path, and with what follows from that."""
+    """Return the draft with a chosen value, and what depends on it."""
     if path == "training.optimizer":
         return {**values, "training": with_optimizer(values["training"], value)}
     return put(values, path, value)
@@ -183,7 +177,7 @@ def with_family(values: Mapping[str, Any], family: str) -> tuple[Values, str | N
     if task not in tasks_for(family):
         old, task = task, tasks_for(family)[0]
         note = _(
-            "This family cannot learn “{old}”, so the task is now “{task}”.",
+            "The task is now “{task}”: this family cannot learn “{old}”.",
             old=_(TASK_FACTS[old].label),
             task=_(TASK_FACTS[task].label),
         )
@@ -191,12 +185,11 @@ def with_family(values: Mapping[str, Any], family: str) -> tuple[Values, str | N
 
 
 def with_task(values: Mapping[str, Any], task: str) -> Values:
-    """Return the draft with another task of the same kind; its size starts at that task's own."""
+    """Return the draft with another task, at that task's default size."""
     return _moved(values, family_of(values), task)
 
 
 def differences(values: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Return the dotted paths at which two drafts differ."""
     paths = []
     for section in ("model", "task", "training"):
         names = {**values[section], **other[section]}
@@ -209,7 +202,7 @@ def differences(values: Mapping[str, Any], other: Mapping[str, Any]) -> list[str
 
 
 def fitting(setting: Setting, value: Any) -> Any:
-    """Return a value as its control takes it. Raises ValueError in a sentence.
+    """Return a value as its control accepts it. Raises ValueError with a message.
 
     Text from a link is read as a number or a yes or no.
     """
@@ -224,15 +217,12 @@ def fitting(setting: Setting, value: Any) -> Any:
     try:
         number = int(str(value)) if setting.kind == "int" else float(value)
     except (TypeError, ValueError):
-        what = _("a whole number") if setting.kind == "int" else _("a number")
-        raise ValueError(
-            _(
-                "{label} cannot be {value}; it must be {what}.",
-                label=_(setting.label),
-                value=_short(value),
-                what=what,
-            )
-        ) from None
+        label, text = _(setting.label), _short(value)
+        if setting.kind == "int":
+            message = _("{label} is {value}, but must be a whole number.", label=label, value=text)
+        else:
+            message = _("{label} is {value}, but must be a number.", label=label, value=text)
+        raise ValueError(message) from None
     low, high = setting.lowest, setting.highest
     if not ((low is None or number >= low) and (high is None or number <= high)):
         raise ValueError(
@@ -257,7 +247,7 @@ def _choice(setting: Setting, value: Any) -> str:
         return str(value)
     raise ValueError(
         _(
-            "{label} cannot be {value}; it must be one of {known}.",
+            "{label} is {value}, but must be one of {known}.",
             label=_(setting.label),
             value=_short(value),
             known=", ".join(known),
@@ -272,7 +262,7 @@ def _truth(setting: Setting, value: Any) -> bool:
         return False
     raise ValueError(
         _(
-            "{label} cannot be {value}; it must be true or false.",
+            "{label} is {value}, but must be true or false.",
             label=_(setting.label),
             value=_short(value),
         )
@@ -280,7 +270,7 @@ def _truth(setting: Setting, value: Any) -> bool:
 
 
 def _moved(values: Mapping[str, Any], family: str, task: str) -> Values:
-    """Return the defaults of a family and task, with what was changed by hand over them."""
+    """Return the defaults of a family and task, with the draft's own changes."""
     old = default_sections(family_of(values), task_of(values))
     new = {**default_sections(family, task), "seed": values["seed"]}
     if task == task_of(values):  # its set of own data, and what is said of it, go together
@@ -303,3 +293,42 @@ def _moved(values: Mapping[str, Any], family: str, task: str) -> Values:
 def _short(value: object) -> str:
     text = str(value)
     return f"“{text}”" if len(text) <= 40 else f"“{text[:37]}…”"
+
+
+MAX_HISTORY = 50
+"""Changes that a session can take back."""
+
+
+class Moment(NamedTuple):
+    """An earlier draft, and what it began as."""
+
+    values: Values
+    base: Values
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The drafts before the current one and those that were undone, both newest last."""
+
+    past: tuple[Moment, ...] = ()
+    future: tuple[Moment, ...] = ()
+
+    def changed(self, old: Draft) -> History:
+        """Return the history after a change, which drops what was undone."""
+        return History((*self.past, moment(old))[-MAX_HISTORY:])
+
+    def undone(self, now: Draft) -> tuple[Moment, History] | None:
+        """Return the previous moment and its history, or None."""
+        if not self.past:
+            return None
+        return self.past[-1], History(self.past[:-1], (*self.future, moment(now)))
+
+    def redone(self, now: Draft) -> tuple[Moment, History] | None:
+        """Return the moment that was undone last and its history, or None."""
+        if not self.future:
+            return None
+        return self.future[-1], History((*self.past, moment(now)), self.future[:-1])
+
+
+def moment(draft: Draft) -> Moment:
+    return Moment(draft.values, draft.begun)

@@ -66,12 +66,11 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Its name within its section."""
         return self.path.rpartition(".")[2]
 
 
 def by_topic(settings: Sequence[Setting]) -> list[tuple[str, list[Setting]]]:
-    """Return advanced settings by their topic; those of none come last, under no title."""
+    """Return advanced settings by topic; those without one come last, under no title."""
     found = [
         (title, [one for name in names for one in settings if one.name == name])
         for title, names in ADVANCED
@@ -82,13 +81,13 @@ def by_topic(settings: Sequence[Setting]) -> list[tuple[str, list[Setting]]]:
 
 
 def every_setting(family: str, task_name: str) -> dict[str, Setting]:
-    """Return all settings of an experiment by path, those too that this task has no control for."""
+    """Return all settings of an experiment by path, also those without a control."""
     hidden = [*_section("model", MODEL_CONFIGS[family]), *_section("task", task_config(task_name))]
     return {setting.path: setting for setting in (*hidden, *settings_of(family, task_name))}
 
 
 def carried_by_links(task_name: str) -> dict[str, type]:
-    """Return what a task's set says of itself in a link, by path, each with its type."""
+    """Return the facts of a task's data set that links contain: path -> type."""
     found = task_config(task_name).model_fields.items()
     kinds: dict[Any, type] = {bool: bool, int: int, float: float}
     return {
@@ -114,7 +113,7 @@ def settings_of(family: str, task_name: str) -> list[Setting]:
 
 
 def _section(section: str, config: type[Config]) -> list[Setting]:
-    """Return the settings of a config: sizes first, switches last, the rest as they are written."""
+    """Return the settings of a config: sizes first, switches last."""
     entries = [
         _setting(f"{section}.{name}", info)
         for name, info in config.model_fields.items()
@@ -126,7 +125,7 @@ def _section(section: str, config: type[Config]) -> list[Setting]:
 
 
 def _is_carried(info: FieldInfo) -> bool:
-    """Say whether a field is what a set says of itself, and no setting of a person's."""
+    """Return whether a field is a fact of a data set, not a setting."""
     extra: Any = info.json_schema_extra or {}
     return bool(extra.get("carried"))
 
@@ -166,7 +165,7 @@ def _kind(info: FieldInfo) -> Kind:
 
 
 def _sized(setting: Setting, task_name: str) -> Setting:
-    """Say what ``size`` counts in this text task, and how far it goes."""
+    """Give ``size`` the label and range of this text task."""
     facts = TEXT_TASKS[task_name]
     return replace(
         setting,

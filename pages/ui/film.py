@@ -38,16 +38,16 @@ Progress = Callable[[float, str], None]
 
 
 def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words: None) -> bytes:
-    """Return the page of a run; with its model it may be larger than ``MAX_BYTES``, else not.
+    """Return the page of a run, at most ``MAX_BYTES`` without the model.
 
     Raises ValueError, in a sentence, where the run's probe or its checkpoint cannot be read, or its
     model cannot be written as ONNX.
     """
     asked = None
     if with_model:
-        progress(0.05, N_("Exporting the model to ONNX and checking it"))
+        progress(0.05, N_("Exporting to ONNX"))
         asked = _asked(run)
-    progress(0.6, N_("Reading every snapshot"))
+    progress(0.6, N_("Reading snapshots"))
     steps = tuple(run.snapshot_steps())
     moving = stage_view.moving(run, steps)
     most = MAX_VALUES
@@ -77,26 +77,25 @@ def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words
 
 
 def model_bytes(run: Run) -> int | None:
-    """Return how many bytes its model adds to a run's page, about; None where nobody knows yet."""
+    """Return about how many bytes the model adds, or None while unknown."""
     weights = weights_bytes(run)
     return None if weights is None else component.model_bytes(weights)
 
 
 def weights_bytes(run: Run) -> int | None:
-    """Return how many bytes a run's weights have, 4 each; None where nobody knows yet."""
+    """Return the size of a run's float32 weights in bytes, or None while unknown."""
     n_parameters = runs_access.curves(run).started.get("n_parameters")
     return None if n_parameters is None else 4 * int(n_parameters)
 
 
 def file_name(run: Run) -> str:
-    """Return how the file is called: as the run's zip."""
     from tfm_core.export import bundle
 
     return bundle.file_name(run).removesuffix(".zip") + ".html"
 
 
 def about(run: Run) -> str:
-    """Return what a run learns, how far it came and how well it does, in a line."""
+    """Return a line on a run: task, progress, result, time."""
     parts = [run_words.learns(run), run_words.progress(run.status), run_words.result(run)]
     if run.status.seconds:
         parts.append(_("trained {time}", time=show.duration(run.status.seconds)))
@@ -105,7 +104,7 @@ def about(run: Run) -> str:
 
 
 def _views(run: Run, most: int) -> tuple[Sequence[View], int]:
-    """Return every kind of attention on as many examples as there is room for; which comes first.
+    """Return views of all kinds of attention on as many examples as fit, and the first one's index.
 
     most: weights of all together.
     """
@@ -142,7 +141,7 @@ def _view(shown: Stage, n_shown: int, most: int) -> View:
 
 
 def tables(run: Run, *, with_id: bool = True) -> Iterator[tuple[str, component.Rows]]:
-    """Yield what was set and what it was made with, as small tables with their captions.
+    """Yield the settings and versions of a run as tables with captions.
 
     with_id: whoever has the id can do more with a run than watch it.
     """
@@ -155,7 +154,7 @@ def tables(run: Run, *, with_id: bool = True) -> Iterator[tuple[str, component.R
         _("Versions"),
         [
             *versions("onnxruntime").items(),
-            (_("Device of the training"), show.device(run.status.device or meta.device)),
+            (_("Device"), show.device(run.status.device or meta.device)),
             (_("Begun"), meta.created[:16].replace("T", " ") + " UTC"),
             *([(_("Run"), run.id)] if with_id else []),
         ],
@@ -195,7 +194,7 @@ def _asked(run: Run) -> Asked:
 
 
 def _examples(run: Run, experiment: Experiment) -> Iterator[dict[str, Any]]:
-    """Yield the run's unseen examples, as the model is asked them."""
+    """Yield the run's unseen examples as inputs of the model."""
     probe = run.probe()
     for number, item in enumerate(probe.items):
         if probe.images is not None:

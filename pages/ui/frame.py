@@ -12,9 +12,8 @@ from functools import lru_cache
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.components.arrival import arrival
-from pages.components.copy_link import Link, copy_link
-from pages.components.search import Entry, search
+from pages.components.buttons import Link, SearchEntry, copy_link, search
+from pages.components.effects import arrival
 from pages.i18n import PAGES_DIR, _, language
 from pages.ui import (
     login,
@@ -24,8 +23,6 @@ from pages.ui import (
     runs_access,
     show,
     state,
-    style,
-    suspects,
     typed,
     visitors,
 )
@@ -41,7 +38,6 @@ _TICK = 3.0  # seconds
 
 
 def navigation() -> st.Page:
-    """Return the page to run."""
     sections: dict[str, list[st.Page]] = {}
     for facts in page_table.PAGES.values():
         entry = st.Page(
@@ -54,8 +50,15 @@ def navigation() -> st.Page:
         sections.setdefault(_section(facts), []).append(entry)
     page = st.navigation(sections, position="top")
     state.set_page(page.url_path)
-    style.mark_section(list(sections).index(_section(page_table.at(page.url_path))))
+    _mark_section(list(sections).index(_section(page_table.at(page.url_path))))
     return page
+
+
+def _mark_section(index: int) -> None:
+    """Mark the section of the bar that holds this page; Streamlit only marks pages."""
+    place = f"[data-testid='stTopNav'] > :nth-child({index + 1}) [data-testid='stTopNavSection']"
+    look = "font-weight: 600; box-shadow: inset 0 -2px 0 light-dark(#1f6aa8, #6db3ea)"
+    st.html(f"<style>{place} {{ {look} }}</style>")
 
 
 def _section(facts: PageFacts) -> str:
@@ -63,7 +66,7 @@ def _section(facts: PageFacts) -> str:
 
 
 def strip() -> DeltaGenerator:
-    """Show the current run and the search; return where ``share`` puts the links."""
+    """Draw the current run and the search; return the place for ``share``."""
     st.logo(LOGO, icon_image=ICON, size="large")
     state.keep_run_in_link()
     run_id = state.current_run_id()
@@ -92,7 +95,7 @@ def strip() -> DeltaGenerator:
 
 
 def lead_to_game() -> None:
-    """Turn from a suspect of Find the bug that an address names to the game where it is hidden."""
+    """Redirect a link to a hidden suspect to Find the bug."""
     linked = state.linked_run_id()
     if linked is None:
         return
@@ -100,23 +103,23 @@ def lead_to_game() -> None:
         run = runs_access.store().get(linked)
     except RunNotFound:
         return
-    if not suspects.is_hidden(run):
+    if not runs_access.is_hidden(run):
         return
     state.set_current_run(None)
     state.notify(
         _(
-            "“{name}” hides a bug: you see its settings when you name the bug or give up.",
+            "“{name}” hides a bug: find it to see the settings.",
             name=run.meta.name,
         )
     )
-    healthy = next((one for one in visitors.listed() if suspects.is_pair(one, run)), None)
+    healthy = next((one for one in visitors.listed() if runs_access.is_round(one, run)), None)
     query = {} if healthy is None else {"pair": f"{healthy.id}.{run.id}"}
     if state.page() != "find-the-bug":
         st.switch_page(page_table.path_of("find-the-bug"), query_params=query)
 
 
 def notices() -> None:
-    """Say what the last press did, and what in the link could not be followed.
+    """Show notices, and what in the link could not be followed.
 
     They have a place of their own, empty or not: without it the page below would move when they
     go, and the browser would make its open lists and half-typed fields anew.
@@ -125,7 +128,7 @@ def notices() -> None:
         unknown = state.unknown_run_in_link()
         if unknown is not None:
             st.warning(
-                _("The run in this link is not here; it may have been deleted."),
+                _("The run in this link is not here or was deleted."),
                 icon=":material/link_off:",
             )
         for sentence in typed.let_go():
@@ -135,23 +138,20 @@ def notices() -> None:
 
 
 def share(place: DeltaGenerator) -> None:
-    """Offer links; called behind the page, which may still change what they hold."""
+    """Draw the links; call it after the page, which may still change them."""
     with place:
         st.fragment(_share)()  # a code that is asked for draws the page not anew
 
 
 def _share() -> None:
-    note = _(
-        "This link does not contain the text you pasted: it opens with the app's own text. A "
-        "link to the run, or its export, contains it."
-    )
+    note = _("This link does not contain your pasted text; a link to the run, or its export, does.")
     run = _run_in_sight()
     has_text = state.has_pasted_text() if run is None else _has_text(run)
     copy_link(_links(run), note=note if has_text else "", key="copy-link")
 
 
 def _run_in_sight() -> Run | None:
-    """Return the run that the page shows, where its configuration can be read."""
+    """Return the run that the page shows, if it can be read."""
     run_id = state.current_run_id()
     if run_id is None or not page_table.at(state.page()).shows_run:
         return None
@@ -164,31 +164,31 @@ def _has_text(run: Run) -> bool:
 
 
 def _links(in_sight: Run | None) -> list[Link]:
-    """Return the links there are, the one that shows what is in sight first."""
+    """Return the links, the one to what is in sight first."""
     page = page_table.at(state.page())
     run_id = state.current_run_id()
     if in_sight is not None:
         configuration = Link(
             _("this run’s configuration"),
-            _("Opens Train with the configuration of this run."),
+            _("Opens Train with it."),
             state.run_configuration_link(in_sight),
         )
     else:
         configuration = Link(
             _("the configuration"),
-            _("Opens Train with the current configuration."),
+            _("Opens Train with it."),
             state.configuration_link(),
         )
     if run_id is None:
         links = [] if page.name == "train" else [_page_link()]
         return [*links, configuration]
-    opens = _("Opens this run for anyone who can reach this app.")
+    opens = _("Opens this run.")
     run = Link(_("this run"), opens, state.run_link(run_id), is_here=page.shows_run)
     return [*([] if page.shows_run else [_page_link()]), run, configuration]
 
 
 def _page_link() -> Link:
-    return Link(_("this page"), _("Opens this page as it is now."), state.page_link(), is_here=True)
+    return Link(_("this page"), _("Opens this page as it is."), state.page_link(), is_here=True)
 
 
 def _no_run() -> None:
@@ -217,13 +217,13 @@ def _current_run(run: Run, *, was_active: bool) -> None:
 
 
 def _arrive(run_id: str | None) -> None:
-    """Begin another page, and another run on the Train page, at its top."""
+    """Scroll to the top of another page, or of another run on Train."""
     place = state.page()
     arrival(f"{place}?{run_id}" if place == "train" else place, key="arrival")
 
 
 def _search() -> None:
-    """Find pages and terms, and go to the one that was chosen."""
+    """Draw the search, and open the chosen page."""
     places: list[tuple[str, Mapping[str, str]]] = [
         *((name, {}) for name in page_table.PAGES),
         *((term.page, term.view) for term in TERMS),
@@ -235,7 +235,7 @@ def _search() -> None:
 
 
 @lru_cache(maxsize=32)
-def _entries(_spoken: str, _home: str) -> tuple[Entry, ...]:
+def _entries(_spoken: str, _home: str) -> tuple[SearchEntry, ...]:
     """Return what can be found. What is given decides about all of it: the language, and where
     this session finds the app.
     """
@@ -245,14 +245,14 @@ def _entries(_spoken: str, _home: str) -> tuple[Entry, ...]:
     )
 
 
-def _entry(facts: PageFacts) -> Entry:
+def _entry(facts: PageFacts) -> SearchEntry:
     words = show.words(facts.name)
     intro = re.sub(r"[*`]", "", words.intro)  # shown as text, not as Markdown
     about = _("Page") + (f" · {intro}" if intro else "")
-    return Entry(_(facts.title), about, state.address(facts.url_path, {}))
+    return SearchEntry(_(facts.title), about, state.address(facts.url_path, {}))
 
 
-def _term(term: Term) -> Entry:
+def _term(term: Term) -> SearchEntry:
     facts = page_table.PAGES[term.page]
     about = f"{_(term.meaning)} → {_(facts.title)}"
-    return Entry(_(term.name), about, state.address(facts.url_path, term.view), term.also)
+    return SearchEntry(_(term.name), about, state.address(facts.url_path, term.view), term.also)

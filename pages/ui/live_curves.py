@@ -21,7 +21,6 @@ _ROOM = 0.1  # of the figure's height, for a line of words
 
 
 def part(run: Run) -> None:
-    """Draw both figures and, below them, how to draw them."""
     curves = runs_access.curves(run)
     window = st.session_state.get(_WINDOW, 10)
     is_log = bool(st.session_state.get(_LOG, False))
@@ -30,34 +29,23 @@ def part(run: Run) -> None:
     with left:
         show.live_figure(
             loss,
-            _(
-                "Loss starts near guessing and should fall. Validation far above training means "
-                "memorising."
-            ),
+            _("Should fall from guessing. Validation far above training means overfitting."),
             key=f"loss-{run.id}",
         )
     with right:
-        show.live_figure(
-            accuracy,
-            _(
-                "Accuracy: the share of right answers, between guessing and a perfect reader. "
-                "Several words may fit a gap, so even a perfect reader errs."
-            )
-            if getattr(run.experiment.task.facts, "hides", False)
-            else _(
-                "Accuracy: the share of right answers; the line marks guessing. A whole "
-                "sequence counts only if every token is right."
-            )
-            if run.experiment.task.facts.answer in ("sequence", "blanks")
-            else _(
-                "Accuracy: how often the likeliest token is the next one. It stays below 1, "
-                "because texts can continue in many ways."
-            )
-            if run.experiment.task.facts.answer == "text"
-            else _("Accuracy: the share of right examples; the line marks guessing."),
-            key=f"accuracy-{run.id}",
-        )
+        show.live_figure(accuracy, _accuracy_caption(run), key=f"accuracy-{run.id}")
     _controls()
+
+
+def _accuracy_caption(run: Run) -> str:
+    facts = run.experiment.task.facts
+    if getattr(facts, "hides", False):
+        return _("Share of right words. Several may fit a gap, so even a perfect reader errs.")
+    if facts.answer in ("sequence", "blanks"):
+        return _("Share of right tokens, and of sequences without an error.")
+    if facts.answer == "text":
+        return _("How often the likeliest token comes next. Below 1: texts continue in many ways.")
+    return _("Share of right examples.")
 
 
 def _controls() -> None:
@@ -70,19 +58,19 @@ def _controls() -> None:
             key=_WINDOW,
             width=320,
             format_func=lambda n: _("off") if n == 1 else _("mean of {n} batches", n=n),
-            help=_("The thick line averages this many past batches."),
+            help=_("Averages this many past batches."),
             persist_state="session",
         )
         st.toggle(
             _("Logarithmic steps"),
             key=_LOG,
-            help=_("Stretches the start, where most is learned."),
+            help=_("Stretches the start."),
             persist_state="session",
         )
 
 
 def _key(run: Run, curves: Curves) -> tuple[object, ...]:
-    """Return what changes exactly when a figure would."""
+    """Return a cache key that changes exactly when a figure would."""
     sizes = [
         (len(series), series.last("step"))
         for series in (curves.steps, curves.validation, curves.averaged, curves.test)
@@ -114,7 +102,7 @@ def _figures(
             (
                 "sequence_accuracy",
                 _("whole sequences"),
-                _("averaged weights, whole sequences"),
+                _("averaged, whole sequences"),
             ),
         ]
     accuracy = drawn(
@@ -141,24 +129,24 @@ def _measured(name: str, series: Series, column: str) -> Measurements:
 
 
 def best(curves: Curves, column: str) -> Measurements | None:
-    """Return the validation with the lowest loss so far, after step 0, as a series of one point."""
-    best = curves.best_validation()
-    if best is None:
+    """Return the validation with the lowest loss after step 0, as a series of one point."""
+    index = curves.best_validation()
+    if index is None:
         return None
-    row = slice(best, best + 1)
+    row = slice(index, index + 1)
     steps = curves.unseen["step"][row]
     name = _("best: step {n}", n=f"{int(steps[0]):,}")
     return Measurements(name, steps, curves.unseen[column][row])
 
 
 def marks(run: Run, curves: Curves) -> tuple[list[ReferenceLine], list[ReferenceLine]]:
-    """Return what is known before the training: the levels of loss, and those of accuracy."""
+    """Return the reference levels of loss and of accuracy."""
     is_smoothed = _is_floor_smoothed(run)
     return _loss_marks(curves.started, is_smoothed=is_smoothed), _chance_marks(curves.started)
 
 
 def _is_floor_smoothed(run: Run) -> bool:
-    """Say whether the floor is that of smoothed targets, which training alone is measured by.
+    """Return whether the lowest loss is that of smoothed targets, used only in training.
 
     That of hidden words is the reader's who knows, whatever training smooths.
     """
@@ -168,27 +156,27 @@ def _is_floor_smoothed(run: Run) -> bool:
 
 
 def _loss_marks(started: dict[str, object], *, is_smoothed: bool = False) -> list[ReferenceLine]:
-    marks = []
+    lines = []
     start, floor = started.get("start_loss"), started.get("floor")
     if isinstance(start, float):
-        marks.append(ReferenceLine(start, _("guessing: {x}", x=f"{start:.2f}")))
+        lines.append(ReferenceLine(start, _("guessing: {x}", x=f"{start:.2f}")))
     if isinstance(floor, int | float) and floor > 0:
-        words = _("lowest possible: {x}")
+        x = f"{floor:.2f}"
+        words = _("lowest possible: {x}", x=x)
         if is_smoothed:  # validation and test are not smoothed, and go lower
-            words = _("lowest possible in training, smoothed: {x}")
-        words = words.format(x=f"{floor:.2f}")
+            words = _("lowest possible in training, smoothed: {x}", x=x)
         # close above 0 there is no room for words below the line
         has_room = not isinstance(start, float) or floor > start * _ROOM
-        marks.append(ReferenceLine(float(floor), words, is_lower_bound=has_room))
-    return marks
+        lines.append(ReferenceLine(float(floor), words, is_lower_bound=has_room))
+    return lines
 
 
 def _chance_marks(started: dict[str, object]) -> list[ReferenceLine]:
     chance, ceiling = started.get("chance"), started.get("ceiling")
-    marks = []
+    lines = []
     if isinstance(chance, float):
-        marks.append(ReferenceLine(chance, _("guessing: {x}", x=show.percent(chance))))
+        lines.append(ReferenceLine(chance, _("guessing: {x}", x=show.percent(chance))))
     if isinstance(ceiling, float):
         words = _("a perfect reader: {x}", x=show.percent(ceiling))
-        marks.append(ReferenceLine(ceiling, words))
-    return marks
+        lines.append(ReferenceLine(ceiling, words))
+    return lines

@@ -29,7 +29,7 @@ _HAS_ARRIVED = "login_has_arrived"
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """Where somebody was when they went to log in. at: monotonic seconds."""
+    """Where a visitor was before logging in. at: monotonic seconds."""
 
     at: float
     url_path: str
@@ -38,7 +38,7 @@ class _Left:
 
 
 def is_shut() -> bool:
-    """Return whether this visitor has to log in before there is anything to see."""
+    """Return whether this visitor must log in to see anything."""
     if not login_setup.read() or not settings.read().login_to_watch:
         return False
     who = visitors.visitor()
@@ -46,16 +46,16 @@ def is_shut() -> bool:
 
 
 def door() -> None:
-    """Ask to log in, in place of the page."""
+    """Draw the login in place of the page."""
     with st.container(border=True, horizontal_alignment="center", gap="medium", key="login-door"):
         st.title(_("Log in to watch"), anchor=False, width="content")
-        st.markdown(_("Log in to see the runs on this server."), width="content")
+        st.markdown(_("This server shows its runs to users only."), width="content")
         with st.container(horizontal=True, horizontal_alignment="center"):
             _buttons("door")
 
 
 def control() -> None:
-    """Draw where one logs in, or who one is and where one logs out."""
+    """Draw the login, or the account menu."""
     who = visitors.visitor()
     if who.name is None:
         _log_in()
@@ -72,7 +72,7 @@ def control() -> None:
 
 
 def come_back(url_path: str) -> None:
-    """Bring who has logged in just now back to where they were; call it before a page is drawn."""
+    """Return a visitor who just logged in to where they were. Call it before drawing a page."""
     if login_setup.read() is None or _HAS_ARRIVED in st.session_state:
         return
     st.session_state[_HAS_ARRIVED] = True
@@ -83,21 +83,18 @@ def come_back(url_path: str) -> None:
         return
     state.set_draft(left.draft)
     if visitors.visitor().name is None:
-        state.notify(
-            _("You are not logged in: the login was cancelled or refused by the provider.")
-        )
+        state.notify(_("Login was cancelled or refused by the provider."))
     st.switch_page(page_table.at(left.url_path).path, query_params=dict(left.query))
 
 
 def _rights() -> str:
     who = visitors.visitor()
     if who.is_host:
-        return _("You are an admin: you can start runs and change everyone’s.")
-    return _(who.only_watches) or _("You can start runs; only you and admins can change yours.")
+        return _("You are an admin: you can change everyone’s runs.")
+    return _(who.only_watches) or _("Only you and admins can change your runs.")
 
 
 def _log_in() -> None:
-    """Draw the button, or a menu of them where there are several providers."""
     setup = login_setup.read()
     assert setup is not None
     if len(setup.providers) == 1:
@@ -108,7 +105,6 @@ def _log_in() -> None:
 
 
 def _buttons(key: str) -> None:
-    """Draw a button for each provider."""
     setup = login_setup.read()
     assert setup is not None
     for name in setup.providers:
@@ -128,7 +124,7 @@ def _buttons(key: str) -> None:
 
 
 def _begin(provider: str) -> None:
-    """Send the browser to a provider; says why where that cannot be."""
+    """Send the browser to a provider, or show why not."""
     try:
         login_setup.check_reachable(provider)
     except StudentError as error:
@@ -145,5 +141,5 @@ def _begin(provider: str) -> None:
 
 @st.cache_resource(show_spinner=False)
 def _ways() -> dict[str, _Left]:
-    """Return where who is logging in just now was, by the hash of their browser's token."""
+    """Return where visitors who are logging in were, by the hash of the browser's token."""
     return {}

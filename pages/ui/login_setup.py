@@ -37,14 +37,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How people log in. providers: the address of the metadata of each, by name."""
+    """The login providers: name -> address of their metadata."""
 
     providers: Mapping[str, str]
 
 
 @functools.cache
 def read() -> Setup | None:
-    """Return how people log in, or None. Raises StudentError: what is wrong with ``[auth]``.
+    """Return the login setup, or None. Raises StudentError if ``[auth]`` is wrong.
 
     It holds for as long as the server runs, whatever becomes of the file.
     """
@@ -55,8 +55,7 @@ def read() -> Setup | None:
         _check_text(section, key, "[auth]")
     if len(section["cookie_secret"]) < SHORTEST_SECRET:
         raise StudentError(
-            "cookie_secret in [auth] of secrets.toml has {n} characters, but needs at least "
-            "{least}: it signs logins. openssl rand -hex 32 makes one.",
+            "cookie_secret in [auth] has {n} characters; it needs {least}: openssl rand -hex 32",
             n=len(section["cookie_secret"]),
             least=SHORTEST_SECRET,
         )
@@ -68,14 +67,13 @@ def read() -> Setup | None:
         _check_provider(name, part)
     if any(map(_is_missing, ("authlib", "httpx"))):
         raise StudentError(
-            "secrets.toml has [auth], but the packages for logins are missing: pip install -r "
-            "requirements-login.txt."
+            "[auth] in secrets.toml needs packages: pip install -r requirements-login.txt."
         )
     return Setup({name: str(part["server_metadata_url"]) for name, part in found.items()})
 
 
 def check(said: Settings) -> None:
-    """Raise StudentError where ``[auth]`` is wrong, or is missing where a variable relies on it."""
+    """Raise StudentError if ``[auth]`` is wrong, or missing although a variable needs it."""
     relying = {
         "TFM_LOGIN_TO_WATCH": said.login_to_watch,
         "TFM_MAY_START": said.may_start,
@@ -84,14 +82,13 @@ def check(said: Settings) -> None:
     name = next((name for name, value in relying.items() if value), None)
     if read() is None and name is not None:
         raise StudentError(
-            "{name} is set, but .streamlit/secrets.toml has no [auth], so nobody can log in. "
-            "See docs/deploy.md.",
+            "{name} is set, but .streamlit/secrets.toml has no [auth]. See docs/deploy.md.",
             name=name,
         )
 
 
 def check_reachable(provider: str) -> None:
-    """Raise StudentError, in a sentence, where a provider does not answer as one does."""
+    """Raise StudentError if a provider does not respond as expected."""
     from authlib.integrations.httpx_client import OAuth2Client
 
     setup = read()
@@ -106,14 +103,13 @@ def check_reachable(provider: str) -> None:
         is_one = False
     if not is_one:
         raise StudentError(
-            "Logins fail at the moment: the provider at {host} does not respond as expected. "
-            "Try again later; the server's log has the reason.",
+            "The login provider {host} does not respond as expected. Try again later.",
             host=urlsplit(address).hostname or address,
         )
 
 
 def _section() -> Mapping[str, Any] | None:
-    """Return ``[auth]`` of the secrets, None where there is none. Raises StudentError."""
+    """Return ``[auth]`` of the secrets, or None. Raises StudentError."""
     try:
         section = st.secrets.to_dict().get("auth")
     except StreamlitSecretNotFoundError as error:
@@ -124,7 +120,7 @@ def _section() -> Mapping[str, Any] | None:
         raise StudentError("Streamlit's secrets cannot be read. {why}", why=str(error)) from None
     if section is None or isinstance(section, Mapping):
         return section
-    raise StudentError("auth in secrets.toml must be a section: [auth].")
+    raise StudentError("auth in secrets.toml must be a section, [auth].")
 
 
 def _is_provider(name: str, part: object) -> bool:
@@ -135,8 +131,7 @@ def _check_provider(name: str, part: Mapping[str, Any]) -> None:
     where = "[auth]" if name == DEFAULT else f"[auth.{name}]"
     if "_" in name:
         raise StudentError(
-            "{where} in secrets.toml has an underscore in its name, which Streamlit does not "
-            "accept: rename it.",
+            "{where} in secrets.toml: Streamlit accepts no underscore in the name. Rename it.",
             where=where,
         )
     for key in _OF_A_PROVIDER:
@@ -146,8 +141,7 @@ def _check_provider(name: str, part: Mapping[str, Any]) -> None:
 def _check_text(part: Mapping[str, Any], key: str, where: str) -> None:
     if not isinstance(part.get(key), str) or not part[key].strip():
         raise StudentError(
-            "{where} in secrets.toml lacks {key}, which logins need; docs/deploy.md has an "
-            "example.",
+            "{where} in secrets.toml lacks {key}. docs/deploy.md has an example.",
             where=where,
             key=key,
         )
@@ -159,8 +153,7 @@ def _check_callback(address: str) -> None:
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.path != path:
         raise StudentError(
-            "redirect_uri in [auth] of secrets.toml is {address!r}, but must be the address of "
-            "the app, such as https://HOST, followed by {path}.",
+            "redirect_uri in [auth] is {address!r}, but must be the app's address and {path}.",
             address=address,
             path=path,
         )

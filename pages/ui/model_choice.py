@@ -1,34 +1,120 @@
-"""Which model the pages on the model show: the draft, any run's, or one to scale.
+"""Which model the pages on the model show: the draft, any run's, or a published one.
 
-The address bar says which: ``show=gpt2-xl``, ``show=run&run=...``, or the settings of the draft. A
-run that is picked becomes the current one.
+The address says which: ``show=gpt2-xl``, ``show=run&run=...``, or the settings of the draft. The
+draft may have vocabularies and lengths of its own, to look at; training takes those of its task.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import (
     controls,
     drafts,
-    fitting_run,
-    free_sizes,
     runs_access,
+    shown_run,
     state,
     url_config,
     view_link,
     visitors,
 )
-from pages.ui.parameters import Choice, Unfit, one_of
+from pages.ui.parameters import Choice, Number, Unfit, one_of
 from tfm_core.config import Experiment, ModelConfig
 from tfm_core.config.shape import Shape
 from tfm_core.facts.architectures import ARCHITECTURES, Architecture, of_experiment
+from tfm_core.facts.free_sizes import FreeSizes, offered, resized, sizes_of
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
+
+MAX_WORDS, MAX_TOKENS = 1_000_000, 8192
+_SIZE_LABELS = {
+    "src_vocabulary": N_("Source vocabulary (words)"),
+    "tgt_vocabulary": N_("Target vocabulary (words)"),
+    "src_len": N_("Source length (tokens)"),
+    "tgt_len": N_("Target length (tokens)"),
+}
+
+
+def _size(name: str) -> Number:
+    most = MAX_WORDS if name.endswith("vocabulary") else MAX_TOKENS
+    return Number(name, first=0, key=f"free-{name}", low=0, high=most)
+
+
+SRC_VOCABULARY, TGT_VOCABULARY = _size("src_vocabulary"), _size("tgt_vocabulary")
+SRC_LEN, TGT_LEN = _size("src_len"), _size("tgt_len")
+_SIZES = {one.query: one for one in (SRC_VOCABULARY, TGT_VOCABULARY, SRC_LEN, TGT_LEN)}
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A model with custom sizes; ``problem`` says why they are invalid."""
+
+    architecture: Architecture
+    is_free: bool
+    problem: str = ""
+
+
+def _with_free_sizes(known: Architecture) -> Sized:
+    """Return the draft's model with the sizes of the session or the link.
+
+    Says the sizes in the link, and draws what is wrong there.
+    """
+    for parameter in _SIZES.values():
+        view_link.warn(view_link.receive(parameter))
+    sizes = FreeSizes(**{name: st.session_state[one.key] for name, one in _SIZES.items()})
+    for name, parameter in _SIZES.items():
+        view_link.say(parameter, getattr(sizes, name) if name in offered(known.shape) else 0)
+    try:
+        new = resized(known, sizes)
+    except StudentError as error:
+        return Sized(known, is_free=False, problem=_(error))
+    return Sized(new, is_free=new is not known)
+
+
+def _forget_sizes() -> None:
+    """Remove the sizes from the link; the session keeps them."""
+    view_link.forget(_SIZES.values())
+
+
+def sizes_editor(known: Architecture, problem: str) -> None:
+    """Draw the sizes. known: the model with the sizes of its task."""
+    names = offered(known.shape)
+    if not names:
+        return
+    own = asdict(sizes_of(known))
+    with st.container(border=True):
+        st.header(
+            _("Vocabulary and lengths"),
+            anchor=False,
+            help=_("Only for looking: training uses the task’s."),
+        )  # fmt: skip
+        for column, name in zip(st.columns(len(names)), names, strict=True):
+            parameter = _SIZES[name]
+            key = f"setting:{name}"
+            st.session_state[key] = st.session_state.get(parameter.key) or own[name]
+            with column:
+                st.number_input(
+                    _(_SIZE_LABELS[name]),
+                    1,
+                    parameter.high,
+                    key=key,
+                    on_change=_set_size,
+                    args=(name, key, own[name]),
+                    help=_("The task has {n}.", n=f"{own[name]:,}"),
+                )
+        if problem:
+            controls.complaint(problem)
+
+
+def _set_size(name: str, key: str, own: int) -> None:
+    picked = int(st.session_state[key])
+    st.session_state[_SIZES[name].key] = 0 if picked == own else picked
+
 
 DRAFT, RUN = "draft", "run"
 _NAMES = (DRAFT, RUN, *ARCHITECTURES)
@@ -37,12 +123,12 @@ _RUN_PREFIX = "run:"
 
 @dataclass(frozen=True)
 class ModelName(Choice):
-    """The name of a model; a run's is ``run:`` and its id. current: the id that ``run`` means."""
+    """The name of a model; of a run ``run:`` and its id. current: the id that ``run`` means."""
 
     current: str = ""
 
     def parse(self, text: str) -> str:
-        """Return the name. Raises Unfit, whose rule leaves the ids of runs out."""
+        """Return the name. Raises Unfit, whose rule omits ids of runs."""
         name = _RUN_PREFIX + self.current if text == RUN and self.current else text
         if name not in (*self.names, self.first):
             raise Unfit(one_of(n for n in self.names if not n.startswith(_RUN_PREFIX)))
@@ -58,24 +144,24 @@ _RUN_SEEN = "model-run-seen"
 
 @dataclass(frozen=True, slots=True)
 class ModelView:
-    """Which model a page shows; of the draft the address says the settings (``url_config``)."""
+    """Which model a page shows; for the draft the address has the settings (``url_config``)."""
 
     show: str = view_link.linked(SHOW)
 
 
 @dataclass(frozen=True, slots=True)
 class SizedModelView(ModelView):
-    """On pages that need no training, the draft may have vocabularies and lengths of its own."""
+    """On pages without training the draft may have its own vocabularies and lengths."""
 
-    src_vocabulary: int = view_link.linked(free_sizes.SRC_VOCABULARY)
-    tgt_vocabulary: int = view_link.linked(free_sizes.TGT_VOCABULARY)
-    src_len: int = view_link.linked(free_sizes.SRC_LEN)
-    tgt_len: int = view_link.linked(free_sizes.TGT_LEN)
+    src_vocabulary: int = view_link.linked(SRC_VOCABULARY)
+    tgt_vocabulary: int = view_link.linked(TGT_VOCABULARY)
+    src_len: int = view_link.linked(SRC_LEN)
+    tgt_len: int = view_link.linked(TGT_LEN)
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A model to show; ``experiment`` for the draft and a run, ``run`` for a run only.
+    """A model to show. experiment: of the draft and a run. run: of a run only.
 
     A draft with sizes of one's own is no experiment. by_task: the draft with the sizes of its task;
     problem: why those of one's own could not be taken.
@@ -94,7 +180,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A model that a page opens with while there is no run: its name, label and experiment."""
+    """A model that a page opens with while there is no run."""
 
     name: str
     label: str
@@ -104,7 +190,7 @@ class Example:
 def chosen(
     *, is_edited: bool = False, is_trained: bool = False, example: Example | None = None
 ) -> Chosen:
-    """Draw the choice and return the model; problems of the draft stand below it.
+    """Draw the choice of the model, with the draft's problems below it; return the model.
 
     The choice is the same on every page, and the link holds it. While the draft does not fit
     together, the last one that did is shown. is_edited: the page has the settings of the model, and
@@ -112,7 +198,7 @@ def chosen(
     sizes of its task. example: what it opens with while there is no run.
     """
     problems = _read_draft()
-    run, others = fitting_run.current(), _other_runs()
+    run, others = shown_run.current_run(), _other_runs()
     own = [] if example is None else [example.name]
     names = [*own, DRAFT, *([RUN] if run is not None else []), *others, *ARCHITECTURES]
     if _opens_run(run):
@@ -133,15 +219,12 @@ def chosen(
         key=SHOW.key,
         persist_state="session",
         on_change=_take_run,
-        help=_(
-            "Your configuration, a run's, or a published model at its real size, which takes no "
-            "memory here."
-        ),
+        help=_("Yours, a run's, or a published model at full size, without memory."),
     )
     with st.container():  # of its own, empty or not: nothing below moves when a problem comes
         for problem in (missing or unknown, *problems):
             view_link.warn(problem)
-        _say(picked, run, first)
+        _mirror_choice(picked, run, first)
         if example is not None and picked == example.name:
             one = of_experiment(example.experiment, _(example.label))
             return Chosen(picked, one.label, one.model, one.shape, one, example.experiment)
@@ -149,14 +232,13 @@ def chosen(
         if is_trained:
             return found
         if picked != DRAFT:
-            free_sizes.forget()
+            _forget_sizes()
             return found
-        return _sized(found, is_edited=is_edited)
+        return _draft_with_sizes(found, is_edited=is_edited)
 
 
-def _sized(draft: Chosen, *, is_edited: bool) -> Chosen:
-    """Return the draft with the sizes that were typed in place of its task's."""
-    sized = free_sizes.take(draft.architecture)
+def _draft_with_sizes(draft: Chosen, *, is_edited: bool) -> Chosen:
+    sized = _with_free_sizes(draft.architecture)
     if sized.problem and not is_edited:
         controls.complaint(sized.problem)
     if not sized.is_free:
@@ -171,7 +253,6 @@ def _sized(draft: Chosen, *, is_edited: bool) -> Chosen:
 
 
 def _take_run() -> None:
-    """Make the run that was picked the current one."""
     picked = str(st.session_state[SHOW.key])
     if picked.startswith(_RUN_PREFIX):
         st.session_state[_RUN_SEEN] = run_id = picked.removeprefix(_RUN_PREFIX)
@@ -180,7 +261,7 @@ def _take_run() -> None:
 
 
 def _other_runs() -> dict[str, Run]:
-    """Return the runs that are not the current one and can be shown, the newest first."""
+    """Return the other runs that can be shown, newest first."""
     current = state.current_run_id()
     return {
         _RUN_PREFIX + run.id: run
@@ -190,14 +271,14 @@ def _other_runs() -> dict[str, Run]:
 
 
 def _opens_run(run: Run | None) -> bool:
-    """Whether another run became the current one, and the address asks for no other model."""
+    """Return whether another run became current and the address asks for no other model."""
     seen = st.session_state.get(_RUN_SEEN)
     st.session_state[_RUN_SEEN] = run_id = None if run is None else run.id
     return run_id is not None and run_id != seen and not _asks_for_a_model()
 
 
 def _opens_example(example: Example) -> bool:
-    """Whether the page is opened for the first time, and nobody asked for a model."""
+    """Return whether this is the first visit and nothing asks for a model."""
     seen = f"model-example-{example.name}"
     is_first = seen not in st.session_state
     st.session_state[seen] = True
@@ -206,7 +287,6 @@ def _opens_example(example: Example) -> bool:
 
 
 def _is_untouched() -> bool:
-    """Whether the configuration being edited is the one that a session starts with."""
     return not drafts.differences(state.draft(), drafts.preset_values(state.FIRST_PRESET))
 
 
@@ -216,7 +296,7 @@ def _asks_for_a_model() -> bool:
 
 
 def _read_draft() -> list[str]:
-    """Take the configuration of a link that was just opened, and say what in it cannot be."""
+    """Adopt the configuration of a new link; return its problems."""
     query = url_config.settings_in(view_link.query())
     if not query or query == st.session_state.get(_MIRRORED):
         return []
@@ -227,8 +307,8 @@ def _read_draft() -> list[str]:
     return sentences
 
 
-def _say(picked: str, run: Run | None, first: str) -> None:
-    """Keep the address bar in step, so that it opens this model for anybody.
+def _mirror_choice(picked: str, run: Run | None, first: str) -> None:
+    """Write the model to the address.
 
     first: what is shown without a word in the address.
     """
@@ -245,7 +325,7 @@ def _say(picked: str, run: Run | None, first: str) -> None:
 
 
 def _resolve(name: str, run: Run | None, *, is_edited: bool = False) -> Chosen:
-    """Return a model by its name; ``run`` is the one that the name ``run`` means."""
+    """Return a model by name. run: what the name ``run`` means."""
     if name in ARCHITECTURES:
         known = ARCHITECTURES[name]
         return Chosen(name, _(known.label), known.model, known.shape, known)
@@ -264,7 +344,7 @@ def _draft(*, is_edited: bool) -> Experiment:
     for problem in checked.problems:
         if not (is_edited and problem.field.startswith("model.")):
             controls.complaint(_(problem.sentence))
-    st.caption(_("The last valid configuration is shown until you fix that."))
+    st.caption(_("Showing the last valid configuration."))
     last: Experiment = st.session_state.get(_LAST, PRESETS[state.FIRST_PRESET].experiment)
     return last
 
@@ -279,19 +359,19 @@ def _label(name: str, run: Run | None, others: Mapping[str, Run]) -> str:
 
 
 def _missing() -> str | None:
-    """Return why a link that asks for a run's model cannot be followed; None if it does not."""
+    """Return why a link to a run's model cannot be followed, or None."""
     if view_link.query().get(SHOW.query) != RUN:
         return None
     run_id = state.current_run_id()
     why = _("The run in this link is not here.")
     if run_id is not None:
         why = runs_access.store().get(run_id).problem or why
-    return _("{why} The configuration being edited is shown instead.", why=why)
+    return _("{why} Showing the configuration being edited.", why=why)
 
 
-def other() -> Chosen | None:
-    """Draw the choice of a model to compare with; None while nothing is compared."""
-    run = fitting_run.current()
+def compared() -> Chosen | None:
+    """Draw the choice of a model to compare with; return it, or None."""
+    run = shown_run.current_run()
     runs = ({} if run is None else {_RUN_PREFIX + run.id: run}) | _other_runs()
     names = [DRAFT, *runs, *ARCHITECTURES]
     current = "" if run is None else run.id
@@ -303,7 +383,7 @@ def other() -> Chosen | None:
         key=VERSUS.key,
         placeholder=_("Nothing"),
         persist_state="session",
-        help=_("Shows both side by side and lists the differences."),
+        help=_("Lists the differences."),
     )
     view_link.warn(unknown)
     view_link.say(VERSUS, picked or "")

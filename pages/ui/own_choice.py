@@ -24,7 +24,7 @@ _OF_THE_DRAFT = ("shift", "rotation", "scale", "context")
 
 
 def area(checked: Checked) -> None:
-    """Draw the choice of the set, where the task of the draft learns one."""
+    """Draw the choice of the data set, if the draft's task has one."""
     values = checked.draft.values
     task = drafts.task_of(values)
     if task not in TASKS:
@@ -36,9 +36,7 @@ def area(checked: Checked) -> None:
         st.header(_("Data"), anchor=False)
         key = f"{_KEY}-{chosen}"
         if chosen not in options:
-            controls.complaint(
-                _("The data set {data} is not on this machine; choose another.", data=chosen[:40])
-            )
+            controls.complaint(_("The set {data} is not on this machine.", data=chosen[:40]))
         st.selectbox(
             _("Set"),
             options,
@@ -52,21 +50,21 @@ def area(checked: Checked) -> None:
         )
         st.page_link(
             page_table.path_of("own-data"),
-            label=_("Preview, or add your own"),
+            label=_("Preview or add your own"),
             icon=":material/upload_file:",
             query_params={"kind": TASKS[task], **({"set": chosen} if chosen in known else {})},
         )
 
 
 def sets(kind: str) -> dict[str, OwnSet]:
-    """Return the sets of a kind that a visitor may learn from, by id, the newest first."""
+    """Return the data sets of a kind that the visitor may use, by id, newest first."""
     kept = own_sets.listed(runs_access.store(), visitors.visitor())
     found = [own for own in [*kept, *own_data.examples()] if own.kind == kind]
     return {own.id: own for own in found if own.problem is None}
 
 
 def keep_text(text: str, unit: str) -> OwnSet:
-    """Make a set of a text that was pasted. Raises ValueError and OSError, in a sentence."""
+    """Make a data set of a pasted text. Raises ValueError and OSError with a message."""
     prepared = prepare(inspect_text("text", text, unit=unit))
     return own_sets.keep(
         prepared,
@@ -77,7 +75,7 @@ def keep_text(text: str, unit: str) -> OwnSet:
 
 
 def with_set(values: Values, own: OwnSet) -> Values:
-    """Return a draft that learns another set; patches that would not divide it are resized."""
+    """Return a draft with another data set; resize patches that would not divide it."""
     task = kinds.task_of(own)
     fresh = task.model_dump()
     moved = {name: values["task"][name] for name in _OF_THE_DRAFT if name in fresh}

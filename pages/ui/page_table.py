@@ -22,7 +22,7 @@ SECTIONS = {  # name -> title; one without a title shows its pages in the bar it
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """What is known of a page without drawing it.
+    """The facts of a page.
 
     section: a key of ``SECTIONS``. file: its script, below ``pages/``. title: translated where it
     is drawn. icon: Streamlit's name of it. shows_run: it shows the current run, so its address
@@ -39,19 +39,16 @@ class PageFacts:
     follows_run: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a section that the navigation does not have."""
         if self.section not in SECTIONS:
             known = ", ".join(SECTIONS)
             raise ValueError(f"The page {self.name} stands in {self.section}, not in {known}.")
 
     @property
     def url_path(self) -> str:
-        """Its path in the address; Home has none."""
         return "" if self.name == HOME else self.name
 
     @property
     def path(self) -> str:
-        """Where its script is, for ``st.Page``, ``st.page_link`` and ``st.switch_page``."""
         return str(PAGES_DIR / self.file)
 
 
@@ -158,10 +155,9 @@ PAGES: dict[str, PageFacts] = {page.name: page for page in _ROWS}
 
 
 def path_of(name: str) -> str:
-    """Return where the script of a page is, for a button or link that leads there."""
+    """Return the path of a page's script."""
     return PAGES[name].path
 
 
 def at(url_path: str) -> PageFacts:
-    """Return the page of a url path; Home's is empty."""
     return PAGES[url_path or HOME]

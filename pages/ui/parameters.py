@@ -22,10 +22,9 @@ _MAX_NAMED = 8  # names that a sentence lists
 
 
 class Unfit(ValueError):
-    """A link asks for what cannot be. rule: what it must be; nearest: what is shown instead."""
+    """A link's value is invalid. rule: what it must be. nearest: the value to use instead."""
 
     def __init__(self, rule: str, nearest: object = None) -> None:
-        """Say the rule; a nearest of None leaves what was shown."""
         super().__init__(rule)
         self.rule = rule
         self.nearest = nearest
@@ -48,50 +47,50 @@ class Parameter(ABC, Generic[T]):
 
     @abstractmethod
     def parse(self, text: str) -> T:
-        """Return what a link says. Raises Unfit where it cannot be."""
+        """Return the value of a link's text. Raises Unfit."""
 
     @abstractmethod
     def fits(self, state: object) -> bool:
-        """Return whether the state of a widget is one that this parameter can have."""
+        """Return whether a widget's state is valid for this parameter."""
 
     def text(self, value: T) -> str:
-        """Return a value as the link says it."""
+        """Return a value as it stands in the link."""
         return str(value)
 
     def words(self, value: T) -> str:
-        """Return a value as a sentence says it."""
+        """Return a value as messages show it."""
         return self.text(value)
 
     def state(self, value: T) -> object:
-        """Return a value as its widget holds it."""
         return value
 
     def value(self, state: object) -> T:
-        """Return the value that a widget holds."""
         return cast(T, state)
 
     def is_said(self, value: T) -> bool:
-        """Return whether a value stands in the link."""
         return self.is_always_said or value != self.first
 
     def follow(self, text: str, otherwise: T) -> tuple[T, str]:
-        """Return what to show, and a sentence where that is not what the link says."""
+        """Return the value to show, and a message if the link asks for something else."""
         try:
             return self.parse(text), ""
         except Unfit as unfit:
             used = otherwise if unfit.nearest is None else cast(T, unfit.nearest)
-            rule = _("{query} is “{said}” in the link, but must be {rule}; {used} is shown.")
-            said = text[:_MAX_SAID]
-            words = rule.format(query=self.query, said=said, rule=unfit.rule, used=self.words(used))
-            return used, words
+            problem = _(
+                "{query} is “{text}” in the link, but must be {rule}; {used} is shown.",
+                query=self.query,
+                text=text[:_MAX_SAID],
+                rule=unfit.rule,
+                used=self.words(used),
+            )
+            return used, problem
 
     def found_in(self, query: Mapping[str, str]) -> str | None:
-        """Return what a link says, under whichever name; None where it says nothing."""
+        """Return the link's text under the current or an old name, or None."""
         return next((query[name] for name in (self.query, *self.old) if name in query), None)
 
 
 def one_of(names: Iterable[object]) -> str:
-    """Return the rule of a choice."""
     known = [str(name) for name in names]
     listed = ", ".join(known[:_MAX_NAMED]) + (", …" if len(known) > _MAX_NAMED else "")
     return _("one of {names}", names=listed)
@@ -110,31 +109,27 @@ class Choice(Parameter[str]):
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     def parse(self, text: str) -> str:
-        """Return the name; a label of earlier is one too."""
+        """Return the name of a name or label."""
         name = self.renamed.get(text) or name_of(text, self.labels)
         if name not in (*self.names, self.first):
             raise Unfit(one_of(self.names))
         return name
 
     def fits(self, state: object) -> bool:
-        """Return whether it is a name, or rightly nothing."""
         return state in self.names or (state is None and not self.first)
 
     def words(self, value: str) -> str:
-        """Return the name, or that it is none."""
         return value or _("nothing")
 
     def state(self, value: str) -> object:
-        """Return the name; a widget without a choice holds None."""
         return value or None
 
     def value(self, state: object) -> str:
-        """Return the name, "" for none."""
         return str(state or "")
 
 
 def name_of(text: str, labels: Mapping[str, str]) -> str:
-    """Return the name of a label, in English or the page's language; another text stays."""
+    """Return the name of a label in English or the page's language, or the text itself."""
     return next((name for name, label in labels.items() if text in (label, _(label))), text)
 
 
@@ -185,21 +180,17 @@ class Choices(Parameter[tuple[str, ...]]):
         return tuple(found)
 
     def fits(self, state: object) -> bool:
-        """Return whether it is a list of names, and not too many."""
         if not isinstance(state, list) or not all(name in self.names for name in state):
             return False
         return self.maximum is None or len(state) <= self.maximum
 
     def text(self, value: tuple[str, ...]) -> str:
-        """Return the names, parted by commas."""
         return ",".join(value)
 
     def state(self, value: tuple[str, ...]) -> object:
-        """Return the names as a multiselect holds them."""
         return list(value)
 
     def value(self, state: object) -> tuple[str, ...]:
-        """Return the names of a multiselect."""
         return tuple(cast(list[str], state))
 
 
@@ -212,7 +203,7 @@ class Number(Parameter[int]):
     offset: int = 0
 
     def parse(self, text: str) -> int:
-        """Return the number; the nearest there is for one beyond the ends."""
+        """Return the number, clamped to the range."""
         low, high = self.low + self.offset, self.high + self.offset
         rule = _("from {low} to {high}", low=low, high=high)
         number = whole(text)
@@ -223,11 +214,9 @@ class Number(Parameter[int]):
         return number - self.offset
 
     def fits(self, state: object) -> bool:
-        """Return whether it is a number in the range."""
         return isinstance(state, int) and self.low <= state <= self.high
 
     def text(self, value: int) -> str:
-        """Return the number as the link counts."""
         return str(value + self.offset)
 
 
@@ -244,7 +233,6 @@ class Option(Parameter[float]):
     options: tuple[float, ...]
 
     def parse(self, text: str) -> float:
-        """Return the option that is the same number."""
         is_number = re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text)
         found = [option for option in self.options if is_number and option == float(text)]
         if not found:
@@ -252,7 +240,6 @@ class Option(Parameter[float]):
         return found[0]
 
     def fits(self, state: object) -> bool:
-        """Return whether it is one of the options."""
         return state in self.options
 
 
@@ -261,17 +248,14 @@ class Flag(Parameter[bool]):
     """Yes or no."""
 
     def parse(self, text: str) -> bool:
-        """Return whether the link says ``true``."""
         if text.lower() not in ("true", "false"):
             raise Unfit(_("true or false"))
         return text.lower() == "true"
 
     def fits(self, state: object) -> bool:
-        """Return whether it is yes or no."""
         return isinstance(state, bool)
 
     def text(self, value: bool) -> str:
-        """Return ``true`` or ``false``."""
         return str(value).lower()
 
 
@@ -282,27 +266,23 @@ class Text(Parameter[str]):
     most: int
 
     def parse(self, text: str) -> str:
-        """Return the text; its beginning where it is too long."""
         if len(text) > self.most:
             raise Unfit(_("at most {n} characters", n=self.most), text[: self.most])
         return text
 
     def fits(self, state: object) -> bool:
-        """Return whether it is a text; the page says what is wrong with a long one."""
         return isinstance(state, str)
 
     def words(self, value: str) -> str:
-        """Return how a sentence calls the text that is shown."""
-        return _("“{text} …”").format(text=value[:_MAX_SAID])
+        return f"“{value[:_MAX_SAID]} …”"
 
     def is_said(self, value: str) -> bool:
-        """Return whether the text stands in the link."""
         return len(value) <= self.most and super().is_said(value)
 
 
 @dataclass(frozen=True)
 class Written(Parameter[T]):
-    """What has a notation of its own, such as a matrix.
+    """A value with its own notation, such as a matrix.
 
     reader: raises Unfit.
     """
@@ -311,17 +291,13 @@ class Written(Parameter[T]):
     writer: Callable[[T], str]
 
     def parse(self, text: str) -> T:
-        """Return what the notation says. Raises Unfit."""
         return self.reader(text)
 
     def fits(self, state: object) -> bool:
-        """Return whether there is something to write."""
         return state is not None
 
     def text(self, value: T) -> str:
-        """Return the value in its notation."""
         return self.writer(value)
 
     def words(self, value: T) -> str:
-        """Return the value as a sentence says it."""
         return self.writer(value) or _("nothing")

@@ -1,8 +1,8 @@
-"""A run as a folder of static files, kept up to date while it trains; see ``tfm_core.publish``.
+"""A run as a folder of static files, updated while it trains, and the site of recorded runs.
 
-Each look reads what is new of the run and writes what is new of the folder. A snapshot is written
-once, in a file for each kind of attention and example: who watches fetches what is in sight. Who
-comes late gets them in a reel, which holds all there were when it was made.
+See ``tfm_core.publish`` and ``docs/deploy.md``. A snapshot is written once, in a file for each kind
+of attention and example, so watchers fetch only what they see. Late ones fetch a reel, which holds
+all snapshots that existed when it was made.
 """
 
 from __future__ import annotations
@@ -10,21 +10,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from pages.components import live, stage
 from pages.components import live as component
-from pages.components import stage
-from pages.components.packing import packed
+from pages.components.component import pack_bytes
+from pages.components.live import Card
 from pages.i18n import _, languages, speaking
-from pages.ui import film, run_words, stage_view
+from pages.ui import film, run_words, runs_access, show, stage_view
 from tfm_core.inspect import stage as stages
 from tfm_core.inspect.stage import Stage
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.stage import ROLE_COLOURS
 from tfm_core.publish.folder import EVERY, PAGE, Folder, tag
 from tfm_core.publish.lines import CurveLines, Line
-from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
+from tfm_core.runs.record.snapshots import snapshot_path
+from tfm_core.runs.store import RunStore
 
 MAX_VIEWS = 12
 """Kinds of attention times examples that can be looked at."""
@@ -40,10 +43,10 @@ _OF_A_LOOK = ("name", "lines", "now", "total", "live")  # what a page makes itse
 
 
 class Publication:
-    """A run, its folder, and what was written of it so far."""
+    """A run, its folder, and what has been written so far."""
 
     def __init__(self, run: Run, folder: Folder, *, is_recorded: bool = False) -> None:
-        """Begin with nothing. Raises RunDamaged, in a sentence, where the run cannot be read.
+        """Raise RunDamaged if the run cannot be read.
 
         is_recorded: the page is one of a gallery (``recorded_site``), which has the script and the
         style sheet of all.
@@ -64,7 +67,7 @@ class Publication:
         self._n_looks = self._beat = 0
 
     def update(self, *, every: float = EVERY) -> bool:
-        """Write what is new; return whether more will come.
+        """Write what is new; return whether the run goes on.
 
         every: seconds after which pages are told to ask again. Raises OSError, and ValueError, in a
         sentence, where the run's probe cannot be read.
@@ -101,7 +104,7 @@ class Publication:
     # ---- snapshots
 
     def _new_snapshots(self) -> list[Line]:
-        """Write the files of new snapshots; return the lines that speak of them."""
+        """Write the files of new snapshots; return their log lines."""
         lines: list[Line] = []
         found = {step: self._tag(step) for step in self.run.snapshot_steps()}
         for step in [step for step, its in self._snapshots.items() if found.get(step) != its]:
@@ -115,7 +118,7 @@ class Publication:
         return lines
 
     def _tag(self, step: int) -> str:
-        """Return what a snapshot is called: another name where it, or the probe, is another one."""
+        """Return a tag of a snapshot that changes with it or the probe."""
         facts: list[object] = [self._most, languages()]
         for path in (snapshot_path(self.run.folder, step), self.run.folder / "probe.json"):
             try:
@@ -126,7 +129,7 @@ class Publication:
         return tag(repr(facts).encode())
 
     def _write_snapshot(self, step: int, its: str) -> list[str]:
-        """Write a file for each view; return their names, none where it cannot be read."""
+        """Write a file for each view; return their names, none if it cannot be read."""
         begun = stages.read(self.run, steps=[step])
         if not begun.frames:
             return []
@@ -146,7 +149,6 @@ class Publication:
         return names
 
     def _packed(self, view: Stage, its: str) -> bytes:
-        """Return a view of one snapshot, as the browser gets it."""
         (frame,), weights, block = stage.bounded(view.frames, view.weights, self._most)
         labels = {}
         for spoken in languages():
@@ -160,10 +162,10 @@ class Publication:
             "shape": weights.shape[1:],
             "block": block,
         }
-        return packed(header, weights)
+        return pack_bytes(header, weights)
 
     def _write_reels(self) -> None:
-        """Put all snapshots of each view into one file: the length of each (uint32), and it."""
+        """Write all snapshots of each view to one file, each with its length (uint32)."""
         its = tag(repr(self._snapshots).encode())
         names = []
         for view in self._views:
@@ -180,7 +182,7 @@ class Publication:
     # ---- what is said of the run
 
     def _write_parts(self) -> None:
-        """Write what the page says of the run, in each language; what was before it goes."""
+        """Write the page's texts in each language, and delete the old ones."""
         looks, nows = {}, {}
         for spoken in languages():
             with speaking(spoken):
@@ -193,7 +195,7 @@ class Publication:
         static = {} if self._is_recorded else component.static("live").contents
         for name, content in static.items():
             self.folder.put(name, content)
-        self.folder.put(PAGE, component.page(self.run.meta.name, is_recorded=self._is_recorded))
+        self.folder.put(PAGE, component.run_page(self.run.meta.name, is_recorded=self._is_recorded))
         now = [name for names in self._names.values() for name in names]
         snapshots = [name for step in self._snapshots for name in self._files[step]]
         self.folder.tidy({*now, *static, *snapshots})
@@ -223,7 +225,6 @@ class Publication:
         return f"{run_words.learns(self.run)} · {self.run.meta.created[:10]}"  # the rest moves on
 
     def _put(self, part: str, values: Mapping[str, Any]) -> None:
-        """Write a part in each language."""
         contents = {
             spoken: json.dumps(said, ensure_ascii=False).encode() for spoken, said in values.items()
         }
@@ -236,3 +237,53 @@ class Publication:
 
 def _number(view: Stage) -> int:
     return view.kinds.index(view.kind) if view.kind in view.kinds else 0
+
+
+FIRST_RUN = "recorded-korean"
+"""The run on stage."""
+NOWHERE = "404.html"
+"""The page of an address that leads nowhere, as many web servers call it."""
+
+
+def recorded_runs() -> list[Run]:
+    runs = [run for run in RunStore().list() if run.meta.recorded]
+    return sorted(runs, key=lambda run: run.id != FIRST_RUN)
+
+
+def write_site(folder: Path, runs: list[Run]) -> None:
+    """Write the whole site. Raises OSError, and ValueError if a run cannot be read."""
+    write_gallery(folder, runs)
+    for run in runs:
+        write_run(folder, run)
+
+
+def write_gallery(folder: Path, runs: list[Run]) -> None:
+    """Write everything but the runs: gallery, 404 page, scripts and styles."""
+    files = Folder(folder)
+    for kind in ("gallery", "live"):
+        for name, content in live.static(kind).contents.items():
+            files.put(name, content)
+    files.put(PAGE, live.gallery_page([_card(run) for run in runs]))
+    files.put(NOWHERE, live.missing_page([run.id for run in runs]))
+
+
+def write_run(folder: Path, run: Run) -> None:
+    Publication(run, Folder(folder / run.id), is_recorded=True).update()
+
+
+def _card(run: Run) -> Card:
+    n_parameters = runs_access.curves(run).started["n_parameters"]
+    facts = [
+        _("{n} parameters", n=show.count(n_parameters)),
+        run_words.progress(run.status),
+        _("trained {time}", time=show.duration(run.status.seconds)),
+    ]
+    return Card(
+        name=run.id,
+        title=run.meta.name,
+        learns=run_words.learns(run),
+        reached=run_words.result(run),
+        facts=facts,
+        curve=run_words.sparkline_svg(run),
+        curve_name=_(run_words.SPARKLINE_NAME),
+    )

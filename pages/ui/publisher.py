@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class _Kept:
-    """What this process keeps up to date, and when it looks again, of ``time.monotonic``."""
+    """A publication that this process updates. due, looked: of ``time.monotonic``."""
 
     publication: Publication
     lock: int
@@ -48,21 +48,18 @@ class _Kept:
 
 
 class Publisher:
-    """Keeps the folders of a shelf up to date."""
+    """Keep the folders of a shelf up to date."""
 
     def __init__(self, store: RunStore, shown: Shelf) -> None:
-        """Begin with nothing; ``start`` begins to look."""
         self.store, self.shelf = store, shown
         self._kept: dict[str, _Kept] = {}
         self._wake, self._is_over = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._go_on, name="publisher", daemon=True)
 
     def start(self) -> None:
-        """Look after the folders from now on, in a thread."""
         self._thread.start()
 
     def close(self) -> None:
-        """Stop looking; the folders stay as they are."""
         self._is_over.set()
         self._wake.set()
         self._thread.join()
@@ -70,11 +67,11 @@ class Publisher:
             self._forget(token)
 
     def look(self) -> None:
-        """Look soon: something was published."""
+        """Update soon, because something was published."""
         self._wake.set()
 
     def turn(self) -> None:
-        """Bring up to date what is due. What goes wrong with one run is logged, and tried again."""
+        """Update the folders that are due; log errors and try again later."""
         published = {one.token: one for one in self.shelf.list()}
         for token in self._kept.keys() - published.keys():
             self._forget(token)
@@ -127,7 +124,7 @@ class Publisher:
 
 
 def pace(polls: float, every: float) -> float:
-    """Return after how many seconds pages shall ask again, EVERY to SELDOMEST.
+    """Return the polling interval in seconds, EVERY to SELDOMEST.
 
     polls: how often a second they did, all together, when they asked after ``every`` seconds.
     """
@@ -136,24 +133,22 @@ def pace(polls: float, every: float) -> float:
 
 
 def publisher() -> Publisher:
-    """Return the started publisher of this server's runs."""
     return _publisher(_root())
 
 
 def close() -> None:
-    """Stop the publisher's thread."""
     _publisher(_root()).close()
     _publisher.clear()
 
 
 def address(run_id: str) -> str | None:
-    """Return the path of a published run's page below the app's, None where it is not published."""
+    """Return the path of a run's public page, or None if it is not published."""
     found = publisher().shelf.of(run_id)
     return None if found is None else f"live/{found.token}/"
 
 
 def publish(run_id: str) -> None:
-    """Give a run an address of its own, and wait a moment until something is there.
+    """Publish a run, and wait briefly for its first files.
 
     Raises LimitReached, in a sentence, and OSError.
     """
@@ -165,7 +160,7 @@ def publish(run_id: str) -> None:
 
 
 def unpublish(run_id: str) -> None:
-    """Take the address of a run away, with all that lies there."""
+    """Remove a run's address and its files."""
     publisher().shelf.unpublish(run_id)
 
 

@@ -1,21 +1,23 @@
-"""What a person does with runs: start, open, go on, train further, rename, delete, bring back.
+"""What a person does with runs: start, open, steer, resume, train further, label, delete, publish.
 
-Each either leads on or says in a sentence why it cannot. What changes a run asks ``_owned`` for it,
-at the moment when it happens: a button that is not shown may be pressed all the same.
+Each either leads on or reports why it cannot. What changes a run checks its owner at that moment: a
+button that is not shown can still be pressed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import BinaryIO
+from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
-from pages.i18n import _, ngettext
-from pages.ui import page_table, publisher, runs_access, show, state, visitors, way_back
+from pages.i18n import N_, _, ngettext
+from pages.ui import page_table, publisher, runs_access, show, state, view_link, visitors
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.data.own import sets
@@ -26,6 +28,7 @@ from tfm_core.runs.auth import Visitor
 from tfm_core.runs.process.requests import RequestKind
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.runs.run import Run
+from tfm_core.runs.status import State, Status
 
 MAX_UNPACKED = 200_000_000
 """Bytes that a zip may unpack to which a visitor brings."""
@@ -33,7 +36,7 @@ MAX_UNPACKED = 200_000_000
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A run to begin: what it does, where, and how it is called; without a name, as its task.
+    """A run to start. Without a name it is called like its task.
 
     cure_of: the sick run that it cures. is_suspect: its settings are hidden (``suspects``).
     """
@@ -48,28 +51,28 @@ class Start:
 
 
 def start_preset(name: str) -> None:
-    """Train a preset in a new run and go where it can be watched."""
+    """Train a preset in a new run, and open it."""
     preset = PRESETS[name]
-    run = begin(preset.experiment, name=preset.label, preset=name)
+    run = start(preset.experiment, name=preset.label, preset=name)
     if run is not None:
         watch(run)
 
 
-def begin(
+def start(
     experiment: Experiment, *, name: str | None = None, preset: str | None = None, threads: int = 1
 ) -> Run | None:
-    """Create a run on the chosen device and queue it; None, said in a sentence, if refused."""
+    """Create and queue a run on the chosen device; show why and return None if refused."""
     try:
-        return enter_line(Start(experiment, state.device(), name, preset, threads))
+        return enqueue(Start(experiment, state.device(), name, preset, threads))
     except (ValueError, OSError) as error:
         show.problem(error)
         return None
 
 
-def enter_line(start: Start, *, group: str | None = None) -> Run:
-    """Create a run and let it wait for its turn. Raises ValueError and OSError; nothing is left."""
-    who, store = actor(), runs_access.store()
-    with _one_more():
+def enqueue(start: Start, *, group: str | None = None) -> Run:
+    """Create and queue a run. Raises ValueError and OSError, and then leaves nothing."""
+    who, store = acting_visitor(), runs_access.store()
+    with _counted_start():
         run = store.create(
             start.experiment,
             device=start.device,
@@ -87,19 +90,19 @@ def enter_line(start: Start, *, group: str | None = None) -> Run:
         except ValueError:
             store.discard(run)
             raise
-    _say_what_went(gone)
+    _notify_deleted(gone)
     return run
 
 
-def bring(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
-    """Make a run of a zip that was taken along; it is the visitor's, and waits for nothing.
+def import_run(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
+    """Import a run from a zip, as the visitor's own.
 
     progress: hears the share that is done and what is being done. Raises ValueError and OSError;
     nothing is left then.
     """
     from tfm_core.export.take_in import take_in
 
-    visitor, queue, store = actor(), runs_access.queue(), runs_access.store()
+    visitor, queue, store = acting_visitor(), runs_access.queue(), runs_access.store()
     known = {own.id for own in own_sets.listed(store, visitor)}
     run = take_in(
         file,
@@ -112,7 +115,7 @@ def bring(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
         keep=partial(own_sets.keep, store=store, visitor=visitor, settings=settings.read()),
     )
     try:
-        _say_what_went(queue.admit(run))
+        _notify_deleted(queue.admit(run))
     except ValueError:
         if (set_id := sets.set_of(run.experiment.task)) not in known:
             own_sets.discard(set_id, store=store, visitor=visitor)
@@ -121,68 +124,68 @@ def bring(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
     return run
 
 
-def actor() -> Visitor:
-    """Return whose a new run will be. Raises OnlyWatches for who may start none."""
+def acting_visitor() -> Visitor:
+    """Return the owner of a new run. Raises OnlyWatches if the visitor may start none."""
     who = visitors.visitor()
     who.check_acts()
     return who
 
 
-def check_in_hand() -> int:
-    """Return how many runs the visitor has in hand, who may have one more.
+def n_active_allowed() -> int:
+    """Return how many active runs the visitor has, if one more is allowed.
 
     Raises OnlyWatches and LimitReached.
     """
-    n = runs_access.store().n_active(actor().owner)
+    n = runs_access.store().n_active(acting_visitor().owner)
     runs_access.queue().limits.check_session(n)
     return n
 
 
 @contextlib.contextmanager
-def _one_more() -> Iterator[None]:
-    """Have the visitor's runs counted and one more begun as one step; it may be refused.
+def _counted_start() -> Iterator[None]:
+    """Count the visitor's runs and start one more, as one step.
 
     Raises OnlyWatches, and StudentError, such as LimitReached.
     """
     with runs_access.queue().one_at_a_time():
-        check_in_hand()
+        n_active_allowed()
         yield
 
 
 def _owned(run_id: str) -> Run:
-    """Return a run to change. Raises NotYours for another visitor's, RunNotFound for none."""
+    """Return a run to change. Raises NotYours and RunNotFound."""
     run = runs_access.store().get(run_id)
     visitors.visitor().check(run)
     return run
 
 
 def watch(run: Run) -> None:
-    """Look at a run on the Train page, which leads back to this one."""
-    back = way_back.from_here()
+    """Open a run on Train, which links back to this page."""
+    back = _way_back()
     state.set_current_run(run.id)
     st.switch_page(page_table.path_of("train"), query_params={"run": run.id, **back})
 
 
 def ask(run: Run, kind: RequestKind) -> bool:
-    """Ask the worker of a run for something; False, said in a sentence, if that cannot be."""
+    """Send a request to a run's worker; show why and return False if refused."""
     try:
         _owned(run.id).request(kind)
     except (ValueError, OSError) as error:
-        _say_briefly(error)
+        _toast(error)
         return False
     return True
 
 
-def go_on(run: Run, device: str | None = None) -> None:
-    """Go on with a run that ended early, on the page where one is; on its device unless told."""
+def resume_here(run: Run, device: str | None = None) -> None:
+    """Resume a run without leaving the page, on its own device unless given."""
     try:
         _resume(run, device)
     except (ValueError, OSError) as error:
-        _say_briefly(error)
+        _toast(error)
 
 
 def resume(run: Run) -> None:
-    """Go on with a run that ended early, and watch it."""
+    """Resume a run and open it."""
     try:
         _resume(run)
     except (ValueError, OSError) as error:
@@ -194,13 +197,13 @@ def resume(run: Run) -> None:
 def train_further(
     run: Run, steps: int, *, device: str | None = None, stays_low: bool = False
 ) -> Run | None:
-    """Train a copy of anybody's run up to ``steps`` steps; None, said in a sentence, if refused.
+    """Train a copy of a run up to ``steps``; show why and return None if refused.
 
     device: the run's unless told. stays_low: the learning rate does not rise again.
     """
     try:
-        who = actor()
-        with _one_more():
+        who = acting_visitor()
+        with _counted_start():
             copy = runs_access.store().fork(
                 run.id,
                 steps=steps,
@@ -209,8 +212,8 @@ def train_further(
                 owner=who.owner,
                 owner_name=who.name,
             )
-            gone = _resumed(copy)
-        _say_what_went(gone)
+            gone = _resume_copy(copy)
+        _notify_deleted(gone)
     except (ValueError, OSError) as error:
         show.problem(error)
         return None
@@ -218,7 +221,7 @@ def train_further(
 
 
 def name_and_label(run_id: str, *, name: str, group: str, tags: str, note: str) -> None:
-    """Give a run its name and all its labels. Raises ValueError and OSError; then it has the old.
+    """Set a run's name and labels. Raises ValueError and OSError, and then changes nothing.
 
     name: as it is shown; one that stays is not taken for the run's own.
     """
@@ -228,12 +231,12 @@ def name_and_label(run_id: str, *, name: str, group: str, tags: str, note: str) 
 
 
 def cure(run: Run, chosen: Cure) -> Run | None:
-    """Begin what would help a run, as a run of its own; None, said in a sentence, if refused.
+    """Start a fix of a run as a new run; show why and return None if refused.
 
     A sick run of this visitor that still trains is stopped, and keeps what it has.
     """
     try:
-        cured = _cured(run, chosen)
+        cured = _start_cure(run, chosen)
     except (ValueError, OSError) as error:
         state.notify(_(error))
         return None
@@ -242,14 +245,14 @@ def cure(run: Run, chosen: Cure) -> Run | None:
     return cured
 
 
-def _cured(run: Run, chosen: Cure) -> Run:
-    who, meta, store = actor(), run.meta, runs_access.store()
+def _start_cure(run: Run, chosen: Cure) -> Run:
+    who, meta, store = acting_visitor(), run.meta, runs_access.store()
     name = _("{name}, cured", name=meta.name)[:MAX_NAME]
     if chosen.begins == "beginning":
         device = state.device() if meta.recorded else meta.device
-        start = Start(chosen.experiment, device, name, None, meta.threads, cure_of=run.id)
-        return enter_line(start, group=run.labels.group)
-    with _one_more():
+        fresh = Start(chosen.experiment, device, name, None, meta.threads, cure_of=run.id)
+        return enqueue(fresh, group=run.labels.group)
+    with _counted_start():
         copy = store.cure(
             run.id,
             chosen.experiment,
@@ -258,13 +261,13 @@ def _cured(run: Run, chosen: Cure) -> Run:
             owner=who.owner,
             owner_name=who.name,
         )
-        gone = _resumed(copy)
-    _say_what_went(gone)
+        gone = _resume_copy(copy)
+    _notify_deleted(gone)
     return copy
 
 
-def _resumed(copy: Run) -> int:
-    """Let a copy go on; return how many runs went for it. Raises ValueError; it is gone then."""
+def _resume_copy(copy: Run) -> int:
+    """Resume a copy; return how many runs were deleted for it. Raises ValueError."""
     try:
         return runs_access.queue().resume(copy)
     except ValueError:
@@ -280,7 +283,7 @@ def label(
     group: str | None = None,
     adds_tags: bool = False,
 ) -> None:
-    """Give runs tags, a note or a group; None leaves one as it is. adds_tags: to those they have.
+    """Set tags, note or group of runs; None keeps one. adds_tags: keep existing tags.
 
     Where one is refused, it is said, and those behind it are left as they are.
     """
@@ -295,24 +298,24 @@ def label(
 
 
 def delete(run: Run) -> None:
-    """Put a run into the trash; the Runs page then offers to bring it back."""
+    """Move a run to the trash; the Runs page offers to restore it."""
     try:
         runs_access.store().delete(_owned(run.id).id, by=visitors.visitor().owner)
     except (ValueError, OSError) as error:
         state.notify(_(error))
         return
     if runs_access.store().kept_until(run.id) is None:
-        state.notify(_("The disk is full, so the run was deleted permanently."))
+        state.notify(_("The disk is full: the run was deleted for good."))
     else:
         state.note_gone(run.id)
 
 
 def undelete(run_id: str) -> None:
-    """Bring back a run that this visitor has deleted; one that waited then waits again."""
+    """Restore a deleted run; queue it again if it was queued."""
     store = runs_access.store()
     waited = store.waited(run_id)
     try:
-        run = store.undelete(run_id, by=actor().owner)
+        run = store.undelete(run_id, by=acting_visitor().owner)
         if waited:
             _resume(run)
     except (ValueError, OSError) as error:
@@ -320,38 +323,153 @@ def undelete(run_id: str) -> None:
 
 
 def publish(run: Run) -> None:
-    """Give a run an address at which anybody may watch it. Raises ValueError and OSError."""
     publisher.publish(_owned(run.id).id)
 
 
 def unpublish(run: Run) -> None:
-    """Take that address away, with all that lies there. Raises ValueError."""
     publisher.unpublish(_owned(run.id).id)
 
 
 def empty_trash() -> None:
-    """Remove all deleted runs for good; on a public server the host alone may."""
+    """Delete the trash for good; on a public server only the host may."""
     if visitors.visitor().may_all:
         runs_access.store().empty_trash()
 
 
 def _resume(run: Run, device: str | None = None) -> None:
     owned = _owned(run.id)
-    with _one_more():
+    with _counted_start():
         gone = runs_access.queue().resume(owned, device)
-    _say_what_went(gone)
+    _notify_deleted(gone)
 
 
-def _say_what_went(n: int) -> None:
-    """Say how many runs were deleted to keep within what the host lets the runs take."""
+def _notify_deleted(n: int) -> None:
+    """Notify of runs that were deleted to stay within the disk quota."""
     if n:
-        words = ngettext(
-            "The oldest finished run was deleted to make room for this one.",
-            "To make room for this run, the {n} oldest ones that were over were deleted.",
+        message = ngettext(
+            "The oldest finished run was deleted to make room.",
+            "The {n} oldest finished runs were deleted to make room.",
             n,
+            n=n,
         )
-        state.notify(words.format(n=n))
+        state.notify(message)
 
 
-def _say_briefly(error: Exception) -> None:
+def _toast(error: Exception) -> None:
     st.toast(escape(_(error)), icon=":material/error:")
+
+
+ANSWER_WITHIN = 0.3
+"""Seconds that a press waits for the worker's answer before the page is drawn again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestButton:
+    """A request to a worker as a button, and the states in which it makes sense."""
+
+    kind: RequestKind
+    label: str
+    icon: str
+    help: str
+    states: frozenset[State]
+
+
+REQUEST_BUTTONS = (
+    RequestButton(
+        "pause",
+        N_("Pause"),
+        ":material/pause:",
+        N_("Nothing is lost."),
+        frozenset({"running"}),
+    ),
+    RequestButton(
+        "resume",
+        N_("Resume"),
+        ":material/play_arrow:",
+        N_("Continues the training."),
+        frozenset({"paused"}),
+    ),
+    RequestButton(
+        "stop",
+        N_("Stop"),
+        ":material/stop:",
+        N_("You can resume it later."),
+        frozenset({"starting", "running", "paused"}),
+    ),
+    RequestButton(
+        "stop",
+        N_("Cancel"),
+        ":material/close:",
+        N_("Leaves the queue. You can resume later."),
+        frozenset({"queued"}),
+    ),
+)
+
+
+def possible_requests(status: Status) -> list[RequestButton]:
+    return [one for one in REQUEST_BUTTONS if status.state in one.states]
+
+
+def ask_and_wait(run: Run, kind: RequestKind, times: int = 1) -> None:
+    """Send a request, and wait for the answer about as long as a step takes.
+
+    So the next rerun shows it; a slower answer is shown by a later look.
+    """
+    before = run.status
+    if all(ask(run, kind) for _press in range(times)):
+        _await_answer(run, before)
+
+
+def _await_answer(run: Run, before: Status) -> None:
+    end = time.monotonic() + ANSWER_WITHIN
+    while time.monotonic() < end:
+        now = run.status
+        if now.state != before.state or (before.state == "paused" and now.step != before.step):
+            return
+        time.sleep(0.02)
+
+
+BACK_QUERY = "back"
+"""What the Train page's address calls the page to go back to, with that page's own address."""
+
+_BACK = "way-back"
+_NO_WAY_BACK = {"home", "train", "runs"}  # pages from which one comes here anyhow
+
+
+def _way_back() -> dict[str, str]:
+    """Return the part of Train's address that names this page."""
+    facts = page_table.at(state.page())
+    if facts.name in _NO_WAY_BACK:
+        return {}
+    own = {
+        name: text
+        for name, text in view_link.query().items()
+        if name not in (state.RUN_QUERY, BACK_QUERY)
+    }
+    return {BACK_QUERY: f"{facts.name}?{urlencode(own)}" if own else facts.name}
+
+
+def forget_way_back() -> None:
+    """Remove the way back from the address."""
+    view_link.put({BACK_QUERY: None})
+
+
+def link_back(run_id: str) -> None:
+    """Draw a link back to the page that started a run, if one did."""
+    kept: dict[str, str] = st.session_state.setdefault(_BACK, {})
+    said = view_link.query().get(BACK_QUERY)
+    if said is None and run_id in kept:  # the reader was on another page meanwhile
+        said = kept[run_id]
+        view_link.put({BACK_QUERY: said})
+    name, _mark, query = (said or "").partition("?")
+    if said is None or name not in page_table.PAGES:
+        return
+    kept[run_id] = said
+    facts = page_table.PAGES[name]
+    st.page_link(
+        facts.path,
+        label=_("Back to {page}", page=_(facts.title)),
+        icon=":material/arrow_back:",
+        query_params={**dict(parse_qsl(query)), state.RUN_QUERY: run_id},
+        width="content",
+    )

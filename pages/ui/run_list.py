@@ -11,22 +11,18 @@ import streamlit as st
 
 from pages.i18n import N_, _, ngettext
 from pages.ui import (
-    publish_switch,
-    recorded,
+    comparison,
     run_actions,
-    run_asks,
-    run_labels,
+    run_dialogs,
     run_words,
     runs_access,
     show,
-    starts,
+    shown_run,
     state,
-    suspects,
     take_away,
-    twins,
     visitors,
 )
-from pages.ui.sparkline import sparkline
+from pages.ui.run_words import sparkline
 from pages.ui.typed import escape
 from tfm_core.runs.remote import ownership
 from tfm_core.runs.run import Run
@@ -45,7 +41,7 @@ _NO_BREAK = "\u00a0"  # a number and its unit stay on one line
 def row(
     run: Run, *, menu: bool, apart: str = "", before: Callable[[Run], None] | None = None
 ) -> None:
-    """Show a run with its buttons; ``menu`` adds steering, others like it, labels and delete.
+    """Draw a run with its buttons; ``menu`` adds steering, repeating, labels and delete.
 
     Whatever is wrong with a run, it takes no other from the list. apart: said behind its name.
     before: draws what stands before it.
@@ -56,28 +52,29 @@ def row(
 
 @contextmanager
 def guarded(run: Run) -> Iterator[None]:
-    """Say in a sentence where a run cannot be drawn, and go on behind it; the log says why."""
+    """Show a message if a run cannot be drawn, and log why."""
     try:
         yield
     except Exception:
         logger.exception("The run %s could not be drawn.", run.id)
-        words = _("The run {id} cannot be shown; see the server's log.")
-        st.caption(f":material/broken_image: {escape(words.format(id=run.id))}")
+        message = _("The run {id} cannot be shown; see the server's log.", id=run.id)
+        st.caption(f":material/broken_image: {escape(message)}")
 
 
 def gone(run: Run) -> None:
-    """Keep the place of a run that was just deleted, and offer to bring it back."""
+    """Draw a row in place of a run that was just deleted, to undo that."""
     until = runs_access.store().kept_until(run.id)
     if until is None:  # its room was needed, or it was brought back meanwhile
         return
     with st.container(
         border=True, horizontal=True, vertical_alignment="center", key=f"gone-{run.id}"
     ):
-        words = _(
-            "Deleted **{name}**. You can restore it until {time}, or until the space is needed."
+        message = _(
+            "Deleted **{name}**. Undo until {time}, or until the space is needed.",
+            name=escape(run.meta.name),
+            time=show.clock(until),
         )
-        name = escape(run.meta.name)
-        st.markdown(words.format(name=name, time=show.clock(until)), width="stretch")
+        st.markdown(message, width="stretch")
         st.button(
             _named(_("Undo"), run),
             key=f"undo-{run.id}",
@@ -125,28 +122,27 @@ def _say(run: Run, drawn_as: State, apart: str) -> None:
         sparkline(run)
         with st.container(width="stretch", gap="xxsmall"):
             badge = run_words.badge(status, outcome)
-            marks = (badge, recorded.badge(run), visitors.badge(run), *_labels(run))
+            marks = (badge, shown_run.origin_badge(run), visitors.badge(run), *_labels(run))
             st.markdown(f"{name}  {' '.join(mark for mark in marks if mark)}")
             st.caption(" · ".join(_numbers(run)))
     note = run.labels.note
     if note:
         st.caption(f":material/edit_note: {escape(_shortened(note))}", help=escape(note))
     why = outcome.sentence if outcome is not None else status.reason
-    for sentence in (why, run.damage, recorded.origin_words(run), _elsewhere(run)):
+    for sentence in (why, run.damage, shown_run.origin_words(run), _elsewhere(run)):
         if sentence:
             st.caption(escape(_(sentence)))
 
 
 def _elsewhere(run: Run) -> str | None:
-    """Say which server of several that share a store has a run, where it is another one."""
+    """Return which other server of a shared store has a run, or None."""
     host = ownership.theirs(run.folder)
     if host is None:
         return None
-    return N_("From another server ({host}); a few seconds behind.", host=host)
+    return N_("On another server ({host}), seconds behind.", host=host)
 
 
 def _labels(run: Run) -> Iterator[str]:
-    """Return the group and the tags of a run as badges in Markdown."""
     labels = run.labels
     if labels.group is not None:
         yield f":blue-badge[:material/folder: {escape(labels.group)}]"
@@ -155,7 +151,6 @@ def _labels(run: Run) -> Iterator[str]:
 
 
 def _shortened(note: str) -> str:
-    """Return the beginning of a note, in one line."""
     line = " ".join(note.split())
     return line if len(line) <= _MAX_OF_NOTE else f"{line[:_MAX_OF_NOTE].rstrip()} …"
 
@@ -171,7 +166,7 @@ def _numbers(run: Run) -> list[str]:
 
 
 def _named(word: str, run: Run) -> str:
-    """Return the label of a button: its word in sight, and the run's name for who hears it."""
+    """Return a button's label: a visible word, and the run's name for screen readers."""
     return f"{word} :gray[{escape(run.meta.name)}]"
 
 
@@ -180,22 +175,22 @@ def _buttons(run: Run, status: Status, *, steers: bool) -> None:
         run_actions.watch(run)
     if run.meta.recorded or visitors.watches(run):
         return
-    for ask in run_asks.fitting(status) if steers else ():
+    for ask in run_actions.possible_requests(status) if steers else ():
         st.button(
             _named(_(ask.label), run),
             key=f"{ask.kind}-{run.id}",
             icon=ask.icon,
             help=_(ask.help),
-            on_click=run_asks.ask,
+            on_click=run_actions.ask_and_wait,
             args=(run, ask.kind),
         )
     if status.can_resume and st.button(
         _named(_("Resume"), run),
         key=f"resume-{run.id}",
         icon=":material/play_arrow:",
-        help=_("Continues from the last checkpoint as if it had never stopped.")
+        help=_("Continues from the last checkpoint.")
         if run.has_checkpoint
-        else _("It ended before its first checkpoint, so it starts over."),
+        else _("Starts over: there is no checkpoint."),
     ):
         run_actions.resume(run)
 
@@ -206,15 +201,15 @@ def _menu(run: Run) -> None:
     if not (is_whole or can_change):
         return
     with st.popover(_named(_("More"), run), key=state.menu_key(f"menu-{run.id}")):
-        if suspects.is_hidden(run):
-            st.caption(_("More actions appear once you find its bug."))
+        if runs_access.is_hidden(run):
+            st.caption(_("Find its bug for more actions."))
             if can_change:
                 _delete(run)
             return
         if is_whole and not run.status.is_active:
             take_away.button(run, key=f"take-{run.id}", width="stretch")
         if is_whole:
-            publish_switch.button(run, key=f"publish-{run.id}", width="stretch")
+            run_dialogs.publish_button(run, key=f"publish-{run.id}", width="stretch")
         if (
             is_whole
             and run.has_checkpoint
@@ -231,19 +226,17 @@ def _menu(run: Run) -> None:
 
 
 def _beside(run: Run) -> None:
-    """Offer to train others beside a run."""
-    n, why_not = starts.n_seeds(), visitors.why_not()
+    n, why_not = comparison.n_seeds(), visitors.why_not()
     if st.button(
         _named(ngettext("{n} seed", "{n} seeds", n, n=n), run),
         key=f"seeds-{run.id}",
         icon=":material/casino:",
-        help=escape(why_not)
-        or _("Trains the missing seeds of this configuration and compares all."),
+        help=escape(why_not) or _("Trains missing seeds and compares all."),
         width="stretch",
         disabled=bool(why_not),
     ):
         try:
-            starts.train_seeds([starts.of_run(run)])
+            comparison.train_seeds([comparison.start_like(run)])
         except (ValueError, OSError) as error:
             state.notify(_(error))
             st.rerun()
@@ -251,10 +244,10 @@ def _beside(run: Run) -> None:
         _named(_("Repeat with a change"), run),
         key=f"twin-{run.id}",
         icon=":material/alt_route:",
-        help=escape(why_not) or _("Change one or more settings and compare both runs."),
+        help=escape(why_not) or _("Change settings and compare both runs."),
         width="stretch",
         disabled=bool(why_not),
-        on_click=twins.DIALOG.ask,
+        on_click=run_dialogs.TWIN_DIALOG.ask,
         args=(run.id,),
     )
 
@@ -268,7 +261,7 @@ def _further(run: Run) -> None:
         value=min(max(2 * planned, done + 1), MAX_STEPS),
         step=100,
         key=f"further-steps-{run.id}",
-        help=_("It has {done} steps. This run stays unchanged.", done=f"{done:,}"),
+        help=_("This run stays at {done} steps.", done=f"{done:,}"),
     )
     if st.button(
         _named(_("Train further"), run),
@@ -288,9 +281,8 @@ def _labels_button(run: Run) -> None:
         _named(_("Name, tags and note"), run),
         key=f"labels-{run.id}",
         icon=":material/sell:",
-        help=_("Its name, group, tags and your note."),
         width="stretch",
-        on_click=run_labels.DIALOG.ask,
+        on_click=run_dialogs.LABELS_DIALOG.ask,
         args=(run.id,),
     )
 

@@ -1,18 +1,20 @@
-"""The one run store and the one queue of this process, and every run's curves, read once for all.
+"""The run store, queue and sweeps of this process, and the curves of runs, read once for all.
 
-The singletons live in Streamlit's resource cache rather than in module globals: it survives the
-module reloads of the development server, so there is never a second queue.
+The singletons live in Streamlit's resource cache, which survives module reloads of the development
+server, so there is never a second queue. Suspects of Find the bug are runs whose settings stay
+hidden until the bug is found or shown: whatever could reveal it asks ``is_hidden`` first.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.ui import suspects
+from tfm_core.inspect.bugs.bugs import bug_of
 from tfm_core.runs import settings
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.record.thinned import ThinnedReader
@@ -26,8 +28,9 @@ if TYPE_CHECKING:
     from tfm_core.runs.queue.run_queue import RunQueue
     from tfm_core.sweeps.driver import Driver
 
-CALM = 5.0
-"""Seconds for which a server that starts leaves the machine to who opens the first page."""
+
+STARTUP_DELAY = 5.0
+"""Seconds after startup that belong to the first visitor, before background work begins."""
 
 
 def store() -> RunStore:
@@ -36,15 +39,15 @@ def store() -> RunStore:
 
 
 def open_run(run_id: str) -> Run:
-    """Return a run of the store for a page that shows what it is made of.
+    """Return a run for a page that shows its settings.
 
     Raises RunNotFound where there is none, or one whose settings are hidden (``suspects``).
     """
     run = store().get(run_id)
-    if suspects.is_hidden(run):
+    if is_hidden(run):
         raise RunNotFound(
             N_(
-                "The run “{name}” belongs to Find the bug and stays hidden until you find its bug.",
+                "“{name}” stays hidden until you find its bug.",
                 name=run.meta.name,
             )
         )
@@ -52,24 +55,22 @@ def open_run(run_id: str) -> Run:
 
 
 def queue() -> RunQueue:
-    """Return the started queue of ``store()``."""
     return _queue(_root())
 
 
 def sweeps() -> Driver:
-    """Return the started driver of the sweeps of ``store()``."""
     return _sweeps(_root())
 
 
 def trouble_elsewhere() -> str | None:
-    """Return why runs are not published or fetched just now, in a sentence, or None."""
+    """Return why the shared store does not work right now, or None."""
     root = _root()
     mirror = _mirror(root)
     return None if mirror is None else mirror.trouble or ownership.trouble(Path(root))
 
 
 def close_queue() -> None:
-    """Stop the sweeps, the queue's thread and its idle workers; running workers go on without."""
+    """Stop the sweeps, the queue and its idle workers; running workers go on."""
     _sweeps(_root()).close()
     _sweeps.clear()
     _queue(_root()).close()
@@ -80,12 +81,12 @@ def close_queue() -> None:
 
 
 def curves(run: Run) -> Curves:
-    """Return what ``run`` has recorded until now; only what is new is read from the disk."""
+    """Return the curves of a run so far; reads only new events."""
     return _follower(_root(), run.id).read(run)
 
 
 class _Follower:
-    """A reader with its place in the file, shared by every session that watches the run."""
+    """A reader of a run's events, shared by all sessions."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -111,7 +112,7 @@ def _store(root: str) -> RunStore:
 def _queue(root: str) -> RunQueue:
     from tfm_core.runs.queue.run_queue import RunQueue
 
-    started = RunQueue(_store(root), calm=CALM)
+    started = RunQueue(_store(root), calm=STARTUP_DELAY)
     started.start()
     _mirror(root)
     return started
@@ -139,3 +140,33 @@ def _sweeps(root: str) -> Driver:
 @st.cache_resource(show_spinner=False, max_entries=256)
 def _follower(root: str, run_id: str) -> _Follower:
     return _Follower()
+
+
+_REVEALED = "revealed-suspects"
+
+
+def is_hidden(run: Run) -> bool:
+    """Return whether a run is a suspect whose bug this session has not found."""
+    return run.meta.is_suspect and run.id not in _revealed()
+
+
+def reveal(run: Run, *, may_change: bool) -> None:
+    """Reveal a suspect: in this session, and for everyone if ``may_change``.
+
+    Raises OSError.
+    """
+    _revealed().add(run.id)
+    if may_change and run.meta.is_suspect:
+        run.write_meta(dataclasses.replace(run.meta, is_suspect=False))
+
+
+def is_round(healthy: Run, suspect: Run) -> bool:
+    """Return whether a healthy run and a suspect make a round of the game."""
+    if healthy.problem is not None or suspect.problem is not None:
+        return False
+    return bug_of(healthy.experiment, suspect.experiment) is not None
+
+
+def _revealed() -> set[str]:
+    found: set[str] = st.session_state.setdefault(_REVEALED, set())
+    return found

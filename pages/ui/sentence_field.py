@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from pages.components.word_chips import word_chips
+from pages.components.pickers import word_chips
 from pages.i18n import _
 from pages.ui.typed import escape
 from tfm_core.data.text import TextTask
@@ -24,7 +24,7 @@ MAX_CHIPS = 120
 
 
 def field(task: TextTask, *, label: str, help: str, key: str, on_read: Read) -> str:
-    """Ask for a text, kept under ``{key}-text``, with a button to draw one and one to clear it.
+    """Draw a text field under ``{key}-text``, with buttons to draw a text and to clear it.
 
     Called in a row of its own.
     """
@@ -51,19 +51,19 @@ def field(task: TextTask, *, label: str, help: str, key: str, on_read: Read) -> 
 
 
 def mark_unknown(task: TextTask, text: str) -> None:
-    """Say which tokens of a text are read as ``<unk>``, if any."""
+    """Show which tokens of a text become ``<unk>``."""
     unknown = unknown_tokens(task, text)
     if not unknown:
         return
     listed = ", ".join(f"“{escape(token[:30])}”" for token in unknown[:5])
     if len(unknown) > 5:
         listed = _("{listed} and {n} more", listed=listed, n=len(unknown) - 5)
-    words = _("Not in the vocabulary, so the model reads `<unk>`: {listed}", listed=listed)
+    words = _("Read as `<unk>`: {listed}", listed=listed)
     st.caption(words)
 
 
 def chips(task: TextTask, groups: Mapping[str, Sequence[str]], *, key: str, on_read: Read) -> None:
-    """Show words to put behind the text, group -> words; it completes what is typed with them."""
+    """Draw words to append, group -> words; they also complete what is typed."""
     glue = glue_of(task)
     word_chips(
         groups,
@@ -75,7 +75,7 @@ def chips(task: TextTask, groups: Mapping[str, Sequence[str]], *, key: str, on_r
 
 
 def by_class(task: TextTask) -> dict[str, list[str]]:
-    """Return the words that a task knows, by their kind; none where they are too many to show."""
+    """Return the words of a task by kind, or none if they are too many to show."""
     tokens = [token for token in task.src_vocabulary.tokens if not token.isspace()]
     if len(tokens) > MAX_CHIPS:
         return {}
@@ -87,13 +87,13 @@ def by_class(task: TextTask) -> dict[str, list[str]]:
 
 
 def suggest(task: TextTask, text: str, *, key: str, on_read: Read) -> None:
-    """Offer the nearest sentence of the task with one press, and say what it changes."""
+    """Offer the nearest sentence of the task, and show what it changes."""
     suggestion = nearest_sentence(task, text)
     if suggestion is None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(
-            _("Read “{text}”").format(text=escape(suggestion.text)),
+            _("Read “{text}”", text=escape(suggestion.text)),
             type="primary",
             icon=":material/auto_fix_high:",
             key=f"{key}-nearest",
@@ -103,12 +103,12 @@ def suggest(task: TextTask, text: str, *, key: str, on_read: Read) -> None:
 
 
 def glue_of(task: TextTask) -> str:
-    """Return what stands between the tokens of a task's texts."""
+    """Return the separator of a task's tokens."""
     return " " if is_of_words(task) or MASK in task.src_vocabulary.tokens else ""
 
 
 def drawn_text(task: TextTask, seed: int | None = None) -> str:
-    """Return a text that the task's generator draws."""
+    """Return a text sampled by the task's generator."""
     pair = task.sample(random.Random(seed))
     return task.join_src(pair.src) if pair.src else task.join_tgt(pair.tgt)
 
@@ -127,7 +127,7 @@ def _changes(suggestion: Suggestion) -> str:
 
 
 def _add(word: str, glue: str, key: str, on_read: Read) -> None:
-    """Put a word behind the text; what becomes of it is read."""
+    """Append a word to the text."""
     before = str(st.session_state.get(f"{key}-text") or "").rstrip(" .")
     _take(key, on_read, f"{before}{glue}{word}" if before else word)
 

@@ -85,8 +85,8 @@ def formula(latex: str) -> None:
 
 def problem(what: str | BaseException) -> None:
     """Show what is wrong, and what would be right; nothing in it is markup."""
-    words = escape(_(what)).encode("utf-8", "backslashreplace").decode("utf-8")  # lone surrogates
-    st.error(words, icon=":material/error:")
+    text = escape(_(what)).encode("utf-8", "backslashreplace").decode("utf-8")  # lone surrogates
+    st.error(text, icon=":material/error:")
 
 
 def empty(sentence: str, button: str, page: str) -> None:
@@ -118,9 +118,13 @@ def about(seconds: float) -> str:
 
 def rounded(seconds: float) -> str:
     """Return a time as a round number and its unit; a longer time never reads shorter."""
-    found = ((limit, unit, size, step) for limit, unit, size, step in _ROUND if seconds <= limit)
-    limit, unit, size, step = next(found)
-    n = min(step * max(1, round(seconds / size / step)), limit / size)
+    found = (
+        (limit, unit, unit_seconds, step)
+        for limit, unit, unit_seconds, step in _ROUND
+        if seconds <= limit
+    )
+    limit, unit, unit_seconds, step = next(found)
+    n = min(step * max(1, round(seconds / unit_seconds / step)), limit / unit_seconds)
     return f"{n:g} {unit}"
 
 
@@ -182,11 +186,10 @@ def ago(created: str) -> str:
     """Return how long ago a time of ISO 8601 was, such as ``3 min ago``; a date after two days."""
     then = datetime.fromisoformat(created)
     seconds = (datetime.now(UTC) - then.astimezone(UTC)).total_seconds()
-    for limit, unit, words in (
-        (60, 1, None),
-        (3600, 60, _("{n} min ago")),
-        (2 * 86400, 3600, _("{n} h ago")),
-    ):
-        if seconds < limit:
-            return words.format(n=int(seconds // unit)) if words else _("just now")
+    if seconds < 60:
+        return _("just now")
+    if seconds < 3600:
+        return _("{n} min ago", n=int(seconds // 60))
+    if seconds < 2 * 86400:
+        return _("{n} h ago", n=int(seconds // 3600))
     return f"{then:%Y-%m-%d}"

@@ -12,7 +12,7 @@ import streamlit as st
 from pages.components import stage as component
 from pages.components.stage import Mark, Moving
 from pages.i18n import _, language
-from pages.ui import doctor, live_curves, runs_access
+from pages.ui import live_curves, run_words, runs_access
 from tfm_core import byte_cache
 from tfm_core.inspect import moments
 from tfm_core.inspect import stage as stages
@@ -124,7 +124,7 @@ def moving(run: Run, steps: tuple[int, ...]) -> Moving:
     return Moving(
         lines=lines,
         marks=_marks(run, curves),
-        begins=doctor.begins(run),
+        begins=run_words.symptom_marks(run),
         now=int(curves.steps.last("step") or 0),
         total=int(curves.started.get("total_steps") or experiment.training.steps),
         is_live=status.is_active,

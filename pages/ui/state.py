@@ -1,17 +1,16 @@
-"""What a session remembers across pages: the current run, the draft, notices."""
+"""What a session remembers across pages: the current run, the draft, notices, the open dialog."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NoReturn
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
-from pages.components import served
+from pages.components import addresses
 from pages.ui import drafts, page_table, runs_access, view_link
-from pages.ui.draft_history import History, Moment, moment
-from pages.ui.drafts import Draft, Values
+from pages.ui.drafts import Draft, History, Moment, Values, moment
 from tfm_core import links, made_with
 from tfm_core.config.corpus_tasks import MAX_CHARACTERS
 from tfm_core.presets import PRESETS
@@ -226,7 +225,7 @@ def set_page(url_path: str) -> None:
         close_dialog()
         _forget_asked()
     st.session_state[_PAGE] = url_path
-    served.keep_root(url_path)
+    addresses.keep_root(url_path)
 
 
 def page() -> str:
@@ -320,7 +319,7 @@ def configuration_query(chosen: Draft) -> dict[str, str]:
 def address(url_path: str, query: Mapping[str, str]) -> str:
     """Return the whole address of a page, as the browser would ask for it."""
     here = urlsplit(st.context.url or "http://localhost:8501/")
-    path = f"{served.root()}/{url_path}"
+    path = f"{addresses.root()}/{url_path}"
     return urlunsplit((here.scheme, here.netloc, path, urlencode(query), ""))
 
 
@@ -359,3 +358,22 @@ def _exists(run_id: str) -> bool:
     except RunNotFound:
         return False
     return True
+
+
+def body(draw: Callable[[], None]) -> None:
+    """Draw the body of a page, now and at each press in it.
+
+    The frame shows the current run and links to the configuration: where a press has changed one
+    of them, all is drawn anew.
+    """
+    before: tuple[object, ...] | None = None
+
+    def part() -> None:
+        nonlocal before
+        draw()
+        now = current_run_id(), current_draft().edition
+        if before not in (None, now):
+            draw_anew()
+        before = now
+
+    st.fragment(part)()

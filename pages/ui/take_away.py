@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.components.press import press
+from pages.components.effects import press
 from pages.i18n import N_, _
-from pages.ui import film, recorded, runs_access, show, state, visitors
+from pages.ui import film, runs_access, show, shown_run, state, visitors
 from pages.ui.typed import escape
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.export.exports import EXPORTS, Export, Progress
@@ -126,10 +126,10 @@ def _offer(export: Export) -> Offer:
 OFFERS: tuple[Offer, ...] = (
     Offer(
         "zip",
-        N_("Everything, as a zip"),
+        N_("Everything (zip)"),
         N_(
-            "Settings, seed, versions, metrics as CSV, weights as safetensors, the model as one "
-            "file, figures, and a notebook that loads and runs it. You can import it on Runs."
+            "Settings, metrics, weights, code, figures and a notebook that runs them. Runs "
+            "imports it."
         ),
         ":material/folder_zip:",
         "application/zip",
@@ -139,10 +139,10 @@ OFFERS: tuple[Offer, ...] = (
         ticks=(
             Tick(
                 "set",
-                recorded.WITH_DATA,
+                shown_run.WITH_DATA,
                 N_(
-                    "Anyone with the zip then has the whole data set. Without it the set stays "
-                    "here; only the examples shown on the run's pages are included."
+                    "Anyone with the zip has the whole data set. Without it: only the examples "
+                    "on the run's pages."
                 ),
                 offered=_has_set,
                 more=_set_bytes,
@@ -151,11 +151,8 @@ OFFERS: tuple[Offer, ...] = (
     ),
     Offer(
         "page",
-        N_("One page that replays the run"),
-        N_(
-            "Opens in any browser without a network, and prints: curves, answers, all heads "
-            "over the training, events, settings and versions. At most 5 MB."
-        ),
+        N_("Replay (HTML page)"),
+        N_("Curves, answers, heads, events and settings, for any browser, offline. At most 5 MB."),
         ":material/movie:",
         "text/html",
         film.file_name,
@@ -163,8 +160,8 @@ OFFERS: tuple[Offer, ...] = (
         ticks=(
             Tick(
                 "model",
-                N_("Include the trained model, so that the page can answer"),
-                N_("Adds ONNX Runtime and the weights to the page."),
+                N_("Include the model, so that the page can answer"),
+                N_("Adds ONNX Runtime and the weights."),
                 offered=lambda run: run.has_checkpoint,
                 more=film.model_bytes,
             ),
@@ -182,7 +179,7 @@ def button(run: Run, *, key: str, width: str = "content") -> None:
         named,
         key=key,
         icon=":material/download:",
-        help=_("Export the run as a zip with a notebook, or as files for other tools."),
+        help=_("As a zip with a notebook, or for other tools."),
         width="stretch" if width == "stretch" else "content",
         on_click=_close_others,
     ):
@@ -202,12 +199,7 @@ def _forget() -> None:
 
 
 def _panel(run: Run) -> None:
-    st.caption(
-        _(
-            "**{name}**. Files are made on this server when you press a button.",
-            name=escape(run.meta.name),
-        )
-    )
+    st.markdown(f"**{escape(run.meta.name)}**")
     for offer in OFFERS:
         _row(run, offer)
 
@@ -217,7 +209,7 @@ def _row(run: Run, offer: Offer) -> None:
     with st.container(border=True, key=f"take-{offer.key}"):
         words, place = st.columns([5, 2], vertical_alignment="center")
         n_bytes = offer.about(run)
-        size = "" if n_bytes is None else _(" · about {size}", size=show.size(n_bytes))
+        size = "" if n_bytes is None else f" · {_('about {size}', size=show.size(n_bytes))}"
         with words, st.container(gap="xxsmall"):
             st.markdown(f"{offer.icon} **{_(offer.label)}**{size}")
             st.caption(_(offer.help))
@@ -234,7 +226,7 @@ def _row(run: Run, offer: Offer) -> None:
         refusal = offer.refusal(run)
         with place:
             pressed = st.button(
-                _("Export :gray[{what}]", what=_(offer.label)),
+                f"{_('Export')} :gray[{_(offer.label)}]",
                 key=f"take-make-{offer.key}",
                 icon=":material/download:",
                 width="stretch",
@@ -279,11 +271,11 @@ def _make(run: Run, offer: Offer, ticked: frozenset[str]) -> None:
 def _saved(made: _Made, offer: Offer) -> None:
     """Save what was made, once by itself; the button stays for a browser that asks first."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"take-save-{made.mark}"):
-        words = _("{name} is ready, {size}. If your browser did not save it:")
-        said = words.format(name=f"`{made.name}`", size=show.size(len(made.content)))
-        st.caption(f":material/check: {said}")
+        size = show.size(len(made.content))
+        ready = _("`{name}` is ready, {size}. Not saved?", name=made.name, size=size)
+        st.caption(f":material/check: {ready}")
         st.download_button(
-            _("Save it again"),
+            _("Save again"),
             made.content,
             file_name=made.name,
             mime=offer.mime,

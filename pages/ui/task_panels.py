@@ -1,15 +1,13 @@
-"""What pages show of each kind of task: one record a kind, beside its record in the core.
-
-The parts belong to different pages and are imported where they are drawn.
-"""
+"""What pages show of each kind of task: one record a kind, beside its record in the core."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfm_core.config import Experiment
+from pages.i18n import _
+from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.variants.record import LazyModule
 from tfm_core.variants.tasks import TASK_KINDS
 
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from pages.attention import sentence as attention_sentence
     from pages.attention.selection_link import Selection
     from pages.home import samples
-    from pages.ui import example_names
     from tfm_core.inspect.attention.example import Example
     from tfm_core.probe.types import Probe
     from tfm_core.runs.run import Run
@@ -26,7 +23,26 @@ else:  # imported where something of it is used first
     attention_own = LazyModule("pages.attention.own")
     attention_sentence = LazyModule("pages.attention.sentence")
     samples = LazyModule("pages.home.samples")
-    example_names = LazyModule("pages.ui.example_names")
+
+
+Item = Mapping[str, Any]
+
+
+def _text_name(experiment: Experiment, item: Item, number: int, *, is_short: bool) -> str:
+    """Return a text, and where there is room what it should become."""
+    source = f"{number}: {item['src_text']}"
+    return source if is_short else f"{source} → {item['tgt_text']}"
+
+
+def _picture_name(experiment: Experiment, item: Item, number: int, *, is_short: bool) -> str:
+    """Return what a picture shows."""
+    names = experiment.task_as(ImageTaskConfig).facts.class_names
+    return _("Picture {n}: {name}", n=number, name=names[item["label"]])
+
+
+def _caption_name(experiment: Experiment, item: Item, number: int, *, is_short: bool) -> str:
+    """Return a picture's caption."""
+    return _("Picture {n}: {name}", n=number, name=item["tgt_text"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,26 +50,26 @@ class TaskPanels:
     """The panels of a kind of task, each imported where it is drawn.
 
     sample()(experiment): an example of the task in one line, before anything is trained, or
-    nothing. example_name()(experiment, item, number, *, is_short): an example in one line; a short
+    nothing. example_name(experiment, item, number, *, is_short): an example in one line; a short
     one leaves the truth out where that is long. own()(run, probe, selection): ask for an example of
     the user's own and read it; own_words: the page content that says how.
     """
 
     sample: Callable[[], Callable[[Experiment], str]]
-    example_name: Callable[[], Callable[..., str]]
+    example_name: Callable[..., str]
     own: Callable[[], Callable[[Run, Probe, Selection], Example | None]]
     own_words: str
 
 
 _TEXT = TaskPanels(
     sample=lambda: samples.text,
-    example_name=lambda: example_names.of_text,
+    example_name=_text_name,
     own=lambda: attention_sentence.sentence,
     own_words="attention_own_text",
 )
 _IMAGE = TaskPanels(
     sample=lambda: samples.pictures,
-    example_name=lambda: example_names.of_picture,
+    example_name=_picture_name,
     own=lambda: attention_own.picture,
     own_words="attention_own_image",
 )
@@ -62,7 +78,7 @@ TASK_PANELS: dict[str, TaskPanels] = {
     "image": _IMAGE,
     "caption": TaskPanels(
         sample=lambda: samples.scene,
-        example_name=lambda: example_names.of_caption,
+        example_name=_caption_name,
         own=lambda: attention_own.described,
         own_words="attention_own_caption",
     ),
@@ -81,4 +97,4 @@ def panels(experiment: Experiment) -> TaskPanels:
 
 def example_name(experiment: Experiment, item: Any, number: int, *, is_short: bool = False) -> str:
     """Return an example of a probe in one line, numbered from 1."""
-    return panels(experiment).example_name()(experiment, item, number, is_short=is_short)
+    return panels(experiment).example_name(experiment, item, number, is_short=is_short)

@@ -13,6 +13,9 @@ import streamlit as st
 from pages.i18n import _
 from tfm_core.config.corpus_tasks import MAX_CHARACTERS
 
+MAX_MEGABYTES = 20
+"""Of one uploaded file; equals ``server.maxUploadSize``."""
+
 ALPHABET = "\\`*_[]$~<>#:&|{}"
 """Marks that mean something wherever they stand in a line."""
 
@@ -41,8 +44,12 @@ def within(text: str | None, most: int) -> str:
     if len(text) > MAX_CHARACTERS and _too_long():
         st.rerun()  # of a part of the page: the whole page lets go of it
     if len(text) > most:
-        words = _("The text has {n} characters; the limit is {most}. Shorten it.")
-        raise ValueError(words.format(n=f"{len(text):,}", most=f"{most:,}"))
+        message = _(
+            "{n} characters; the limit is {most}. Shorten the text.",
+            n=f"{len(text):,}",
+            most=f"{most:,}",
+        )
+        raise ValueError(message)
     return text
 
 
@@ -51,13 +58,16 @@ def let_go() -> list[str]:
 
     Called before the widgets are drawn: their fields are then empty.
     """
-    words = _(
-        "The text has {n} characters; the limit is {most}, so it was dropped. Paste a part of it."
-    )
     sentences = []
     for key, length in _too_long().items():
         st.session_state[key] = ""
-        sentences.append(words.format(n=f"{length:,}", most=f"{MAX_CHARACTERS:,}"))
+        sentences.append(
+            _(
+                "The text was dropped: {n} characters, the limit is {most}. Paste a part of it.",
+                n=f"{length:,}",
+                most=f"{MAX_CHARACTERS:,}",
+            )
+        )
     return sentences
 
 

@@ -35,16 +35,16 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
             values = drafts.put(values, path, _carried(carried[path], text))
             continue
         if path not in known:
-            sentences.append(_("There is no setting {path}; it is ignored.", path=path))
+            sentences.append(_("Ignored: there is no setting {path}.", path=path))
             continue
         try:
             values = drafts.put(values, path, drafts.fitting(known[path], text))
         except ValueError as error:
             used = drafts.get(values, path)
-            sentences.append(_("{why} {used} is used instead.", why=error, used=_said(used)))
+            sentences.append(_("{why} Using {used}.", why=error, used=_text(used)))
     if len(sentences) > MAX:
         more = len(sentences) - MAX
-        sentences = [*sentences[:MAX], _("And {more} more like this.", more=more)]
+        sentences = [*sentences[:MAX], _("And {more} more.", more=more)]
     return values, sentences
 
 
@@ -74,7 +74,7 @@ def _begun(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
     named = links.named(query)
     problems = [named.problem, links.version_problem(query)]
     if links.MADE_QUERY in query and made_in(query) is None:
-        problems.append(N_("The versions in this link cannot be read."))
+        problems.append(N_("The versions in this link are unreadable."))
     sentences = [_(problem) for problem in problems if problem]
     optimizer = query.get("training.optimizer")
     optimizer = optimizer if optimizer in OPTIMISERS else None
@@ -128,12 +128,12 @@ def _family_and_task(query: Mapping[str, str]) -> tuple[str, str, list[str]]:
     if family is None:
         family = TASK_FACTS[task].families[0] if task is not None else "vit"
         if sentences:
-            sentences[0] += _(" {used} is used instead.", used=_(FAMILIES[family].label))
+            sentences[0] += " " + _("Using {used}.", used=_(FAMILIES[family].label))
     fits = tasks_for(family)
     if task is not None and task not in fits:
         sentences.append(
             _(
-                "The task {task} is not for this family; it must be one of {known}.",
+                "{task} is not for this family; use one of {known}.",
                 task=task,
                 known=", ".join(fits),
             )
@@ -142,20 +142,20 @@ def _family_and_task(query: Mapping[str, str]) -> tuple[str, str, list[str]]:
         bad = task is not None or "task.name" in query
         task = fits[0]
         if bad:
-            sentences[-1] += _(" {used} is used instead.", used=_(TASK_FACTS[task].label))
+            sentences[-1] += " " + _("Using {used}.", used=_(TASK_FACTS[task].label))
     return family, task, sentences
 
 
 def _unknown(what: str, value: str, known: list[str]) -> str:
     return _(
-        "{what} cannot be “{value}”; it must be one of {known}.",
+        "{what} is “{value}”, but must be one of {known}.",
         what=what,
         value=value[:40],
         known=", ".join(known),
     )
 
 
-def _said(value: object) -> str:
+def _text(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(value) or _("None")
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -7,7 +7,7 @@ import contextlib
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import cookies, login_setup, runs_access, state, suspects, view_link
+from pages.ui import cookies, login_setup, runs_access, state, view_link
 from pages.ui.typed import escape
 from tfm_core.runs import auth, settings
 from tfm_core.runs.auth import Visitor, hashed, is_token, new_token
@@ -46,7 +46,7 @@ def listed(*, with_suspects: bool = False) -> list[Run]:
     """
     who, runs = visitor(), runs_access.store().list()
     kept = [run for run in runs if not run.meta.recorded]
-    kept = [run for run in kept if with_suspects or not suspects.is_hidden(run)]
+    kept = [run for run in kept if with_suspects or not runs_access.is_hidden(run)]
     own = [run for run in kept if who.began(run)]
     others = [run for run in kept if not who.began(run)] if _sees_all(who) else []
     return [*own, *others, *(run for run in runs if run.meta.recorded)]
@@ -87,18 +87,13 @@ def watchers_words(run: Run, *, is_active: bool) -> str:
     if who.only_watches:
         return _(who.only_watches)
     if name is not None:
-        words = _("This run belongs to {name}. Train a copy to change it.")
         if is_active:
-            words = _(
-                "This run belongs to {name}. Start a new one with its settings, or train a copy "
-                "once it has ended."
+            return escape(
+                _("This run belongs to {name}. Start your own, or copy it when it ends.", name=name)
             )
-        return escape(words.format(name=name))
+        return escape(_("This run belongs to {name}. Train a copy to change it.", name=name))
     if is_active:
-        return _(
-            "This run belongs to another visitor. Start a new one with its settings, or train a "
-            "copy once it has ended."
-        )
+        return _("This run belongs to another visitor. Start your own, or copy it when it ends.")
     return _("This run belongs to another visitor. Train a copy to change it.")
 
 

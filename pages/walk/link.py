@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.i18n import N_
-from pages.ui import parameters, view_link, walk_state
+from pages.ui import parameters, view_link, walk_steps
 from pages.ui.model_choice import SizedModelView
 from pages.ui.parameters import Choice, Number, Text
 
@@ -23,7 +23,7 @@ POSITION = parameters.named(
 )
 
 
-STEP = Text(walk_state.STEP, first="", most=40)  # each model has its own steps
+STEP = Text(walk_steps.STEP, first="", most=40)  # each model has its own steps
 BLOCK = Number("block", first=0, low=0, high=98, offset=1)  # and so many blocks
 
 

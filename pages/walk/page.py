@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import question, show, view_link, walk_state
-from pages.ui.body import body
+from pages.ui import show, view_link, walk_steps
+from pages.ui.state import body
 from pages.walk import functions, old_links, picture, source, tensor
 
 
@@ -35,21 +35,21 @@ def _walk() -> None:
         show.problem(error)
         return
     names = [step.name for step in steps]
-    number, problem = walk_state.current(names, old_links.steps_of(subject.config))
+    number, problem = walk_steps.current(names, old_links.steps_of(subject.config))
     view_link.warn(problem)
     step = steps[number - 1]
-    question.navigation(steps, number)
+    walk_steps.navigation(steps, number)
     st.header(f"{number} · {_(step.title)}", anchor=False)
     if step.block:
         st.caption(_("Inside `{block}`", block=step.block))
     told, seen = st.columns(2, gap="medium")
     with told:
         above = st.container()
-        question.question(step, name, example)
-        is_revealed = question.is_revealed(step, name, example)
+        walk_steps.question(step, name, example)
+        is_revealed = walk_steps.is_step_revealed(step, name, example)
         with above:  # drawn last: an answer just given reveals what it asked for
-            question.shapes(step, subject, example, is_revealed=is_revealed)
-            question.words(step, subject, names, is_revealed=is_revealed)
+            walk_steps.shapes(step, subject, example, is_revealed=is_revealed)
+            walk_steps.explanation(step, subject, names, is_revealed=is_revealed)
     with seen:
         if is_revealed and step.name == "patches":
             picture.cut(subject, example)

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import fitting_run, offers, runs_access, show, state, view_link, visitors
+from pages.ui import runs_access, show, shown_run, state, view_link, visitors
 from pages.ui.typed import escape
 from pages.words.link import TABLE
 from tfm_core import byte_cache
@@ -41,14 +41,14 @@ def table_to_show() -> EmbeddingTable | None:
     run_id = state.current_run_id()
     if run_id is None:
         able = [run for run in visitors.listed() if embeddings.can_show(run) is None]
-        run = fitting_run.first_to_show(able, FIRST_RECORDED)
+        run = shown_run.first_to_show(able, FIRST_RECORDED)
     else:
         run = runs_access.store().get(run_id)
     why = _("There is no run with words to show.") if run is None else _(embeddings.can_show(run))
     if run is None or why:
         _none(why)
         return None
-    fitting_run.say(run)
+    shown_run.unchosen_caption(run)
     try:
         names = embeddings.names_of(run)
         name = names[0] if names else ""
@@ -155,7 +155,7 @@ def _nearest(table: EmbeddingTable, at: int, index: int) -> pd.DataFrame:
 
 def _none(why: str) -> None:
     words = why + " " + _("Train a model of words, or look at one that was recorded.")
-    offers.presets(words, [PRESET], key="words-train", others=_recorded)
+    shown_run.preset_buttons(words, [PRESET], key="words-train", others=_recorded)
 
 
 def _recorded() -> None:

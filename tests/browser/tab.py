@@ -42,7 +42,7 @@ EXPECTED = re.compile(
 )
 """What the console may say."""
 _FIGURE = "[class*='st-key-{}'] .live-figure"
-_ERROR_MARKS = "[data-testid=stException]", "text=Something went wrong while drawing this page"
+_ERROR_MARKS = "[data-testid=stException]", "text=This page could not be drawn"
 
 
 def link_of(experiment: Experiment) -> str:

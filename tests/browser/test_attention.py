@@ -90,7 +90,7 @@ def test_the_scrubber_goes_through_the_training(open_tab: OpenTab) -> None:
     tab.button("Back").click()
     expect(tab.main.get_by_text("at step 1,000")).to_be_hidden()
     expect(tab.page).to_have_url(re.compile(r"\bstep=\d+\b"))
-    slider = tab.main.get_by_role("slider", name="Step of the training")
+    slider = tab.main.get_by_role("slider", name="Training step")
     slider.press("Home")
     expect(tab.main.get_by_text("at step 0", exact=True)).to_be_visible()
     tab.await_plotly(MAP, f"{WEIGHTS} !== arg", last)

@@ -27,7 +27,7 @@ def test_a_drawing_is_read_looked_at_and_found_again_by_its_address(open_tab: Op
     expect(head).to_have_attribute("aria-pressed", "true")
     expect(tab.main.locator(".lab .large .small")).to_contain_text("Layer 2, head 3")
     looked = head.get_attribute("aria-label")
-    tab.main.get_by_role("slider", name="Steps of training").press("Home")
+    tab.main.get_by_role("slider", name="Training step").press("Home")
     expect(tab.main.locator(".lab .at")).to_have_text(re.compile("^At step 0 it reads"))
     expect(head).not_to_have_attribute("aria-label", looked or "")
     again = open_tab(tab.page.url.split("/")[-1])

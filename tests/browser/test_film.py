@@ -57,7 +57,7 @@ def test_the_training_plays_and_is_scrubbed(open_file, korean) -> None:
     expect(tab.get_by_role("heading", level=1)).to_have_text("English to Korean, recorded")
     where = tab.locator(".stage .where")
     expect(where).to_have_text("Step 1,000 of 1,000")
-    tab.get_by_role("slider", name="Step of the training").press("Home")
+    tab.get_by_role("slider", name="Training step").press("Home")
     expect(where).to_have_text("Step 0 of 1,000")
     expect(tab.locator(".stage .row").first).to_have_attribute("data-verdict", "wrong")
     tab.locator(".stage .row").nth(1).click()
@@ -68,7 +68,7 @@ def test_the_training_plays_and_is_scrubbed(open_file, korean) -> None:
     tab.get_by_role("button", name="Step 1,000", exact=True).click()
     expect(where).to_have_text("Step 1,000 of 1,000")
     expect(tab.locator(".stage .row").first).to_have_attribute("data-verdict", "right")
-    expect(tab.get_by_role("heading", name="Ask the trained model")).to_be_hidden()
+    expect(tab.get_by_role("heading", name="Ask the model")).to_be_hidden()
 
 
 def background(tab):
@@ -79,15 +79,15 @@ def test_it_is_light_or_dark_as_the_system_is_and_as_one_presses(open_file, kore
     tab = open_file(korean, color_scheme="dark", viewport=PHONE, reduced_motion="reduce")
     dark = background(tab)
     assert tab.evaluate("() => document.documentElement.scrollWidth") <= PHONE["width"]
-    tab.get_by_role("button", name="Light or dark").click()
+    tab.get_by_role("button", name="Switch theme").click()
     assert background(tab) != dark
-    tab.get_by_role("button", name="Light or dark").click()
+    tab.get_by_role("button", name="Switch theme").click()
     assert background(tab) == dark
 
 
 def test_on_paper_it_stands_at_its_end_in_light_colours(open_file, korean) -> None:
     tab = open_file(korean, color_scheme="dark")
-    tab.get_by_role("slider", name="Step of the training").press("Home")
+    tab.get_by_role("slider", name="Training step").press("Home")
     pages = tab.pdf(prefer_css_page_size=True)
     assert 1 <= len(re.findall(rb"/Type\s*/Page\b", pages)) <= 4
     expect(tab.locator(".stage .where")).to_have_text("Step 1,000 of 1,000")
@@ -133,13 +133,13 @@ def test_where_nothing_can_be_drawn_the_page_says_so(open_file) -> None:
 
 
 def typed_words(tab, run):
-    field = tab.get_by_label("Type in the words that it knows")
+    field = tab.get_by_label("Type words that it knows")
     field.fill("the CAT slept")
     field.press("Enter")
     assert answer(tab) == list(look_at_text(run, "the cat slept").answer)
     field.fill("the zebra slept")
     field.press("Enter")
-    expect(tab.locator("#asking .answer")).to_contain_text("“zebra” is not among what the model")
+    expect(tab.locator("#asking .answer")).to_contain_text("The model does not know “zebra”")
 
 
 def drawn_digit(tab):

@@ -33,7 +33,7 @@ def test_a_term_is_found_by_its_key_and_leads_to_its_page(open_tab: OpenTab) -> 
     tab.page.keyboard.press("Backspace")
     first = tab.strip.get_by_role("option").first
     expect(first).to_contain_text("Sliding window")
-    expect(first).to_contain_text("A token attends only to its nearest neighbours.")
+    expect(first).to_contain_text("Attend only to neighbours.")
     tab.page.keyboard.press("Enter")
     expect(tab.title).to_have_text("Masks")
     expect(tab.page).to_have_url(re.compile(r"/masks\?.*mask=window"))
@@ -55,8 +55,8 @@ def test_a_link_is_copied_or_shown_where_it_cannot_be(open_tab: OpenTab) -> None
     }""")
     tab.strip.get_by_role("button", name="Copy link").click()
     panel = tab.strip.get_by_role("group", name="All links")
-    expect(panel).to_contain_text("The browser does not let the page copy.")
-    field = panel.get_by_role("textbox", name="Opens this page as it is now.")
+    expect(panel).to_contain_text("Copying is blocked.")
+    field = panel.get_by_role("textbox", name="Opens this page as it is.")
     expect(field).to_have_value(f"{tab.url}/masks?mask=causal")
     expect(field).to_be_focused()
     assert panel.evaluate(INSIDE)
@@ -75,7 +75,7 @@ def test_a_link_is_shown_to_a_class_as_a_large_code_dark_on_white(open_tab: Open
     expect(code).to_be_in_viewport(ratio=1)
     assert code.evaluate("node => node.naturalWidth && node.height / innerHeight") > 0.5
     expect(board).to_contain_text(address)
-    expect(board).to_contain_text("Only this computer can open this address")
+    expect(board).to_contain_text("Only this computer can open it")
     tab.page.keyboard.press("Escape")
     expect(board).to_be_hidden()
     expect(ask).to_be_focused()

@@ -123,6 +123,6 @@ def test_the_page_that_plays_works_without_a_server(open_tab: OpenTab, tmp_path:
     )
     page.get_by_role("slider").press("Home")
     expect(page.locator(".heads .step")).to_have_text("Step 0")
-    expect(page.locator(".heads .answer")).to_contain_text("✗ not right")
+    expect(page.locator(".heads .answer")).to_contain_text("✗ wrong")
     apart.close()
     assert errors == []

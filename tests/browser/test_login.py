@@ -136,7 +136,7 @@ def test_who_is_on_no_list_or_turns_back_is_told_so(new_person: NewPerson) -> No
     nobody = new_person(None, "masks")
     nobody.strip.get_by_role("button", name="Log in").click()
     nobody.page.get_by_role("button", name="Deny").click()
-    expect(nobody.page.get_by_text("the login was cancelled")).to_be_visible()
+    expect(nobody.page.get_by_text("Login was cancelled")).to_be_visible()
     expect(nobody.page).to_have_url(re.compile(f"{BASE}/masks"))
 
 

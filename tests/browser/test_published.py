@@ -177,7 +177,7 @@ def test_it_is_scrubbed_and_another_head_and_example_are_chosen(published, watch
     page = seen.page
     assert page.evaluate("() => document.documentElement.scrollWidth") <= PHONE["width"]
     dark = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
-    page.get_by_role("slider", name="Step of the training").press("Home")
+    page.get_by_role("slider", name="Training step").press("Home")
     expect(page.locator(".stage .where")).to_contain_text("Step 1 of")
     page.locator(".stage .row").nth(1).click()
     expect(page.locator(".stage .which")).to_contain_text("Example 2:")
@@ -188,7 +188,7 @@ def test_it_is_scrubbed_and_another_head_and_example_are_chosen(published, watch
     expect(page.locator(".stage .which")).to_contain_text("Example 2:")
     page.locator(".stage .head").first.click()
     expect(page.get_by_role("button", name="Back to all heads")).to_be_visible()
-    page.get_by_role("button", name="Light or dark").click()
+    page.get_by_role("button", name="Switch theme").click()
     assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") != dark
 
 
@@ -196,7 +196,7 @@ def test_a_server_that_goes_is_missed_and_one_that_comes_back_is_found(published
     run, publication, server = published
     seen = watch(server.url)
     server.close()
-    expect(seen.said).to_contain_text("cannot be reached")
+    expect(seen.said).to_contain_text("No connection")
     again = Plain(publication.folder.path, server.port)
     try:
         train(run, publication, 500)

@@ -53,7 +53,7 @@ def plays(stage):
     """Wait until a stage has its film, then see that it moves: from its first step to another."""
     expect(stage.locator(".head")).not_to_have_count(0)
     page = stage.page
-    page.get_by_role("slider", name="Step of the training").first.press("Home")
+    page.get_by_role("slider", name="Training step").first.press("Home")
     start = stage.locator(".where").text_content()
     head = "stage => stage.querySelector('.head canvas').toDataURL()"
     drawn = stage.evaluate(head)
@@ -90,7 +90,7 @@ def test_the_first_screen_moves_and_every_run_plays_on_a_page_of_its_own(visit) 
         expect(page.get_by_role("heading", level=1)).to_have_text(name)
         plays(page.locator("#stage"))
         expect(page.locator("#tables table")).to_have_count(4)
-        page.get_by_role("slider", name="Step of the training").press("End")
+        page.get_by_role("slider", name="Training step").press("End")
         expect(page.locator(".stage .where")).to_have_text(ENDED)
         page.get_by_role("link", name="All recorded trainings").click()
         expect(page.locator(".card")).to_have_count(14)

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from pages.server.guards import MAX_PER_SESSION
 from playwright.sync_api import FilePayload, Locator, expect
 
-from pages.uploads import MAX_OF_SESSION
 from tests.browser.conftest import OpenTab
 from tests.browser.experiments import SHORT
 from tests.browser.server import AppServer
@@ -84,7 +84,7 @@ def test_a_zip_is_brought_and_its_place_closes_and_leads_to_the_run(
 def test_a_large_file_after_another_reaches_the_server_and_is_answered(open_tab: OpenTab) -> None:
     tab = open_tab("runs")
     tab.main.get_by_text("Import a run", exact=True).click()
-    content = bytes(MAX_OF_SESSION // 3 + 1)  # of which three are more than may lie there at once
+    content = bytes(MAX_PER_SESSION // 3 + 1)  # of which three are more than may lie there at once
     for name in ("a", "b", "c"):
         place = tab.main.locator("details", has_text="Import a run")
         file: FilePayload = {"name": f"{name}.zip", "mimeType": "", "buffer": content}
@@ -168,7 +168,7 @@ def test_a_run_opens_at_the_top_of_its_page_and_every_tab_stop_is_of_use(
     tab = open_tab("runs")
     sound = server.store.get("recorded-korean")
     assert tab.main.locator("button, a").evaluate_all(UNNAMED) == []
-    expect(row(tab, sound).get_by_role("img", name="Accuracy on training batches")).to_be_visible()
+    expect(row(tab, sound).get_by_role("img", name="Training accuracy")).to_be_visible()
     row(tab, sound).get_by_role("button", name=f"Open {sound.meta.name}").click()
     expect(tab.main.get_by_role("heading", name=sound.meta.name)).to_be_in_viewport()
     assert tab.page.evaluate(SCROLLED) == 0

@@ -27,7 +27,7 @@ def stage(tab: Tab) -> Locator:
 
 
 def scrubber(of: Locator) -> Locator:
-    return of.get_by_role("slider", name="Step of the training")
+    return of.get_by_role("slider", name="Training step")
 
 
 def shown(of: Locator) -> dict[str, object]:
@@ -68,7 +68,7 @@ def test_all_of_a_run_is_on_one_screen_and_moves_with_the_scrubber(open_tab: Ope
 
     # maps between two snapshots are mixed and said to be
     found = stage(tab)
-    between = found.get_by_text("Between snapshots: interpolated")
+    between = found.get_by_text("Interpolated")
     expect(between).to_have_css("opacity", "0")
     scrubber(found).evaluate(
         "one => { one.value = 8.5; one.dispatchEvent(new Event('input', { bubbles: true })); }"

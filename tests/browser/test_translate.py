@@ -14,7 +14,7 @@ def test_a_token_is_put_in_and_taken_back_and_the_link_shows_it(open_tab: OpenTa
     tab = open_tab("translate?run=recorded-korean&at=2")
     tokens, desk = tab.main.locator(".desk .written button"), tab.main.locator(".desk")
     expect(desk.locator(".say")).to_have_text(re.compile("^Token 2 of"))
-    tab.main.get_by_role("button", name="One token back").click()
+    tab.main.get_by_role("button", name="Previous token").click()
     expect(desk.locator(".say")).to_have_text(re.compile("^Token 1 of"))
     expect(tab.page).to_have_url(re.compile("at=1"))
     was = tokens.first.locator("span").inner_text()
@@ -22,7 +22,7 @@ def test_a_token_is_put_in_and_taken_back_and_the_link_shows_it(open_tab: OpenTa
     expect(desk.locator(".forced")).to_have_count(1)
     put = desk.locator(".forced span").inner_text()
     assert put != was
-    expect(desk.get_by_text("Without your tokens it writes:")).to_be_visible()
+    expect(desk.get_by_text("Without your tokens:")).to_be_visible()
     expect(tab.page).to_have_url(re.compile("forced=1-"))
     tab.reload()
     expect(desk.locator(".forced span")).to_have_text(put)

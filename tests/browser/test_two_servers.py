@@ -55,7 +55,7 @@ def test_a_run_of_one_server_is_watched_and_paused_on_the_other(
     tab = Tab(context.new_page(), two.url)
     tab.goto("runs")
     row = tab.main.locator(f".st-key-run-{run.id}")
-    expect(row).to_contain_text("From another server")
+    expect(row).to_contain_text("On another server")
     wait_until(lambda: two.store.get(run.id).status.step > 7, "its steps arrive")
     row.get_by_role("button", name="Pause").click()
     wait_until(lambda: run.status.state == "paused", "its worker heard of it")

@@ -78,11 +78,11 @@ def test_no_more_runs_are_resumed_than_may_wait(store, queue):
 
 def test_a_visitor_has_no_more_runs_in_hand_than_may(store, queue, monkeypatch):
     here, who = queue(max_queued=100, max_per_session=MAX), Visitor(OWNER, is_public=True)
-    monkeypatch.setattr(run_actions, "actor", lambda: who)
+    monkeypatch.setattr(run_actions, "acting_visitor", lambda: who)
     monkeypatch.setattr(run_actions.runs_access, "store", lambda: store)
     monkeypatch.setattr(run_actions.runs_access, "queue", lambda: here)
     start = Start(tiny(), "cpu")
-    assert at_once(lambda _n: run_actions.enter_line(start)) == MAX
+    assert at_once(lambda _n: run_actions.enqueue(start)) == MAX
     assert store.n_active(OWNER) == len(store.kept()) == MAX
 
 

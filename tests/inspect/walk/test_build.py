@@ -6,8 +6,7 @@ import re
 import pytest
 import torch
 
-from pages.ui.question import paragraphs
-from pages.ui.walk_links import step_of
+from pages.ui.walk_steps import paragraphs, step_of_map
 from tests.models.variants import CAPTIONER_VARIANTS, TEXT_VARIANTS, VIT_VARIANTS, text_batch
 from tests.pairwise import pairwise
 from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, Experiment
@@ -311,7 +310,7 @@ def test_a_map_of_the_attention_page_leads_to_the_step_that_makes_it(kind):
     family, attention = kind
     chosen = experiment(family)
     assert attention in modules_by_kind(chosen)
-    assert step_of(family, attention) == MADE_BY[kind]
+    assert step_of_map(family, attention) == MADE_BY[kind]
     assert MADE_BY[kind] in {step.name for step in walk(subject(chosen))}
 
 

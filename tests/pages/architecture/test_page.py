@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from pages.ui import forecast, runs_access, show
+from pages.ui import run_time, runs_access, show
 from pages.ui.drafts import Draft
 from pages.ui.typed import escape
 from tests.pages.counted import SLOW, calls_of
@@ -254,7 +254,7 @@ def test_the_memory_of_a_step_is_the_one_that_the_train_page_says(open_page, nam
     expected = show.size(of_run(chosen, table.total).total)
     assert metrics["Memory of a step"] == expected
     app.switch_page("train/page.py").run()
-    forecast.wait()
+    run_time.wait()
     app.run()
     assert not app.exception
     assert f"a step keeps {expected}" in said(app)

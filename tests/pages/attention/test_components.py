@@ -6,29 +6,35 @@ import json
 import numpy as np
 import pytest
 
-from pages.components import head_grid, head_lines
-from pages.components.animation import SnapshotAnimation, single_frame
+from pages.components import heads
 from pages.components.component import Component, is_index
-from pages.components.digit_pad import SIDE, decode
-from pages.components.head_grid import MAX_VALUES, GridLook, pack
-from pages.components.head_lines import pack_lines, valid_pin
+from pages.components.digits import SIDE, decode
+from pages.components.heads import (
+    MAX_VALUES,
+    GridStyle,
+    SnapshotAnimation,
+    pack_grid,
+    pack_lines,
+    single_frame,
+    valid_pin,
+)
 from tests.pages.looking import unpacked
 from tfm_core.inspect.attention.map_view import MapView
 
-LOOK = GridLook(chosen=(0, 0), theme="light")
+LOOK = GridStyle(chosen=(0, 0), theme="light")
 
 
 def test_the_grid_of_48_heads_is_sent_as_it_is():
     weights = np.random.default_rng(0).random((6, 8, 64, 64)).astype(np.float16)
     tokens = [f"token {i}" for i in range(64)]
-    header, values = unpacked(pack(MapView(weights, tokens, tokens), LOOK))
+    header, values = unpacked(pack_grid(MapView(weights, tokens, tokens), LOOK))
     assert np.array_equal(values, weights)
     assert header["block"] == 1
 
 
 def test_too_many_weights_are_sent_as_the_largest_of_each_block():
     weights = np.random.default_rng(0).random((2, 3, 501, 499)).astype(np.float32)
-    header, values = unpacked(pack(MapView(weights, ["q"] * 501, ["k"] * 499), LOOK))
+    header, values = unpacked(pack_grid(MapView(weights, ["q"] * 501, ["k"] * 499), LOOK))
     assert values.size <= MAX_VALUES
     assert header["block"] == 2
     assert values[1, 2, 3, 4] == weights[1, 2, 6:8, 8:10].max()
@@ -82,12 +88,12 @@ def test_a_token_is_pinned_and_let_go():
 def test_what_a_session_keeps_of_a_drawing_holds_no_weights(monkeypatch, draw):
     """Callbacks live as long as the session: an array in one would be kept for every visitor."""
     kept = {}
-    module = {"grid": head_grid, "lines": head_lines}[draw]
+    module = {"grid": heads, "lines": heads}[draw]
     monkeypatch.setattr(module, "_component", Component(lambda **given: kept.update(given)))
     weights = np.zeros((2, 3, 5, 5), np.float16)
     view = MapView(weights, "abcde", "abcde")
     if draw == "grid":
-        look = GridLook(chosen=(0, 0), theme="light", animation=single_frame(weights))
+        look = GridStyle(chosen=(0, 0), theme="light", animation=single_frame(weights))
         module.head_grid(view, look, on_pick=print, key="k", on_step=print)
     else:
         module.head_lines(view.head(0, 0), ink="#000000", pin=None, on_pin=print, key="k")
@@ -95,7 +101,7 @@ def test_what_a_session_keeps_of_a_drawing_holds_no_weights(monkeypatch, draw):
     assert callbacks
     held = [value for one in callbacks for value in _references(one)]
     assert print in held
-    kinds = (np.ndarray, SnapshotAnimation, MapView, GridLook)
+    kinds = (np.ndarray, SnapshotAnimation, MapView, GridStyle)
     assert not [one for one in held if isinstance(one, kinds)]
 
 

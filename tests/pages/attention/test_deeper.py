@@ -12,10 +12,14 @@ from pages.attention import compare, figures, take
 from pages.attention.compare import Versus
 from pages.attention.controls import offer_of
 from pages.attention.selection_link import DEEPER, VIEWS, Selection, resolve, to_query
-from pages.components.animation import Frame, SnapshotAnimation
-from pages.components.head_grid import GridLook, pack
-from pages.components.head_lines import pack_lines
-from pages.components.standalone import standalone
+from pages.components.heads import (
+    Frame,
+    GridStyle,
+    SnapshotAnimation,
+    pack_grid,
+    pack_lines,
+    standalone,
+)
 from tests.data.own.test_texts import PAIRS
 from tests.inspect.constructed import constructed_run, text_experiment, vit_experiment
 from tests.pages.attention.test_own import trained
@@ -146,8 +150,8 @@ def test_the_page_that_plays_carries_its_data_and_asks_for_nothing():
     animation = SnapshotAnimation("x", [Frame(step) for step in (0, 5, 9)], weights)
     tokens = ["</script><b>"] * 5, ["k"] * 7
     view = MapView(weights[0], *tokens)
-    look = GridLook(chosen=(0, 0), theme="light", animation=animation, step=5, dim=[True] * 6)
-    sent = pack(view, look)
+    look = GridStyle(chosen=(0, 0), theme="light", animation=animation, step=5, dim=[True] * 6)
+    sent = pack_grid(view, look)
     lines = pack_lines(view.head(0, 0), ink="#2f7fc1", pin=None)
     page = standalone(sent, lines, title="<i>", words="", which="", theme="dark").decode()
     assert "<i>" not in page

@@ -401,5 +401,5 @@ def test_examples_without_maps_are_not_offered_and_the_page_says_why(store):
     at = opened(run, example="3")
     (picker,) = [one for one in at.selectbox if one.label == "Example"]
     assert len(picker.options) == 2
-    assert "Snapshots save the attention of 2 of the 3 examples" in said(at)
+    assert "Maps of 2 of 3 examples are saved" in said(at)
     assert not at.exception

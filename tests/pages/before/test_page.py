@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.ui import forecast
+from pages.ui import run_time
 from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import constructed_run, small
 from tests.pages.looking import n_drawn, said
@@ -75,7 +75,7 @@ def test_times_are_measured_on_a_press_and_the_ratio_is_said(open_page, monkeypa
     assert "Recorded" in said(app)
     assert n_drawn(app) == 2
     app.button(key="before-measure").click().run()
-    forecast.wait()
+    run_time.wait()
     app.run()
     assert not app.exception
     words = said(app)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from pages.components.number_sheet import valid_pick
+from pages.components.pickers import valid_pick
 from tests.pages.looking import part_of, said
 from tfm_core.inspect.by_hand import attention
 from tfm_core.plots import by_hand as plots

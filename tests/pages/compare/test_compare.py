@@ -207,7 +207,7 @@ def test_the_page_of_runs_that_train_ticks_until_they_are_over(store: RunStore) 
     one = made_run(store, state="running", step=20)
     other = made_run(store, experiment=changed(n_heads=1), step=50)
     app = open_with(one, other)
-    assert "1 run is still training." in shown(app)
+    assert "1 run is training." in shown(app)
     drawn = figure(app)["layout"]["uirevision"]
     status = dataclasses.replace(one.status, state="finished")
     write_status(one.folder, status)

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import segno
 
-from pages.components.copy_link import qr_code
+from pages.components.buttons import qr_code
 
 LINK = "https://example.org/train?v=1&preset=translate~ec7f&model.n_heads=8"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import streamlit as st
 
-from pages.components import reach
+from pages.components import addresses
 
 
 @pytest.fixture
@@ -13,20 +13,18 @@ def listening(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """What the server listens on, and what its network calls this computer."""
     said: dict[str, object] = {"server.address": None}
     monkeypatch.setattr(st, "get_option", said.get)
-    monkeypatch.setattr(reach, "get_internal_ip", lambda: "192.168.7.11")
+    monkeypatch.setattr(addresses, "get_internal_ip", lambda: "192.168.7.11")
     return said
 
 
-@pytest.mark.parametrize(
-    "host", ["localhost", "127.0.0.1", "127.3.5.7", "[::1]", "0.0.0.0", "app.localhost"]
-)
 def test_an_address_of_this_computer_alone_is_said_by_its_name_in_the_network(
-    host: str, listening: dict[str, object]
+    listening: dict[str, object],
 ) -> None:
-    address = f"http://{host}:8501/live/a?b=c"
-    assert reach.is_local(address)
-    assert reach.for_others(address) == "http://192.168.7.11:8501/live/a?b=c"
-    assert "http://192.168.7.11:8501/live/a?b=c" in reach.note(address)
+    for host in ["localhost", "127.0.0.1", "127.3.5.7", "[::1]", "0.0.0.0", "app.localhost"]:
+        address = f"http://{host}:8501/live/a?b=c"
+        assert addresses.is_local(address)
+        assert addresses.for_others(address) == "http://192.168.7.11:8501/live/a?b=c"
+        assert "http://192.168.7.11:8501/live/a?b=c" in addresses.local_note(address)
 
 
 @pytest.mark.parametrize(
@@ -34,20 +32,20 @@ def test_an_address_of_this_computer_alone_is_said_by_its_name_in_the_network(
     ["https://example.org/live/a", "http://192.168.1.2:8501/", "http://[2001:db8::1]:8501/"],
 )
 def test_an_address_that_others_can_open_stays(address: str, listening: dict[str, object]) -> None:
-    assert reach.for_others(address) == address
-    assert not reach.note(address)
+    assert addresses.for_others(address) == address
+    assert not addresses.local_note(address)
 
 
 def test_a_server_that_listens_on_one_computer_has_no_address_for_others(
     listening: dict[str, object],
 ) -> None:
     listening["server.address"] = "127.0.0.1"
-    assert reach.for_others("http://localhost:8501/") is None
-    assert "--server.address 0.0.0.0" in reach.note("http://localhost:8501/")
+    assert addresses.for_others("http://localhost:8501/") is None
+    assert "--server.address 0.0.0.0" in addresses.local_note("http://localhost:8501/")
 
 
 def test_a_computer_without_a_network_has_no_address_for_others(
     listening: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reach, "get_internal_ip", lambda: None)
-    assert reach.for_others("http://localhost:8501/") is None
+    monkeypatch.setattr(addresses, "get_internal_ip", lambda: None)
+    assert addresses.for_others("http://localhost:8501/") is None

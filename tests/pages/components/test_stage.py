@@ -7,8 +7,8 @@ import json
 import numpy as np
 
 from pages.components import stage as component
-from pages.components.counted_button import new_presses
-from pages.components.packing import pooled
+from pages.components.buttons import new_presses
+from pages.components.component import pooled
 from tests.pages.learned_runs import learned_run
 from tfm_core.inspect import stage
 from tfm_core.inspect.stage import Frame

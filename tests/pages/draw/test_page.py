@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.components.digit_pad import SIDE
+from pages.components.digits import SIDE
 from pages.draw import words
 from pages.draw.link import PICTURE
 from pages.ui import digit_models

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import suspects
+from pages.ui import runs_access
 from pages.ui.page_table import PAGES, PageFacts
 from tests.pages.looking import said
 from tests.pages.opening import links
@@ -203,7 +203,7 @@ def test_a_suspect_is_a_run_like_others_once_its_bug_is_known(
     ]
     app = open_page(FILE, pair=f"{healthy.id}.{suspect.id}")
     pressed(app, "Show me")
-    assert suspects.is_hidden(suspect) is False
+    assert runs_access.is_hidden(suspect) is False
     app.query_params["run"] = suspect.id
     assert app.run().session_state["page"] == "find-the-bug"
     assert "hides a bug" not in said(app)

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.components.digit_pad import SIDE
-from pages.components.digit_reader import Drawn, valid_drawn
+from pages.components.digits import SIDE, Drawing, valid_drawing
 from pages.home import own_digit
 from pages.home.hero import DIGITS, TRANSLATOR
 from pages.ui import digit_models
@@ -149,13 +148,13 @@ def test_what_was_read_is_said_as_it_is(share: float, since: int, words: str) ->
     "value", [None, [], 7, "3", [1], ["1", "3"], [True, "3"], [1, 3], [1, "3", 0]]
 )
 def test_what_no_board_sends_is_not_believed(value: object) -> None:
-    assert valid_drawn(value) is None
+    assert valid_drawing(value) is None
 
 
 @pytest.mark.parametrize("text", ["", "12", "٣", "A" * 16728, "<b>"])
 def test_what_is_neither_a_sample_nor_a_drawing_is_an_empty_board(text: str) -> None:
-    found = valid_drawn([5, text])
-    assert found == Drawn(5, "")
+    found = valid_drawing([5, text])
+    assert found == Drawing(5, "")
     assert found.picture(np.zeros((10, 28, 28), np.uint8)) is None
 
 

@@ -11,7 +11,7 @@ from pages.home.doors import DOORS
 from pages.home.page_map import WAY
 from pages.home.preset_list import ALL, START_HERE, TEACHES
 from pages.home.samples import caption_sample, text_sample
-from pages.ui import offers
+from pages.ui import shown_run
 from pages.ui.page_table import PAGES
 from tests.pages.made_runs import made_run
 from tfm_core.presets import PRESETS
@@ -58,7 +58,7 @@ def test_every_preset_says_what_it_learns_how_long_that_takes_and_what_it_reache
         assert app.button(key=f"start-{name}").label == f"Train: {preset.label}"
         assert preset.learns in words
         assert preset.reaches in words
-        assert offers.takes(name) in words
+        assert shown_run.preset_time(name) in words
 
 
 @pytest.mark.parametrize("name", PRESETS)

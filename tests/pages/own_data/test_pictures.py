@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import forecast
+from pages.ui import run_time
 from tests.data.own.files import idx, packed, png, stripes
 from tests.data.own.test_pictures_names import as_windows_packs
 from tests.pages.opening import opened_at
@@ -31,7 +31,7 @@ Open = Callable[..., AppTest]
 def _threads_end() -> Iterator[None]:
     """Wait for what the form asks in the background: it imports torch."""
     yield
-    forecast.wait()
+    run_time.wait()
 
 
 PAGE = "own_data/page.py"

@@ -8,7 +8,7 @@ import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import forecast
+from pages.ui import run_time
 from tests.pages.opening import opened_at
 from tfm_core.config import CorpusTaskConfig, Experiment
 from tfm_core.config.own_tasks import OwnTextTaskConfig
@@ -30,7 +30,7 @@ PASTED = {"pairs": PAIRS, "labels": LABELS, "text": TEXT}
 def _threads_end() -> Iterator[None]:
     """Wait for what the form asks in the background: it imports torch."""
     yield
-    forecast.wait()
+    run_time.wait()
 
 
 def words(app: AppTest) -> str:

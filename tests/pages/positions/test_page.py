@@ -6,7 +6,7 @@ import json
 import pytest
 
 from pages.positions.link import VIEW
-from pages.ui import question
+from pages.ui import walk_steps
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import n_drawn, said
@@ -50,7 +50,7 @@ def test_every_kind_that_words_can_have_has_a_view_of_its_own():
 @pytest.mark.parametrize("kind", POSITIONS.values(), ids=lambda kind: kind.name)
 def test_the_walk_has_words_for_every_kind(kind):
     topics = {kind.topic} | ({kind.inside.topic} if kind.inside is not None else set())
-    assert topics <= set(question.paragraphs("en"))
+    assert topics <= set(walk_steps.paragraphs("en"))
 
 
 @pytest.mark.parametrize("view", VIEWS)

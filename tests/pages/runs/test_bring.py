@@ -129,14 +129,14 @@ def test_a_set_that_comes_along_is_the_visitors_and_one_that_does_not_is_named(
     (brought,) = store.list()
     said = "\n".join(element.value for element in app.main.caption).replace("\\", "")
     assert f"data set, “My pairs” ({sets.set_of(run.experiment.task)})" in said
-    assert "Include your data set that it learned from" in said
+    assert "Include your data set" in said
     store.discard(brought)
     app = dropped(open_page(PAGE, token=TOKEN), bundle(run, with_set=True))
     assert not app.exception
     (own,) = own_sets.listed(store, Visitor(hashed(TOKEN), is_public=True))
     assert own.name == "My pairs"
     said = "\n".join(element.value for element in app.main.caption)
-    assert "lacks its data set" not in said
+    assert "Its data set" not in said
 
 
 def test_a_set_that_the_server_has_no_room_for_leaves_no_run(

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from pages.runs import filter
-from pages.ui import starts
+from pages.ui import comparison
 from tests.pages.made_runs import made_run
 from tests.pages.runs.test_page import PAGE, TOKEN, Open, captions, keys, names, places
 from tests.runs.waiting import tiny
@@ -22,7 +22,7 @@ from tfm_core.runs.store import RunStore
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The runs that the way led to last."""
     ids: list[str] = []
-    monkeypatch.setattr(starts, "compare", lambda found: ids.__setitem__(slice(None), found))
+    monkeypatch.setattr(comparison, "open_comparison", lambda found: ids.__setitem__(slice(None), found))
     return ids
 
 

@@ -58,7 +58,7 @@ def test_a_deleted_run_is_gone_and_undo_brings_it_back(store: RunStore, open_pag
     app = open_page(PAGE)
     app.button(key=f"delete-{run.id}").click().run()
     assert store.list() == []
-    assert "Deleted **Backwards**. You can restore it until" in names(app)
+    assert "Deleted **Backwards**. Undo until" in names(app)
     assert ", or until the space is needed" in names(app)
     app.button(key=f"undo-{run.id}").click().run()
     assert [kept.id for kept in store.list()] == [run.id]
@@ -203,7 +203,7 @@ def test_a_run_that_no_trash_could_take_is_said_to_be_gone(
     monkeypatch.setattr(trash, "put", lambda root, run_id: trash.remove(root / run_id))
     app = open_page(PAGE)
     app.button(key=f"delete-{run.id}").click().run()
-    assert app.info[0].value == "The disk is full, so the run was deleted permanently."
+    assert app.info[0].value == "The disk is full: the run was deleted for good."
     assert f"undo-{run.id}" not in keys(app)
 
 
@@ -388,4 +388,4 @@ def test_a_folder_of_runs_that_has_become_a_file_breaks_no_page(
     store.root.write_text("no folder")
     app = open_page(page, run="run12345678")
     assert not app.exception
-    assert "Something went wrong" not in "\n".join(one.value for one in app.error)
+    assert "could not be drawn" not in "\n".join(one.value for one in app.error)

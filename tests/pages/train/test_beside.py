@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import forecast, starts
+from pages.ui import comparison, run_time
 from tests.pages.made_runs import made_run
 from tests.runs.waiting import tiny
 from tfm_core.runs.queue.run_queue import RunQueue
@@ -22,14 +22,14 @@ TRAIN = "train/page.py"
 def _nothing_left_behind():
     """No thread works on a forecast once a test is over."""
     yield
-    forecast.wait()
+    run_time.wait()
 
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The runs that the way led to last."""
     ids: list[str] = []
-    monkeypatch.setattr(starts, "compare", lambda found: ids.__setitem__(slice(None), found))
+    monkeypatch.setattr(comparison, "open_comparison", lambda found: ids.__setitem__(slice(None), found))
     return ids
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import forecast
+from pages.ui import run_time
 from pages.ui.typed import escape
 from tests.inspect.symptoms.recorded_curves import recorded
 from tests.pages.learned_runs import learned_run
@@ -25,7 +25,7 @@ TRAIN = "train/page.py"
 @pytest.fixture(autouse=True)
 def _nothing_left_behind() -> Iterator[None]:
     yield
-    forecast.wait()
+    run_time.wait()
 
 
 def said(app: AppTest) -> str:

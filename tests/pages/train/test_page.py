@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.train import live, live_keys
 from pages.train.live_keys import seconds_left, speed
-from pages.ui import forecast, live_curves, show
+from pages.ui import live_curves, run_time, show
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import part_of
 from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
@@ -46,7 +46,7 @@ BUTTONS = {
 def _nothing_left_behind():
     """No thread works on a forecast once a test is over."""
     yield
-    forecast.wait()
+    run_time.wait()
 
 
 def said(app: AppTest) -> str:
@@ -378,7 +378,7 @@ def test_a_copy_goes_on_where_one_says(busy_queue, open_page) -> None:
     run = with_checkpoint(made_run(busy_queue.store))
     run.write_meta(dataclasses.replace(run.meta, device="cuda:7"))
     app = open_page(TRAIN, run=run.id)
-    forecast.wait()
+    run_time.wait()
     app.run()
     (device,) = (box for box in app.selectbox if str(box.key).startswith("run-further-on"))
     assert device.options == ["CPU"]

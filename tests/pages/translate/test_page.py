@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pages.components.writing_desk import pack_desk
+from pages.components.writing_desk import DeskView, pack_desk
 from tests.pages.looking import header_of, part_of, said
 from tests.pages.opening import opened_at
 from tfm_core.decoding import SamplingConfig
@@ -138,9 +138,7 @@ def test_a_run_that_writes_nothing_offers_one_that_does():
 def test_the_desk_gets_every_step_with_what_was_weighed(recorded):
     source = source_of(recorded.get("recorded-korean"), TEXT)
     writing = steps.write(source, SamplingConfig(temperature=0))
-    sent = pack_desk(
-        writing, writing.looked(0), at=99, mark="m", forced=(), own=None, is_drawn=False
-    )
+    sent = pack_desk(writing, writing.looked(0), DeskView(at=99, mark="m"))
     header, weights = unpacked(sent)
     assert header["at"] == len(writing.tokens)
     for step, token in zip(header["steps"], writing.tokens, strict=True):

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import controls, draft_history, drafts, forecast, state, url_config
+from pages.ui import controls, drafts, run_time, state, url_config
 from pages.ui.controls import KEY
 from pages.ui.drafts import Draft
 from pages.ui.fields import by_topic, settings_of
@@ -51,7 +51,7 @@ def train(open_page) -> Callable[..., AppTest]:
 def _nothing_left_behind():
     """No thread works on a forecast once a test is over."""
     yield
-    forecast.wait()
+    run_time.wait()
 
 
 def keys_of(app: AppTest) -> set[str]:
@@ -80,22 +80,25 @@ def start_button(app: AppTest):
     return app.button(key="start")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_field_of_a_family_has_a_control(train, family) -> None:
-    app = train({"model.family": family})
-    fields = {f"model.{name}" for name in MODEL_CONFIGS[family].model_fields}
-    if family == "encoder-only":
-        fields -= {"model.pooling"}  # only where the task asks for one label
-    fields |= {f"training.{name}" for name in TrainingConfig.model_fields} | {"task.name", "seed"}
-    assert {KEY + field for field in fields} <= keys_of(app)
+def test_every_field_of_a_family_has_a_control(train) -> None:
+    for family in FAMILIES:
+        app = train({"model.family": family})
+        fields = {f"model.{name}" for name in MODEL_CONFIGS[family].model_fields}
+        if family == "encoder-only":
+            fields -= {"model.pooling"}  # only where the task asks for one label
+        fields |= {f"training.{name}" for name in TrainingConfig.model_fields} | {
+            "task.name",
+            "seed",
+        }
+        assert {KEY + field for field in fields} <= keys_of(app)
 
 
-@pytest.mark.parametrize("task", [*TEXT_TASKS, *IMAGE_TASKS])
-def test_every_field_of_a_task_has_a_control(task) -> None:
-    family = "vit" if task in IMAGE_TASKS else "encoder-only"
-    fields = {f"task.{name}" for name in default_sections(family, task)["task"]}
-    shown = {setting.path for setting in settings_of(family, task)}
-    assert fields - shown == {"task.kind", "task.name"}
+def test_every_field_of_a_task_has_a_control() -> None:
+    for task in [*TEXT_TASKS, *IMAGE_TASKS]:
+        family = "vit" if task in IMAGE_TASKS else "encoder-only"
+        fields = {f"task.{name}" for name in default_sections(family, task)["task"]}
+        shown = {setting.path for setting in settings_of(family, task)}
+        assert fields - shown == {"task.kind", "task.name"}
 
 
 def test_pooling_is_offered_where_a_label_is_asked_for() -> None:
@@ -104,36 +107,36 @@ def test_pooling_is_offered_where_a_label_is_asked_for() -> None:
     assert "model.pooling" not in {setting.path for setting in settings_of("encoder-only", "sort")}
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_setting_has_words_and_its_default_fits(family) -> None:
-    values = default_sections(family, FIRST[family])
-    for setting in settings_of(family, FIRST[family]):
-        assert setting.label
-        assert setting.help.endswith((".", "?"))
-        value = drafts.get(values, setting.path)
-        text = ",".join(value) if setting.kind == "several" else str(value)
-        assert drafts.fitting(setting, text) == value
+def test_every_setting_has_words_and_its_default_fits() -> None:
+    for family in FAMILIES:
+        values = default_sections(family, FIRST[family])
+        for setting in settings_of(family, FIRST[family]):
+            assert setting.label
+            assert setting.help.endswith((".", "?"))
+            value = drafts.get(values, setting.path)
+            text = ",".join(value) if setting.kind == "several" else str(value)
+            assert drafts.fitting(setting, text) == value
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_advanced_setting_of_model_and_training_stands_under_a_topic(family) -> None:
-    advanced = [
-        setting
-        for setting in settings_of(family, FIRST[family])
-        if setting.is_advanced and setting.section in ("model", "training")
-    ]
-    topics = by_topic(advanced)
-    assert all(title for title, _settings in topics)
-    listed = [setting for _title, settings in topics for setting in settings]
-    assert sorted(one.path for one in listed) == sorted(one.path for one in advanced)
+def test_every_advanced_setting_of_model_and_training_stands_under_a_topic() -> None:
+    for family in FAMILIES:
+        advanced = [
+            setting
+            for setting in settings_of(family, FIRST[family])
+            if setting.is_advanced and setting.section in ("model", "training")
+        ]
+        topics = by_topic(advanced)
+        assert all(title for title, _settings in topics)
+        listed = [setting for _title, settings in topics for setting in settings]
+        assert sorted(one.path for one in listed) == sorted(one.path for one in advanced)
 
 
-@pytest.mark.parametrize("task", TEXT_TASKS)
-def test_the_size_of_a_text_task_is_labelled_by_the_task(task) -> None:
-    (size,) = (s for s in settings_of("encoder-decoder", task) if s.path == "task.size")
-    facts = TEXT_TASKS[task]
-    assert (size.label, size.help) == (facts.size_label, facts.size_help)
-    assert (size.lowest, size.highest) == (facts.sizes[0], facts.sizes[-1])
+def test_the_size_of_a_text_task_is_labelled_by_the_task() -> None:
+    for task in TEXT_TASKS:
+        (size,) = (s for s in settings_of("encoder-decoder", task) if s.path == "task.size")
+        facts = TEXT_TASKS[task]
+        assert (size.label, size.help) == (facts.size_label, facts.size_help)
+        assert (size.lowest, size.highest) == (facts.sizes[0], facts.sizes[-1])
 
 
 def test_an_impossible_combination_is_said_at_its_control_and_start_waits(train) -> None:
@@ -201,19 +204,19 @@ def test_a_link_with_an_unknown_family_or_task_falls_back(query, sentence, famil
     assert bool(sentences) == bool(sentence)
 
 
-@pytest.mark.parametrize("text", ["nan", "inf", "-1", "1e9", "", "x" * 500])
-def test_no_number_of_a_link_gets_out_of_its_range(text) -> None:
-    values, sentences = url_config.read({"training.learning_rate": text, "model.d_model": text})
-    assert len(sentences) == 2
-    assert drafts.check(Draft(values)).experiment is not None
+def test_no_number_of_a_link_gets_out_of_its_range() -> None:
+    for text in ["nan", "inf", "-1", "1e9", "", "x" * 500]:
+        values, sentences = url_config.read({"training.learning_rate": text, "model.d_model": text})
+        assert len(sentences) == 2
+        assert drafts.check(Draft(values)).experiment is not None
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_survives_the_way_through_a_link(name) -> None:
-    values = PRESETS[name].experiment.model_dump()
-    back, sentences = url_config.read(values_to_query(values))
-    assert not sentences
-    assert drafts.differences(back, values) == []
+def test_a_preset_survives_the_way_through_a_link() -> None:
+    for name in PRESETS:
+        values = PRESETS[name].experiment.model_dump()
+        back, sentences = url_config.read(values_to_query(values))
+        assert not sentences
+        assert drafts.differences(back, values) == []
 
 
 def test_a_changed_setting_is_marked_and_can_be_reset_alone_or_with_all(train) -> None:
@@ -290,10 +293,10 @@ def test_only_so_many_changes_are_kept(train) -> None:
     app = train()
     app.number_input(key=key(app, "training.steps")).set_value(1).run()
     draft = app.session_state["draft"]
-    found = draft_history.History()
-    for _n in range(3 * draft_history.MAX):
+    found = drafts.History()
+    for _n in range(3 * drafts.MAX_HISTORY):
         found = found.changed(draft)
-    assert len(found.past) == draft_history.MAX
+    assert len(found.past) == drafts.MAX_HISTORY
 
 
 def test_a_reset_of_a_draft_that_is_gone_is_ignored(train, monkeypatch) -> None:
@@ -312,7 +315,7 @@ def test_a_change_says_what_it_does_to_the_size_and_the_time(train) -> None:
     app = train()
     assert "Change a setting to see its effect" in said(app)
     app.number_input(key=key(app, "model.n_layers")).set_value(4).run()
-    forecast.wait()
+    run_time.wait()
     app.run()
     head = f"**Layers {FIRST_MODEL.n_layers} → 4**"
     (line,) = [one for one in said(app).splitlines() if one.startswith(head)]
@@ -320,7 +323,7 @@ def test_a_change_says_what_it_does_to_the_size_and_the_time(train) -> None:
     assert "memory of a step" in line
     assert re.search(r"time .* → .*\(\+\d+ %\)", line)
     app.number_input(key=key(app, "seed")).set_value(5).run()
-    forecast.wait()
+    run_time.wait()
     app.run()
     assert "**Seed 0 → 5**: parameters, memory of a step, time unchanged" in said(app)
     assert re.search(r"\*\*All 2 changes\*\*: parameters \+\d+ % · memory", said(app))
@@ -409,7 +412,7 @@ def test_another_family_keeps_what_was_changed_by_hand() -> None:
     assert moved["task"] == values["task"]
     assert (moved["model"]["d_model"], moved["training"]["steps"]) == (96, 77)
     moved, note = drafts.with_family(values, "vit")
-    assert note == "This family cannot learn “Sort”, so the task is now “MNIST, 5,000 digits”."
+    assert note == "The task is now “MNIST, 5,000 digits”: this family cannot learn “Sort”."
     assert moved["model"]["position"] == "learned"  # untouched, so the default of the new family
     assert drafts.check(Draft(moved)).experiment is not None
 

@@ -133,13 +133,13 @@ def test_a_browser_without_a_token_gets_one_with_the_hosts_proof() -> None:
     assert cookies.is_host(baked[HOST].value, baked[VISITOR].value)
 
 
-@pytest.mark.parametrize("key", ["wrong", "", KEY[:-1], KEY + "x", "%ff", "ü"])
 @pytest.mark.usefixtures("host_key")
-def test_a_wrong_key_is_taken_out_of_the_address_and_makes_nobody_host(key: str) -> None:
-    status, headers, baked, _asked = ask(f"/?key={key}", token=TOKEN)
-    assert status == 303
-    assert headers["location"] == "./"
-    assert HOST not in baked
+def test_a_wrong_key_is_taken_out_of_the_address_and_makes_nobody_host() -> None:
+    for key in ["wrong", "", KEY[:-1], KEY + "x", "%ff", "ü"]:
+        status, headers, baked, _asked = ask(f"/?key={key}", token=TOKEN)
+        assert status == 303
+        assert headers["location"] == "./"
+        assert HOST not in baked
 
 
 def test_without_a_key_nobody_is_the_host(monkeypatch: pytest.MonkeyPatch) -> None:

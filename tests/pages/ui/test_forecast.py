@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.ui.forecast import ForecastQueue
+from pages.ui.run_time import ForecastQueue
 
 
 def test_an_answer_is_worked_out_once() -> None:

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.sweeps import actions as sweeps
-from pages.ui import login, login_setup, own_choice, run_actions, starts, visitors
+from pages.ui import comparison, login, login_setup, own_choice, run_actions, visitors
 from pages.ui.run_actions import Start
 from pages.ui.typed import escape
 from tests.pages.made_runs import made_run, with_checkpoint
@@ -74,12 +74,12 @@ def acts(run: Run) -> dict[str, Callable[[], object]]:
     """What a press does, whether there is a button for it or not."""
     start = Start(tiny(), "cpu")
     return {
-        "start": lambda: run_actions.begin(tiny()),
-        "enter the line": lambda: run_actions.enter_line(start),
-        "seeds": lambda: starts.begin([start]),
+        "start": lambda: run_actions.start(tiny()),
+        "enter the line": lambda: run_actions.enqueue(start),
+        "seeds": lambda: comparison.start_all([start]),
         "pause": lambda: run_actions.ask(run, "pause"),
         "stop": lambda: run_actions.ask(run, "stop"),
-        "go on": lambda: run_actions.go_on(run),
+        "go on": lambda: run_actions.resume_here(run),
         "train further": lambda: run_actions.train_further(run, 100_000),
         "rename": lambda: run_actions.name_and_label(
             run.id, name="Ben was here", group="", tags="", note=""
@@ -223,7 +223,7 @@ def test_who_comes_back_is_where_they_were_with_what_they_edited(store: RunStore
     assert not app.exception
     assert app.title[0].value == "Masks"
     assert app.session_state["draft"].values["seed"] == 1234
-    assert "not logged in" not in said(app)
+    assert "cancelled" not in said(app)
     assert not login._ways()
 
 
@@ -233,7 +233,7 @@ def test_a_login_that_was_not_finished_is_said(store: RunStore) -> None:
     )
     app = opened({})
     assert app.title[0].value == "Masks"
-    assert "the login was cancelled" in said(app)
+    assert "Login was cancelled" in said(app)
 
 
 def test_a_provider_that_is_away_is_one_sentence(

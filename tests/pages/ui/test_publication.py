@@ -250,4 +250,4 @@ def test_a_thread_without_a_session_speaks_what_it_is_told_to() -> None:
     with speaking("pseudo"):
         assert language() == "pseudo"
     assert language() == before in languages()
-    assert _("Light or dark") == live.words()["theme"]
+    assert _("Switch theme") == live.words()["theme"]

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from pages.ui import forecast, run_time, runs_access, show
+from pages.ui import run_time, runs_access, show
 from tests.pages.looking import said
 from tfm_core import machine
 from tfm_core.presets import PRESETS
@@ -18,7 +18,7 @@ from tfm_core.runs.status import write_status
 def _nothing_left_behind():
     """No thread works on a forecast once a test is over."""
     yield
-    forecast.wait()
+    run_time.wait()
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_every_page_says_the_time_of_a_busy_computer(open_page) -> None:
 def train_page(open_page, preset):
     app = open_page("train/page.py")
     app.selectbox(key="configure-preset").set_value(preset).run()
-    forecast.wait()
+    run_time.wait()
     return app.run()
 
 
@@ -78,11 +78,11 @@ def test_a_run_that_finishes_is_learned_from_at_once(store) -> None:
 
 def test_home_and_train_say_whose_times_they_show(open_page) -> None:
     words = run_time.whose("cpu")
-    assert words.startswith("Times are estimates from")
+    assert words.startswith("Estimated from")
     assert words in said(open_page())
     app = open_page("train/page.py")
     app.selectbox(key="configure-preset").set_value("copy").run()
-    forecast.wait()
+    run_time.wait()
     assert words in {caption.proto.help for caption in app.caption}
 
 
@@ -95,9 +95,9 @@ def test_a_device_on_which_nothing_finished_is_said_to_be_unknown(store) -> None
 @pytest.fixture
 def _asked_anew():
     """The devices are looked for once a server."""
-    forecast._asked.clear()
+    run_time._measurements.clear()
     yield
-    forecast._asked.clear()
+    run_time._measurements.clear()
 
 
 @pytest.mark.usefixtures("_asked_anew")
@@ -105,12 +105,12 @@ def test_a_gpu_of_a_cluster_can_be_chosen_and_is_not_measured_here(open_page, mo
     monkeypatch.setenv("TFM_BACKEND", "slurm")
     app = open_page("train/page.py")
     app.selectbox(key="configure-preset").set_value("copy").run()
-    forecast.wait()
+    run_time.wait()
     app.run()
     device = app.selectbox(key="start-device")
     assert device.options == ["CPU of the cluster", "A GPU of the cluster"]
     device.set_value("cuda:0").run()
-    forecast.wait()
+    run_time.wait()
     app.run()
     assert "in **time unknown on cuda:0**" in said(app)
     assert "is not there" not in said(app)

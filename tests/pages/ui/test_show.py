@@ -12,9 +12,8 @@ from pages.ui.run_words import STATES
 from tfm_core.runs import status
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
+def test_duration() -> None:
+    for seconds, words in [
         (0, "0.0 s"),
         (0.42, "0.4 s"),
         (9.94, "9.9 s"),
@@ -24,15 +23,12 @@ from tfm_core.runs import status
         (3600, "1 h"),
         (7800, "2 h 10 min"),
         (3599.7, "1 h"),
-    ],
-)
-def test_duration(seconds: float, words: str) -> None:
-    assert show.duration(seconds) == words
+    ]:
+        assert show.duration(seconds) == words
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
+def test_an_estimated_time_is_one_round_number() -> None:
+    for seconds, words in [
         (0.2, "about 1 s"),
         (8.1, "about 8 s"),
         (16.9, "about 16 s"),
@@ -42,10 +38,8 @@ def test_duration(seconds: float, words: str) -> None:
         (800, "about 15 min"),
         (4000, "about 1 h"),
         (40_000, "about 11 h"),
-    ],
-)
-def test_an_estimated_time_is_one_round_number(seconds: float, words: str) -> None:
-    assert show.about(seconds) == words
+    ]:
+        assert show.about(seconds) == words
 
 
 def test_a_longer_time_never_reads_shorter() -> None:
@@ -55,28 +49,37 @@ def test_a_longer_time_never_reads_shorter() -> None:
     assert seconds == sorted(seconds)
 
 
-@pytest.mark.parametrize(
-    ("n", "words"),
-    [(7, "7"), (72_394, "72,394"), (999_999, "999,999"), (1_234_567, "1.23 M"), (7e9, "7 G")],
-)
-def test_count(n: float, words: str) -> None:
-    assert show.count(n) == words
+def test_count() -> None:
+    for n, words in [
+        (7, "7"),
+        (72_394, "72,394"),
+        (999_999, "999,999"),
+        (1_234_567, "1.23 M"),
+        (7e9, "7 G"),
+    ]:
+        assert show.count(n) == words
 
 
-@pytest.mark.parametrize(
-    ("n_bytes", "words"),
-    [(0, "0 B"), (512, "512 B"), (3482, "3.4 KiB"), (200 * 1024**2, "200 MiB"), (2**40, "1.0 TiB")],
-)
-def test_size(n_bytes: float, words: str) -> None:
-    assert show.size(n_bytes) == words
+def test_size() -> None:
+    for n_bytes, words in [
+        (0, "0 B"),
+        (512, "512 B"),
+        (3482, "3.4 KiB"),
+        (200 * 1024**2, "200 MiB"),
+        (2**40, "1.0 TiB"),
+    ]:
+        assert show.size(n_bytes) == words
 
 
-@pytest.mark.parametrize(
-    ("share", "words"),
-    [(0, "0 %"), (1, "100 %"), (0.9996, "99.9 %"), (0.98249, "98.2 %"), (0.5, "50.0 %")],
-)
-def test_percent_says_hundred_only_where_nothing_is_missing(share: float, words: str) -> None:
-    assert show.percent(share) == words
+def test_percent_says_hundred_only_where_nothing_is_missing() -> None:
+    for share, words in [
+        (0, "0 %"),
+        (1, "100 %"),
+        (0.9996, "99.9 %"),
+        (0.98249, "98.2 %"),
+        (0.5, "50.0 %"),
+    ]:
+        assert show.percent(share) == words
 
 
 @pytest.mark.parametrize(
@@ -100,12 +103,12 @@ def test_every_state_has_words() -> None:
     assert set(STATES) == set(status.STATES)
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_the_words_of_a_page_begin_with_a_title_and_one_short_line(name: str) -> None:
-    said = show.words(name)
-    assert said.title
-    assert 20 <= len(said.intro) <= 95
-    assert said.intro not in said.more
+def test_the_words_of_a_page_begin_with_a_title_and_one_short_line() -> None:
+    for name in PAGES:
+        said = show.words(name)
+        assert said.title
+        assert 20 <= len(said.intro) <= 95
+        assert said.intro not in said.more
 
 
 def test_a_time_to_come_is_told_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:

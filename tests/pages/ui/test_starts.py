@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import starts, state
+from pages.ui import comparison, state
 from tests.pages.made_runs import made_run
 from tests.runs.waiting import tiny
 from tfm_core.runs.auth import hashed
@@ -21,22 +21,24 @@ Press = Callable[..., AppTest]
 
 
 def train(experiments, device):  # a script of its own, which knows no types
-    from pages.ui import seed_button, starts
+    from pages.ui import comparison
 
-    seed_button.draw(lambda: [starts.Start(one, device) for one in experiments], key="of-test")
+    comparison.seed_button(
+        lambda: [comparison.Start(one, device) for one in experiments], key="of-test"
+    )
 
 
 def train_run(run):
-    from pages.ui import seed_button, starts
+    from pages.ui import comparison
 
-    seed_button.draw(lambda: [starts.of_run(run)], key="of-test")
+    comparison.seed_button(lambda: [comparison.start_like(run)], key="of-test")
 
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The runs that the way led to last."""
     ids: list[str] = []
-    monkeypatch.setattr(starts, "compare", lambda found: ids.__setitem__(slice(None), found))
+    monkeypatch.setattr(comparison, "open_comparison", lambda found: ids.__setitem__(slice(None), found))
     return ids
 
 
@@ -53,7 +55,7 @@ def press(script: Callable[..., None], *args: object, n: int | None = None) -> A
     app = AppTest.from_function(script, args=args, default_timeout=180)
     app.session_state["visitor_token"] = TOKEN
     if n is not None:
-        app.session_state[starts.SEEDS] = n
+        app.session_state[comparison.SEEDS] = n
     app.run()
     app.button(key="of-test-seeds").click().run()
     assert not app.exception
@@ -74,7 +76,7 @@ def test_five_seeds_wait_in_one_group_and_lead_to_their_comparison(
     assert [busy_queue.position(run.id) for run in runs] == [1, 2, 3, 4, 5]
     assert {run.labels.group for run in runs} == {"Copy: 5 seeds"}
     assert compared == [run.id for run in runs]
-    assert said == ["5 runs were queued and start when places are free."]
+    assert said == ["5 runs queued."]
 
 
 def test_a_run_gets_what_is_missing_and_joins_the_group(
@@ -88,7 +90,7 @@ def test_a_run_gets_what_is_missing_and_joins_the_group(
     assert compared == [run.id, *(one.id for one in own(store))]
     press(train_run, run, n=3)
     assert len(own(store)) == 2
-    assert said[-1] == "All 3 seeds exist already."
+    assert said[-1] == "All 3 seeds exist."
     press(train_run, run, n=4)
     assert own(store)[-1].labels.group == "Mine: 3 seeds"
 
@@ -121,7 +123,7 @@ def test_as_many_as_may_begin_and_the_rest_at_the_next_press(
     request.getfixturevalue("busy_queue")
     press(train, [tiny()], "cpu")
     assert len(own(store)) == len(compared) == 3
-    assert said[-1].startswith("3 of 5 runs were queued. You have reached the limit")
+    assert said[-1].startswith("Queued 3 of 5 runs: the limit is reached")
     press(train, [tiny()], "cpu")
     assert "3 runs train or wait for you already" in said[-1]
     own(store)[0].request("stop")
@@ -170,7 +172,7 @@ def test_what_goes_wrong_on_the_way_is_said_and_what_began_stays(
     monkeypatch.setattr(busy_queue, "submit", refusing)
     press(train, [tiny()], "cpu")
     assert [run.experiment.seed for run in own(store)] == [0, 1]
-    assert said == ["2 of 5 runs were queued. The disk is full."]
+    assert said == ["2 of 5 runs queued. The disk is full."]
     assert len(compared) == 2
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from pages.ui.question import paragraphs
+from pages.ui.walk_steps import paragraphs
 from tests.inspect.diagram.test_graph import LOOK
 from tests.models.variants import SMALL, TEXT_FAMILIES, text_config
 from tfm_core.config import MODEL_CONFIGS
@@ -51,9 +51,8 @@ def said(known):
             yield from (axes[axis] for axis in one.axes)
 
 
-@pytest.mark.parametrize(
-    ("name", "reads"),
-    [
+def test_the_diagram_says_what_a_model_reads():
+    for name, reads in [
         ("transformer-base", ["Source ids", "Target ids, shifted right"]),
         ("bert-base", ["Token ids"]),
         ("gpt2-xl", ["Token ids"]),
@@ -67,11 +66,9 @@ def said(known):
         ("translate-luong", ["Source ids", "Target ids, shifted right"]),
         ("captions", ["Target ids, shifted right"]),
         ("vit-h", []),
-    ],
-)
-def test_the_diagram_says_what_a_model_reads(name, reads):
-    nodes = drawn(KNOWN[name]).nodes
-    assert [nodes[node].label for node in nodes if node.endswith(" ids")] == reads
+    ]:
+        nodes = drawn(KNOWN[name]).nodes
+        assert [nodes[node].label for node in nodes if node.endswith(" ids")] == reads
 
 
 def test_a_cls_token_of_a_text_stands_in_the_diagram():
@@ -85,11 +82,11 @@ def test_there_are_language_models_to_look_at():
     assert {"gpt2-small", "gpt2-xl", "gpt-grammar", "gpt-text"} <= set(LANGUAGE)
 
 
-@pytest.mark.parametrize("name", LANGUAGE)
-def test_nothing_that_is_said_of_a_language_model_speaks_of_a_source_or_target(name):
-    for text in said(KNOWN[name]):
-        words = text.replace("This model has no source", "")
-        assert not re.search(r"\b(source|target)\b", words, re.IGNORECASE), text
+def test_nothing_that_is_said_of_a_language_model_speaks_of_a_source_or_target():
+    for name in LANGUAGE:
+        for text in said(KNOWN[name]):
+            words = text.replace("This model has no source", "")
+            assert not re.search(r"\b(source|target)\b", words, re.IGNORECASE), text
 
 
 @pytest.mark.parametrize("name", ["bert-base", "sentiment", "masked-words"])
@@ -98,48 +95,48 @@ def test_a_model_that_reads_one_text_has_no_slots_to_answer_in(name):
         assert not re.search(r"\bslots?\b", text), text
 
 
-@pytest.mark.parametrize("name", ["sentiment", "masked-words", "sort-at-once", "bert-base"])
-def test_what_answers_in_one_pass_is_not_said_to_write_token_by_token(name):
-    text = " ".join(said(KNOWN[name]))
-    assert "appends it and runs again" not in text
+def test_what_answers_in_one_pass_is_not_said_to_write_token_by_token():
+    for name in ["sentiment", "masked-words", "sort-at-once", "bert-base"]:
+        text = " ".join(said(KNOWN[name]))
+        assert "appends it and runs again" not in text
 
 
-@pytest.mark.parametrize("name", KNOWN)
-def test_the_last_arrow_carries_the_shape_of_what_the_model_answers(name):
-    known = KNOWN[name]
-    shape, batch = known.shape, 2
-    with torch.device("meta"):
-        model = build_model(known.model, shape)
-        if isinstance(shape, ImageShape | CaptionShape):
-            inputs = [torch.empty(batch, shape.channels, shape.image_size, shape.image_size)]
-        else:
-            n_src = known.src_len if shape.has_source else 0
-            inputs = [torch.ones(batch, n_src, dtype=torch.long)]
-        if not isinstance(shape, ImageShape):
-            inputs.append(torch.ones(batch, known.tgt_len, dtype=torch.long))
-        answer = model(*inputs)
-    (label,) = re.findall(r'-> "logits" \[label=" \(B, (.*)\)"', drawn(known).dot)
-    sizes = [int(size.replace(",", "")) for size in label.split(", ")]
-    if getattr(
-        shape, "is_label", False
-    ):  # the engine scores every word, and only labels can be said
-        answer = answer[:, 0, -shape.n_labels :]
-    assert sizes == list(answer.shape[1:])
+def test_the_last_arrow_carries_the_shape_of_what_the_model_answers():
+    for name in KNOWN:
+        known = KNOWN[name]
+        shape, batch = known.shape, 2
+        with torch.device("meta"):
+            model = build_model(known.model, shape)
+            if isinstance(shape, ImageShape | CaptionShape):
+                inputs = [torch.empty(batch, shape.channels, shape.image_size, shape.image_size)]
+            else:
+                n_src = known.src_len if shape.has_source else 0
+                inputs = [torch.ones(batch, n_src, dtype=torch.long)]
+            if not isinstance(shape, ImageShape):
+                inputs.append(torch.ones(batch, known.tgt_len, dtype=torch.long))
+            answer = model(*inputs)
+        (label,) = re.findall(r'-> "logits" \[label=" \(B, (.*)\)"', drawn(known).dot)
+        sizes = [int(size.replace(",", "")) for size in label.split(", ")]
+        if getattr(
+            shape, "is_label", False
+        ):  # the engine scores every word, and only labels can be said
+            answer = answer[:, 0, -shape.n_labels :]
+        assert sizes == list(answer.shape[1:])
 
 
-@pytest.mark.parametrize("words", [(17, 19), (19, 19)], ids=["two sizes", "one size"])
-@pytest.mark.parametrize("is_tied", [True, False])
-@pytest.mark.parametrize("family", TEXT_FAMILIES)
-def test_a_tied_output_is_said_where_the_model_ties_it(family, is_tied, words):
-    config, shape = text_config(family, tie_embeddings=is_tied), TextShape(*words)
-    model = build_model(config, shape)
-    tables = [part.weight for part in model.modules() if isinstance(part, nn.Embedding)]
-    truth = any(table is model.output.weight for table in tables)
-    assert truth == (is_tied and (family != "encoder-only" or words[0] == words[1]))
-    assert (r"E^\top" in equations(config, shape)["model"].latex) == truth
-    assert ("tied" in source_code(config, shape)) == truth
-    nodes = diagram(config, shape, LOOK, src_len=7, tgt_len=5).nodes
-    assert ("the embedding's matrix: tied" in nodes["output"].label) == truth
+def test_a_tied_output_is_said_where_the_model_ties_it():
+    for family in TEXT_FAMILIES:
+        for is_tied in [True, False]:
+            for words in [(17, 19), (19, 19)]:
+                config, shape = text_config(family, tie_embeddings=is_tied), TextShape(*words)
+                model = build_model(config, shape)
+                tables = [part.weight for part in model.modules() if isinstance(part, nn.Embedding)]
+                truth = any(table is model.output.weight for table in tables)
+                assert truth == (is_tied and (family != "encoder-only" or words[0] == words[1]))
+                assert (r"E^\top" in equations(config, shape)["model"].latex) == truth
+                assert ("tied" in source_code(config, shape)) == truth
+                nodes = diagram(config, shape, LOOK, src_len=7, tgt_len=5).nodes
+                assert ("the embedding's matrix: tied" in nodes["output"].label) == truth
 
 
 @pytest.mark.parametrize(
@@ -169,20 +166,17 @@ def test_both_forms_of_gelu_are_told_apart():
     assert "0.044715" in forms["gelu_tanh"]
 
 
-@pytest.mark.parametrize(
-    ("family", "settings", "keys"),
-    [
+def test_the_equation_of_attention_says_which_keys_a_query_may_ask():
+    for family, settings, keys in [
         ("decoder-only", {}, r"_{j \le i}"),
         ("decoder-only", {"window": 2}, r"_{i - 2 \le j \le i}"),
         ("encoder-only", {}, "_{j}"),
         ("encoder-only", {"window": 2}, r"_{|i - j| \le 2}"),
         ("encoder-decoder", {}, r"only } j \le i"),
         ("encoder-decoder", {"window": 2}, r"only } |i - j| \le 2"),
-    ],
-)
-def test_the_equation_of_attention_says_which_keys_a_query_may_ask(family, settings, keys):
-    latex = equations(text_config(family, **settings), TextShape(17, 19))["attention"].latex
-    assert keys in latex
+    ]:
+        latex = equations(text_config(family, **settings), TextShape(17, 19))["attention"].latex
+        assert keys in latex
 
 
 def test_a_convolution_a_cls_token_and_segments_stand_in_the_embedding():

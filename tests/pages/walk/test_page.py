@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from pages.ui.question import paragraphs
+from pages.ui.walk_steps import paragraphs
 from pages.walk import old_links
 from tests.inspect.constructed import small
 from tests.inspect.walk.test_build import FAMILIES, VARIANTS, experiment, name_of

@@ -1,0 +1,182 @@
+"""Buttons that Streamlit lacks: a counting one, links to copy, the search field, saving as PNG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+
+import streamlit as st
+
+from pages.components import addresses
+from pages.components.component import component, is_index, is_whole, plain, sent
+from pages.i18n import _
+
+MAX_PRESSES = 50  # presses taken at once
+
+_counted = component(
+    "counted_button",
+    css=["counted_button.css"],
+    html='<button type="button" class="counted"></button>\n',
+)
+
+
+def counted_button(
+    label: str, *, help: str, path: str, on_press: Callable[[int], None], key: str
+) -> None:
+    """Show a button; ``on_press`` hears, before the next run, how often it was pressed since.
+
+    path: its icon, the ``d`` of an SVG path in a square of 24.
+    """
+
+    def pressed(value: object) -> None:
+        times = new_presses(value, st.session_state.get(f"{key}-had"))
+        if times:
+            st.session_state[f"{key}-had"] = value
+            on_press(times)
+
+    _counted(
+        {"label": label, "help": help, "path": path},
+        on={"pressed": pressed},
+        width="content",
+        key=key,
+    )
+
+
+def new_presses(sent: object, had: object) -> int:
+    """Return how many presses are new. sent, had: the button's own name and its count so far."""
+    if not (isinstance(sent, list) and len(sent) == 2 and isinstance(sent[0], str)):
+        return 0
+    count = sent[1]
+    if not is_whole(count):
+        return 0
+    is_same = isinstance(had, list) and had[:1] == sent[:1]
+    before = had[1] if is_same and isinstance(had, list) else 0
+    return max(0, min(MAX_PRESSES, count - before))
+
+
+_links = component("copy_link", css=["copy_link.css"])
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An address, what it is a link to, and what it opens in a sentence.
+
+    is_here: it is what the browser's own address says, also after a part of the page changed that.
+    """
+
+    to: str
+    opens: str
+    href: str
+    is_here: bool = False
+
+
+def copy_link(links: Sequence[Link], *, note: str = "", key: str) -> None:
+    """Show the button, which copies the first of some links; note: a sentence below all of them."""
+    asked = sent(key, "code")  # which link, and what it was then
+    shown = links[asked[0]] if _is_one_of(asked, len(links)) else None
+    _links(
+        plain(
+            {
+                "links": [
+                    {**asdict(link), "local": addresses.local_note(link.href)} for link in links
+                ],
+                "note": note,
+                "code": None if shown is None else {"asked": asked, "src": qr_code(shown.href)},
+                "words": {
+                    "copy": _("Copy link"),
+                    "copied": _("Copied"),
+                    "to": _("Copy link to {what}"),
+                    "others": _("All links"),
+                    "refused": _("Copying is blocked. The address is:"),
+                    "code": _("QR code"),
+                    "codeTo": _("Show a QR code for {what}"),
+                    "close": _("Close"),
+                    "drawing": _("Drawing the code …"),
+                    "tooLong": _("This address is too long for a QR code."),
+                },
+            }
+        ),
+        on={"code": None},
+        key=key,
+        width="content",
+    )
+
+
+@lru_cache(maxsize=256)
+def qr_code(text: str) -> str:
+    """Return a QR code as the address of a picture, "" for a text that is too long.
+
+    Dark on white, with its quiet zone, and as sharp as it is large.
+
+    Up to some 880 characters: beyond that its cells are too small for a projector and a phone.
+    """
+    import segno  # late: it is wanted seldom
+
+    try:
+        code = segno.make_qr(text, error="m")
+    except segno.DataOverflowError:
+        return ""
+    if int(code.version) > _MAX_CELLS:
+        return ""
+    return str(code.svg_data_uri(dark="#000", light="#fff", border=4, omitsize=True))
+
+
+def _is_one_of(asked: object, n: int) -> bool:
+    """Say whether the browser asks for the code of a link that there is."""
+    return isinstance(asked, list) and len(asked) == 2 and is_index(asked[:1], n)
+
+
+_MAX_CELLS = 24  # of the 40 versions of a code: 113 cells to a side
+
+
+_search = component("search", css=["search.css"])
+
+
+@dataclass(frozen=True, slots=True)
+class SearchEntry:
+    """What can be found: its name and one line about it, where it leads, words that find it too."""
+
+    name: str
+    about: str
+    href: str
+    also: str = ""
+
+
+def search(entries: Sequence[SearchEntry], *, key: str) -> int | None:
+    """Show the field; return the index of the entry that was chosen just now, or None."""
+    result = _search(
+        plain(
+            {
+                "entries": [
+                    {
+                        "name": entry.name,
+                        "about": entry.about,
+                        "href": entry.href,
+                        "also": entry.also,
+                    }
+                    for entry in entries
+                ],
+                "words": {
+                    "label": _("Search pages and terms"),
+                    "hint": _("Press / to search."),
+                    "found": _("{n} found"),
+                    "none": _("Nothing found."),
+                },
+            }
+        ),
+        on={"chosen": None},
+        key=key,
+        width=260,
+    )
+    chosen = result.chosen
+    is_entry = isinstance(chosen, int | float) and chosen in range(len(entries))
+    return int(chosen) if is_entry else None
+
+
+_png = component("svg_png", css=["svg_png.css"])
+
+
+def svg_as_png(svg: str, *, name: str, label: str, help_text: str, key: str) -> None:
+    """Show a button that saves an SVG picture as ``name``.png, at twice its size."""
+    _png({"svg": svg, "name": name, "label": label, "help": help_text}, key=key)

@@ -1,0 +1,271 @@
+"""Drawing a digit: a pad, a reader that answers each stroke, and a lab that shows the attention.
+
+The answers of all saved weights, and their maps, reach the browser at once, so neither the slider
+nor a press on a head asks the server.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pages.components.component import component, is_whole, plain, sent
+from pages.i18n import _
+from tfm_core.plots.patches import INK
+
+SIDE = 112  # pixels to a side of what the browser sends, 4 for each of MNIST's
+
+_pad = component(
+    "digit_pad", css=["drawing_board.css", "digit_pad.css"], html='<div class="pad"></div>\n'
+)
+
+
+def digit_pad(
+    *, key: str, on_change: Callable[[], None] | None = None
+) -> npt.NDArray[np.uint8] | None:
+    """Show the pad; return what is drawn as uint8 (SIDE, SIDE), 255 is ink, or None when empty."""
+    result = _pad(
+        {"side": SIDE, "words": board_words()},
+        default={"pixels": ""},
+        on={"pixels": None if on_change is None else lambda _pixels: on_change()},
+        key=key,
+        width="content",
+    )
+    return decode(result.pixels)
+
+
+def board_words() -> dict[str, str]:
+    """Return what a board and its buttons are called."""
+    return {
+        "clear": _("Clear"),
+        "undo": _("Undo"),
+        "hint": _("Draw a digit here"),
+        "pad": _("Drawing pad for one digit"),
+    }
+
+
+def decode(value: object, side: int = SIDE) -> npt.NDArray[np.uint8] | None:
+    """Return the pixels (side, side) that the browser sent, or None where they are no drawing."""
+    if not isinstance(value, str) or len(value) != 4 * -(-(side * side) // 3):
+        return None
+    try:
+        raw = base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    if len(raw) != side * side:
+        return None
+    pixels = np.frombuffer(raw, np.uint8).reshape(side, side)
+    return pixels if pixels.any() else None
+
+
+Picture = npt.NDArray[np.uint8]
+
+DIGITS = tuple("0123456789")
+
+_reader = component(
+    "digit_reader",
+    css=["drawing_board.css", "digit_reader.css"],
+    html='<div class="reader"></div>\n',
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What stands on the board: the how-manieth drawing it is, and the text the browser sent."""
+
+    number: int
+    value: str
+
+    def picture(self, samples: Picture) -> Picture | None:
+        """Return the sample, the drawing (SIDE, SIDE) or that of a link, which is as large as a
+        sample; None for an empty board.
+        """
+        index = self.sample(len(samples))
+        if index is not None:
+            return np.asarray(samples[index])
+        drawing = decode(self.value)
+        return decode(self.value, samples.shape[-1]) if drawing is None else drawing
+
+    def sample(self, n: int) -> int | None:
+        """Return which of ``n`` samples stands on the board, None where none of them does."""
+        is_sample = self.value.isdecimal() and int(self.value) < n
+        return int(self.value) if is_sample else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """What was read. steps: of the S kept weights; shares: (S, classes), their probabilities.
+
+    since: the index from which on the class of the last weights is read; said: that in words.
+    """
+
+    steps: tuple[int, ...]
+    shares: npt.NDArray[Any]
+    since: int
+    said: str
+
+    def answer(self, number: int) -> dict[str, Any]:
+        """Return what the browser needs to show it. number: of the drawing that was read."""
+        return {
+            "number": number,
+            "steps": list(self.steps),
+            "shares": np.round(self.shares.astype(float), 4).tolist(),
+            "since": self.since,
+            "said": self.said,
+        }
+
+
+def current_drawing(key: str, *, first: int) -> Drawing:
+    """Return what stands on the board now; at the first visit it is the sample ``first``."""
+    return valid_drawing(sent(key, "drawn")) or Drawing(0, str(first))
+
+
+def valid_drawing(value: object) -> Drawing | None:
+    """Return what the browser sent, or None where it is nothing that a board sends."""
+    if not (isinstance(value, list) and len(value) == 2):
+        return None
+    number, text = value
+    if not is_whole(number) or not isinstance(text, str):
+        return None
+    is_sample = len(text) == 1 and text in "0123456789"
+    return Drawing(number, text if is_sample or decode(text) is not None else "")
+
+
+def digit_reader(
+    shown: Drawing, reading: Reading | None, *, samples: Picture, note: str, key: str
+) -> None:
+    """Show the board with what stands on it, and what was read there.
+
+    samples: (10, 28, 28), one of each digit. note: what is said while there is no reading.
+    """
+    _reader(
+        plain(
+            {
+                **board_data(shown, samples),
+                "reading": None if reading is None else reading.answer(shown.number),
+                "note": note,
+                "words": reader_words(DIGITS, DIGITS),
+            }
+        ),
+        default={"drawn": []},
+        on={"drawn": None},
+        key=key,
+    )
+
+
+def board_data(shown: Drawing, samples: Picture) -> dict[str, Any]:
+    """Return what the browser needs of a board, of what stands on it, and of its samples."""
+    return {
+        "side": SIDE,
+        "size": samples.shape[-1],
+        "samples": base64.b64encode(samples.tobytes()).decode(),
+        "shown": [shown.number, shown.value],
+    }
+
+
+def reader_words(classes: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
+    """Return what a reader says; classes: of the bars, names: of the samples."""
+    return {
+        **board_words(),
+        "classes": list(classes),
+        "names": list(names),
+        "bars": _("Probability of each digit"),
+        "samples": _("Or choose an unseen digit"),
+        "sample": _("Show a {digit}"),
+        "slider": _("Training step"),
+        "at": _("Step {step}: {digit} ({share})"),
+    }
+
+
+_lab = component(
+    "digit_lab",
+    css=["drawing_board.css", "digit_reader.css", "digit_lab.css"],
+    html='<div class="room"><div class="reader lab"></div></div>\n',
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabReading:
+    """A reading and what it was read from.
+
+    seen: uint8 (size, size), as the model sees it; how: what was done to make it so. heads: (S, L,
+    H, side, side) and rollout: (S, side, side), what each map takes from each patch. sinces and
+    sentences: for each class that may have been meant, the index from which on it is read for good
+    (None: it is not), and that in words.
+    """
+
+    reading: Reading
+    seen: Picture
+    how: str
+    heads: npt.NDArray[Any]
+    rollout: npt.NDArray[Any]
+    sinces: tuple[int | None, ...]
+    sentences: tuple[str, ...]
+
+    def answer(self, number: int) -> dict[str, Any]:
+        """Return what the browser needs to show it. number: of the drawing that was read."""
+        n_steps, side = len(self.heads), self.heads.shape[-1]
+        heads = self.heads.reshape(n_steps, -1, side * side)
+        maps = np.concatenate([heads, self.rollout.reshape(n_steps, 1, -1)], 1)
+        shares = maps / np.maximum(maps.max(-1, keepdims=True), 1e-9)
+        return {
+            **self.reading.answer(number),
+            "seen": base64.b64encode(self.seen.tobytes()).decode(),
+            "how": self.how,
+            "maps": base64.b64encode(np.round(255 * shares).astype(np.uint8).tobytes()).decode(),
+            "sinces": list(self.sinces),
+            "sentences": list(self.sentences),
+        }
+
+
+def digit_lab(
+    shown: Drawing,
+    look: LabReading | None,
+    *,
+    samples: Picture,
+    labels: Sequence[int],
+    classes: Sequence[str],
+    shape: tuple[int, int, int],
+    note: str,
+    key: str,
+) -> None:
+    """Show the board with what stands on it, what was read there, and where the model looked.
+
+    samples: (N, size, size) and labels: which class each is. shape: layers, heads and patches of
+    the model. note: what is said while there is no look. ``st.session_state[key]`` gets ``kept``,
+    the number of a drawing, once the pen rests.
+    """
+    n_layers, n_heads, n_patches = shape
+    _lab(
+        {
+            **board_data(shown, samples),
+            "labels": list(labels),
+            "layers": n_layers,
+            "heads": n_heads,
+            "patches": n_patches,
+            "ink": INK,
+            "reading": None if look is None else look.answer(shown.number),
+            "note": note,
+            "words": {
+                **reader_words(classes, [classes[label] for label in labels]),
+                "seen": _("What the model sees"),
+                "looks": _("Where it looks"),
+                "heads": _("Heads (layer · head)"),
+                "name": _("Layer {layer}, head {head}"),
+                "strongest": _("{name}: looks most at row {row}, column {column}"),
+                "head": _("{name}. Press again for all layers."),
+                "rollout": _("Rollout: attention through all layers."),
+                "press": _("Choose what you meant"),
+                "mean": _("I meant a {digit}"),
+            },
+        },
+        default={"drawn": [], "kept": 0},
+        on={"drawn": None, "kept": None},
+        key=key,
+    )

@@ -1,0 +1,1 @@
+"""What the server does around the pages: middleware, static files, published runs, warm-up."""

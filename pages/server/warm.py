@@ -1,0 +1,69 @@
+"""Work at startup that first visitors would wait for: imports, Home's stage, the list of runs."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import logging
+import sys
+import time
+from importlib import import_module
+
+from pages.ui.runs_access import STARTUP_DELAY
+from tfm_core.machine import WORKER_NICENESS, slowdown, slowness
+
+MODULES = (
+    "pages.home.hero",
+    "pages.home.doors",
+    "pages.home.page_map",
+    "pages.home.preset_list",
+    "pages.ui.frame",
+    "pages.ui.run_list",
+)
+"""Imports of the frame and Home."""
+LATER = ("pandas", "pages.compare.beside", "pages.compare.choice", "pages.compare.curves")
+"""Further imports of the next pages."""
+_PAUSE = 0.002  # seconds after each run, so that visitors come first
+_SWITCH_INTERVAL = 0.0005  # seconds: the first page needs a hundred scripts, sent by many threads
+
+logger = logging.getLogger(__name__)
+
+
+def prepare() -> None:
+    """Prepare Home now, and the next pages after the first visitor was served."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_INTERVAL)
+    try:
+        warm()
+        gc.freeze()  # permanent objects: scanning them stops all threads
+        time.sleep(STARTUP_DELAY)
+        warm_rest()
+        gc.freeze()
+    finally:
+        sys.setswitchinterval(before)
+
+
+def warm() -> None:
+    """Import Home, read the run that it plays, and measure the machine."""
+    try:
+        for name in MODULES:
+            import_module(name)
+        inspect.stack()  # Streamlit does so for its first element, which reads all these sources
+        import_module("pages.home.hero").warm()
+    except Exception:
+        logger.exception("Home could not be prepared.")
+    slowness()
+    slowdown(niceness=WORKER_NICENESS)
+
+
+def warm_rest() -> None:
+    """Import the next pages, and read the runs that they list."""
+    try:
+        for name in LATER:
+            import_module(name)
+        read_ahead = import_module("pages.runs.filter").read_ahead
+        for run in import_module("pages.ui.runs_access").store().list():
+            time.sleep(_PAUSE)
+            read_ahead(run)
+    except Exception:
+        logger.exception("The runs could not be read ahead.")

@@ -1,0 +1,211 @@
+"""The run that a page shows, what it says of a recorded one, and buttons that train a preset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+import streamlit as st
+
+from pages.i18n import N_, _, paragraph
+from pages.ui import run_actions, run_time, runs_access, show, state, visitors
+from pages.ui.typed import escape
+from tfm_core.config import Experiment
+from tfm_core.data.own import sets
+from tfm_core.presets import PRESETS
+from tfm_core.runs.run import Run
+
+WITH_DATA = N_("Include your data set")
+"""What is ticked to take a set along with its run."""
+
+
+def origin_badge(run: Run) -> str:
+    """Return a badge in markdown for a run that is recorded or was brought here, else nothing."""
+    if run.meta.recorded:
+        return f":violet-badge[:material/inventory_2: {_('Recorded')}]"
+    if run.origin is not None:
+        return f":blue-badge[:material/move_to_inbox: {_('Imported')}]"
+    return ""
+
+
+def origin_words(run: Run) -> str:
+    """Say where a run was trained that was brought from elsewhere, and by what; else nothing."""
+    origin = run.origin
+    if origin is None:
+        return ""
+    trained = _(
+        "Trained elsewhere on {device}, {when}, with {versions}.",
+        device=show.device(origin.device),
+        when=show.ago(origin.created),
+        versions=", ".join(f"{name} {version}" for name, version in origin.versions.items()),
+    )
+    return f"{trained} {_without_data(run, origin.data)}".strip()
+
+
+def _without_data(run: Run, name: str) -> str:
+    """Say which set did not come along with a run, and how it is brought; else nothing."""
+    set_id = "" if run.problem is not None else sets.added_of(run.experiment.task)
+    if not set_id or sets.folder_of(set_id) is not None:
+        return ""
+    full_name = f"“{name}” ({set_id})" if name else set_id
+    return paragraph("runs/missing-data", name=full_name, tick=_(WITH_DATA))
+
+
+def are_all_recorded(runs: Iterable[Run]) -> bool:
+    """Return whether all runs of a comparison come with the app."""
+    return all(run.meta.recorded for run in runs)
+
+
+def recorded_comparison_note(runs: Collection[Run]) -> None:
+    """Say of a comparison of recorded runs that it is one; else nothing."""
+    if are_all_recorded(runs):
+        st.caption(f"{origin_badge(next(iter(runs)))} {_('These runs come with the app.')}")
+
+
+def recorded_note(run: Run, *, key: str) -> None:
+    """Say of a recorded run what that is, beside a button that trains its preset; else nothing.
+
+    key: begins the button's.
+    """
+    if not run.meta.recorded:
+        return
+    name = run.meta.preset
+    with st.container(horizontal=True, vertical_alignment="center"):
+        comes = _("This trained model comes with the app.")
+        st.caption(f"{origin_badge(run)} {comes}", width="content")
+        if name not in PRESETS:
+            return
+        label = _("Train your own, {time}", time=preset_time(name))
+        if st.button(
+            label,
+            icon=":material/play_arrow:",
+            key=f"{key}-own",
+            disabled=bool(why_not := visitors.why_not()),
+            help=escape(why_not) or None,
+        ):
+            run_actions.start_preset(name)
+
+
+def preset_buttons(
+    sentence: str, names: Sequence[str], *, key: str, others: Callable[[], None] | None = None
+) -> None:
+    """Show a sentence and a button for each preset, the first one first to be pressed.
+
+    key: begins the keys of the buttons, which end with the preset's name. others: draws further
+    buttons into the same row.
+    """
+    why_not = visitors.why_not()
+    with st.container(border=True, horizontal_alignment="center", gap="medium"):
+        st.markdown(_(sentence), width="content")
+        if why_not:
+            st.caption(f":material/lock: {escape(why_not)}", width="content")
+        with st.container(horizontal=True, horizontal_alignment="center"):
+            for index, name in enumerate(names):
+                if st.button(
+                    _(
+                        "Train “{name}”, {time}",
+                        name=_(PRESETS[name].label),
+                        time=preset_time(name),
+                    ),
+                    type="secondary" if index else "primary",
+                    icon=":material/play_arrow:",
+                    key=f"{key}-{name}",
+                    disabled=bool(why_not),
+                ):
+                    run_actions.start_preset(name)
+            if others is not None:
+                others()
+
+
+def preset_time(name: str) -> str:
+    """Return how long the training of a preset takes on this machine, in words."""
+    return run_time.takes(PRESETS[name].experiment)
+
+
+def preset_time_now(name: str) -> str:
+    """Return the same, and whether the computer is busy."""
+    return run_time.takes_now(PRESETS[name].experiment)
+
+
+def current_run() -> Run | None:
+    """Return the current run, fitting or not; None where there is none or it is damaged."""
+    run_id = state.current_run_id()
+    run = None if run_id is None else runs_access.store().get(run_id)
+    return None if run is None or run.problem is not None else run
+
+
+def fitting_run(fits: Callable[[Experiment], bool], recorded_first: str = "") -> Run | None:
+    """Return the current run where it fits, else the newest finished one that does, else any.
+
+    recorded_first: the recorded run that this page prefers to other recorded ones.
+    """
+    run = current_run()
+    if run is not None and fits(run.experiment):
+        return run
+    ready = runs_with_weights(fits)
+    finished = [run for run in ready if run.status.state == "finished"]
+    finished.sort(key=lambda run: (run.meta.recorded, run.id != recorded_first))
+    first = next(iter([*finished, *ready]), None)
+    if first is not None and state.current_run_id() is None:
+        state.show_unasked(first.id)
+    return first
+
+
+def first_to_show(ready: Iterable[Run], recorded_first: str) -> Run | None:
+    """Return the run to show where none is chosen: the visitor's newest, else a recorded one.
+
+    ready: the newest first. recorded_first: the recorded run that is better than others.
+    """
+    runs = list(ready)
+    own = [run for run in runs if not run.meta.recorded]
+    best = [run for run in runs if run.id == recorded_first]
+    first = next(iter([*own, *best, *runs]), None)
+    if first is not None:
+        state.show_unasked(first.id)
+    return first
+
+
+def choose_run(
+    label: str, ready: Sequence[Run], *, key: str, describe: Callable[[Run], str], about: str
+) -> Run:
+    """Draw the choice of one of the runs; the one that is picked is the current run from then on.
+
+    ready: at least one, the first to show first. about: which runs these are.
+    """
+    by_id = {run.id: run for run in ready}
+    current_id = state.current_run_id()
+    if current_id in by_id or st.session_state.get(key) not in by_id:
+        st.session_state[key] = current_id if current_id in by_id else ready[0].id
+    picked = st.selectbox(
+        label,
+        list(by_id),
+        format_func=lambda run_id: describe(by_id[run_id]),
+        key=key,
+        help=about,
+        on_change=lambda: state.set_current_run(st.session_state[key]),
+    )
+    if current_id is None:
+        state.show_unasked(picked)
+    return by_id[picked]
+
+
+def unchosen_caption(run: Run) -> None:
+    """Say in a line which run this is where the page shows it because none is chosen."""
+    if not state.is_unasked(run.id):
+        return
+    name = escape(run.meta.name)
+    if not run.meta.recorded:
+        message = _("**{name}**, your newest run that fits this page.", name=name)
+    elif any(not other.meta.recorded for other in visitors.listed()):
+        message = _("**{name}**, a recorded run: none of yours fits this page.", name=name)
+    else:
+        message = _("**{name}**, a recorded run: you have not trained one yet.", name=name)
+    st.caption(f"{origin_badge(run)} {message}".strip())
+
+
+def runs_with_weights(fits: Callable[[Experiment], bool]) -> list[Run]:
+    """Return the runs with weights that fit, the newest first."""
+    return [
+        run
+        for run in visitors.at_hand()
+        if run.problem is None and run.has_checkpoint and fits(run.experiment)
+    ]

@@ -1,0 +1,390 @@
+"""Steps of the walk: which one is shown, what it says, its question, and links to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from pages.i18n import _, content, language
+from pages.ui import view_link
+from pages.ui.parameters import Choice, Unfit, one_of, whole
+from pages.ui.typed import escape
+from tfm_core.runs.run import Run
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.stems import STEMS
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.walk.forward import Subject
+    from tfm_core.inspect.walk.steps import Question, Seen, WalkStep
+
+
+_STEP = "walk-step"
+_PLACE = "walk-place"
+_ANSWERS = "walk-answers"
+_GIVEN, _REVEALED = "walk-given", "walk-revealed"
+STEP = "step"  # in the link
+
+
+@dataclass(frozen=True)
+class StepName(Choice):
+    """The name of a step. numbered: the steps that an older link counts, from 1."""
+
+    numbered: tuple[str, ...] = ()
+
+    def parse(self, text: str) -> str:
+        """Return the name; a number is one of an older link, and the nearest step there is."""
+        if text in self.names:
+            return text
+        rule, number = one_of(self.names), whole(text)
+        if number is None:
+            raise Unfit(rule)
+        known = [n for n, name in enumerate(self.numbered, 1) if name in self.names]
+        found = nearest(number, known)
+        if found != number:
+            raise Unfit(rule, self.numbered[found - 1])
+        return self.numbered[found - 1]
+
+
+def current(names: Sequence[str], numbered: Sequence[str]) -> tuple[int, str]:
+    """Return the number of the step to show, from 1, and a sentence where the link asks for none.
+
+    names: of the model's steps, in order. numbered: the steps that an older link, which has a
+    number, counts from 1.
+    """
+    parameter = StepName(STEP, first=names[0], names=tuple(names), numbered=tuple(numbered))
+    text = parameter.found_in(view_link.query())
+    last = st.session_state.get(_STEP, names[0])
+    asked = last if text is None else text
+    nearest_name = names[0]
+    if asked == last:  # where the model changed: as far on as before
+        nearest_name = names[min(st.session_state.get(_PLACE, 0), len(names) - 1)]
+    if text is None:
+        shown, problem = (asked if asked in names else nearest_name), ""
+    else:
+        shown, problem = parameter.follow(text, nearest_name)
+    place = names.index(shown)
+    st.session_state[_STEP] = asked if asked == last else shown
+    st.session_state[_PLACE] = place
+    return place + 1, problem
+
+
+def nearest(wanted: int, numbers: Sequence[int]) -> int:
+    """Return the number nearest to the one wanted; the later of two."""
+    return min(numbers, key=lambda number: (abs(number - wanted), -number))
+
+
+def go(name: str) -> None:
+    """Show a step, and say so in the link."""
+    st.session_state[_STEP] = name
+    view_link.put({STEP: name})
+
+
+def picked_step(key: str, name: str) -> str:
+    """Return the step that a select box under ``key`` holds; ``name`` before it is drawn."""
+    return str(st.session_state.get(key, name))
+
+
+def set_widget(key: str, value: object) -> None:
+    """Make a widget show a value that something else decides."""
+    st.session_state[key] = value
+
+
+def answers() -> dict[str, bool]:
+    """Return the questions answered, and whether the first answer was right."""
+    given: dict[str, bool] = st.session_state.setdefault(_ANSWERS, {})
+    return given
+
+
+def record_answer(question: str, given: str | float, *, is_right: bool) -> None:
+    """Keep an answer; only the first one to a question counts. A right one reveals."""
+    answers().setdefault(question, is_right)
+    _last()[question] = given
+    if is_right:
+        _revealed().add(question)
+
+
+def reveal(question: str) -> None:
+    """Reveal the answer; a question that was not answered before counts as not known."""
+    answers().setdefault(question, False)
+    _last().pop(question, None)
+    _revealed().add(question)
+
+
+def last_answer(question: str) -> str | float | None:
+    """Return what was answered last; None before that, and where the answer was shown."""
+    return _last().get(question)
+
+
+def is_revealed(question: str) -> bool:
+    """Return whether the question was answered rightly, or its answer shown."""
+    return question in _revealed()
+
+
+def _last() -> dict[str, str | float]:
+    given: dict[str, str | float] = st.session_state.setdefault(_GIVEN, {})
+    return given
+
+
+def _revealed() -> set[str]:
+    names: set[str] = st.session_state.setdefault(_REVEALED, set())
+    return names
+
+
+def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
+    """Back, the list of steps, next. number: of the step that is shown, from 1."""
+    names = [step.name for step in steps]
+    titles = {step.name: f"{n} · {_(step.title)}" for n, step in enumerate(steps, 1)}
+    index, last = number - 1, len(names) - 1
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        _arrow_button(_("Back"), "arrow_back", "Left", names[max(0, index - 1)], index == 0)
+        _arrow_button(
+            _("Next"), "arrow_forward", "Right", names[min(last, index + 1)], index == last
+        )
+        set_widget("walk-list", names[index])
+        st.selectbox(
+            _("Step"),
+            names,
+            format_func=titles.__getitem__,
+            key="walk-list",
+            on_change=lambda: go(picked_step("walk-list", names[index])),
+        )
+    st.progress(number / len(names))
+
+
+def _arrow_button(label: str, icon: str, shortcut: str, to: str, is_end: bool) -> None:
+    st.button(
+        label,
+        icon=f":material/{icon}:",
+        key=f"walk-{shortcut.lower()}",
+        shortcut=shortcut,
+        disabled=is_end,
+        on_click=go,
+        args=(to,),
+    )
+
+
+def is_step_revealed(step: WalkStep, subject_name: str, example: int) -> bool:
+    """Return whether what the step asks for may be seen: it was answered, or its answer shown."""
+    return is_revealed(_question_name(step, subject_name, example))
+
+
+def _question_name(step: WalkStep, subject_name: str, example: int) -> str:
+    return f"{subject_name} {step.name} {example}"
+
+
+def shapes(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool) -> None:
+    """Show the tensors before and after: axes, sizes and first numbers; not what is asked for."""
+    hidden = frozenset[str]() if is_revealed else step.hidden_shapes
+    secret = frozenset[str]() if is_revealed else step.hidden
+
+    def lines(tensors: Sequence[Seen]) -> list[str]:
+        return [
+            f"{_titled(one)}  \n`( ? )`"
+            if one.name in hidden
+            else _shape(one, subject, example, with_numbers=one.name not in secret)
+            for one in tensors
+        ]
+
+    with st.container(border=True):
+        if step.before:
+            st.markdown("\n\n".join([f":grey[{_('Before')}]", *lines(step.before)]))
+        asked = [one for one in step.extra if one.name in step.question.shapes]
+        made = [*step.after, *asked]
+        is_asked = hidden & {one.name for one in made}
+        after = _("After: predict it below") if is_asked else _("After")
+        st.markdown("\n\n".join([f":grey[{after}]", *lines(made)]))
+        st.caption(_legend(step, subject, hidden))
+
+
+def _titled(tensor: Seen) -> str:
+    label = _(tensor.label)
+    return f"`{tensor.name}`" if label == tensor.name else f"`{tensor.name}` {label}"
+
+
+def _shape(tensor: Seen, subject: Subject, example: int, *, with_numbers: bool) -> str:
+    from tfm_core.inspect.walk.steps import first_numbers
+
+    sizes = ", ".join(f"{size:,}" for size in tensor.shape)
+    if len(tensor.shape) == 1:
+        sizes += ","
+    axes = ", ".join(tensor.axes)
+    tokens = subject.looked_at.tokens(tensor.words[-1], example) if len(tensor.axes) == 2 else None
+    numbers = (
+        first_numbers(tensor, example, [escape(word) for word in tokens or ()])
+        if with_numbers
+        else ""
+    )
+    shown = f"  \n:small[:grey[{_('numbers')} {numbers}]]" if numbers else ""
+    return f"{_titled(tensor)}  \n`({axes})` = **({sizes})**{shown}"
+
+
+def _legend(step: WalkStep, subject: Subject, hidden: frozenset[str]) -> str:
+    from tfm_core.inspect.walk.steps import axis_words
+
+    said = axis_words(subject.reader)
+    visible = [one for one in (*step.before, *step.after) if one.name not in hidden]
+    used = dict.fromkeys(axis for one in visible for axis in one.axes)
+    return " · ".join(f"**{axis}** {_(said[axis])}" for axis in used)
+
+
+def explanation(
+    step: WalkStep, subject: Subject, names: Sequence[str], *, is_revealed: bool
+) -> None:
+    """Show the line of PyTorch, and the paragraph that is true of this model's settings.
+
+    names: of all steps of the walk, in order, to which paragraphs refer as ``{step:split}``.
+    """
+    st.code(step.code, language="python", wrap_lines=True)
+    config = subject.config
+    facts = {
+        "d_model": config.d_model,
+        "n_heads": config.n_heads,
+        "d_head": getattr(config, "d_head", config.d_model),
+        "d_ff": getattr(config, "d_ff", 0),
+        "window": getattr(config, "window", 0),
+        "norm_eps": f"{getattr(config, 'norm_eps', 0):g}",
+        "dropout": f"{getattr(config, 'dropout', 0):g}",
+        **{f"step:{name}": number for number, name in enumerate(names, 1)},
+    }
+    known = paragraphs(language())
+    kept_back = () if is_revealed else step.question.topics
+    said = [_fill(known[topic], facts) for topic in step.topics if topic not in kept_back]
+    st.markdown(" ".join(said))
+
+
+@cache
+def paragraphs(spoken: str) -> dict[str, str]:
+    """Return what the walk says in a language, by topic: ``walk_words.md``, and the variants."""
+    parts = re.split(r"^## (.+)$", content("walk_words", spoken), flags=re.MULTILINE)[1:]
+    return {
+        **{
+            topic.strip(): text.strip() for topic, text in zip(parts[::2], parts[1::2], strict=True)
+        },
+        **{norm.walk_topic: _(norm.walk_words) for norm in NORMS.values()},
+        **{one.walk_topic: _(one.walk_words) for one in ACTIVATIONS.values()},
+        **{stem.walk_topics[-1]: _(stem.walk_words) for stem in STEMS.values()},
+        **{kind.topic: _(kind.words) for kind in POSITIONS.values()},
+        **{kind.inside.topic: _(kind.inside.words) for kind in POSITIONS.values() if kind.inside},
+    }
+
+
+def _fill(text: str, facts: Mapping[str, int | str]) -> str:
+    for name, value in facts.items():
+        said = f"{value:,}" if isinstance(value, int) else value
+        text = text.replace(f"{{{name}}}", said)
+    return text
+
+
+def question(step: WalkStep, subject_name: str, example: int) -> None:
+    """Ask for the step's prediction, then reveal."""
+    ask(step.question, _question_name(step, subject_name, example))
+
+
+def ask(asked: Question, name: str) -> None:
+    """Ask for a prediction under a name; only the first answer to it counts for the score."""
+    with st.container(border=True):
+        st.markdown(_("**Predict:** {question}", question=_(asked.text)))
+        with st.form(f"walk-form-{hash(name)}", border=False, enter_to_submit=True):
+            given = _answer_input(asked, f"walk-answer-{hash(name)}")
+            with st.container(horizontal=True):
+                pressed = st.form_submit_button(_("Check"), type="primary")
+                shown = st.form_submit_button(_("Show the answer"), type="tertiary")
+        if pressed and given is None:
+            st.caption(_("Answer first."))
+        elif pressed and given is not None:
+            record_answer(name, given, is_right=asked.is_right(given))
+        elif shown:
+            reveal(name)
+        _verdict(asked, name)
+        _score()
+
+
+def guess(asked: Question, name: str) -> bool:
+    """Ask for a guess before a result is shown; return whether it was made, or declined."""
+    if not is_guessed(name):
+        ask(asked, name)
+        if not is_guessed(name):
+            return False
+        st.rerun()
+    last = last_answer(name)
+    if last is not None:
+        message = _("Your guess: **{given}**", given=_(str(last)).rstrip("."))
+        icon = ":green[:material/check_circle:]" if asked.is_right(last) else ":material/cancel:"
+        st.markdown(f"{icon} {message}")
+    return True
+
+
+def is_guessed(name: str) -> bool:
+    """Return whether a guess was made under a name, or declined."""
+    return last_answer(name) is not None or is_revealed(name)
+
+
+def _verdict(asked: Question, name: str) -> None:
+    """Say whether the last answer is right and why; it stays while the question does."""
+    last = last_answer(name)
+    if last is None:
+        if is_revealed(name):
+            st.info(f"**{_(asked.answer)}**. {_(asked.because)}")
+    elif asked.is_right(last):
+        st.success(_("Right. {because}", because=_(asked.because)))
+    else:
+        given = _(last) if isinstance(last, str) else f"{last:g}"
+        why = _(asked.why_not(last))
+        st.warning(_("Not {given}. {why} Try again.", given=given, why=why))
+
+
+def _answer_input(asked: Question, key: str) -> str | float | None:
+    if asked.options:
+        return st.radio(
+            _("Your prediction"),
+            asked.options,
+            format_func=_,
+            index=None,
+            key=key,
+            label_visibility="collapsed",
+        )
+    return st.number_input(
+        _("Your prediction"),
+        value=None,
+        step=1,
+        format="%d",
+        key=key,
+        placeholder=_("a whole number"),
+        label_visibility="collapsed",
+    )
+
+
+def _score() -> None:
+    given = answers()
+    if given:
+        right, count = sum(given.values()), len(given)
+        st.caption(_("{right} of {count} right on the first try.", right=right, count=count))
+
+
+MAP_STEPS = {  # family and kind of attention -> name of the step; elsewhere "scores"
+    ("encoder-decoder", "decoder"): "decoder-attention",
+    ("encoder-decoder", "cross"): "cross-attention",
+    ("captioner", "decoder"): "decoder-attention",
+    ("captioner", "picture"): "cross-attention",
+}
+
+
+def map_link(run: Run, kind: str, layer: int) -> dict[str, str]:
+    """Return the link's settings: the run, the step, and the block, which ``layer`` counts from 0.
+
+    kind: of the attention, a key of ``labels.KINDS``.
+    """
+    step = step_of_map(run.experiment.model.family, kind)
+    return {"run": run.id, "show": "run", "step": step, "block": str(layer + 1)}
+
+
+def step_of_map(family: str, kind: str) -> str:
+    """Return the name of the step that makes the maps of a kind of attention."""
+    return MAP_STEPS.get((family, kind), "scores")

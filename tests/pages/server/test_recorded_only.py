@@ -1,0 +1,124 @@
+"""What a server of recorded runs alone answers: its files, and a sentence to all else."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from pages.server.published import RecordedOnly
+from pages.ui import publication
+from tests.lacking import without
+
+ROOT = Path(__file__).resolve().parents[3]
+BASE = "/some/base"
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory) -> Iterator[TestClient]:
+    """A server of the recorded runs, at its root and below a path."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TFM_RUNS_DIR", str(tmp_path_factory.mktemp("runs")))
+        recorded = RecordedOnly(["camera"])
+        routes = recorded.routes({"", BASE})
+        app = Starlette(routes=routes, lifespan=lambda _app: recorded.written())
+        with TestClient(app, follow_redirects=False) as asking:
+            yield asking
+
+
+def links(html: str) -> list[str]:
+    return re.findall(r'(?:href|src)="([^"#:]+)"', html)
+
+
+@pytest.mark.parametrize("base", ["", BASE])
+def test_the_gallery_leads_to_every_recorded_run_and_all_it_names_is_there(client, base) -> None:
+    gallery = client.get(f"{base}/")
+    assert gallery.status_code == 200
+    for run in publication.recorded_runs():
+        assert f'href="{run.id}/"' in gallery.text
+        assert run.meta.name in gallery.text
+    assert "Nothing is trained here" in gallery.text
+    for link in links(gallery.text):
+        assert client.get(f"{base}/{link}").status_code == 200, link
+
+
+def test_the_page_of_a_run_has_its_film_and_the_way_back(client) -> None:
+    page = client.get("/recorded-digits/")
+    assert {client.get(f"/recorded-digits/{link}").status_code for link in links(page.text)} == {
+        200
+    }
+    assert 'href="../"' in page.text
+    told = client.get("/recorded-digits/run.json").json()
+    assert (told["state"], told["live"]) == ("finished", False)
+    look = client.get(f"/recorded-digits/look-{told['look']}-en.json").json()
+    assert "98.2 % right (test)" in look["about"]
+    for kind, example in ((view["attention"], view["example"]) for view in look["views"]):
+        reel = client.get(f"/recorded-digits/reel-{told['reel']}-{kind}-{example}.bin")
+        assert reel.headers["cache-control"].endswith("immutable")
+    lines = client.get(f"/recorded-digits/{told['log']['name']}").text.splitlines()
+    assert {json.loads(line)[0] for line in lines} >= {"batch", "validation", "test", "snapshot"}
+
+
+def test_what_is_not_here_is_answered_with_a_sentence_and_a_way_on(client) -> None:
+    for path, root in [
+        ("/train", "/"),
+        (f"{BASE}/train?run=somebodys", f"{BASE}/"),
+        ("/live/some-token/", "/"),
+        ("/recorded-korean/events.jsonl", "/"),
+        ("/recorded-korean/../../app.py", "/"),
+        ("/recorded-korean/%2e%2e/run.json", "/"),
+        ("/a%3Fb", "/"),
+    ]:
+        answer = client.get(path)
+        assert answer.status_code == 404
+        assert "Only recorded trainings are shown here." in answer.text
+        assert f'href="{root}"' in answer.text
+        for link in links(answer.text):
+            assert client.get(link).status_code == 200, link
+
+
+def test_a_path_without_its_slash_gets_it(client) -> None:
+    for path, leads_to in (
+        ("/recorded-korean?lang=en", "/recorded-korean/?lang=en"),
+        (f"{BASE}/recorded-korean", f"{BASE}/recorded-korean/"),
+        (f"{BASE}?run=recorded-korean", f"{BASE}/?run=recorded-korean"),
+    ):
+        assert client.get(path).headers["location"] == leads_to
+
+
+def test_load_balancers_are_answered_where_they_ask(client) -> None:
+    for path in ("/health", "/_stcore/health", f"{BASE}/health"):
+        assert client.get(path).json()["ok"] is True
+
+
+def test_no_page_may_ask_another_host(client) -> None:
+    for path in ("/", "/recorded-korean/", "/train"):
+        said = client.get(path).headers
+        assert "default-src 'none'" in said["content-security-policy"]
+        assert said["x-content-type-options"] == "nosniff"
+
+
+def test_what_a_browser_has_is_not_sent_again(client) -> None:
+    said = client.get("/").headers
+    assert client.get("/", headers={"If-None-Match": said["etag"]}).status_code == 304
+    (script,) = [link for link in links(client.get("/").text) if link.endswith(".js")]
+    answer = client.get(f"/{script}", headers={"Accept-Encoding": "gzip"})
+    assert answer.headers["content-encoding"] == "gzip"
+
+
+def test_the_whole_app_says_that_it_lacks_pytorch_and_what_to_do(tmp_path) -> None:
+    environment = without({"torch"}, tmp_path) | {"TFM_RECORDED_ONLY": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", "import app"],
+        cwd=ROOT, env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "TFM_RECORDED_ONLY=1" in done.stderr
+    assert "Traceback" not in done.stderr
