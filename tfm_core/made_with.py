@@ -14,7 +14,7 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
 from tfm_core import __version__
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 PACKAGES = ("torch", "numpy", "safetensors", "pandas", "plotly")
 """What decides about numbers."""
@@ -68,28 +68,20 @@ def why_curves_differ(made: MadeWith, ours: MadeWith) -> str | None:
         return None
     parts = []
     if made.app != ours.app:
-        parts.append(N_("version {there} of the app (here {here})", there=made.app, here=ours.app))
+        parts.append(N_("app version {there} (here {here})", there=made.app, here=ours.app))
     if made.torch != ours.torch:
         parts.append(N_("PyTorch {there} (here {here})", there=made.torch, here=ours.torch))
     if made.device != ours.device:
         there, here_ = _device(made.device), _device(ours.device)
         parts.append(N_("{there} (here {here})", there=there, here=here_))
     if made.machine != ours.machine:
-        parts.append(N_("a processor {there} (here {here})", there=made.machine, here=ours.machine))
+        parts.append(N_("{there} processor (here {here})", there=made.machine, here=ours.machine))
     listed = parts[0]
     for part in parts[1:]:
         listed = N_("{first} and {second}", first=listed, second=part)
     if made.app != ours.app:
-        return N_(
-            "This link was made with {parts}: what it says is set as it says, but the app has "
-            "changed since, and the curve may be another one.",
-            parts=listed,
-        )
-    return N_(
-        "This link was made with {parts}: the experiment is the same, but sums are rounded in "
-        "another order there, so the curve may drift away from the one that was shared.",
-        parts=listed,
-    )
+        return Paragraph("probe/app-differs", parts=listed)
+    return Paragraph("probe/machine-differs", parts=listed)
 
 
 def _device(kind: str) -> str:

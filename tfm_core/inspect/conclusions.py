@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tfm_core.sentences import N_, Sentence, joined
+from tfm_core.sentences import N_, Paragraph, Sentence, joined
 
 ENOUGH = 0.05
 """By how much more alike, as a cosine, the words of a class must become to be called so."""
@@ -39,19 +39,15 @@ def most_right(shares: Mapping[str, float], n: int) -> Sentence | None:
         return None
     first, others = ranked(shares, n)
     if not others:
-        return N_(
-            "None answers better: {figures}, and {n:,} examples cannot tell these apart.",
-            figures=_figures(shares, first),
-            n=n,
-        )
+        return Paragraph("conclusions/none-better", figures=_figures(shares, first), n=n)
     if len(first) == 1:
         return N_(
-            "{best} answers most, against {others}.",
+            "{best} is best, against {others}.",
             best=_figures(shares, first),
             others=_figures(shares, others),
         )
-    return N_(
-        "{figures} answer most, and {n:,} examples cannot tell these apart; behind them {others}.",
+    return Paragraph(
+        "conclusions/several-best",
         figures=_figures(shares, first),
         others=_figures(shares, others),
         n=n,
@@ -68,8 +64,8 @@ def best_aligned(
     if len(attention) < 2:
         return None
     order = sorted(attention, key=lambda name: -attention[name])
-    words = N_(
-        "{best} puts the most attention on the true words, against {others}.",
+    words = Paragraph(
+        "conclusions/aligned-best",
         best=_figures(attention, order[:1]),
         others=_figures(attention, order[1:]),
     )
@@ -77,24 +73,22 @@ def best_aligned(
         return words
     first, _others = ranked(right, n)
     if order[0] not in first:
-        more = N_(
-            "It is not the one that answers most: to look at the right word is not yet to write it."
-        )
+        more = Paragraph("conclusions/aligned-not-right")
     elif len(first) == 1:
-        more = N_("It is also the one that answers most.")
+        more = N_("It is also the most accurate.")
     else:
-        more = N_("That does not make it answer more than others do.")
+        more = N_("That does not make it more accurate than the others.")
     return joined(words, more)
 
 
 def strongest(hits: int, rows: int) -> Sentence:
     """Say how often the strongest cell of a row is a true one."""
     if hits == rows:
-        return N_("The strongest cell stands in a frame in all {rows:,} rows.", rows=rows)
+        return N_("The strongest cell is framed in all {rows:,} rows.", rows=rows)
     if not hits:
-        return N_("In none of {rows:,} rows does the strongest cell stand in a frame.", rows=rows)
+        return N_("The strongest cell is framed in none of {rows:,} rows.", rows=rows)
     return N_(
-        "The strongest cell stands in a frame in {hits:,} of {rows:,} rows, {share:.0%}.",
+        "The strongest cell is framed in {hits:,} of {rows:,} rows, {share:.0%}.",
         hits=hits,
         rows=rows,
         share=hits / rows,
@@ -142,22 +136,17 @@ def settled(says: Sequence[Sequence[str]]) -> Sentence:
         stands.append(depth)
     counts = Counter(stands)
     if counts[last] == len(stands):
-        return N_(
-            "Of {n} answers none stands before the last of {layers} layers.",
-            n=len(stands),
-            layers=last,
-        )
+        return Paragraph("conclusions/none-settled", n=len(stands), layers=last)
     parts = []
     for depth in sorted(counts):
         where = (
-            N_("{n} from the embedding on", n=counts[depth])
+            N_("{n} from the embedding", n=counts[depth])
             if not depth
-            else N_("{n} from layer {depth} on", n=counts[depth], depth=depth)
+            else N_("{n} from layer {depth}", n=counts[depth], depth=depth)
         )
         parts.append(where)
-    return N_(
-        "From where on the {n} answers stand for good: {where}. The last layer alone decides "
-        "{late:.0%}.",
+    return Paragraph(
+        "conclusions/settled",
         n=len(stands),
         where=joined_by_comma(parts),
         late=counts[last] / len(stands),
@@ -189,25 +178,10 @@ def classes_apart(
         "step": step,
     }
     if gaps[1] - gaps[0] > ENOUGH:
-        return N_(
-            "Words of one class **became alike**: their cosine is {within:z.2f} against "
-            "{between:z.2f} between classes at step {step:,}, and was {within_0:z.2f} against "
-            "{between_0:z.2f} before. Nobody told the model of classes.",
-            **figures,
-        )
+        return Paragraph("conclusions/classes-alike", **figures)
     if gaps[0] - gaps[1] > ENOUGH:
-        return N_(
-            "Words of one class became **less** alike: their cosine is {within:z.2f} against "
-            "{between:z.2f} between classes at step {step:,}, and was {within_0:z.2f} against "
-            "{between_0:z.2f} before.",
-            **figures,
-        )
-    return N_(
-        "Words of one class are **no more alike** than before: {within:z.2f} against "
-        "{between:z.2f} between classes at step {step:,}, {within_0:z.2f} against "
-        "{between_0:z.2f} at the start.",
-        **figures,
-    )
+        return Paragraph("conclusions/classes-less-alike", **figures)
+    return Paragraph("conclusions/classes-unchanged", **figures)
 
 
 def _figures(shares: Mapping[str, float], names: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import snapshot_path
 from tfm_core.runs.way import MIN
-from tfm_core.sentences import N_, percent
+from tfm_core.sentences import N_, Paragraph, percent
 
 PARTED = 0.4
 """Between the shares on true source words of two heads of a layer, from which on they differ."""
@@ -126,7 +126,7 @@ def moments(run: Run, steps: Sequence[int], curves: Curves | None = None) -> tup
         before = step
         if step == 0:
             told.keys |= {key for one in seen for key in one.keys}
-            found.append(Moment(0, N_("The weights are random, so every answer is a guess.")))
+            found.append(Moment(0, N_("The weights are random: every answer is a guess.")))
         elif (news := told.news(step, seen)) is not None:
             found.append(Moment(step, news.sentence))
     return tuple(found)
@@ -215,9 +215,8 @@ def _of_heads(experiment: Experiment, look: _Look) -> Iterator[_Seen]:
             yield _Seen(
                 6,
                 frozenset({("parted", module)}),
-                N_(
-                    "{layer}: its heads part. Head {high} has {most} of its attention on {words}, "
-                    "head {low} only {few}.",
+                Paragraph(
+                    "moments/heads-differ",
                     layer=_named(experiment, module),
                     high=high + 1,
                     most=percent(shares[high]),
@@ -234,7 +233,7 @@ def _of_heads(experiment: Experiment, look: _Look) -> Iterator[_Seen]:
                     7,
                     frozenset({(kind, role)}),
                     N_(
-                        "{head}: {share} of its attention now goes to: {role}.",
+                        "{head} now puts {share} of its attention here: {role}.",
                         head=_named(experiment, module, head),
                         share=percent(share),
                         role=ROLES[role].words(kind),
@@ -246,9 +245,8 @@ def _of_heads(experiment: Experiment, look: _Look) -> Iterator[_Seen]:
                 yield _Seen(
                     5,
                     frozenset({"ink"}),
-                    N_(
-                        "{head} now follows the strokes: {share} of its attention lies on the "
-                        "{even} of the patches that the digit covers.",
+                    Paragraph(
+                        "moments/follows-strokes",
                         head=_named(experiment, module, head),
                         share=percent(share),
                         even=percent(look.even_ink),
@@ -262,13 +260,13 @@ def _aligning(
     """Return, in a sentence, which heads of a layer align, and how much."""
     if len(heads) == 1:
         return N_(
-            "{head}: {share} of its attention now lies on {words}.",
+            "{head} now puts {share} of its attention on {words}.",
             head=_named(experiment, module, heads[0]),
             share=percent(shares[heads[0]]),
             words=words,
         )
-    return N_(
-        "{layer}: {n} of {n_heads} heads now have {least} to {most} of their attention on {words}.",
+    return Paragraph(
+        "moments/several-heads-align",
         layer=_named(experiment, module),
         n=len(heads),
         n_heads=len(shares),
@@ -287,13 +285,13 @@ def _of_answers(probe: Probe, look: _Look) -> Iterator[_Seen]:
         yield _Seen(
             3,
             frozenset({"right"}),
-            N_("The first of the {n} examples is answered right: “{name}”.", n=n, name=name),
+            N_("The first of the {n} examples is right: “{name}”.", n=n, name=name),
         )
     elif len(right) == n:
-        sentence = N_("All {n} examples are answered right.", n=n)
+        sentence = N_("All {n} examples are right.", n=n)
         yield _Seen(3, frozenset({"right", "all right"}), sentence)
     elif right:
-        sentence = N_("{k} of the {n} examples are answered right.", k=len(right), n=n)
+        sentence = N_("{k} of the {n} examples are right.", k=len(right), n=n)
         yield _Seen(3, frozenset({"right"}), sentence)
 
 
@@ -316,9 +314,8 @@ def _of_curves(
         yield _Seen(
             8,
             frozenset({"better than guessing"}),
-            N_(
-                "Better than guessing: at step {at:,}, {share} of the {parts} in the validation "
-                "set are right; chance gives {chance}.",
+            Paragraph(
+                "moments/better-than-guessing",
                 at=at,
                 share=percent(accuracy),
                 parts=_parts(experiment, probe),
@@ -331,10 +328,8 @@ def _of_curves(
                 yield _Seen(
                     2,
                     frozenset({("way", one) for one in (0.5, 0.9) if one <= level}),
-                    N_(
-                        "{share} of what can be learned is learned: the validation loss at step "
-                        "{at:,} is {loss:.2f}, from {guessing:.2f} by guessing to {floor:.2f} at "
-                        "best.",
+                    Paragraph(
+                        "moments/learned-share",
                         at=at,
                         share=percent(way),
                         loss=loss,

@@ -37,7 +37,7 @@ def readings(run: Run, picture: npt.NDArray[np.uint8]) -> Readings:
     (images,) = inputs_of(run, {}, picture)
     models = kept_models(run)
     if not models:
-        raise StudentError("This run kept no weights of the time in which it learned.")
+        raise StudentError("This run kept no weights from during its training.")
     with torch.inference_mode():
         logits = torch.cat([model(images) for _step, model in models])
     answers: npt.NDArray[np.float32] = logits.float().softmax(-1).numpy()
@@ -90,6 +90,6 @@ def _model(folder: str, step: int, _changed: int) -> Model:
         model.load_state_dict(weights)
     except RuntimeError:
         raise StudentError(
-            "The weights of step {step:,} belong to a model of another shape.", step=step
+            "The weights of step {step:,} have another shape than the model.", step=step
         ) from None
     return model.requires_grad_(False)

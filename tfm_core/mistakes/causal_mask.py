@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfm_core.mistakes.mistake import Mistake
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.causalities import Causality
 
 if TYPE_CHECKING:
@@ -35,10 +35,7 @@ NO_CAUSAL_MASK = Mistake(
     name="no-causal-mask",
     label=N_("No causal mask in the decoder"),
     short=N_("no causal mask"),
-    help=N_(
-        "While it trains, a token sees those behind it, and so its own answer: the curves look "
-        "perfect, and what the model writes by itself is wrong."
-    ),
+    help=Paragraph("mistakes/no-causal-mask-help"),
     source="Vaswani et al. 2017, section 3.2.3, without the mask",
     place="decoder",
     apply=_unmask,
@@ -52,20 +49,14 @@ NO_CAUSAL_MASK = Mistake(
         cut=None,
         says="a query sees every key, those behind it too",
     ),
-    means=N_(
-        "While it trained, a token saw those behind it, its own answer among them. It learned "
-        "to copy that, and is lost where nobody writes the answer first."
-    ),
+    means=Paragraph("mistakes/no-causal-mask-effect"),
     probe="sight",
 )
 MASK_TRANSPOSED = Mistake(
     name="mask-transposed",
-    label=N_("The causal mask on the wrong axis"),
+    label=N_("Causal mask on the wrong axis"),
     short=N_("mask on the wrong axis"),
-    help=N_(
-        "The causal mask transposed: a token sees itself and what follows it, its answer first, "
-        "and nothing of what came before."
-    ),
+    help=Paragraph("mistakes/mask-transposed-help"),
     source="Vaswani et al. 2017, section 3.2.3, with keys and queries swapped in the mask",
     place="decoder",
     apply=_transpose,
@@ -79,9 +70,6 @@ MASK_TRANSPOSED = Mistake(
         cut=".triu()",
         says="a query sees itself and the keys behind it",
     ),
-    means=N_(
-        "With keys and queries swapped, a token saw what follows it, and nothing of what came "
-        "before."
-    ),
+    means=Paragraph("mistakes/mask-transposed-effect"),
     probe="sight",
 )

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tfm_core.mistakes.mistake import Mistake
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 if TYPE_CHECKING:
     from torch import nn
@@ -25,21 +25,14 @@ def _straighten(model: nn.Module) -> None:
 
 LINEAR_SCORE = Mistake(
     name="linear-score",
-    label=N_("A score that is linear in both states"),
+    label=N_("Score that is linear in both states"),
     short=N_("linear score"),
-    help=N_(
-        "Linear([s; h]) is the sum of a number of the decoder state and one of the source state. "
-        "The first is the same for all source words, and the softmax cancels it: every target word "
-        "gets the same weights."
-    ),
+    help=Paragraph("mistakes/linear-score-help"),
     source="Bahdanau et al. 2015, appendix A.1.2, without the tanh",
     place=None,
     right="score = v(torch.tanh(W(s) + U(h)))",
     wrong="score = Linear(torch.cat([s, h], -1))  # the part of s is equal for all h",
     apply=_straighten,
-    means=N_(
-        "Without the tanh the decoder state adds the same number to all scores of a row, which the "
-        "softmax cancels: all target words looked at the source with the same weights."
-    ),
+    means=Paragraph("mistakes/linear-score-effect"),
     probe=None,
 )

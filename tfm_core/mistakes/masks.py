@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tfm_core.mistakes.mistake import Mistake, attentions
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 if TYPE_CHECKING:
     from torch import nn
@@ -40,41 +40,27 @@ def _add(model: nn.Module) -> None:
 
 PADDING_ON_QUERIES = Mistake(
     name="padding-on-queries",
-    label=N_("The padding mask on the query axis"),
+    label=N_("Padding mask on the query axis"),
     short=N_("padding masked as queries"),
-    help=N_(
-        "A padding mask has one value per token and belongs on the last axis, the keys. On the "
-        "axis of the queries it silences padding where it asks, while real tokens keep reading it "
-        "as keys wherever no other part of the mask hides it, in every layer. Nothing crashes, the "
-        "loss still falls, and the model is slightly worse: a bug that can live for years."
-    ),
+    help=Paragraph("mistakes/padding-on-queries-help"),
     source="Vaswani et al. 2017, section 3.2.1, with keys and queries swapped in the padding mask",
     place=None,
     right="scores.masked_fill(~keep[:, None, None, :], -inf)  # keep: (B, K)",
     wrong="scores.masked_fill(~keep[:, None, :, None], -inf)",
     apply=_turn,
-    means=N_(
-        "In the encoder, padding was masked as queries: real tokens read it as keys, and what they "
-        "are depends on how much padding the batch has."
-    ),
+    means=Paragraph("mistakes/padding-on-queries-effect"),
     probe=None,
 )
 FLOAT_MASK = Mistake(
     name="float-mask",
     label=N_("A mask of 0.0 and 1.0 given to scaled_dot_product_attention"),
     short=N_("mask added as numbers"),
-    help=N_(
-        "A float mask is added to the scores. With 1.0 for allowed and 0.0 for forbidden keys, an "
-        "allowed key has e times the weight of a forbidden one: nothing is hidden."
-    ),
+    help=Paragraph("mistakes/float-mask-help"),
     source="torch.nn.functional.scaled_dot_product_attention, attn_mask of type float",
     place=None,
     right="F.scaled_dot_product_attention(q, k, v, torch.ones(T, T).tril().bool())",
     wrong="F.scaled_dot_product_attention(q, k, v, torch.ones(T, T).tril())  # added to the scores",
     apply=_add,
-    means=N_(
-        "The mask was a float tensor, so it was added: an allowed score is 1 higher, and no key is "
-        "hidden, neither padding nor the future."
-    ),
+    means=Paragraph("mistakes/float-mask-effect"),
     probe=None,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfm_core.mistakes.mistake import Mistake, attentions
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.projections import Projections
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ NO_OUTPUT_PROJECTION = Mistake(
     name="no-output-projection",
     label=N_("No output projection after the heads"),
     short=N_("no output matrix"),
-    help=N_("The heads are put side by side and never mixed."),
+    help=N_("The heads are concatenated and never mixed."),
     source="Vaswani et al. 2017, section 3.2.2, without W_O",
     place="block",
     right="return self.W_O(heads.transpose(1, 2).reshape(B, T, d_model))",
@@ -43,17 +43,14 @@ NO_OUTPUT_PROJECTION = Mistake(
     apply=_leave_out_output,
     form=Projections(name="no-output", has_output=False, is_sliced=False),
     changes_attention_weights=True,
-    means=N_("Each head wrote to its own slice of the vector, and no matrix mixed the heads."),
+    means=Paragraph("mistakes/no-output-projection-effect"),
     probe="mixing",
 )
 SLICED_HEADS = Mistake(
     name="sliced-heads",
     label=N_("Heads that read slices of the embedding"),
     short=N_("each head sees its slice"),
-    help=N_(
-        "Each head sees only its own slice of the vector, by d_head x d_head matrices, and nothing "
-        "mixes the heads: few parameters."
-    ),
+    help=Paragraph("mistakes/sliced-heads-help"),
     source="Vaswani et al. 2017, section 3.2.2, with block-diagonal matrices and without W_O",
     place="block",
     right="q = self.W_Q(x).view(B, T, n_heads, d_head)  # W_Q: d_model x d_model",
@@ -61,6 +58,6 @@ SLICED_HEADS = Mistake(
     apply=_slice,
     form=Projections(name="sliced", has_output=False, is_sliced=True),
     changes_attention_weights=True,
-    means=N_("A head saw its own slice of each vector, not all of it."),
+    means=N_("Each head read only its own slice of each vector."),
     probe="mixing",
 )

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tfm_core.mistakes.mistake import Mistake, blocks
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 if TYPE_CHECKING:
     from torch import nn
@@ -24,24 +24,21 @@ def _share(model: nn.Module) -> None:
 def _without_norms(config: Any) -> str | None:
     if config.has_norms:
         return None
-    return N_(
-        "There is no norm for the sublayers to share: choose LayerNorm or RMSNorm, or leave out "
-        "this mistake."
-    )
+    return Paragraph("mistakes/shared-norm-needs-norm")
 
 
 SHARED_NORM = Mistake(
     name="shared-norm",
-    label=N_("One LayerNorm shared by all sublayers of a block"),
+    label=N_("One LayerNorm for all sublayers of a block"),
     short=N_("one shared norm"),
-    help=N_("All sublayers of a block share one norm’s scale and shift."),
+    help=N_("All sublayers of a block share one scale and shift."),
     source="Vaswani et al. 2017, section 3.1, with one norm a block",
     place="block",
     right="self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)",
     wrong="self.norm = nn.LayerNorm(d_model)  # used after attention and after feed-forward",
     apply=_share,
     refusal=_without_norms,
-    means=N_("One scale and shift had to serve all sublayers of a block."),
+    means=N_("All sublayers of a block had to share one scale and shift."),
     probe="numbers",
 )
 
@@ -61,19 +58,13 @@ DROPOUT_AFTER_NORM = Mistake(
     name="dropout-after-norm",
     label=N_("Dropout after the norm"),
     short=N_("dropout after the norm"),
-    help=N_(
-        "dropout(norm(x + sublayer(x))) drops numbers of the token itself, where the paper drops "
-        "some of what a sublayer adds: in training no path through the stack stays whole."
-    ),
+    help=Paragraph("mistakes/dropout-after-norm-help"),
     source="Vaswani et al. 2017, section 5.4, with dropout applied to the output of the norm",
     place=None,
     right="x = self.norm(x + self.dropout(sublayer(x)))",
     wrong="x = self.dropout(self.norm(x + sublayer(x)))",
     apply=_drop_after,
-    means=N_(
-        "Dropout came after the norm: in training a share of every token's own numbers was 0 after "
-        "each sublayer. Without dropout, and in evaluation, there is no difference."
-    ),
+    means=Paragraph("mistakes/dropout-after-norm-effect"),
     probe=None,
 )
 
@@ -94,18 +85,14 @@ def _divide_by_sample_deviation(model: nn.Module) -> None:
 
 SAMPLE_DEVIATION = Mistake(
     name="sample-deviation",
-    label=N_("A LayerNorm that divides the variance by n - 1"),
+    label=N_("LayerNorm that divides the variance by n - 1"),
     short=N_("variance over n - 1"),
-    help=N_(
-        "torch.var and torch.std divide by n - 1 unless told otherwise, LayerNorm by n: what a "
-        "hand-written norm returns is √(n / (n - 1)) times too small, 6.9 % at a width of 8 and "
-        "0.1 % at 512."
-    ),
+    help=Paragraph("mistakes/sample-deviation-help"),
     source="Ba et al. 2016, Eq. 3, with Bessel's correction",
     place=None,
     right="x = (x - x.mean(-1, True)) / (x.var(-1, correction=0, keepdim=True) + eps).sqrt()",
     wrong="x = (x - x.mean(-1, True)) / (x.var(-1, keepdim=True) + eps).sqrt()",
     apply=_divide_by_sample_deviation,
-    means=N_("Every norm divided by the deviation of a sample, so what it returned was too small."),
+    means=Paragraph("mistakes/sample-deviation-effect"),
     probe=None,
 )

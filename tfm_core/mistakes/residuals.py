@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfm_core.mistakes.mistake import Mistake, blocks
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.residuals import ATTENTION, FEED_FORWARD, Residual
 
 if TYPE_CHECKING:
@@ -41,14 +41,8 @@ def _without_pre_norm(config: Any) -> str | None:
     if config.has_norms and config.norm_first:
         return None
     if config.has_norms:
-        return N_(
-            "Only pre-norm blocks can take the residual from the normalised value: switch Pre-norm "
-            "on, or leave out this mistake."
-        )
-    return N_(
-        "Nothing is normalised, so no residual can come from a normalised value: choose LayerNorm "
-        "or RMSNorm, or leave out this mistake."
-    )
+        return Paragraph("mistakes/residual-needs-pre-norm")
+    return Paragraph("mistakes/residual-needs-norm")
 
 
 _NONE = Residual(
@@ -74,25 +68,19 @@ NO_RESIDUALS = Mistake(
     name="no-residuals",
     label=N_("No residual connections"),
     short=N_("no residuals"),
-    help=N_(
-        "A sublayer's output replaces its input, so a token keeps nothing of itself that attention "
-        "or the feed-forward layer does not pass on."
-    ),
+    help=Paragraph("mistakes/no-residuals-help"),
     source=_NONE.source,
     place="block",
     apply=_leave_out,
     form=_NONE,
-    means=N_("Each sublayer's output took the place of its input, and nothing runs past it."),
+    means=Paragraph("mistakes/no-residuals-effect"),
     probe="growth",
 )
 RESIDUAL_FROM_NORMED = Mistake(
     name="residual-from-normed",
-    label=N_("The residual taken from the normalised value"),
+    label=N_("Residual taken from the normalised value"),
     short=N_("residual from norm(x)"),
-    help=N_(
-        "x = norm(x) and then x + sublayer(x): the sum begins anew at each sublayer, and no path "
-        "runs through the stack untouched. A mistake of pre-norm blocks."
-    ),
+    help=Paragraph("mistakes/residual-from-normed-help"),
     source=_FROM_NORMED.source,
     place="block",
     right="x = x + self.mlp(self.norm2(x))",
@@ -100,17 +88,14 @@ RESIDUAL_FROM_NORMED = Mistake(
     apply=_overwrite,
     form=_FROM_NORMED,
     refusal=_without_pre_norm,
-    means=N_("x = norm(x) came before the sum, so the sum began anew at each sublayer."),
+    means=Paragraph("mistakes/residual-from-normed-effect"),
     probe="growth",
 )
 FEED_FORWARD_RESIDUAL_FROM_NORMED = Mistake(
     name="feed-forward-residual-from-normed",
-    label=N_("The feed-forward layer's residual taken from the normalised value"),
+    label=N_("Feed-forward residual taken from the normalised value"),
     short=N_("second residual from norm(x)"),
-    help=N_(
-        "The attention's output is added to x, as it should be; the feed-forward layer's is added "
-        "to norm(x), so the sum begins anew once a block. A mistake of pre-norm blocks."
-    ),
+    help=Paragraph("mistakes/feed-forward-residual-from-normed-help"),
     source=_FEED_FORWARD_FROM_NORMED.source,
     place="block",
     right="x = x + self.attention(self.norm1(x))\nx = x + self.mlp(self.norm2(x))",
@@ -118,6 +103,6 @@ FEED_FORWARD_RESIDUAL_FROM_NORMED = Mistake(
     apply=_overwrite_before_feed_forward,
     form=_FEED_FORWARD_FROM_NORMED,
     refusal=_without_pre_norm,
-    means=N_("x = norm(x) came before the feed-forward layer, so the sum began anew once a block."),
+    means=Paragraph("mistakes/feed-forward-residual-from-normed-effect"),
     probe="growth",
 )

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tfm_core.mistakes.mistake import Mistake, attentions
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.scales import Scale
 
 if TYPE_CHECKING:
@@ -36,32 +36,23 @@ NO_SCALE = Mistake(
     name="no-scale",
     label=N_("Scores not divided by √d_head"),
     short=N_("not divided"),
-    help=N_(
-        "Scores grow with the width of a head, the softmax puts nearly all on one key, and its "
-        "gradient vanishes."
-    ),
+    help=Paragraph("mistakes/no-scale-help"),
     source=_UNSCALED.source,
     place="block",
     apply=_leave_undivided,
     form=_UNSCALED,
-    means=N_(
-        "Scores were √d_head times too large: the softmax put nearly all on one key, and "
-        "hardly any gradient came through it."
-    ),
+    means=Paragraph("mistakes/no-scale-effect"),
     probe="attention",
 )
 SCALED_BY_D_MODEL = Mistake(
     name="scaled-by-d-model",
     label=N_("Scores divided by √d_model"),
     short=N_("divided by √d_model"),
-    help=N_(
-        "The width of all heads in place of that of one: scores shrink by √n_heads and attention "
-        "starts out flatter. With one head there is no difference."
-    ),
+    help=Paragraph("mistakes/scaled-by-d-model-help"),
     source=SQRT_D_MODEL.source,
     place="block",
     apply=_divide_by_d_model,
     form=SQRT_D_MODEL,
-    means=N_("The width of all heads in the place of one's: attention began √n_heads flatter."),
+    means=Paragraph("mistakes/scaled-by-d-model-effect"),
     probe="attention",
 )

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tfm_core.mistakes.mistake import Mistake, attentions
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 if TYPE_CHECKING:
     from torch import nn
@@ -21,20 +21,14 @@ def _split(model: nn.Module) -> None:
 
 KEYS_AT_QUERY_LENGTH = Mistake(
     name="keys-at-query-length",
-    label=N_("Keys and values reshaped with the length of the queries"),
+    label=N_("Keys and values reshaped with the query length"),
     short=N_("keys as long as queries"),
-    help=N_(
-        "Right as long as queries and keys are equally many, as in self-attention. Cross-attention "
-        "over a source of another length ends with a RuntimeError: no run can train with it."
-    ),
+    help=Paragraph("mistakes/keys-at-query-length-help"),
     source="Vaswani et al. 2017, section 3.2.2, with one length for queries and keys",
     place=None,
     right="k = self.W_K(memory).view(B, S, n_heads, d_head)",
     wrong="k = self.W_K(memory).view(B, T, n_heads, d_head)  # T: the length of the queries",
     apply=_split,
-    means=N_(
-        "Keys were reshaped with the length of the queries: nothing changes where both lengths are "
-        "equal, and everything else crashes."
-    ),
+    means=Paragraph("mistakes/keys-at-query-length-effect"),
     probe=None,
 )

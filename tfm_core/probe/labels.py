@@ -14,7 +14,7 @@ from typing import Any, Literal
 from tfm_core.anatomy import AttentionPlan, Tokens, attentions
 from tfm_core.config import Experiment
 from tfm_core.probe.attention_kinds import KINDS, AttentionKind, seen_through
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 __all__ = [
     "BOS",
@@ -165,7 +165,7 @@ def written_tokens(
 def patches_per_side(experiment: Experiment) -> int:
     """Return how many patches stand in a row of the picture. Raises ValueError for a text model."""
     if not experiment.patches_per_side:
-        raise StudentError("Only a Vision Transformer cuts pictures into patches; this reads text.")
+        raise StudentError(Paragraph("probe/only-vit-has-patches"))
     return experiment.patches_per_side
 
 
@@ -217,6 +217,6 @@ def _parts(module_name: str) -> tuple[str, int, str]:
 
 def _no_attention(module_name: str) -> StudentError:
     return StudentError(
-        "{module_name!r} is no attention module; one is encoder.layers.0.self_attention.",
+        "{module_name!r} is not an attention module, such as encoder.layers.0.self_attention.",
         module_name=module_name,
     )

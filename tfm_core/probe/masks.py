@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tfm_core.config import Experiment
 from tfm_core.probe.labels import axes
 from tfm_core.probe.types import Array
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 
 Bools = npt.NDArray[np.bool_]
 
@@ -38,12 +38,13 @@ def on_examples(
         rows, columns = axes(experiment, item, module).shape
         if rows > shape[0] or columns > shape[1]:
             raise StudentError(
-                "An example needs a map of {rows} by {columns}, but there is only one of "
-                "{n_query} by {n_key}.",
-                rows=rows,
-                columns=columns,
-                n_query=shape[0],
-                n_key=shape[1],
+                Paragraph(
+                    "probe/map-too-small",
+                    rows=rows,
+                    columns=columns,
+                    n_query=shape[0],
+                    n_key=shape[1],
+                )
             )
         allowed[index, :rows, :columns] = cut(mask, index, (rows, columns))
     return allowed

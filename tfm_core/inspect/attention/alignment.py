@@ -118,7 +118,7 @@ class AlignmentTally:
         """
         if weights.shape[1:] != truth.shape:
             raise StudentError(
-                "weights are {shape}, but the truth is {truth_shape}.",
+                "weights are {shape}, but the true alignment is {truth_shape}.",
                 shape=weights.shape,
                 truth_shape=truth.shape,
             )
@@ -138,7 +138,7 @@ class AlignmentTally:
     def result(self) -> AlignmentScore:
         """Return the score. Raises ValueError where no token with a known source was counted."""
         if not self.n_tokens:
-            raise StudentError("No target token here has a known source to score heads by.")
+            raise StudentError("No target token of this example has a known source.")
         # |A| links, one a token; |S| sure ones: 1 - (|A and S| + |A and P|) / (|A| + |S|)
         aer = 1 - (self._sure_hits + self._hits) / (self.n_tokens + self._sure)
         share = np.asarray(self._share) / self.n_tokens
@@ -153,7 +153,7 @@ def true_cells(item: Mapping[str, Any]) -> Bools:
     """
     alignment: Sequence[Sequence[int]] | None = item.get("alignment")
     if alignment is None:
-        raise StudentError("The true alignment of this example is not known.")
+        raise StudentError("The true alignment of this example is unknown.")
     cells = np.zeros((len(alignment), len(item["src"])), np.bool_)
     for token, sources in enumerate(alignment):
         cells[token, list(sources)] = True

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
@@ -37,10 +37,7 @@ def compare(left: Floats, right: Floats, may_attend: Bools | None = None) -> Map
     """
     if left.shape != right.shape:
         raise StudentError(
-            "The maps are {left} and {right}: only maps of the same example in the same kind "
-            "of attention can be compared cell by cell.",
-            left=_by(left.shape),
-            right=_by(right.shape),
+            Paragraph("attention/maps-differ", left=_by(left.shape), right=_by(right.shape))
         )
     difference = np.asarray(right, np.float32) - np.asarray(left, np.float32)
     allowed = np.ones(left.shape, np.bool_) if may_attend is None else may_attend
@@ -65,12 +62,7 @@ def check_same_tokens(
                 (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
                 min(len(first), len(second)),
             )
-            raise StudentError(
-                "The two maps have other {name} tokens from number {place} on; choose an "
-                "example that both models read alike.",
-                name=name,
-                place=index + 1,
-            )
+            raise StudentError(Paragraph("attention/tokens-differ", name=name, place=index + 1))
 
 
 def _by(shape: tuple[int, ...]) -> str:

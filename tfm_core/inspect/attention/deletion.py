@@ -69,7 +69,7 @@ def deletion(
     sides = {values.shape for values in explanations.values()}
     if len(sides) != 1:
         raise StudentError(
-            "Explanations of one picture must have one shape, not {sides}.",
+            "Explanations of one picture must have the same shape, not {sides}.",
             sides=sorted(sides),
         )
     (shape,) = sides
@@ -121,7 +121,7 @@ def deleted(
     rows, columns = shape
     if height % rows or width % columns:
         raise StudentError(
-            "{rows} by {columns} patches do not divide {height} by {width} pixels.",
+            "{rows} × {columns} patches do not divide {height} × {width} pixels.",
             rows=rows,
             columns=columns,
             height=height,

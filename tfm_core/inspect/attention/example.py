@@ -68,7 +68,7 @@ def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: 
     """
     item = probe.items[index]
     misfit = N_(
-        "The snapshot of step {step:,} does not fit the examples of this run.", step=snapshot.step
+        "The snapshot of step {step:,} does not match this run's examples.", step=snapshot.step
     )
     if snapshot.probabilities is not None and "label" not in item:  # of classes, not of words
         raise StudentError(misfit)
@@ -101,8 +101,7 @@ def cut(
             map_ = attention[name][:, : sizes[0], : sizes[1]]
             if map_.shape[1:] != sizes:
                 raise StudentError(
-                    "The map of {name} is {rows} by {columns}, but this example needs {n_query} "
-                    "by {n_key}.",
+                    "{name} has a {rows} × {columns} map; this example needs {n_query} × {n_key}.",
                     name=name,
                     rows=map_.shape[1],
                     columns=map_.shape[2],

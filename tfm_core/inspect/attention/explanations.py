@@ -21,7 +21,7 @@ from tfm_core.inspect.attention.rollout import rollout, to_patches
 from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.data.image_data import ImageData
@@ -31,31 +31,25 @@ Floats = npt.NDArray[np.floating[Any]]
 EXPLANATIONS: dict[str, Choice] = {
     "attention": Choice(
         N_("Attention of the last layer"),
-        N_("What the last layer looks at, heads averaged: the raw map, before what lies below it."),
+        N_("Where the last layer looks, averaged over heads, ignoring earlier layers."),
     ),
     "rollout": Choice(
         N_("Attention rollout"),
-        N_(
-            "Attention of all layers multiplied, half of each step being the residual "
-            "connection, where there is one (Abnar & Zuidema 2020). The same for every class.",
-        ),
+        Paragraph("attention/rollout-help"),
     ),
     "relevance": Choice(
         N_("Gradient-weighted relevance"),
-        N_(
-            "Attention weighted by what it does for the chosen class, layer by layer (Chefer et "
-            "al. 2021). Differs from class to class.",
-        ),
+        Paragraph("attention/relevance-help"),
     ),
 }
 _MIN_STAGES = 24  # points of a deletion curve, where every pass is long
 _BATCH = 256  # pictures at once: small patches make thousands of them
-_TEXT = N_("This run reads text; only pictures are explained by their patches.")
+_TEXT = N_("This run reads text; only pictures are explained by patches.")
 FILLS: dict[str, Choice] = {
     "mean": Choice(
-        N_("The mean colour"), N_("A removed patch becomes the mean of the training pixels.")
+        N_("Mean colour"), N_("A removed patch becomes the mean of the training pixels.")
     ),
-    "black": Choice(N_("Black"), N_("A removed patch becomes black: on digits, empty paper.")),
+    "black": Choice(N_("Black"), N_("A removed patch becomes black: on digits, blank paper.")),
 }
 
 
@@ -102,7 +96,7 @@ def explained(
     target = int(probabilities.argmax()) if target is None else target
     if not 0 <= target < len(probabilities):
         raise StudentError(
-            "There is no class {target}: the classes are 0 to {last}.",
+            "There is no class {target}: classes are 0 to {last}.",
             target=target,
             last=len(probabilities) - 1,
         )

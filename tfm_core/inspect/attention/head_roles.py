@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tfm_core.config import Experiment, PatchConfig
 from tfm_core.probe.labels import BOS, CLS, axes, kind_of, modules_by_kind
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.floating[Any]]
@@ -45,51 +45,55 @@ ROLES: dict[str, Role] = {
         Role(
             "self",
             N_("itself"),
-            N_("The key that stands where the query stands."),
-            N_("same place"),
+            N_("The key at the query's own position."),
+            N_("same position"),
         ),
         Role(
             "previous",
             N_("previous token"),
-            N_("The key just before the query; for patches the one to its left."),
-            N_("place before"),
+            N_("The key just before the query; for patches, the one to the left."),
+            N_("previous position"),
             N_("patch to the left"),
         ),
         Role(
             "next",
             N_("next token"),
-            N_("The key just after the query; for patches the one to its right."),
-            N_("place after"),
+            N_("The key just after the query; for patches, the one to the right."),
+            N_("next position"),
             N_("patch to the right"),
         ),
         Role(
             "above",
             N_("token above"),
-            N_("The patch above that of the query."),
+            N_("The patch above the query."),
             "",
             N_("patch above"),
         ),
         Role(
             "below",
             N_("token below"),
-            N_("The patch below that of the query."),
+            N_("The patch below the query."),
             "",
             N_("patch below"),
         ),
         Role(
             "first",
             N_("first token"),
-            N_("The first key there is."),
+            N_("The first key."),
             N_("first source token"),
             N_("first patch"),
         ),
-        Role("cls", N_("CLS token"), N_("The token in front that the classifier reads.")),
-        Role("bos", "<bos>", N_("The token that starts the target: a head often rests there.")),
-        Role("punctuation", N_("punctuation"), N_("Full stops, commas, hyphens and other signs.")),
+        Role("cls", N_("CLS token"), N_("The leading token that the classifier reads.")),
+        Role("bos", "<bos>", N_("The token that starts the target: heads often rest on it.")),
+        Role(
+            "punctuation",
+            N_("punctuation"),
+            N_("Full stops, commas, hyphens and other punctuation."),
+        ),
         Role(
             "padding",
             N_("padding"),
-            N_("Positions that only fill up the batch. Must be 0: the mask."),
+            N_("Positions that only fill up the batch. The mask makes this 0."),
         ),
     )
 }
@@ -142,12 +146,13 @@ def relations_of(
         rows, columns = names.shape
         if rows > shape[0] or columns > shape[1]:
             raise StudentError(
-                "An example needs a map of {rows} by {columns}, but there is only one of "
-                "{n_query} by {n_key}.",
-                rows=rows,
-                columns=columns,
-                n_query=shape[0],
-                n_key=shape[1],
+                Paragraph(
+                    "attention/map-too-small",
+                    rows=rows,
+                    columns=columns,
+                    n_query=shape[0],
+                    n_key=shape[1],
+                )
             )
         padding[index, :rows, columns:] = True
         bos[index, :rows, :columns] = [token == BOS for token in names.key]

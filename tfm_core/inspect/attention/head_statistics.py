@@ -30,7 +30,7 @@ from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,10 +83,9 @@ class Tally:
         allowed = relations.may_attend
         if weights.ndim != 4 or (weights.shape[0], *weights.shape[2:]) != allowed.shape:
             raise StudentError(
-                "weights are {shape}, but may_attend is {allowed_shape}; (P, H, Q, K) and (P, "
-                "Q, K) belong together.",
-                shape=weights.shape,
-                allowed_shape=allowed.shape,
+                Paragraph(
+                    "attention/shapes-differ", shape=weights.shape, allowed_shape=allowed.shape
+                )
             )
         weights = np.asarray(weights, np.float32)
         options = allowed.sum(-1)  # (P, Q)
@@ -138,7 +137,7 @@ class Tally:
     def result(self) -> HeadStatistics:
         """Return the means over what was counted. Raises ValueError when that is nothing."""
         if not self.n_examples:
-            raise StudentError("There are no examples to measure heads on.")
+            raise StudentError("There are no examples to measure.")
         roles = [name for name in ROLES if f"role {name}" in self._sums]
         return HeadStatistics(
             kind=self.kind,
@@ -238,15 +237,15 @@ def describe(
     if evenness >= EVEN:
         share_of_it = _percent(evenness)
         if is_short:
-            return N_("spread evenly")
-        return N_("spread evenly, {share} of the largest entropy", share=share_of_it)
+            return N_("evenly spread")
+        return N_("evenly spread, {share} of the largest entropy", share=share_of_it)
     # as many keys as even attention would need to be as uncertain: the perplexity of a row
     n_keys = f"{np.exp(float(stats.entropy[head])):.1f}"
     if is_short:
-        return N_("{n} {keys} a row", n=n_keys, keys=stats.keys)
+        return N_("{n} {keys} per row", n=n_keys, keys=stats.keys)
     if evenness < 0.5:
-        return N_("focused: about {n} {keys} a row", n=n_keys, keys=stats.keys)
-    return N_("spread: about {n} {keys} a row", n=n_keys, keys=stats.keys)
+        return N_("focused: about {n} {keys} per row", n=n_keys, keys=stats.keys)
+    return N_("spread: about {n} {keys} per row", n=n_keys, keys=stats.keys)
 
 
 def leading_role(stats: HeadStatistics, head: int) -> str | None:

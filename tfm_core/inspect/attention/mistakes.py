@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tfm_core.config import CaptionerConfig, Experiment, SequenceTaskConfig
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def read_one(run: Run, index: int) -> Reading:
     data = data_of(run.experiment)
     if not 0 <= index < len(data.validation):
         raise StudentError(
-            "There is no validation example {n:,}; the last one is {most:,}.",
+            "There is no validation example {n:,}; the last is {most:,}.",
             n=index + 1,
             most=len(data.validation),
         )
@@ -100,10 +100,7 @@ _Reader = Callable[[Experiment, "Model", "Data", range], list[Reading]]
 def _reader(run: Run) -> _Reader:
     kind = TASK_KINDS[run.experiment.task.kind]
     if kind.mistakes is None:
-        raise StudentError(
-            "A language model has no one right answer to be wrong about; the page “Writing: GPT” "
-            "shows which tokens of a text surprise it most."
-        )
+        raise StudentError(Paragraph("errors/language-model"))
     return kind.mistakes()
 
 

@@ -18,7 +18,7 @@ from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.tasks import TASK_KINDS
 from tfm_core.variants.units import UNITS
 
-_WRONG_TASK = N_("This run learned sentences; type one instead of drawing a picture.")
+_WRONG_TASK = N_("This run learned sentences; type one.")
 
 
 def look_at_text(run: Run, text: str) -> Example:
@@ -30,7 +30,7 @@ def look_at_text(run: Run, text: str) -> Example:
     """
     kind = TASK_KINDS[run.experiment.task.kind]
     if kind.own_text is None:
-        raise StudentError("This run learned pictures; draw one instead of typing a sentence.")
+        raise StudentError("This run learned pictures; draw one.")
     return kind.own_text()(run, text)
 
 
@@ -93,8 +93,7 @@ def continued_text(run: Run, text: str) -> Example:
     tokens = task.tokenize(text)
     if len(tokens) > config.max_tgt_len:
         raise StudentError(
-            "This has {n_tokens} {unit}, but the model sees {max_tgt_len} after <bos>; "
-            "make it shorter.",
+            "{n_tokens} {unit} are too many: the model sees {max_tgt_len} after <bos>. Shorten the text.",
             n_tokens=len(tokens),
             unit=UNITS[config.unit].plural,
             max_tgt_len=config.max_tgt_len,

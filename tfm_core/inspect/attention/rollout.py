@@ -31,12 +31,12 @@ def rollout(attention: Sequence[Floats], *, has_residual: bool = True) -> Floats
 def rollout_by_layer(attention: Sequence[Floats], *, has_residual: bool = True) -> Floats:
     """Return (L, T, T): the rollout up to each layer. Arguments and errors as for ``rollout``."""
     if not len(attention):
-        raise StudentError("Rollout needs the attention of at least one layer.")
+        raise StudentError("Rollout needs at least one attention layer.")
     reached: list[Floats] = []
     for heads in attention:
         if heads.ndim != 3 or heads.shape[1] != heads.shape[2]:
             raise StudentError(
-                "Rollout follows self-attention, (H, T, T); this attention is {shape}.",
+                "Rollout needs self-attention, (H, T, T), not {shape}.",
                 shape=heads.shape,
             )
         mean = np.asarray(heads, np.float64).mean(0)
@@ -61,5 +61,5 @@ def to_patches(tokens: Floats, *, has_cls: bool) -> Floats:
     row = tokens[0, 1:] if has_cls else tokens.mean(0)
     side = round(float(np.sqrt(len(row))))
     if side**2 != len(row):
-        raise StudentError("{n_row} patches do not fill a square.", n_row=len(row))
+        raise StudentError("{n_row} patches do not form a square.", n_row=len(row))
     return np.asarray(row).reshape(side, side)

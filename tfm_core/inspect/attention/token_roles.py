@@ -21,7 +21,7 @@ from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_o
 from tfm_core.inspect.conclusions import tells_apart
 from tfm_core.probe.labels import modules_by_kind, patches_per_side
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, Sentence, StudentError, joined
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -61,29 +61,20 @@ class TokenRoles:
         whole = CLS if CLS in self.digit else MEAN
         gathers, alone = self.digit[whole][-1], self.digit[PATCH][-1]
         name = N_("the CLS token") if whole == CLS else N_("the mean of the patches")
-        digit = N_(
-            "After the last layer {name} tells the digit in {whole:.1%} of the pictures, one patch "
-            "in {alone:.1%}.",
-            name=name,
-            whole=gathers,
-            alone=alone,
-        )
+        digit = Paragraph("attention/tells-digit", name=name, whole=gathers, alone=alone)
         if tells_apart(alone, gathers, self.n_tried):
-            digit = joined(digit, N_("A single patch knows more of the whole than it does."))
+            digit = joined(digit, N_("A single patch knows more of the digit."))
         elif not tells_apart(gathers, alone, self.n_tried):
-            even = N_("{n} pictures cannot tell these apart.", n=self.n_tried)
+            even = N_("{n} pictures can't tell these apart.", n=self.n_tried)
             digit = joined(digit, even)
         own, others = self.ink[PATCH], self.ink[whole]
-        ink = N_(
-            "Of the ink under a patch its own token keeps {own:.0%}, {name} {others:.0%}.",
-            own=max(0.0, own),
-            name=name,
-            others=max(0.0, others),
+        ink = Paragraph(
+            "attention/keeps-ink", own=max(0.0, own), name=name, others=max(0.0, others)
         )
         keeps = (
-            N_("A patch stays the better witness of its own place.")
+            N_("A patch knows its own place best.")
             if own > others
-            else N_("A patch is no better witness of its own place.")
+            else N_("A patch does not know its own place best.")
         )
         return joined(digit, ink, keeps)
 
@@ -99,7 +90,7 @@ def token_roles(run: Run) -> TokenRoles:
     Raises ValueError, in a sentence, where it is no Vision Transformer or has no checkpoint.
     """
     if not reads_patches(run.experiment):
-        raise StudentError("Only a Vision Transformer has tokens that stand for patches.")
+        raise StudentError("Only a Vision Transformer has patch tokens.")
     return _roles(run.folder, checkpoint_mark(run))
 
 
@@ -140,10 +131,7 @@ def _pictures(experiment: Experiment) -> tuple[ImageData, str]:
 
     task = experiment.task_as(ImageTaskConfig)
     if task.name == "mnist" and not is_here(task.name):
-        note = N_(
-            "The full MNIST is not on this computer, so these are the 5,000 of its digits that "
-            "come with the app; the run may have trained on them."
-        )
+        note = Paragraph("attention/own-digits")
         return load_images(ImageTaskConfig(name=EMBEDDED), seed=experiment.seed), note
     data = data_of(experiment)
     assert isinstance(data, ImageData)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tfm_core import byte_cache
 from tfm_core.config import Experiment, TaskConfig
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import Paragraph, StudentError
 from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
@@ -32,10 +32,8 @@ _loading = threading.Lock()
 def no_checkpoint(run: Run) -> str:
     """Say, in a sentence, why a run without a checkpoint has none."""
     if run.status.is_active:
-        return N_(
-            "This run has no checkpoint yet; one is written while it trains and when it ends."
-        )
-    return N_("This run has no checkpoint: none was saved, or its file is gone. Train it again.")
+        return Paragraph("attention/no-checkpoint-yet")
+    return Paragraph("attention/no-checkpoint")
 
 
 def checkpoint_mark(run: Run) -> int:

@@ -30,7 +30,7 @@ class Histogram:
     def words(self) -> str:
         """How much the spread changed."""
         old, new = self.spread
-        return N_("The standard deviation went from {old:.4f} to {new:.4f}.", old=old, new=new)
+        return N_("The standard deviation changed from {old:.4f} to {new:.4f}.", old=old, new=new)
 
 
 def has_weights(run: Run) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tfm_core.probe.types import Probe
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 
 _SHORTLY = 0.9  # of the steps of the shortest run
 
@@ -26,9 +26,7 @@ def same_example(probe: Probe, theirs: Probe, index: int) -> int:
             is_same = all(their_item.get(side) == item.get(side) for side in ("src", "tgt"))
         if is_same:
             return other
-    raise StudentError(
-        "The other run did not keep this example; runs of the same task and seed keep the same."
-    )
+    raise StudentError(Paragraph("compare/other-lacks-example"))
 
 
 def common_step(steps: Sequence[Sequence[int]]) -> int | None:

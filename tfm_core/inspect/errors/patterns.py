@@ -80,7 +80,7 @@ def _date(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:
 def _number(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:
     found = [N_("“{word}”", word=word) for word in ("hundred", "thousand") if word in src]
     if "0" in tgt and len(tgt) > 1:
-        found.append(N_("a zero that no word says"))
+        found.append(N_("a zero without a word"))
     if set(ONES[10:]) & set(src):
         found.append(N_("ten to nineteen"))
     return tuple(found)
@@ -100,7 +100,7 @@ def _sum(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:
 
 def _sequence(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:
     is_twice = len(set(src)) < len(src)
-    return (N_("a token twice") if is_twice else N_("all tokens different"),)
+    return (N_("a repeated token") if is_twice else N_("all tokens different"),)
 
 
 def _spans(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from tfm_core.inspect.attention.rnn_attention import HEADS, racers
 from tfm_core.inspect.experiments import findings
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, changed, mistaken, small
 from tfm_core.mistakes import MISTAKES
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 _RACER = changed(  # so two of the three runs are those that come with the app
     racers("english-korean", steps=600)["many-heads"], {"training.snapshots": 2}
@@ -23,12 +23,7 @@ ATTENTION = (
         name="no-scale",
         theme="attention",
         title=MISTAKES["no-scale"].label,
-        expects=N_(
-            "A dot product of two vectors of 64 numbers lies 8 times as far from 0 as one of "
-            "single numbers. Undivided, it makes the softmax put nearly all on one key before "
-            "anything is learned, and what is so sure hardly has a gradient. Expect it to learn "
-            "far more slowly."
-        ),
+        expects=Paragraph("experiments/no-scale"),
         expected=frozenset({"worse", "slower"}),
         base=small(
             "encoder-decoder",
@@ -48,11 +43,7 @@ ATTENTION = (
         name="scale-of-d-model",
         theme="attention",
         title=MISTAKES["scaled-by-d-model"].label,
-        expects=N_(
-            "With 16 heads √d_model is 4 times √d_head, so all keys begin nearly alike. But the "
-            "matrices of queries and keys can grow and make up for it: at this size expect a "
-            "flatter beginning, and in the end little or no difference."
-        ),
+        expects=Paragraph("experiments/scale-of-d-model"),
         expected=frozenset({"worse", "slower", "same"}),
         base=small(
             "encoder-decoder",
@@ -72,11 +63,7 @@ ATTENTION = (
         name="heads",
         theme="attention",
         title=N_("1 head against 8"),
-        expects=N_(
-            "One head has one map for everything; several look at several places at once. On a "
-            "grammar as small as this one map is nearly enough: expect one head to learn a little "
-            "later, or to be a point behind, and eight to be no better than four."
-        ),
+        expects=Paragraph("experiments/heads"),
         expected=frozenset({"worse", "slower", "same"}),
         base=_RACER,
         arms=(
@@ -91,11 +78,7 @@ ATTENTION = (
         name="no-output-matrix",
         theme="attention",
         title=MISTAKES["no-output-projection"].label,
-        expects=N_(
-            "Without it the heads are put side by side and never mixed: each writes into its own "
-            "slice of the vector. The feed-forward layer behind it mixes them all the same. "
-            "Expect a few points less at most."
-        ),
+        expects=Paragraph("experiments/no-output-matrix"),
         expected=frozenset({"worse", "slower", "same"}),
         base=_DATES,
         arms=(
@@ -109,15 +92,11 @@ ATTENTION = (
         name="slices",
         theme="attention",
         title=MISTAKES["sliced-heads"].label,
-        expects=N_(
-            "Cutting the vector into eight before the projections, and not behind them, looks like "
-            "a shortcut: each head then sees four numbers of each token and no others. Expect it "
-            "to learn much more slowly."
-        ),
+        expects=Paragraph("experiments/slices"),
         expected=frozenset({"worse", "slower"}),
         base=_DATES,
         arms=(
-            Arm("full", N_("each head sees all")),
+            Arm("full", N_("each head reads the whole vector")),
             mistaken("sliced", "sliced-heads"),
         ),
         compare=findings.usual,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from tfm_core.inspect.compare.spread import ACCURACY, Measure, paired, sentence
 from tfm_core.inspect.experiments.demonstration import Demonstration, Finding
 from tfm_core.inspect.experiments.result import Result
-from tfm_core.sentences import N_, Sentence
+from tfm_core.sentences import N_, Paragraph, Sentence
 
-WHOLES = Measure(N_("whole sequences right"))
+WHOLES = Measure(N_("sequence accuracy"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,10 @@ class Conclusion:
         if self.is_expected is None:
             return None
         if self.is_expected:
-            return N_("This is what was expected.")
+            return N_("This was expected.")
         if self.seeds:
-            return N_("This is not what was expected.")
-        return N_(
-            "This is not what was expected. It is one seed, at this size: five seeds say whether "
-            "it was chance."
-        )
+            return N_("This was not expected.")
+        return Paragraph("findings/unexpected-one-seed")
 
 
 def conclude(

@@ -13,7 +13,7 @@ import math
 from tfm_core.inspect.conclusions import tells_apart
 from tfm_core.inspect.experiments.demonstration import Finding, Kind
 from tfm_core.inspect.experiments.result import Result
-from tfm_core.sentences import N_, Sentence, joined
+from tfm_core.sentences import N_, Paragraph, Sentence, joined
 
 MIN = 0.01
 """Of a share: less is no difference that anybody would care for."""
@@ -49,7 +49,7 @@ def usual(first: Result, second: Result) -> Finding:
     if speed is not None and speed[0] != "same":
         lead = N_("Both end alike: {figures}.", figures=_figures(first, second))
         return Finding(speed[0], joined(lead, speed[1]))
-    lead = N_("In this run it made no difference: {figures}.", figures=_figures(first, second))
+    lead = N_("No difference in this run: {figures}.", figures=_figures(first, second))
     return Finding("same", joined(lead, speed[1]) if speed is not None else lead)
 
 
@@ -66,34 +66,18 @@ def fooled(first: Result, second: Result) -> Finding:
     }  # fmt: skip
     if b - own.share >= MIN and tells_apart(b, own.share, own.n):
         if tells_apart(a, b, max(1, second.n_unseen)):
-            told = N_(
-                "With the true words laid before it “{second}” has {b:.1%} of unseen sequences "
-                "right (“{first}” {a:.1%}), and its training loss gives nothing away.",
-                **values,
-            )
+            told = Paragraph("findings/fooled-second-differs", **values)
         else:
-            told = N_(
-                "With the true words laid before it “{second}” looks perfect: {b:.1%} of unseen "
-                "sequences right (“{first}” {a:.1%}).",
-                **values,
-            )
+            told = Paragraph("findings/fooled-second-perfect", **values)
         return Finding(
             "fooled",
             joined(
                 told,
-                N_(
-                    "Left to write by itself it gets **{own_b:.1%}** of {n} right; “{first}” "
-                    "{own_a:.1%}. It had learned to copy the word that it was to guess.",
-                    **values,
-                ),
+                Paragraph("findings/fooled-generates", **values),
             ),
         )
     found = usual(first, second)
-    alike = N_(
-        "What “{second}” writes by itself is as often right ({own_b:.1%} of {n}) as what it "
-        "answers with the truth before it ({b:.1%}).",
-        **values,
-    )
+    alike = Paragraph("findings/generates-alike", **values)
     return Finding(found.kind, joined(found.sentence, alike))
 
 
@@ -105,17 +89,9 @@ def unordered(first: Result, second: Result) -> Finding:
         return found
     values = {"second": second.label, "tokens": own.tokens, "share": own.share, "n": own.n}
     if own.tokens < NEARLY or own.tokens - own.share < MIN:
-        more = N_(
-            "Not only the order is wrong: of what “{second}” writes by itself, {tokens:.1%} of the "
-            "tokens are right in any order.",
-            **values,
-        )
+        more = Paragraph("findings/more-than-order", **values)
         return Finding(found.kind, joined(found.sentence, more))
-    more = N_(
-        "Of what “{second}” writes by itself for {n} examples, **{tokens:.1%}** of the tokens are "
-        "right in any order, and {share:.1%} of the sequences.",
-        **values,
-    )
+    more = Paragraph("findings/unordered", **values)
     return Finding("unordered", joined(found.sentence, more))
 
 
@@ -128,24 +104,12 @@ def smoothed(first: Result, second: Result) -> Finding:
     values = {"first": first.label, "second": second.label, "a": sure, "b": unsure}
     losses = first.loss, second.loss
     if sure - unsure < SURER:
-        more = N_(
-            "“{second}” is as sure of its answers as “{first}”: {b:.1%} and {a:.1%} on average.",
-            **values,
-        )
+        more = Paragraph("findings/as-confident", **values)
         return Finding(found.kind, joined(found.sentence, more))
-    more = N_(
-        "“{second}” is less sure of its answers: {b:.1%} on average, against {a:.1%}.", **values
-    )
+    more = N_("“{second}” is less confident: {b:.1%} on average, against {a:.1%}.", **values)
     parts: list[Sentence] = [found.sentence, more]
     if losses[0] is not None and losses[1] is not None and losses[1] > losses[0]:
-        parts.append(
-            N_(
-                "So its loss on unseen sentences, which is not smoothed, is higher: {b:.3f} "
-                "against {a:.3f}.",
-                a=losses[0],
-                b=losses[1],
-            )
-        )
+        parts.append(Paragraph("findings/higher-loss", a=losses[0], b=losses[1]))
     return Finding("unsure" if found.kind in ("same", "slower") else found.kind, joined(*parts))
 
 
@@ -157,23 +121,11 @@ def sharpened(first: Result, second: Result) -> Finding:
         return found
     values = {"first": first.label, "second": second.label, "a": a, "b": b}
     if b > SHARPER * a:
-        look = N_(
-            "Before the first update “{second}” already puts {b:.0%} of a row on one key, "
-            "“{first}” {a:.0%}.",
-            **values,
-        )
+        look = Paragraph("findings/sharper", **values)
     elif a > SHARPER * b:
-        look = N_(
-            "Before the first update “{second}” puts {b:.0%} of a row on its strongest key, "
-            "“{first}” {a:.0%}: all keys are nearly alike to it.",
-            **values,
-        )
+        look = Paragraph("findings/flatter", **values)
     else:
-        look = N_(
-            "Before the first update both look equally sharply: {b:.0%} of a row on its strongest "
-            "key, and {a:.0%}.",
-            **values,
-        )
+        look = Paragraph("findings/as-sharp", **values)
     return Finding(found.kind, joined(look, found.sentence))
 
 
@@ -186,15 +138,10 @@ def roughened(first: Result, second: Result) -> Finding:
     values = {"first": first.label, "second": second.label, "a": a, "b": b}
     if b < ROUGHER * a:
         more = N_(
-            "The largest gradient of “{second}” was no rougher: {b:.1f}, against {a:.1f}.", **values
+            "The largest gradient of “{second}” was no larger: {b:.1f} against {a:.1f}.", **values
         )
         return Finding(found.kind, joined(found.sentence, more))
-    more = N_(
-        "But the largest gradient of “{second}” had a norm of {b:.1f}, {times:.0f} times that of "
-        "“{first}”, {a:.1f}: only clipping kept it on its way.",
-        times=b / a,
-        **values,
-    )
+    more = Paragraph("findings/rougher", times=b / a, **values)
     return Finding("rougher" if found.kind == "same" else found.kind, joined(found.sentence, more))
 
 
@@ -204,9 +151,8 @@ def twice_squashed(first: Result, second: Result) -> Finding:
     if second.guessing is None or second.training_loss is None or second.diverged is not None:
         return found
     lowest = lowest_of_probabilities(round(math.exp(second.guessing)))
-    more = N_(
-        "The training loss of “{second}” ends at {b:.2f}. Squashed twice, even a perfect answer "
-        "would have {lowest:.2f}; guessing has {guessing:.2f}.",
+    more = Paragraph(
+        "findings/twice-squashed",
         second=second.label,
         b=second.training_loss,
         lowest=lowest,
@@ -232,7 +178,7 @@ def _ended(first: Result, second: Result) -> Finding | None:
         end = "" if right is None else N_("“{first}” ends with {a:.1%} right.", a=right, **values)
         lead = N_("“{second}” diverged. {why}", why=second.diverged, **values)
         return Finding("diverged", joined(lead, end) if end else lead)
-    return Finding("saved", N_("“{first}” diverged, and “{second}” did not.", **values))
+    return Finding("saved", N_("“{first}” diverged; “{second}” did not.", **values))
 
 
 def _right(result: Result) -> float:
@@ -242,10 +188,8 @@ def _right(result: Result) -> float:
 def _figures(first: Result, second: Result) -> Sentence:
     values = {"first": first.label, "second": second.label, "a": _right(first), "b": _right(second)}
     if first.wholes is None or second.wholes is None:
-        return N_("“{second}” has {b:.1%} right, “{first}” {a:.1%}", **values)
-    return N_(
-        "“{second}” has {b:.1%} of unseen sequences wholly right, “{first}” {a:.1%}", **values
-    )
+        return N_("“{second}” gets {b:.1%} right, “{first}” {a:.1%}", **values)
+    return N_("“{second}” gets {b:.1%} of unseen sequences right, “{first}” {a:.1%}", **values)
 
 
 def _speed(first: Result, second: Result) -> tuple[Kind, Sentence] | None:
@@ -261,14 +205,14 @@ def _speed(first: Result, second: Result) -> tuple[Kind, Sentence] | None:
     every = _between(first)
     if b >= TIMES * a and b - a > every:
         return "slower", N_(
-            "It came to {share:.0%} of tokens at step {b:,}, “{first}” at step {a:,}.", **values
+            "It reached {share:.0%} of tokens at step {b:,}, “{first}” at step {a:,}.", **values
         )
     if a >= TIMES * b and a - b > every:
         return "faster", N_(
-            "It came to {share:.0%} of tokens at step {b:,} already, “{first}” at step {a:,}.",
+            "It reached {share:.0%} of tokens at step {b:,}, “{first}” only at step {a:,}.",
             **values,
         )
-    return "same", N_("They came to {share:.0%} of tokens at steps {b:,} and {a:,}.", **values)
+    return "same", N_("They reached {share:.0%} of tokens at steps {b:,} and {a:,}.", **values)
 
 
 def _between(result: Result) -> int:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from tfm_core.inspect.experiments.demonstration import Demonstration, Kind
 from tfm_core.inspect.walk.steps import Question
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 OUTCOMES: dict[Kind, str] = {
     "better": N_("It gets more right."),
     "faster": N_("It gets as many right, but sooner."),
-    "same": N_("No difference that shows."),
+    "same": N_("No visible difference."),
     "slower": N_("It gets as many right, but later."),
     "worse": N_("It gets fewer right."),
     "diverged": N_("Its loss becomes infinite or NaN."),
-    "saved": N_("It trains, and the first one diverges."),
-    "fooled": N_("Its curves look perfect, but it fails when it writes by itself."),
+    "saved": N_("It trains, and the first diverges."),
+    "fooled": N_("Its curves look perfect, but it fails when it generates."),
     "unordered": N_("It writes the right tokens, but in the wrong order."),
-    "unsure": N_("It gets as many right, with less confidence."),
-    "rougher": N_("It gets as many right, after much larger gradients."),
+    "unsure": N_("It gets as many right, but is less confident."),
+    "rougher": N_("It gets as many right, but with much larger gradients."),
 }
 
 
@@ -26,11 +26,7 @@ def question(one: Demonstration) -> Question:
     first, second = one.arms[0], one.arms[-1]
     right = [words for kind, words in OUTCOMES.items() if kind in one.expected]
     return Question(
-        N_(
-            "You train “{first}”, then the same again with “{second}”. What happens to the second?",
-            first=first.label,
-            second=second.label,
-        ),
+        Paragraph("experiments/question", first=first.label, second=second.label),
         right[0],
         one.expects,
         tuple(OUTCOMES.values()),

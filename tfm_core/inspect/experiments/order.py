@@ -5,7 +5,7 @@ from __future__ import annotations
 from tfm_core.inspect.experiments import findings
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, mistaken, small
 from tfm_core.mistakes import MISTAKES
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 WRITER = small(
     "encoder-decoder",
@@ -22,11 +22,7 @@ ORDER = (
         name="no-causal-mask",
         theme="order",
         title=MISTAKES["no-causal-mask"].label,
-        expects=N_(
-            "While it trains, every word that it is to guess stands in what it reads, one place "
-            "further on. Without the mask it copies that word. Expect curves as good as ever, and "
-            "hardly a sentence right when it must write by itself."
-        ),
+        expects=Paragraph("experiments/no-causal-mask"),
         expected=frozenset({"fooled"}),
         base=WRITER,
         arms=(_CAUSAL, NO_MASK),
@@ -38,11 +34,7 @@ ORDER = (
         name="mask-on-the-wrong-axis",
         theme="order",
         title=MISTAKES["mask-transposed"].label,
-        expects=N_(
-            "Transposed, the triangle hides the past in place of the future. The word to guess is "
-            "still there to be copied, and all that a writer really has is hidden. Expect perfect "
-            "curves again, and nothing right when it writes by itself."
-        ),
+        expects=Paragraph("experiments/mask-on-the-wrong-axis"),
         expected=frozenset({"fooled"}),
         base=WRITER,
         arms=(
@@ -57,11 +49,7 @@ ORDER = (
         name="no-positions",
         theme="order",
         title=N_("No positions"),
-        expects=N_(
-            "Attention by itself sees a bag of tokens. To write a sequence backwards one must know "
-            "what stood where: expect it to find the right letters, in no order, and hardly any "
-            "sequence wholly right."
-        ),
+        expects=Paragraph("experiments/no-positions"),
         expected=frozenset({"unordered"}),
         base=small(
             "encoder-decoder",

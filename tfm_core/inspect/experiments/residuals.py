@@ -5,7 +5,7 @@ from __future__ import annotations
 from tfm_core.inspect.experiments import findings
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, mistaken, small
 from tfm_core.mistakes import MISTAKES
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 _DEEP = small(
     "encoder-only",
@@ -20,11 +20,7 @@ RESIDUALS = (
         name="no-residuals",
         theme="residuals",
         title=MISTAKES["no-residuals"].label,
-        expects=N_(
-            "What a sublayer puts out replaces what went in, so a token keeps nothing of itself "
-            "that attention does not hand on, and the gradient has no short way back. Two blocks "
-            "on each side are enough: expect it to learn next to nothing."
-        ),
+        expects=Paragraph("experiments/no-residuals"),
         expected=frozenset({"worse", "slower"}),
         base=small(
             "encoder-decoder",
@@ -43,11 +39,7 @@ RESIDUALS = (
         name="residual-from-normed",
         theme="residuals",
         title=MISTAKES["residual-from-normed"].label,
-        expects=N_(
-            "One line of code, x = norm(x), and the sum begins anew at each sublayer: no path runs "
-            "through the stack untouched, and pre-norm has lost what it is good for. With two "
-            "blocks nobody notices; with eight expect it to stay far behind."
-        ),
+        expects=Paragraph("experiments/residual-from-normed"),
         expected=frozenset({"worse", "slower", "diverged"}),
         base=_DEEP,
         arms=(
@@ -60,12 +52,8 @@ RESIDUALS = (
     Demonstration(
         name="pre-or-post-norm",
         theme="residuals",
-        title=N_("Pre-norm against post-norm, 8 layers deep"),
-        expects=N_(
-            "The paper normalises behind each sum, so no path runs through the stack untouched, "
-            "and the gradient that reaches the first layers is what sixteen norms leave of it. "
-            "Expect post-norm to stay behind, or not to get going at all in so few steps."
-        ),
+        title=N_("Pre-norm against post-norm, 8 layers"),
+        expects=Paragraph("experiments/post-norm"),
         expected=frozenset({"worse", "slower", "diverged"}),
         base=_DEEP,
         arms=(
@@ -79,11 +67,7 @@ RESIDUALS = (
         name="no-norm",
         theme="residuals",
         title=N_("No LayerNorm"),
-        expects=N_(
-            "Large models without norms diverge. Eight narrow blocks, clipped gradients and some "
-            "warm-up hold together without: at this size expect as many right answers, and "
-            "gradients that are several times as large at their worst."
-        ),
+        expects=Paragraph("experiments/no-norm"),
         expected=frozenset({"rougher"}),
         base=_DEEP,
         arms=(
@@ -98,11 +82,7 @@ RESIDUALS = (
         name="shared-norm",
         theme="residuals",
         title=MISTAKES["shared-norm"].label,
-        expects=N_(
-            "Written once and called everywhere, a norm has one scale and one shift for all. "
-            "The matrices behind it can learn what it lacks: at this size expect no difference, "
-            "which is why nobody notices this bug by its curve."
-        ),
+        expects=Paragraph("experiments/shared-norm"),
         expected=frozenset({"same", "slower"}),
         base=small("encoder-decoder", "english-korean", training={"steps": 300}),
         arms=(

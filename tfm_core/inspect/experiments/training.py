@@ -6,7 +6,7 @@ from tfm_core.inspect.experiments import findings
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, mistaken, small
 from tfm_core.inspect.experiments.order import WRITER
 from tfm_core.mistakes import MISTAKES
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 _KOREAN = small("encoder-decoder", "english-korean", training={"steps": 300})
 
@@ -15,11 +15,7 @@ TRAINING = (
         name="no-warm-up",
         theme="training",
         title=N_("No warm-up"),
-        expects=N_(
-            "Adam’s first steps are as long as the rate, whatever the gradient, and a post-norm "
-            "stack of six layers stands its first ones badly: the paper let the rate rise slowly. "
-            "Expect that without it the same model stays far behind."
-        ),
+        expects=Paragraph("experiments/no-warm-up"),
         expected=frozenset({"worse", "slower", "diverged"}),
         base=small(
             "encoder-only",
@@ -37,12 +33,8 @@ TRAINING = (
     Demonstration(
         name="rate-times-ten",
         theme="training",
-        title=N_("Learning rate 10 times as high"),
-        expects=N_(
-            "Steps ten times as long leap over the valleys that they are to descend into. Expect "
-            "a loss that jumps about and ends higher; only where the schedule has made the rate "
-            "small again does it learn."
-        ),
+        title=N_("10 times the learning rate"),
+        expects=Paragraph("experiments/rate-times-ten"),
         expected=frozenset({"worse", "slower", "diverged"}),
         base=_KOREAN,
         arms=(
@@ -55,10 +47,7 @@ TRAINING = (
         name="label-smoothing",
         theme="training",
         title=N_("Label smoothing"),
-        expects=N_(
-            "A tenth of each target is spread over all words, as in the paper. Expect as many "
-            "right answers, with less confidence, and a training loss that can’t fall to zero."
-        ),
+        expects=Paragraph("experiments/label-smoothing"),
         expected=frozenset({"unsure"}),
         base=_KOREAN,
         arms=(
@@ -73,15 +62,11 @@ TRAINING = (
         name="softmax-twice",
         theme="training",
         title=MISTAKES["softmax-before-loss"].label,
-        expects=N_(
-            "The loss takes logits and has a softmax of its own. Given probabilities, which differ "
-            "by 1 at most, it calls even a certain answer doubtful, and its gradient is small "
-            "everywhere. Expect a loss that hardly falls and far fewer right answers."
-        ),
+        expects=Paragraph("experiments/softmax-twice"),
         expected=frozenset({"worse", "slower"}),
         base=WRITER,
         arms=(
-            Arm("logits", N_("loss of logits")),
+            Arm("logits", N_("loss on logits")),
             mistaken("twice", "softmax-before-loss"),
         ),
         compare=findings.twice_squashed,
@@ -91,15 +76,11 @@ TRAINING = (
         name="argmax-before-loss",
         theme="training",
         title=MISTAKES["argmax-before-loss"].label,
-        expects=N_(
-            "The loss gets the predicted words in place of the logits, as a tensor that no weight "
-            "has a part in. No error is raised, and each step ends where it began: expect a loss "
-            "that stays where it is."
-        ),
+        expects=Paragraph("experiments/argmax-before-loss"),
         expected=frozenset({"worse"}),
         base=WRITER,
         arms=(
-            Arm("logits", N_("loss of logits")),
+            Arm("logits", N_("loss on logits")),
             mistaken("argmax", "argmax-before-loss"),
         ),
         compare=findings.usual,
@@ -109,10 +90,7 @@ TRAINING = (
         name="target-not-shifted",
         theme="training",
         title=MISTAKES["target-not-shifted"].label,
-        expects=N_(
-            "Each word is to be predicted from itself, and the causal mask lets a word see itself. "
-            "Copying is easy: expect perfect curves, and nothing right when it writes by itself."
-        ),
+        expects=Paragraph("experiments/target-not-shifted"),
         expected=frozenset({"fooled"}),
         base=WRITER,
         arms=(
@@ -127,11 +105,7 @@ TRAINING = (
         name="coupled-decay",
         theme="training",
         title=N_("Adam with coupled weight decay"),
-        expects=N_(
-            "Added to the gradient, as Adam’s decay is, the pull towards zero is divided by the "
-            "same root as the gradient: where gradients are small it is as strong as they are. "
-            "AdamW keeps the two apart. Expect the same decay of 0.05 to hold Adam far back."
-        ),
+        expects=Paragraph("experiments/coupled-decay"),
         expected=frozenset({"worse", "slower"}),
         base=_KOREAN,
         arms=(

@@ -16,7 +16,7 @@ def wilson(right: int, n: int, z: float = Z_95) -> tuple[float, float]:
     Raises ValueError for no examples, and for more right than there are.
     """
     if not 0 <= right <= n or n < 1:
-        raise StudentError("{right} right of {n} is no share.", right=right, n=n)
+        raise StudentError("{right} right of {n} is impossible.", right=right, n=n)
     share, squared = right / n, z * z
     centre = (share + squared / (2 * n)) / (1 + squared / n)
     half = z * math.sqrt(share * (1 - share) / n + squared / (4 * n * n)) / (1 + squared / n)

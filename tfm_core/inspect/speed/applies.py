@@ -16,39 +16,35 @@ Reason = Callable[[Experiment, str], str | None]
 def _needs_attention(experiment: Experiment, device: str) -> str | None:
     if experiment.model.has_blocks:
         return None
-    return N_(
-        "This model has no multi-head attention, so there is nothing to fuse or to loop over."
-    )
+    return N_("This model has no multi-head attention to fuse or loop over.")
 
 
 def _needs_blocks(experiment: Experiment, device: str) -> str | None:
     if experiment.model.has_blocks:
         return None
-    return N_(
-        "This model has no stack of Transformer blocks; choose a Transformer to measure this."
-    )
+    return N_("This needs Transformer blocks; choose a Transformer.")
 
 
 def _needs_pictures(experiment: Experiment, device: str) -> str | None:
     if experiment.task.class_names:
         return None
-    return N_("This model does not cut pictures into patches; the Vision Transformer does.")
+    return N_("This needs patches; choose a Vision Transformer.")
 
 
 def _needs_plain_data(experiment: Experiment, device: str) -> str | None:
     task = experiment.task
     if task.class_names or isinstance(task, TextTaskConfig):
         return None
-    return N_("The data of this task is neither pictures alone nor pairs of sentences.")
+    return N_("This needs a task with pictures or sentence pairs.")
 
 
 def _needs_cores(experiment: Experiment, device: str) -> str | None:
     from tfm_core.training.devices import usable_cores
 
     if device != "cpu":
-        return N_("Threads share out work on the CPU; a GPU shares it out among its own cores.")
+        return N_("Threads divide work on the CPU; a GPU uses its own cores.")
     if usable_cores() == 1:
-        return N_("This process may use one core only, so there is nothing to share out.")
+        return N_("This process may use only one core.")
     return None
 
 
@@ -60,11 +56,11 @@ def _needs_gpu(experiment: Experiment, device: str) -> str | None:
     there = [one for one in devices() if one.available and one.name != "cpu"]
     if there:
         return N_(
-            "Choose {label} as the device on the Train page, and both are compared.",
+            "To compare both, choose {label} as the device on the Train page.",
             label=there[0].label,
         )
     missing = next(one for one in devices() if one.name == "cuda:0")
-    return N_("There is no GPU to compare with on this machine. {reason}", reason=missing.reason)
+    return N_("This machine has no GPU to compare with. {reason}", reason=missing.reason)
 
 
 def _needs_compiler(experiment: Experiment, device: str) -> str | None:

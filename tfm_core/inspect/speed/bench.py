@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from tfm_core.config import Experiment, ImageTaskConfig, OwnPicturesTaskConfig, TextTaskConfig
 from tfm_core.data.image_data import EMBEDDED
 from tfm_core.inspect.speed.cases import Equality
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 from tfm_core.training.loop import Trainer, build
 
 MAX_PARAMETERS = 50_000_000
@@ -119,10 +119,7 @@ def check_size(experiment: Experiment) -> None:
         count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
     if count > MAX_PARAMETERS:
         raise StudentError(
-            "This model has {count:,} parameters; up to {most_parameters:,} are measured here. "
-            "Choose fewer layers or a smaller d_model.",
-            count=count,
-            most_parameters=MAX_PARAMETERS,
+            Paragraph("speed/too-large", count=count, most_parameters=MAX_PARAMETERS)
         )
 
 

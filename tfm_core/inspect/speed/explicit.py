@@ -145,7 +145,7 @@ def _alone(seen: dict[str, Tensor], divisor: float) -> BenchmarkCase:
     calls: dict[str, Callable[[], object]] = {name: partial(run, name) for name in names}
     batch, heads, length, width = q.shape
     return BenchmarkCase(
-        N_("the attention of one layer alone"),
+        N_("attention of one layer"),
         calls,
         tuple(one for group in equal for one in group),
         n_bytes={name: saved_bytes(calls[name]) for name in names},
@@ -160,7 +160,7 @@ def _alone(seen: dict[str, Tensor], divisor: float) -> BenchmarkCase:
 def _whole(bench: Bench) -> BenchmarkCase:
     reference = bench.results(written_out)
     return BenchmarkCase(
-        N_("the whole model, forward and backward"),
+        N_("whole model, forward and backward"),
         {"explicit": lambda: bench.pass_(written_out), "fused": bench.pass_},
         compare(reference, bench.results(), "fused"),
         n_bytes={

@@ -59,7 +59,7 @@ def patch_cases(bench: Bench) -> Iterator[BenchmarkCase]:
     images = data.normalise(data.train.images[bench.indices()])
     yield BenchmarkCase(
         N_(
-            "cutting {n_images} pictures into patches of {size}x{size}",
+            "{n_images} pictures into {size}x{size} patches",
             n_images=len(images),
             size=size,
         ),

@@ -77,10 +77,10 @@ def measure(
     from tfm_core.inspect.speed.bench import Bench
 
     comparison = COMPARISONS[name]
-    say("progress", done=0, total=0, words=N_("Making the model and its data"))
+    say("progress", done=0, total=0, words=N_("Building the model and its data"))
     bench = Bench.of(experiment, device)
     clock = clock_of(comparison.clock, device)
-    say("progress", done=0, total=0, words=N_("Checking that all sides give the same"))
+    say("progress", done=0, total=0, words=N_("Checking that all sides agree"))
     for case in cases_of(name, bench):
         say("case", **_checked(case))
         where = "" if case.x is None else f", {comparison.x_title.partition(' (')[0]} {case.x:,.0f}"

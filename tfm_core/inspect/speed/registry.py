@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.precisions import PRECISIONS
 
 _HERE = "tfm_core.inspect.speed"
@@ -40,13 +40,13 @@ class BenchmarkComparison:
 
 COMPARISONS: dict[str, BenchmarkComparison] = {
     "attention": BenchmarkComparison(
-        N_("Attention: written out or fused"),
-        N_("softmax(q kᵀ) v step by step, against one call of scaled_dot_product_attention."),
+        N_("Attention: explicit or fused"),
+        N_("softmax(q kᵀ) v step by step, or one call of scaled_dot_product_attention."),
         {
-            "explicit": N_("Written out"),
-            "einsum": N_("Written out, by two einsums"),
-            "math": N_("Fused call, math back end"),
-            "fused": N_("Fused call, back end chosen by PyTorch"),
+            "explicit": N_("Explicit"),
+            "einsum": N_("Explicit, two einsums"),
+            "math": N_("Fused, math back end"),
+            "fused": N_("Fused, PyTorch chooses the back end"),
         },
         {
             "Written out": f"{_HERE}.explicit:explicit_attention",
@@ -57,12 +57,8 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     ),
     "checkpointing": BenchmarkComparison(
         N_("Gradient checkpointing"),
-        N_(
-            "Forget each block's activations and compute them again in the backward "
-            "pass: less memory for more time. “Checkpointing” on the Train page switches "
-            "it on for a run.",
-        ),
-        {"plain": N_("Everything is kept"), "checkpointed": N_("Blocks are computed again")},
+        Paragraph("speed/checkpointing-help"),
+        {"plain": N_("Everything kept"), "checkpointed": N_("Blocks recomputed")},
         {
             "Everything is kept": f"{_HERE}.checkpointing:plain_pass",
             "Blocks are computed again": f"{_HERE}.checkpointing:checkpointed",
@@ -71,7 +67,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     ),
     "precision": BenchmarkComparison(
         N_("16 bits: autocast"),
-        N_("Matrix products in bf16 or fp16 instead of fp32."),
+        N_("Matrix products in bf16 or fp16, not fp32."),
         {name: each.label for name, each in PRECISIONS.items()},
         {
             "Single precision": f"{_HERE}.precision:fp32_pass",
@@ -81,7 +77,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     ),
     "batch": BenchmarkComparison(
         N_("Batch size"),
-        N_("Examples a second, from one at a time to twice your batch."),
+        N_("Examples per second, from one at a time to twice your batch."),
         {"batch": N_("Forward and backward")},
         {
             "One by one": f"{_HERE}.batches:one_by_one",
@@ -93,8 +89,8 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     ),
     "length": BenchmarkComparison(
         N_("Sequence length"),
-        N_("One block of your model on 16 to 1,024 tokens: what grows with the square?"),
-        {"explicit": N_("Attention written out"), "fused": N_("Fused attention")},
+        N_("One block of your model on 16 to 1,024 tokens: what grows quadratically?"),
+        {"explicit": N_("Explicit attention"), "fused": N_("Fused attention")},
         {
             "The pass": f"{_HERE}.lengths:block_pass",
             "Written out": f"{_HERE}.explicit:explicit_attention",
@@ -105,16 +101,16 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     ),
     "threads": BenchmarkComparison(
         N_("Threads"),
-        N_("The same pass on one core and on more."),
+        N_("The same pass on one core and on several."),
         {"1": "1 thread"},
         {"The pass": f"{_HERE}.threads:pass_with"},
         f"{_HERE}.threads",
         clock="wall",
     ),
     "data": BenchmarkComparison(
-        N_("Getting a batch"),
-        N_("Rows of one tensor on the device, against a DataLoader that transforms each example."),
-        {"loader": N_("DataLoader, example by example"), "one tensor": N_("Rows of one tensor")},
+        N_("Loading a batch"),
+        N_("Rows of one tensor on the device, or a DataLoader that transforms each example."),
+        {"loader": N_("DataLoader, one example at a time"), "one tensor": N_("Rows of one tensor")},
         {
             "A picture of the DataLoader": f"{_HERE}.loading:PictureDataset",
             "A pair of the DataLoader": f"{_HERE}.loading:PairDataset",
@@ -125,7 +121,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     ),
     "loops": BenchmarkComparison(
         N_("Attention in loops"),
-        N_("Sequence by sequence and head by head, as one writes it first, against all at once."),
+        N_("One sequence and head at a time, or all at once."),
         {"loops": "Loops", "at once": N_("All at once")},
         {
             "Loops": f"{_HERE}.loops:looped_attention",
@@ -136,7 +132,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     ),
     "patches": BenchmarkComparison(
         N_("Patches in loops"),
-        N_("Cutting pictures patch by patch, against one reshape of the whole batch."),
+        N_("One patch at a time, or one reshape of the whole batch."),
         {"loops": "Loops", "at once": N_("One reshape")},
         {
             "Loops": f"{_HERE}.loops:cut_into_patches",
@@ -147,7 +143,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     ),
     "gpu": BenchmarkComparison(
         N_("CPU or GPU"),
-        N_("From which batch size on a GPU is worth its overhead."),
+        N_("From which batch size does a GPU pay off?"),
         {"cpu": "CPU", "gpu": "GPU"},
         {"The pass": f"{_HERE}.batches:one_batch"},
         f"{_HERE}.accelerator",
@@ -158,10 +154,9 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     "compile": BenchmarkComparison(
         N_("torch.compile"),
         N_(
-            "Generated code instead of operation after operation; the first pass may take a "
-            "minute.",
+            "Generated code, not one operation at a time; the first pass may take a minute.",
         ),
-        {"eager": N_("As Python says"), "compiled": "Compiled"},
+        {"eager": N_("Eager"), "compiled": "Compiled"},
         {
             "As Python says": f"{_HERE}.compiling:eager_pass",
             "Compiled": f"{_HERE}.compiling:compiled_pass",

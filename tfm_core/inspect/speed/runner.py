@@ -149,11 +149,11 @@ class BenchmarkProcess:
 
     def _why_it_ended(self) -> str:
         if self._process.returncode == -_KILLED:
-            return N_("The measuring process was killed; perhaps memory ran out.")
+            return N_("The measurement was killed; perhaps memory ran out.")
         self._log.seek(0)
         lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line]
-        said = lines[-1][:200] if lines else N_("it said nothing")
-        return N_("The measuring process ended early ({said}); try again.", said=said)
+        said = lines[-1][:200] if lines else N_("no output")
+        return N_("The measurement ended early ({said}); try again.", said=said)
 
     def _guard(self) -> None:
         while self.is_running:
@@ -161,13 +161,12 @@ class BenchmarkProcess:
             if now - self.begun > self._limit:
                 self.stop(
                     N_(
-                        "Stopped after {limit:.0f} seconds, the limit of this measurement; a "
-                        "smaller model or batch is measured faster.",
+                        "Stopped at the limit of {limit:.0f} seconds; try a smaller model or batch.",
                         limit=self._limit,
                     )
                 )
             elif now - self._polled > self._patience:
-                self.stop(N_("Stopped because nobody was watching it any more."))
+                self.stop(N_("Stopped because nobody was watching."))
             time.sleep(_POLL_SECONDS)
 
 
@@ -199,4 +198,4 @@ class BenchmarkRunner:
         """End what runs."""
         with self._lock:
             if self._current is not None:
-                self._current.stop(N_("Stopped because the server ends."))
+                self._current.stop(N_("Stopped because the server is shutting down."))

@@ -154,7 +154,9 @@ def _cure(
         return None
     if begins == "beginning":
         return Cure(N_("Start again: {what}", what=what), cured)
-    return Cure(N_("Go on from step {step:,}: {what}", step=step, what=what), cured, begins, step)
+    return Cure(
+        N_("Continue from step {step:,}: {what}", step=step, what=what), cured, begins, step
+    )
 
 
 def _changed(experiment: Experiment, changes: Changes) -> Experiment:

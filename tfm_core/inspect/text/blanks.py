@@ -113,7 +113,7 @@ def fill(run: Run, tokens: Sequence[str]) -> Filled:
 
     task = _task(run)
     if MASK not in tokens:
-        raise StudentError("No word is hidden: press one, or write ___ in its place.")
+        raise StudentError("No word is hidden: select one, or write ___ in its place.")
     data = data_as(data_of(run.experiment), TextData)
     truth = posterior(tokens, data.n_draws)
     model, step = model_of(run)
@@ -134,7 +134,7 @@ def _task(run: Run) -> MaskedWordsTask:
     from tfm_core.data.text import text_task
 
     if not fills_blanks(run.experiment):
-        raise StudentError("This run does not learn to guess hidden words.")
+        raise StudentError("This run did not learn to guess hidden words.")
     task = text_task(run.experiment.task_as(TextTaskConfig))
     assert isinstance(task, MaskedWordsTask)
     return task

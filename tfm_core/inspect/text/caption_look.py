@@ -20,7 +20,7 @@ from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
 from tfm_core.probe.caption_items import Box, item_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 MEAN = -1
 """Instead of a head: the mean of all heads of the layer."""
@@ -144,18 +144,13 @@ def compose_pieces(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
         place = piece.placed
         if min(place.left, place.top) < 0 or max(place.right, place.bottom) > CANVAS:
             raise StudentError(
-                "Digit {i} leaves the picture of {canvas} by {canvas} pixels; move it inside.",
+                "Digit {i} lies outside the {canvas} × {canvas} picture; move it inside.",
                 i=i + 1,
                 canvas=CANVAS,
             )
         for j, other in enumerate(pieces[:i]):
             if not are_disjoint(place, other.placed):
-                raise StudentError(
-                    "Digits {j} and {i} overlap, so that no relation between them is true; move "
-                    "one of them.",
-                    j=j + 1,
-                    i=i + 1,
-                )
+                raise StudentError(Paragraph("text/overlap", j=j + 1, i=i + 1))
     return _composed(pieces)
 
 
@@ -175,7 +170,7 @@ def look_at_scene(run: Run, pieces: Sequence[Piece]) -> CaptionReading:
     patch_size = run.experiment.model_as(CaptionerConfig).patch_size
     if len(pieces) != config.n_digits:
         raise StudentError(
-            "This model learned pictures of {n_digits}, and this one has {n_pieces}.",
+            "This model learned pictures of {n_digits}, but this one has {n_pieces}.",
             n_digits=config.n_digits,
             n_pieces=len(pieces),
         )

@@ -83,9 +83,7 @@ def can_show(run: Run) -> str | None:
     if run.problem is not None:
         return run.problem
     if not run.experiment.task.has_source:
-        return N_(
-            "This run learns pictures: its patches are projected, there is no table of words."
-        )
+        return N_("This run learned pictures: it projects patches and has no word table.")
     if not run.has_checkpoint:
         return no_checkpoint(run)
     return None
@@ -106,7 +104,7 @@ def table_of(run: Run, name: str) -> EmbeddingTable:
     modules = _modules(model)
     known = _vocabulary(run.experiment, name)
     if name not in modules or known is None:
-        raise StudentError("This run has no table {name!r} of words.", name=name)
+        raise StudentError("This run has no word table {name!r}.", name=name)
     end = modules[name].detach().float().numpy().copy()
     frames: dict[int, Array] = {}
     for step in run.snapshot_steps():

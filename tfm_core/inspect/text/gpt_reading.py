@@ -57,9 +57,7 @@ def look_through(run: Run, text: str) -> LensReading:
     from tfm_core.models.text import DecoderOnly
 
     experiment = run.experiment
-    experiment.model_as(
-        DecoderOnlyConfig, N_("The lens is for decoder-only models, which write the next token.")
-    )
+    experiment.model_as(DecoderOnlyConfig, N_("The logit lens needs a decoder-only model."))
     config = experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     tokens = task.tokenize(text)
@@ -69,8 +67,7 @@ def look_through(run: Run, text: str) -> LensReading:
     if not config.has_source:
         if len(tokens) > config.max_tgt_len:
             raise StudentError(
-                "This has {n_tokens} {unit}, but the model sees {max_tgt_len} after "
-                "<bos>; make it shorter.",
+                "{n_tokens} {unit} are too many: the model sees {max_tgt_len} after <bos>. Shorten the text.",
                 n_tokens=len(tokens),
                 unit=UNITS[experiment.task_as(CorpusTaskConfig).unit].plural,
                 max_tgt_len=config.max_tgt_len,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tfm_core.data.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
 from tfm_core.inspect.text.tokenise import clean, vocabulary, words_of
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 
 MAX_SENTENCES = 8
 MAX_TOKENS = 32
@@ -50,10 +50,10 @@ def sentences_of(text: str) -> list[list[str]]:
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
-        raise StudentError("There is no sentence: type at least one, each on a line of its own.")
+        raise StudentError("There is no sentence: enter at least one, each on its own line.")
     if len(lines) > MAX_SENTENCES:
         raise StudentError(
-            "There are {n_lines} sentences; a batch here has at most {most_sentences}.",
+            "{n_lines} sentences are too many: the limit is {most_sentences}.",
             n_lines=len(lines),
             most_sentences=MAX_SENTENCES,
         )
@@ -61,7 +61,7 @@ def sentences_of(text: str) -> list[list[str]]:
     for number, words in enumerate(sentences, 1):
         if len(words) > MAX_TOKENS:
             raise StudentError(
-                "Sentence {number} has {n_words} words; at most {most_tokens} are shown here.",
+                "Sentence {number} has {n_words} words: the limit is {most_tokens}.",
                 number=number,
                 n_words=len(words),
                 most_tokens=MAX_TOKENS,
@@ -85,10 +85,7 @@ def batch(
     room = length - has_bos - has_eos
     if room < 1:
         raise StudentError(
-            "A length of {length} has no place for a word beside the special tokens; choose at "
-            "least {least}.",
-            length=length,
-            least=1 + has_bos + has_eos,
+            Paragraph("text/length-too-small", length=length, least=1 + has_bos + has_eos)
         )
     known = vocabulary(Counter(word for sentence in sentences for word in sentence))
     start, end = [BOS] * has_bos, [EOS] * has_eos

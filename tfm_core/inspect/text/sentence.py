@@ -171,7 +171,7 @@ def _task(run: Run) -> TextTask:
     from tfm_core.data.text import text_task
 
     if not reads_labels(run.experiment):
-        raise StudentError("This run does not learn to label sentences.")
+        raise StudentError("This run did not learn to label sentences.")
     return text_task(run.experiment.task_as(TextTaskConfig))
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tfm_core.models.text import DecoderOnly
 
-NO_LANGUAGE_MODEL = N_("This run learned to answer sources; it is no language model of a text.")
+NO_LANGUAGE_MODEL = N_("This run is not a language model: it answers sources.")
 _LENGTH = {"words": 60, "characters": 300, "bpe": 120}
 
 
@@ -109,8 +109,7 @@ def surprisals(run: Run, text: str) -> Surprisals:
     tokens = task.tokenize(text)
     if len(tokens) > MAX_TOKENS:
         raise StudentError(
-            "The text has {n_tokens:,} {unit}, but this goes up to {most_tokens:,}; make it "
-            "shorter.",
+            "{n_tokens:,} {unit} are too many: the limit is {most_tokens:,}. Shorten the text.",
             n_tokens=len(tokens),
             unit=UNITS[config.unit].plural,
             most_tokens=MAX_TOKENS,

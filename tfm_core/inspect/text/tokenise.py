@@ -53,10 +53,10 @@ def clean(text: str, *, lower: bool = False) -> str:
     )
     seen = " ".join(seen.split())
     if not seen:
-        raise StudentError("There is no text to cut: type at least one character.")
+        raise StudentError("There is no text to tokenise: enter at least one character.")
     if len(seen) > MAX_TEXT:
         raise StudentError(
-            "The text has {n_seen:,} characters; the limit is {max_text:,}. Shorten it.",
+            "{n_seen:,} characters are too many: the limit is {max_text:,}. Shorten the text.",
             n_seen=len(seen),
             max_text=MAX_TEXT,
         )

@@ -153,8 +153,7 @@ def continuing(run: Run, prompt: Ids, longest: int | None = None) -> Source:
     room = config.max_tgt_len + 1 - len(prompt)
     if longest is None and room < 1:
         raise StudentError(
-            "This has {n_tokens} {unit}, but the model sees {max_tgt_len} after <bos>; "
-            "make it shorter.",
+            "{n_tokens} {unit} are too many: the model sees {max_tgt_len} after <bos>. Shorten the text.",
             n_tokens=len(prompt),
             unit=UNITS[config.unit].plural,
             max_tgt_len=config.max_tgt_len,
