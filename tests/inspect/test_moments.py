@@ -68,13 +68,13 @@ def curved(store, *events, steps=(0, 100, 200)):
 
 def test_a_head_that_begins_to_align_is_named_with_its_share(store):
     found = attending(store, [even, even, even], [even, perfect, even])
-    assert "layer 1, head 2: 100 % of its attention now lies on the words" in found[100]
-    assert found[0] == "The weights are random, so every answer is a guess."
+    assert "layer 1, head 2 now puts 100 % of its attention on the words" in found[100]
+    assert found[0] == "The weights are random: every answer is a guess."
 
 
 def test_heads_that_align_together_are_counted(store):
     found = attending(store, [even, even, even], [perfect, never, perfect])
-    assert "layer 1: 2 of 3 heads now have 100 % to 100 % of their attention" in found[100]
+    assert "layer 1: 2 of 3 heads now put 100 % to 100 % of their attention" in found[100]
 
 
 def test_heads_that_part_are_told_behind_that_one_aligns(store):
@@ -144,7 +144,7 @@ def test_guessing_is_not_told_as_learning(store):
 def test_better_than_guessing_is_told_with_chance(store):
     found = curved(store, started(), measured(100, 3.0, 0.3))
     assert (
-        "at step 100, 30.0 % of the tokens in the validation set are right; chance gives 2.0 %"
+        "at step 100, 30.0 % of the validation tokens are right; chance is 2.0 %"
         in found[100]
     )
 
@@ -207,9 +207,9 @@ def test_answers_are_counted_from_the_first_one(store):
     snapshots = [of_digits(step, 2 / 16, n) for step, n in ((0, 0), (50, 1), (90, 1), (300, 3))]
     found = told(run_of(store, vit_experiment(), pictures(), snapshots))
     assert found == {
-        0: "The weights are random, so every answer is a guess.",
-        50: "The first of the 3 examples is answered right: “4”.",
-        300: "All 3 examples are answered right.",
+        0: "The weights are random: every answer is a guess.",
+        50: "The first of the 3 examples is right: “4”.",
+        300: "All 3 examples are right.",
     }
 
 

@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tfm_core.sentences import N_, Paragraph, Sentence, joined
+from tfm_core.sentences import N_, Paragraph, Sentence, joined, listed
 
 ENOUGH = 0.05
 """By how much more alike, as a cosine, the words of a class must become to be called so."""
@@ -103,23 +103,11 @@ def beyond(tokens: Mapping[str, float], n: int, length: int, trained: int) -> Se
     if len(tokens) < 2:
         return None
     first, others = ranked(tokens, n)
-    where = N_(
-        "At {length} tokens, where training ended at {trained},", length=length, trained=trained
-    )
+    values = {"length": length, "trained": trained, "first": _figures(tokens, first)}
     if not others:
-        return N_(
-            "{where} none holds out better: {figures}.",
-            where=where,
-            figures=_figures(tokens, first),
-        )
-    return N_(
-        "{where} {first} holds out best; behind it {others}."
-        if len(first) == 1
-        else "{where} {first} hold out best; behind them {others}.",
-        where=where,
-        first=_figures(tokens, first),
-        others=_figures(tokens, others),
-    )
+        return Paragraph("conclusions/none-longer", **values)
+    name = "one-longer" if len(first) == 1 else "several-longer"
+    return Paragraph(f"conclusions/{name}", others=_figures(tokens, others), **values)
 
 
 def settled(says: Sequence[Sequence[str]]) -> Sentence:
@@ -148,16 +136,9 @@ def settled(says: Sequence[Sequence[str]]) -> Sentence:
     return Paragraph(
         "conclusions/settled",
         n=len(stands),
-        where=joined_by_comma(parts),
+        where=listed(parts),
         late=counts[last] / len(stands),
     )
-
-
-def joined_by_comma(parts: Sequence[str]) -> Sentence:
-    """Return parts as a list, each still translated by itself."""
-    names = [f"part_{number}" for number in range(len(parts))]
-    template = ", ".join(f"{{{name}}}" for name in names)
-    return Sentence(template, dict(zip(names, parts, strict=True)))
 
 
 def classes_apart(

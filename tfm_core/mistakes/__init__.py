@@ -9,20 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from tfm_core.mistakes.causal_mask import MASK_TRANSPOSED, NO_CAUSAL_MASK
-from tfm_core.mistakes.linear_score import LINEAR_SCORE
-from tfm_core.mistakes.loss import ARGMAX_BEFORE_LOSS, SOFTMAX_BEFORE_LOSS, TARGET_NOT_SHIFTED
-from tfm_core.mistakes.masks import FLOAT_MASK, PADDING_ON_QUERIES
-from tfm_core.mistakes.matrices import NO_OUTPUT_PROJECTION, SLICED_HEADS
-from tfm_core.mistakes.mistake import Mistake, Place
-from tfm_core.mistakes.norms import DROPOUT_AFTER_NORM, SAMPLE_DEVIATION, SHARED_NORM
-from tfm_core.mistakes.residuals import (
+from tfm_core.mistakes.attention import (
+    KEYS_AT_QUERY_LENGTH,
+    LINEAR_SCORE,
+    NO_OUTPUT_PROJECTION,
+    NO_SCALE,
+    SCALED_BY_D_MODEL,
+    SLICED_HEADS,
+)
+from tfm_core.mistakes.blocks import (
+    DROPOUT_AFTER_NORM,
     FEED_FORWARD_RESIDUAL_FROM_NORMED,
     NO_RESIDUALS,
     RESIDUAL_FROM_NORMED,
+    SAMPLE_DEVIATION,
+    SHARED_NORM,
 )
-from tfm_core.mistakes.scale import NO_SCALE, SCALED_BY_D_MODEL
-from tfm_core.mistakes.split import KEYS_AT_QUERY_LENGTH
+from tfm_core.mistakes.loss import ARGMAX_BEFORE_LOSS, SOFTMAX_BEFORE_LOSS, TARGET_NOT_SHIFTED
+from tfm_core.mistakes.masks import FLOAT_MASK, MASK_TRANSPOSED, NO_CAUSAL_MASK, PADDING_ON_QUERIES
+from tfm_core.mistakes.mistake import Mistake, Place
 from tfm_core.variants.record import Named, Registry
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What is wrong about the loss, in training, while the model is as it should be."""
+"""Mistakes in the loss; the model itself is healthy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks that hide the wrong thing, or nothing: padding as queries, and a mask that is added."""
+"""Masks that hide the wrong thing, or nothing: the causal mask and that of padding."""
 
 from __future__ import annotations
 
@@ -7,9 +7,73 @@ from typing import TYPE_CHECKING, Any
 
 from tfm_core.mistakes.mistake import Mistake, attentions
 from tfm_core.sentences import N_, Paragraph
+from tfm_core.variants.causalities import Causality
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+def _unmask(model: nn.Module) -> None:
+    from tfm_core.mistakes.parts import unmasked
+
+    _check_writes(model).order_mask = unmasked  # type: ignore[assignment]
+
+
+def _transpose(model: nn.Module) -> None:
+    from tfm_core.mistakes.parts import transposed_mask
+
+    _check_writes(model).order_mask = transposed_mask  # type: ignore[assignment]
+
+
+def _check_writes(model: nn.Module) -> nn.Module:
+    """Return the model. Raises ValueError where it has no causal mask to be wrong."""
+    if not hasattr(model, "order_mask"):
+        raise ValueError(f"A {type(model).__name__} writes no text, so it has no causal mask.")
+    return model
+
+
+NO_CAUSAL_MASK = Mistake(
+    name="no-causal-mask",
+    label=N_("No causal mask in the decoder"),
+    short=N_("no causal mask"),
+    help=Paragraph("mistakes/no-causal-mask-help"),
+    source="Vaswani et al. 2017, section 3.2.3, without the mask",
+    place="decoder",
+    apply=_unmask,
+    form=Causality(
+        name="none",
+        sees_past=True,
+        sees_future=True,
+        note="no causal mask",
+        rule=lambda window: rf"|i - j| \le {window}" if window else None,
+        function="unmasked",
+        cut=None,
+        says="a query sees every key, later ones too",
+    ),
+    means=Paragraph("mistakes/no-causal-mask-effect"),
+    probe="sight",
+)
+MASK_TRANSPOSED = Mistake(
+    name="mask-transposed",
+    label=N_("Causal mask on the wrong axis"),
+    short=N_("mask on the wrong axis"),
+    help=Paragraph("mistakes/mask-transposed-help"),
+    source="Vaswani et al. 2017, section 3.2.3, with keys and queries swapped in the mask",
+    place="decoder",
+    apply=_transpose,
+    form=Causality(
+        name="transposed",
+        sees_past=False,
+        sees_future=True,
+        note="causal mask transposed",
+        rule=lambda window: rf"i \le j \le i + {window}" if window else r"j \ge i",
+        function="transposed",
+        cut=".triu()",
+        says="a query sees itself and the later keys",
+    ),
+    means=Paragraph("mistakes/mask-transposed-effect"),
+    probe="sight",
+)
 
 
 def _turn(model: nn.Module) -> None:

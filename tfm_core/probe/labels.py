@@ -126,15 +126,17 @@ def rows(
     written = written_tokens(experiment, item, module_name)
     if by is None:
         by = "written" if kind.is_named_by_written else "read"
-    after = N_("{n}: writes {token}, after {at}")
-    if kind.name == "slots":  # it answers where it stands
-        after = N_("{n}: writes {token}, at {at}")
     words = []
     for n, (at, token) in enumerate(zip(read, written, strict=True), 1):
         if token is None:
             words.append(N_("query {n}: {at}", n=n, at=at))
         elif by == "written":
-            words.append(N_(after, n=n, token=token, at=at))
+            values = {"n": n, "token": token, "at": at}
+            words.append(
+                N_("{n}: writes {token}, at {at}", **values)
+                if kind.name == "slots"  # it answers in place
+                else N_("{n}: writes {token}, after {at}", **values)
+            )
         else:
             words.append(N_("{n}: {at}, and writes {token}", n=n, token=token, at=at))
     if by == "read" or not any(written):

@@ -73,7 +73,7 @@ def test_the_classifier_reads_the_cls_row_or_the_mean():
 
 
 def test_rollout_needs_self_attention():
-    with pytest.raises(ValueError, match="at least one layer"):
+    with pytest.raises(ValueError, match="at least one attention layer"):
         rollout([])
     with pytest.raises(ValueError, match=r"self-attention, \(H, T, T\); this attention is \(1, 2"):
         rollout([np.zeros((1, 2, 3))])
@@ -186,9 +186,9 @@ def test_area_and_order_are_the_plain_ones():
 
 
 def test_explanations_of_different_shapes_are_refused():
-    with pytest.raises(ValueError, match="must have one shape"):
+    with pytest.raises(ValueError, match="must have the same shape"):
         deletion(ink, ink_picture(), {"a": np.eye(2), "b": np.eye(4)})
-    with pytest.raises(ValueError, match="3 by 3 patches do not divide 4 by 4 pixels"):
+    with pytest.raises(ValueError, match="3 × 3 patches do not divide 4 × 4 pixels"):
         deletion(ink, ink_picture(), {"a": np.eye(3)})
 
 
@@ -214,7 +214,7 @@ def test_every_explanation_has_a_map_and_a_curve(run, fill):
 
 def test_another_class_can_be_explained(run):
     assert explained(run, PICTURE, 3).target == 3
-    with pytest.raises(ValueError, match="There is no class 10: the classes are 0 to 9"):
+    with pytest.raises(ValueError, match="There is no class 10: classes are 0 to 9"):
         explained(run, PICTURE, 10)
     with pytest.raises(ValueError, match="can be mean or black, not 'pink'"):
         explained(run, PICTURE, fill="pink")

@@ -98,7 +98,7 @@ def test_a_uniform_head_has_the_largest_entropy_and_the_shares_of_chance():
     assert stats.distance[0] == pytest.approx(
         np.abs(positions[:, None] - positions).mean(), rel=1e-5
     )
-    assert describe(stats, 0) == "spread evenly, 100 % of the largest entropy"
+    assert describe(stats, 0) == "evenly spread, 100 % of the largest entropy"
     assert describe(stats, 0, is_short=True) == "spread evenly"
 
 

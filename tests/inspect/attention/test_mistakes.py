@@ -56,7 +56,7 @@ def test_one_is_read_as_it_is_among_the_others(run):
             reading.tokens,
         )
         assert alone.confidence == pytest.approx(reading.confidence, abs=1e-5)
-    with pytest.raises(ValueError, match="no validation example 10,001; the last one is"):
+    with pytest.raises(ValueError, match="no validation example 10,001; the last is"):
         read_one(run, 10_000)
 
 

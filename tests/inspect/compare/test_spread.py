@@ -41,15 +41,15 @@ def test_a_seed_that_diverged_is_the_worst_and_is_no_part_of_the_mean():
     assert found.mean == pytest.approx(np.mean(list(FIRST.values())))
     assert (found.n, found.lost) == (5, (5, 6, 7))
     assert (found.worst_seed, found.worst) == (5, None)
-    assert "No figure came of seeds 5, 6, 7." in found.sentence
+    assert "No result from seeds 5, 6, 7." in found.sentence
 
 
 def test_one_seed_has_no_spread_and_none_has_no_figure():
     alone = spread({3: 0.5}, ACCURACY)
     assert alone.sd is None
-    assert alone.sentence == "50.0 % with one seed: how far other seeds lie from it is not known."
-    assert spread({}, LOSS).sentence == "No seed has a figure of its loss yet."
-    assert spread({3: None}, LOSS).sentence == "No figure came of seed 3."
+    assert alone.sentence == "50.0 % with one seed: the spread of other seeds is unknown."
+    assert spread({}, LOSS).sentence == "No seed has a result for loss yet."
+    assert spread({3: None}, LOSS).sentence == "No result from seed 3."
 
 
 def test_figures_have_the_digits_that_their_spread_leaves_them():
@@ -127,7 +127,7 @@ def test_what_the_spread_explains_is_not_claimed():
 @pytest.mark.parametrize("n", range(2, FEW + 2))
 def test_few_pairs_are_said_to_be_few(n):
     words = sentence(paired(dict(list(FIRST.items())[:n]), BETTER), ACCURACY, "4 heads", "8 heads")
-    assert ("pairs are few" in words) == (n <= FEW)
+    assert ("pairs the test finds only" in words) == (n <= FEW)
 
 
 def test_without_a_spread_no_test_is_made():

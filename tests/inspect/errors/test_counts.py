@@ -157,7 +157,7 @@ def test_hard_tokens_cost_what_their_losses_add_up_to() -> None:
         ("addition", "1 2 + 3 4", {"no carry"}),
         ("addition", "9 9 + 1", {"2 carries"}),
         ("addition", "5 + 7", {"one carry"}),
-        ("reverse", "a b a", {"a token twice"}),
+        ("reverse", "a b a", {"a repeated token"}),
         ("span-corruption", "the <extra_id_0> sleeps", {"one span hidden"}),
     ],
 )

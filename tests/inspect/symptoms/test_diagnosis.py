@@ -123,7 +123,7 @@ def test_gradients_that_explode_are_told_by_layer() -> None:
         curves.extend([event | ({"gradients": norms} if step == 410 else {})])
     (symptom,) = symptoms(run.experiment, RUNNING, curves, NOTHING_KEPT) or ()
     assert symptom.kind == "exploding"
-    assert "decoder layer 2 has most of it, 88" in symptom.sentence
+    assert "decoder layer 2 has the largest, 88" in symptom.sentence
 
 
 def test_heads_that_look_at_nothing_are_found_in_a_real_snapshot() -> None:

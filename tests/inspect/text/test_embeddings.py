@@ -118,7 +118,7 @@ def test_a_large_table_is_left_out_of_the_snapshots(tmp_path, monkeypatch):
 
 def test_pictures_have_no_words_and_say_so(tmp_path):
     store = RunStore(tmp_path)
-    assert "learns pictures" in embeddings.can_show(store.get("recorded-digits"))
+    assert "learned pictures" in embeddings.can_show(store.get("recorded-digits"))
     assert embeddings.can_show(store.get("recorded-korean")) is None
 
 

@@ -41,7 +41,7 @@ def test_the_share_of_padding_is_counted():
 
 
 def test_a_length_without_room_for_a_word_is_said():
-    with pytest.raises(ValueError, match="A length of 2 has no place for a word"):
+    with pytest.raises(ValueError, match="A length of 2 leaves no room"):
         batch(SENTENCES, length=2)
 
 
@@ -49,8 +49,8 @@ def test_a_length_without_room_for_a_word_is_said():
     ("text", "why"),
     [
         ("\n \n", "no sentence"),
-        ("a\n" * 9, "There are 9 sentences; a batch here has at most 8"),
-        ("short\n" + "w " * 33, "Sentence 2 has 33 words; at most 32"),
+        ("a\n" * 9, "9 sentences are too many: the limit is 8"),
+        ("short\n" + "w " * 33, "Sentence 2 has 33 words: the limit is 32"),
     ],
 )
 def test_what_is_no_batch_is_said(text, why):

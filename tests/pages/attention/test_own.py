@@ -167,7 +167,7 @@ def test_an_own_picture_comes_back_out_of_the_letters_of_a_link(pictures):
     ("own", "sentence"),
     [
         ("picture-eJw", "The picture in the link cannot be read"),
-        ("validation-4000", "There is no validation example 4,000; the last one is"),
+        ("validation-4000", "There is no validation example 4,000; the last is"),
         ("test--5", "own is “test--5” in the link"),
         ("nonsense", "own is “nonsense” in the link"),
     ],

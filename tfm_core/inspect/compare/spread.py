@@ -294,51 +294,29 @@ def sentence(found: Paired, measure: Measure, first: str, second: str) -> Senten
         )
     lead = _lead(found, measure, first, second)
     if found.kind == "one":
-        return N_(
-            "{lead} with the one seed that both have. One pair says nothing about other seeds: "
-            "train some more of each.",
-            lead=lead,
-        )
+        return joined(lead, Paragraph("compare/one-pair"))
     if found.kind == "constant":
-        return N_(
-            "{lead}, the same with each of {n} seeds: there is no spread to hold it against, so "
-            "the paired t-test does not apply.",
-            lead=lead,
-            n=found.n,
-        )
+        return joined(lead, Paragraph("compare/constant", n=found.n))
     assert found.low is not None
     assert found.high is not None
-    assert found.p is not None
-    template = (
-        N_(
-            "{lead}, which stands out from the spread of seeds (paired t-test, n = {n} pairs, "
-            "{p}; 95 % confidence interval {low} to {high})."
-        )
-        if found.stands_out
-        else N_(
-            "{lead}, which the spread of seeds alone may explain (paired t-test, n = {n} pairs, "
-            "{p}; 95 % confidence interval {low} to {high})."
-        )
-    )
     ends = sorted((-end if found.mean < 0 else end) for end in (found.low, found.high))
     low, high = (measure.gap(end, _width(found)) for end in ends)
-    values = {"lead": lead, "n": found.n, "p": _p(found), "low": low, "high": high}
-    words = Sentence(template, values)
+    name = "stands-out" if found.stands_out else "may-be-chance"
+    words = Paragraph(f"compare/{name}", n=found.n, p=_p(found), low=low, high=high)
     if found.n > FEW:
-        return words
-    few = Paragraph("compare/few-pairs", n=found.n)
-    return joined(words, few)
+        return joined(lead, words)
+    return joined(lead, words, Paragraph("compare/few-pairs", n=found.n))
 
 
 def _lead(found: Paired, measure: Measure, first: str, second: str) -> Sentence:
-    """Return the difference alone, a clause."""
+    """Return the difference alone."""
     values = {"second": second, "first": first, "name": measure.name}
     if found.mean == 0:
-        return N_("On average “{second}” has as much {name} as “{first}”", **values)
+        return N_("On average “{second}” has as much {name} as “{first}”.", **values)
     values["gap"] = measure.gap(abs(found.mean), _width(found))
     if found.mean > 0:
-        return N_("“{second}” has {gap} more {name} than “{first}”", **values)
-    return N_("“{second}” has {gap} less {name} than “{first}”", **values)
+        return N_("“{second}” has {gap} more {name} than “{first}”.", **values)
+    return N_("“{second}” has {gap} less {name} than “{first}”.", **values)
 
 
 def _width(found: Paired) -> float:

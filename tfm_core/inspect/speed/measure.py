@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 import psutil
 
 from tfm_core.config import Experiment
-from tfm_core.inspect.speed.cases import BenchmarkCase
 from tfm_core.inspect.speed.paired import Clock, rounds, seconds_of
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.sentences import N_
+from tfm_core.inspect.speed.report import BenchmarkCase
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.inspect.speed.bench import Bench
@@ -102,8 +102,11 @@ def limit_memory(share: float) -> None:
 
 
 def cases_of(name: str, bench: Bench) -> Iterator[BenchmarkCase]:
-    """Return the cases of a comparison of the registry."""
+    """Return the cases of a comparison. Raises StudentError where it makes no sense."""
     comparison = COMPARISONS[name]
+    why = comparison.why_not(bench.experiment, str(bench.device))
+    if why is not None:
+        raise StudentError(why)
     cases: Iterator[BenchmarkCase] = getattr(import_module(comparison.module), comparison.function)(
         bench
     )

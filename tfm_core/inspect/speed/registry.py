@@ -6,10 +6,14 @@ side is the one that all others are compared with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from tfm_core.config import (
+    Experiment,
+    TextTaskConfig,
+)
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.precisions import PRECISIONS
 
@@ -23,6 +27,7 @@ class BenchmarkComparison:
     sides: name -> label, the plain way first. code: label -> ``module:function`` to show.
     x_title: the horizontal axis of a curve, empty for a plain pair. clock: ``cpu`` counts this
     process's CPU-seconds, ``wall`` what a person waits. seconds: roughly how long it takes.
+    reason_against: why it makes no sense for an experiment on a device, or None.
     """
 
     label: str
@@ -36,6 +41,67 @@ class BenchmarkComparison:
     seconds: int = 15
     limit: float = 90.0
     needs_consent: bool = False
+    reason_against: Callable[[Experiment, str], str | None] | None = None
+
+    def why_not(self, experiment: Experiment, device: str) -> str | None:
+        """Return why it makes no sense for an experiment on a device; None where it does."""
+        return None if self.reason_against is None else self.reason_against(experiment, device)
+
+
+def _needs_attention(experiment: Experiment, device: str) -> str | None:
+    if experiment.model.has_blocks:
+        return None
+    return N_("This model has no multi-head attention to fuse or loop over.")
+
+
+def _needs_blocks(experiment: Experiment, device: str) -> str | None:
+    if experiment.model.has_blocks:
+        return None
+    return N_("This needs Transformer blocks; choose a Transformer.")
+
+
+def _needs_pictures(experiment: Experiment, device: str) -> str | None:
+    if experiment.task.class_names:
+        return None
+    return N_("This needs patches; choose a Vision Transformer.")
+
+
+def _needs_plain_data(experiment: Experiment, device: str) -> str | None:
+    task = experiment.task
+    if task.class_names or isinstance(task, TextTaskConfig):
+        return None
+    return N_("This needs a task with pictures or sentence pairs.")
+
+
+def _needs_cores(experiment: Experiment, device: str) -> str | None:
+    from tfm_core.training.devices import usable_cores
+
+    if device != "cpu":
+        return N_("Threads divide work on the CPU; a GPU uses its own cores.")
+    if usable_cores() == 1:
+        return N_("This process may use only one core.")
+    return None
+
+
+def _needs_gpu(experiment: Experiment, device: str) -> str | None:
+    if device != "cpu":
+        return None
+    from tfm_core.training.devices import devices
+
+    there = [one for one in devices() if one.available and one.name != "cpu"]
+    if there:
+        return N_(
+            "To compare both, choose {label} as the device on the Train page.",
+            label=there[0].label,
+        )
+    missing = next(one for one in devices() if one.name == "cuda:0")
+    return N_("This machine has no GPU to compare with. {reason}", reason=missing.reason)
+
+
+def _needs_compiler(experiment: Experiment, device: str) -> str | None:
+    from tfm_core.training.toolchain import why_no_compiler
+
+    return why_no_compiler(device)
 
 
 COMPARISONS: dict[str, BenchmarkComparison] = {
@@ -49,41 +115,46 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
             "fused": N_("Fused, PyTorch chooses the back end"),
         },
         {
-            "Written out": f"{_HERE}.explicit:explicit_attention",
+            "Explicit": f"{_HERE}.explicit:explicit_attention",
             N_("Two einsums"): f"{_HERE}.explicit:einsum_attention",
             N_("Fused"): "tfm_core.layers.attention:fused_attention",
         },
         f"{_HERE}.explicit",
+        reason_against=_needs_attention,
     ),
     "checkpointing": BenchmarkComparison(
         N_("Gradient checkpointing"),
         Paragraph("speed/checkpointing-help"),
         {"plain": N_("Everything kept"), "checkpointed": N_("Blocks recomputed")},
         {
-            "Everything is kept": f"{_HERE}.checkpointing:plain_pass",
-            "Blocks are computed again": f"{_HERE}.checkpointing:checkpointed",
+            "Everything kept": f"{_HERE}.passes:plain_pass",
+            "Blocks recomputed": f"{_HERE}.passes:checkpointed",
         },
-        f"{_HERE}.checkpointing",
+        f"{_HERE}.passes",
+        "checkpointing_cases",
+        reason_against=_needs_blocks,
     ),
     "precision": BenchmarkComparison(
         N_("16 bits: autocast"),
         N_("Matrix products in bf16 or fp16, not fp32."),
         {name: each.label for name, each in PRECISIONS.items()},
         {
-            "Single precision": f"{_HERE}.precision:fp32_pass",
-            "Autocast": f"{_HERE}.precision:autocast_pass",
+            "Single precision": f"{_HERE}.passes:fp32_pass",
+            "Autocast": f"{_HERE}.passes:autocast_pass",
         },
-        f"{_HERE}.precision",
+        f"{_HERE}.passes",
+        "precision_cases",
     ),
     "batch": BenchmarkComparison(
         N_("Batch size"),
         N_("Examples per second, from one at a time to twice your batch."),
         {"batch": N_("Forward and backward")},
         {
-            "One by one": f"{_HERE}.batches:one_by_one",
-            "A batch": f"{_HERE}.batches:one_batch",
+            "One by one": f"{_HERE}.passes:one_by_one",
+            "A batch": f"{_HERE}.passes:one_batch",
         },
-        f"{_HERE}.batches",
+        f"{_HERE}.passes",
+        "batch_cases",
         x_title=N_("batch size (examples)"),
         seconds=20,
     ),
@@ -92,20 +163,24 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         N_("One block of your model on 16 to 1,024 tokens: what grows quadratically?"),
         {"explicit": N_("Explicit attention"), "fused": N_("Fused attention")},
         {
-            "The pass": f"{_HERE}.lengths:block_pass",
-            "Written out": f"{_HERE}.explicit:explicit_attention",
+            "The pass": f"{_HERE}.explicit:block_pass",
+            "Explicit": f"{_HERE}.explicit:explicit_attention",
         },
-        f"{_HERE}.lengths",
+        f"{_HERE}.explicit",
+        "length_cases",
         x_title=N_("length (tokens)"),
         seconds=25,
+        reason_against=_needs_blocks,
     ),
     "threads": BenchmarkComparison(
         N_("Threads"),
         N_("The same pass on one core and on several."),
         {"1": "1 thread"},
-        {"The pass": f"{_HERE}.threads:pass_with"},
-        f"{_HERE}.threads",
+        {"The pass": f"{_HERE}.passes:pass_with"},
+        f"{_HERE}.passes",
+        "thread_cases",
         clock="wall",
+        reason_against=_needs_cores,
     ),
     "data": BenchmarkComparison(
         N_("Loading a batch"),
@@ -118,6 +193,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
             "Rows of one tensor (pairs)": f"{_HERE}.loading:pairs_taken",
         },
         f"{_HERE}.loading",
+        reason_against=_needs_plain_data,
     ),
     "loops": BenchmarkComparison(
         N_("Attention in loops"),
@@ -129,6 +205,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         },
         f"{_HERE}.loops",
         "attention_cases",
+        reason_against=_needs_attention,
     ),
     "patches": BenchmarkComparison(
         N_("Patches in loops"),
@@ -140,16 +217,19 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         },
         f"{_HERE}.loops",
         "patch_cases",
+        reason_against=_needs_pictures,
     ),
     "gpu": BenchmarkComparison(
         N_("CPU or GPU"),
         N_("From which batch size does a GPU pay off?"),
         {"cpu": "CPU", "gpu": "GPU"},
-        {"The pass": f"{_HERE}.batches:one_batch"},
-        f"{_HERE}.accelerator",
+        {"The pass": f"{_HERE}.passes:one_batch"},
+        f"{_HERE}.passes",
+        "gpu_cases",
         x_title=N_("batch size (examples)"),
         clock="wall",
         seconds=20,
+        reason_against=_needs_gpu,
     ),
     "compile": BenchmarkComparison(
         N_("torch.compile"),
@@ -158,12 +238,14 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         ),
         {"eager": N_("Eager"), "compiled": "Compiled"},
         {
-            "As Python says": f"{_HERE}.compiling:eager_pass",
-            "Compiled": f"{_HERE}.compiling:compiled_pass",
+            "Eager": f"{_HERE}.passes:eager_pass",
+            "Compiled": f"{_HERE}.passes:compiled_pass",
         },
-        f"{_HERE}.compiling",
+        f"{_HERE}.passes",
+        "compile_cases",
         seconds=110,
         limit=300.0,
         needs_consent=True,
+        reason_against=_needs_compiler,
     ),
 }

@@ -1,16 +1,53 @@
-"""What a measurement has found so far, read from the lines of the measuring process; torch-free."""
+"""What a comparison consists of, and the report that the lines of its measurement make.
+
+Torch-free, for pages.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tfm_core.inspect.speed.cases import Equality
 from tfm_core.inspect.speed.paired import Spread, ratio
+from tfm_core.runs.store import RECORDED
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """How far a side's results are from the reference's: the largest absolute difference.
+
+    what: which results, in words; tolerance: what rounding alone explains.
+    """
+
+    what: str
+    side: str
+    difference: float
+    tolerance: float
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether the difference is within the tolerance; nan is not."""
+        return self.difference <= self.tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkCase:
+    """One workload of a comparison: the sides, each a call that does the work once.
+
+    part: which work, in words; x: where on the horizontal axis of a curve, None in a plain pair.
+    n_bytes: bytes counted for each side; facts: numbers and words found on the way.
+    """
+
+    part: str
+    sides: Mapping[str, Callable[[], object]]
+    equalities: tuple[Equality, ...] = ()
+    x: float | None = None
+    n_bytes: Mapping[str, int] = field(default_factory=dict)
+    facts: Mapping[str, float | str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -127,3 +164,32 @@ def to_csv(reports: Iterable[Report]) -> str:
                         side, number, seconds, report.clock, case.n_bytes.get(side, ""), *checked,
                     ])  # fmt: skip
     return text.getvalue()
+
+
+PRESET = "translate"
+"""The model that was measured."""
+DEVICE = "cpu"
+MEASURED = ("attention", "checkpointing")
+"""The comparisons that were: they count CPU-seconds, which a busy machine hardly changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedReport:
+    """A report, the PyTorch that it was measured with, and the day."""
+
+    report: Report
+    torch: str
+    day: str
+
+
+def recorded(name: str) -> RecordedReport | None:
+    """Return what was recorded of a comparison; None where nothing was."""
+    path = RECORDED / f"speed-{name}.jsonl"
+    if not path.is_file():
+        return None
+    first, *lines = path.read_text(encoding="utf-8").splitlines()
+    said = json.loads(first)
+    report = Report(name, DEVICE, said["clock"])
+    for line in lines:
+        report.take(line)
+    return RecordedReport(report, said["torch"], said["day"])

@@ -56,7 +56,7 @@ def clean(text: str, *, lower: bool = False) -> str:
         raise StudentError("There is no text to tokenise: enter at least one character.")
     if len(seen) > MAX_TEXT:
         raise StudentError(
-            "{n_seen:,} characters are too many: the limit is {max_text:,}. Shorten the text.",
+            "The text has {n_seen:,} characters; the limit is {max_text:,}. Shorten it.",
             n_seen=len(seen),
             max_text=MAX_TEXT,
         )
