@@ -8,7 +8,7 @@ from pages.draw.board import board
 from pages.i18n import _
 from pages.ui import fitting_run, offers, page_table, recorded, run_words, show, way_back
 from pages.ui.typed import escape
-from tfm_core.inspect.looks import reads_drawings
+from tfm_core.inspect.progress.pictures import reads_drawings
 from tfm_core.runs.run import Run
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from pages.i18n import N_, _
 from pages.ui import runs_access
 from tfm_core.inspect.symptoms import diagnosis
-from tfm_core.inspect.symptoms.symptom import Symptom, SymptomKind
+from tfm_core.inspect.symptoms.cures import Symptom, SymptomKind
 from tfm_core.runs.run import Run
 
 _BEGINS: dict[SymptomKind, str] = {

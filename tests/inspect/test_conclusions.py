@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tfm_core.inspect import conclusions
+from tfm_core.inspect.compare import conclusions
 
 NAN = math.nan
 
@@ -62,13 +62,13 @@ def test_whether_the_strong_cells_fill_the_frames_is_counted(hits, words):
             "“ALiBi” (90.0%) holds out best; behind it “learned” (10.0%)",
         ),
         ({"ALiBi": 0.1, "learned": 0.9}, "“learned” (90.0%) holds out best"),
-        ({"ALiBi": 0.5, "learned": 0.5}, "none holds out better"),
+        ({"ALiBi": 0.5, "learned": 0.5}, "none is better"),
         ({"a": 0.9, "b": 0.9, "c": 0.1}, "“a” (90.0%), “b” (90.0%) hold out best; behind them “c”"),
     ],
 )
 def test_which_kind_goes_on_beyond_its_length(tokens, words):
     said = conclusions.beyond(tokens, 200, 24, 12)
-    assert "At 24 tokens, where training ended at 12," in said
+    assert "At 24 tokens (trained up to 12)" in said
     assert words in said
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.inspect.attention.test_alignment import ITEMS, even, never, perfect, snapshot_of
 from tests.inspect.constructed import text_experiment, vit_experiment
-from tfm_core.inspect.moments import moments
+from tfm_core.inspect.progress.moments import moments
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.snapshots import write, write_probe
 from tfm_core.runs.store import RECORDED, RunStore
@@ -143,10 +143,7 @@ def test_guessing_is_not_told_as_learning(store):
 
 def test_better_than_guessing_is_told_with_chance(store):
     found = curved(store, started(), measured(100, 3.0, 0.3))
-    assert (
-        "at step 100, 30.0 % of the validation tokens are right; chance is 2.0 %"
-        in found[100]
-    )
+    assert "at step 100, 30.0 % of the validation tokens are right; chance is 2.0 %" in found[100]
 
 
 def test_where_not_every_answer_can_be_known_the_loss_says_how_much_is_learned(store):

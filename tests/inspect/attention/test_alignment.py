@@ -188,7 +188,9 @@ def test_what_has_no_truth_cannot_be_scored():
         true_cells(unknown[0])
     with pytest.raises(ValueError, match="has a known source"):
         AlignmentTally().result()
-    with pytest.raises(ValueError, match=r"weights are \(1, 2, 3\), but the true alignment is \(3, 2\)"):
+    with pytest.raises(
+        ValueError, match=r"weights are \(1, 2, 3\), but the true alignment is \(3, 2\)"
+    ):
         AlignmentTally().add(np.zeros((1, 2, 3)), np.zeros((3, 2), bool))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.inspect.constructed import constructed_run, text_experiment, vit_experiment
-from tfm_core.inspect.attention.compare import check_same_tokens, compare
+from tfm_core.inspect.attention.comparison import check_same_tokens, compare
 from tfm_core.inspect.positions.similarity import geometry, similarity, tiles, tiles_of
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.snapshots import write
@@ -89,5 +89,5 @@ def test_only_learned_positions_of_pictures_have_tiles():
         tiles_of(computed, Snapshot(0))
     with pytest.raises(ValueError, match="No positions were kept at step 7"):
         tiles_of(vit_experiment(), Snapshot(7))
-    with pytest.raises(ValueError, match="this reads text"):
+    with pytest.raises(ValueError, match="reads text"):
         tiles_of(text_experiment(), Snapshot(0))

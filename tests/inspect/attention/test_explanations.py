@@ -12,13 +12,16 @@ from tfm_core.inspect.attention.deletion import (
     most_first,
     stages_of,
 )
-from tfm_core.inspect.attention.rollout import rollout, rollout_by_layer, to_patches
+from tfm_core.inspect.attention.explanations import rollout, rollout_by_layer, to_patches
 
 torch = pytest.importorskip("torch")
 
 from tests.inspect.attention.test_own_example import trained  # noqa: E402
-from tfm_core.inspect.attention.explanations import EXPLANATIONS, explained  # noqa: E402
-from tfm_core.inspect.attention.relevance import relevance  # noqa: E402
+from tfm_core.inspect.attention.explanations import (  # noqa: E402
+    EXPLANATIONS,
+    explained,
+    relevance,  # noqa: E402
+)
 from tfm_core.layers.attention import attention_weights  # noqa: E402
 from tfm_core.models.build import ImageShape, build_vit  # noqa: E402
 from tfm_core.probe.capture import capture  # noqa: E402

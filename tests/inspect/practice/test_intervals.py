@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from tfm_core.inspect.practice.intervals import best_of, wilson
+from tfm_core.inspect.compare.conclusions import best_of, wilson
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from tests.runs.waiting import tiny
 from tfm_core.data.text import text_task
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text import embeddings
-from tfm_core.inspect.text.word_classes import CLASSES, by_class, class_of
+from tfm_core.inspect.text.embeddings import CLASSES, by_class, class_of
 from tfm_core.presets import PRESETS
 from tfm_core.probe import snapshot
 from tfm_core.runs.execute import execute

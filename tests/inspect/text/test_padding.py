@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tfm_core.data.vocabulary import BOS, EOS, PAD
-from tfm_core.inspect.text.padding import batch, longest, sentences_of
+from tfm_core.inspect.text.tokenise import batch, longest, sentences_of
 from tfm_core.layers.masks import padding_mask
 
 SENTENCES = [["a", "b", "c", "d", "e"], ["b"], ["e", "a", "b"]]

@@ -240,7 +240,7 @@ def test_what_heads_do_is_measured_over_the_validation_set_too(sentences, monkey
 
 
 @pytest.mark.parametrize("kind", ["text", "image"])
-def test_an_example_is_chosen_by_what_went_wrong(sentences, pictures, monkeypatch, kind):
+def test_an_example_is_chosen_by_wrong_examples(sentences, pictures, monkeypatch, kind):
     store, run = sentences if kind == "text" else pictures
     monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
     at = opened(run, example="own")

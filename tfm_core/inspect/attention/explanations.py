@@ -1,13 +1,15 @@
-"""Explanations of one picture side by side, and the deletion curve that tells them apart.
+"""Explanations of one picture: rollout, relevance, and the deletion curve that tests them.
 
-Attention is not explanation: a model may look at what it then ignores, and different maps can give
-the same answer (Jain & Wallace 2019; but see Wiegreffe & Pinter 2019). So each is held against what
-the model does when the patches it names are gone. torch is imported where needed.
+Rollout (Abnar & Zuidema 2020, section 3) multiplies layers, each (A + I) / 2 because the residual
+connection is half of it. Relevance (Chefer et al. 2021, equations 5 and 6) weights each map by the
+gradient of the class score, keeps the positive part, averages heads and adds R <- R + A R. Without
+residuals both use A alone. Attention is not explanation (Jain & Wallace 2019; but see Wiegreffe &
+Pinter 2019), so each is tested by deleting the patches it names. torch is imported late.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,18 +17,122 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Choice, ImageTaskConfig, ViTConfig
-from tfm_core.inspect.attention.budget import in_all
 from tfm_core.inspect.attention.deletion import MAX_STAGES, RANDOM_ORDERS, Deletion, deletion
-from tfm_core.inspect.attention.rollout import rollout, to_patches
-from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
+from tfm_core.inspect.attention.trained import data_of, in_all, inputs_of, model_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
+
     from tfm_core.data.image_data import ImageData
 
+
 Floats = npt.NDArray[np.floating[Any]]
+
+
+def rollout(attention: Sequence[Floats], *, has_residual: bool = True) -> Floats:
+    """Return (T, T): of each output token the shares of the input tokens, rows sum to 1.
+
+    attention: one (H, T, T) a layer, from the input up; heads are averaged. Raises ValueError
+    without layers, and for attention from one sequence to another.
+    """
+    reached: Floats = rollout_by_layer(attention, has_residual=has_residual)[-1]
+    return reached
+
+
+def rollout_by_layer(attention: Sequence[Floats], *, has_residual: bool = True) -> Floats:
+    """Return (L, T, T): the rollout up to each layer. Arguments and errors as for ``rollout``."""
+    if not len(attention):
+        raise StudentError("Rollout needs at least one attention layer.")
+    reached: list[Floats] = []
+    for heads in attention:
+        if heads.ndim != 3 or heads.shape[1] != heads.shape[2]:
+            raise StudentError(
+                "Rollout needs self-attention, (H, T, T), not {shape}.",
+                shape=heads.shape,
+            )
+        mean = np.asarray(heads, np.float64).mean(0)
+        step = with_residual(mean) if has_residual else mean
+        reached.append(step @ reached[-1] if reached else step)
+    return np.stack(reached)
+
+
+def with_residual(attention: Floats) -> Floats:
+    """Return (A + I) / 2 with rows that sum to 1; a row of zeros keeps to itself. (T, T)."""
+    step = (attention + np.eye(len(attention))) / 2
+    normalised: Floats = step / step.sum(-1, keepdims=True)
+    return normalised
+
+
+def to_patches(tokens: Floats, *, has_cls: bool) -> Floats:
+    """Return (side, side): what the classifier gets from each patch.
+
+    tokens: (T, T), row = output token. It reads the CLS token's row, or the mean of all rows; the
+    CLS token's own column stands nowhere in the picture and is left out.
+    """
+    row = tokens[0, 1:] if has_cls else tokens.mean(0)
+    side = round(float(np.sqrt(len(row))))
+    if side**2 != len(row):
+        raise StudentError("{n_row} patches do not form a square.", n_row=len(row))
+    return np.asarray(row).reshape(side, side)
+
+
+def relevance(
+    model: nn.Module, images: Tensor, target: int, *, has_residual: bool = True
+) -> Tensor:
+    """Return (T, T): of each output token the relevance of the input tokens for class ``target``.
+
+    images: (1, C, height, width), normalised as the model reads them; the row to read is that of
+    the CLS token, or the mean. Parameters get no gradients.
+    """
+    return relevance_of(model, (images,), target, has_residual=has_residual)
+
+
+def relevance_of(
+    model: nn.Module, inputs: tuple[Tensor, ...], target: int, *, has_residual: bool = True
+) -> Tensor:
+    """Return (T, T) as ``relevance`` does, for any model that gives one answer.
+
+    inputs: one example; target: which of the scores, the last axis of the logits, is explained.
+    """
+    import torch
+
+    from tfm_core.probe.capture import capture
+
+    with capture(model, only={"weights"}, with_grad=True) as cache:
+        logits: Tensor = model(*inputs)
+    layers = list(cache.of("weights").values())
+    gradients = torch.autograd.grad(logits.flatten()[target], layers)
+    return accumulated(
+        [weights[0].detach() for weights in layers],
+        [gradient[0] for gradient in gradients],
+        has_residual=has_residual,
+    )
+
+
+def accumulated(
+    attention: Sequence[Tensor], gradients: Sequence[Tensor], *, has_residual: bool = True
+) -> Tensor:
+    """Return (T, T): relevance from the maps and their gradients, each (H, T, T), layer by layer.
+
+    Starts from the identity: before any layer, every token is about itself.
+    """
+    import torch
+
+    first = attention[0]
+    relevance = torch.eye(first.size(-1), dtype=first.dtype, device=first.device)
+    for weights, gradient in zip(attention, gradients, strict=True):
+        passed_on = weighted(weights, gradient) @ relevance
+        relevance = relevance + passed_on if has_residual else passed_on
+    return relevance
+
+
+def weighted(weights: Tensor, gradient: Tensor) -> Tensor:
+    """Return (T, T): mean over heads of the positive part of gradient times weight, (H, T, T)."""
+    return (gradient * weights).clamp(min=0).mean(0)
+
 
 EXPLANATIONS: dict[str, Choice] = {
     "attention": Choice(
@@ -79,7 +185,6 @@ def explained(
     """
     import torch
 
-    from tfm_core.inspect.attention.relevance import relevance
     from tfm_core.probe.capture import capture
 
     if fill not in FILLS:

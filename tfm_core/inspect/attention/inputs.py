@@ -25,7 +25,7 @@ from tfm_core.data.text import text_task
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import BOS
 from tfm_core.inspect.attention.trained import data_of
-from tfm_core.probe.caption_items import items_of
+from tfm_core.probe.items import caption_items
 from tfm_core.sentences import StudentError
 
 Item = Mapping[str, Any]
@@ -79,7 +79,7 @@ def caption_batch(experiment: Experiment, data: Data, rows: slice) -> Batch:
     found = data_as(data, CaptionData)
     size = experiment.model_as(CaptionerConfig).patch_size
     places = range(rows.start, rows.stop)
-    items: list[Item] = list(items_of(found.config, found.validation, places, size))
+    items: list[Item] = list(caption_items(found.config, found.validation, places, size))
     length = 1 + max(len(item["tgt"]) for item in items)
     images = found.normalise(found.validation.pictures(torch.tensor(places)))
     return (images, found.validation.tgt[rows, :length]), items

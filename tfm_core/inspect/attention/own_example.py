@@ -12,11 +12,10 @@ import numpy.typing as npt
 
 from tfm_core.config import CorpusTaskConfig, ImageTaskConfig, SequenceTaskConfig
 from tfm_core.inspect.attention.example import Example, captured
-from tfm_core.inspect.attention.trained import inputs_of, model_of
+from tfm_core.inspect.attention.trained import check_context, inputs_of, model_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.tasks import TASK_KINDS
-from tfm_core.variants.units import UNITS
 
 _WRONG_TASK = N_("This run learned sentences; type one.")
 
@@ -86,18 +85,12 @@ def continued_text(run: Run, text: str) -> Example:
     from tfm_core.data.vocabulary import BOS
     from tfm_core.models.text import DecoderOnly
     from tfm_core.probe.capture import capture
-    from tfm_core.probe.continuation import continued
+    from tfm_core.probe.items import continued
 
     config = run.experiment.task_as(CorpusTaskConfig)
     task = corpus_task(config)
     tokens = task.tokenize(text)
-    if len(tokens) > config.max_tgt_len:
-        raise StudentError(
-            "{n_tokens} {unit} are too many: the model sees {max_tgt_len} after <bos>. Shorten the text.",
-            n_tokens=len(tokens),
-            unit=UNITS[config.unit].plural,
-            max_tgt_len=config.max_tgt_len,
-        )
+    check_context(config, len(tokens))
     model, step = model_of(run)
     assert isinstance(model, DecoderOnly)
     ids = torch.tensor([task.tgt_vocabulary.encode(tokens)])

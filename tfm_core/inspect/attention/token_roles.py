@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment, ImageTaskConfig
-from tfm_core.inspect.attention.budget import at_once, in_all
-from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
-from tfm_core.inspect.conclusions import tells_apart
+from tfm_core.inspect.attention.trained import at_once, checkpoint_mark, data_of, in_all, model_of
+from tfm_core.inspect.compare.conclusions import tells_apart
 from tfm_core.probe.labels import modules_by_kind, patches_per_side
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined

@@ -1,12 +1,10 @@
-"""The model of a run as its last checkpoint left it, and examples as that model reads them.
-
-torch is imported where it is needed, so that a page that imports this stays quick to appear.
-"""
+"""The trained model of a run: checkpoint, inputs and weights; torch is imported late."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core import byte_cache
-from tfm_core.config import Experiment, TaskConfig
+from tfm_core.config import CorpusTaskConfig, Experiment, TaskConfig
+from tfm_core.data.shape import data_shape
+from tfm_core.facts.own_names import own_name, own_names
+from tfm_core.facts.storage import attention_numbers
 from tfm_core.runs.run import Run
-from tfm_core.sentences import Paragraph, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 from tfm_core.variants.tasks import TASK_KINDS
+from tfm_core.variants.units import UNITS
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tfm_core.data.load import Data
     from tfm_core.models.build import Model
+
 
 _CHECKPOINT = "checkpoints/last/checkpoint.safetensors"
 _loading = threading.Lock()
@@ -94,3 +97,78 @@ def _data(task: TaskConfig, seed: int) -> Data:
     from tfm_core.data.load import load
 
     return load(task, seed=seed)
+
+
+def check_context(config: CorpusTaskConfig, n_tokens: int) -> None:
+    """Raise StudentError where a language model does not see so many tokens at once."""
+    if n_tokens > config.max_tgt_len:
+        raise StudentError(
+            Paragraph(
+                "text/too-long",
+                n_tokens=n_tokens,
+                unit=UNITS[config.unit].plural,
+                max_tgt_len=config.max_tgt_len,
+            )
+        )
+
+
+AT_ONCE = 20_000_000
+"""Attention weights in one forward pass: 80 MB a tensor."""
+IN_ALL = 2_000_000_000
+"""Attention weights that one question looks at: some seconds."""
+
+
+def at_once(experiment: Experiment, most: int) -> int:
+    """Return how many examples pass together, ``most`` at most and one at least."""
+    return max(1, min(most, AT_ONCE // max(1, attention_numbers(experiment))))
+
+
+def in_all(experiment: Experiment, most: int, least: int = 1) -> int:
+    """Return how many examples are looked at, between ``least`` and ``most``."""
+    return max(least, min(most, IN_ALL // max(1, attention_numbers(experiment))))
+
+
+Floats = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """One parameter's weights: edges (bins + 1,), and the share in each bin before and after."""
+
+    name: str
+    edges: Floats
+    before: Floats
+    after: Floats
+    spread: tuple[float, float]
+
+    @property
+    def words(self) -> str:
+        """How much the spread changed."""
+        old, new = self.spread
+        return N_("The standard deviation changed from {old:.4f} to {new:.4f}.", old=old, new=new)
+
+
+def weight_histograms(run: Run, bins: int = 61) -> dict[str, Histogram]:
+    """Return the histogram of every parameter, by its name in the model's family.
+
+    Raises CheckpointDamaged (a ValueError).
+    """
+    from tfm_core.training.checkpoints import load_model
+    from tfm_core.training.models import new_model
+
+    trained, _step = load_model(run.experiment, run.folder / "checkpoints" / "last")
+    before = dict(new_model(run.experiment).named_parameters())
+    names = own_names(run.experiment.model, data_shape(run.experiment))
+    histograms = {}
+    for path, value in trained.named_parameters():
+        name = own_name(path, names) or path
+        old, new = before[path].detach().numpy(), value.detach().numpy()
+        histograms[name] = _histogram(name, old, new, bins)
+    return histograms
+
+
+def _histogram(name: str, before: Floats, after: Floats, bins: int) -> Histogram:
+    top = max(float(np.abs(before).max()), float(np.abs(after).max()), 1e-6)
+    edges = np.linspace(-top, top, bins + 1)
+    old, new = (np.histogram(values, edges)[0] / values.size for values in (before, after))
+    return Histogram(name, edges, old, new, (float(before.std()), float(after.std())))

@@ -19,10 +19,9 @@ from tfm_core.inspect.attention.alignment import (
     scored_modules,
     true_cells,
 )
-from tfm_core.inspect.attention.budget import at_once, in_all
 from tfm_core.inspect.attention.head_roles import relations_of
 from tfm_core.inspect.attention.head_statistics import HeadStatistics, Tally
-from tfm_core.inspect.attention.trained import data_of, model_of
+from tfm_core.inspect.attention.trained import at_once, data_of, in_all, model_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.masks import on_examples
 from tfm_core.runs.run import Run

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tfm_core.inspect.compare.conclusions import tells_apart
 from tfm_core.inspect.compare.spread import ACCURACY, Measure, paired, sentence
-from tfm_core.inspect.conclusions import tells_apart
 from tfm_core.inspect.experiments.demonstration import Demonstration, Finding, Kind
 from tfm_core.inspect.experiments.result import Result
 from tfm_core.sentences import N_, Paragraph, Sentence, joined

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tfm_core import byte_cache
 from tfm_core.data.vocabulary import PAD
-from tfm_core.inspect.attention.budget import at_once, in_all
 from tfm_core.inspect.attention.deletion import stages_of
-from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
+from tfm_core.inspect.attention.trained import at_once, checkpoint_mark, data_of, in_all, model_of
 from tfm_core.inspect.knockouts.parts import Part, heads_of, parts_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import Paragraph, Sentence

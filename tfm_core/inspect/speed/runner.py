@@ -161,7 +161,7 @@ class BenchmarkProcess:
             if now - self.begun > self._limit:
                 self.stop(
                     N_(
-                        "Stopped after {limit:.0f} seconds, the limit; try a smaller model or batch.",
+                        "Stopped at the limit of {limit:.0f} seconds; try a smaller model.",
                         limit=self._limit,
                     )
                 )

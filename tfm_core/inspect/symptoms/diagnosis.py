@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from tfm_core.config import Experiment
 from tfm_core.facts.learning_rate import usual_rate
-from tfm_core.inspect.symptoms import in_curves, in_gradients
-from tfm_core.inspect.symptoms.cures import Checkpoints, cures
+from tfm_core.inspect.symptoms import in_curves
+from tfm_core.inspect.symptoms.cures import Checkpoints, Symptom, SymptomKind, cures
 from tfm_core.inspect.symptoms.in_curves import Rise
 from tfm_core.inspect.symptoms.in_heads import dead_modules
-from tfm_core.inspect.symptoms.symptom import Symptom, SymptomKind
 from tfm_core.probe.labels import kind_of, layer_of
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.outcome import OutcomeKind, outcome_of
@@ -77,9 +76,9 @@ def _seen(
         yield rated
     elif at_chance:
         yield _at_chance(way, step)
-    if (long := in_gradients.exploding(curves)) is not None:
+    if (long := in_curves.exploding(curves)) is not None:
         yield "exploding", long.step, _exploding(long)
-    if (faint := in_gradients.vanishing(curves)) is not None:
+    if (faint := in_curves.vanishing(curves)) is not None:
         yield "vanishing", faint.step, _vanishing(faint)
     if dead is not None and is_late and not at_chance:
         yield "dead-heads", dead[0], _dead(experiment, dead[1])
@@ -153,7 +152,7 @@ def _at_chance(way: Way, step: int) -> Seen:
     )
 
 
-def _exploding(long: in_gradients.Long) -> Sentence:
+def _exploding(long: in_curves.Long) -> Sentence:
     if long.part is None:
         return Paragraph("symptoms/exploding", step=long.step, length=long.length)
     return Paragraph(
@@ -165,7 +164,7 @@ def _exploding(long: in_gradients.Long) -> Sentence:
     )
 
 
-def _vanishing(faint: in_gradients.Faint) -> Sentence:
+def _vanishing(faint: in_curves.Faint) -> Sentence:
     return Paragraph(
         "symptoms/vanishing",
         step=faint.step,

@@ -17,7 +17,7 @@ from tfm_core.data.caption_words import caption
 from tfm_core.data.scenes import CANVAS, Placed, are_disjoint
 from tfm_core.inspect.attention.example import Example, captured
 from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
-from tfm_core.probe.caption_items import Box, item_of
+from tfm_core.probe.items import Box, caption_item
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError
@@ -176,7 +176,7 @@ def look_at_scene(run: Run, pieces: Sequence[Piece]) -> CaptionReading:
         )
     picture, boxes = compose_pieces(pieces)
     truth = caption([piece.placed for piece in pieces], config)
-    return look_at_picture(run, picture, item_of(config, truth, boxes, patch_size))
+    return look_at_picture(run, picture, caption_item(config, truth, boxes, patch_size))
 
 
 def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> CaptionReading:
@@ -228,11 +228,11 @@ def look_at_unseen(run: Run, row: int) -> CaptionReading:
 
     from tfm_core.data.captions import CaptionData
     from tfm_core.data.load import data_as
-    from tfm_core.probe.caption_items import items_of
+    from tfm_core.probe.items import caption_items
 
     model = run.experiment.model_as(CaptionerConfig, _NO_CAPTIONER)
     data = data_as(data_of(run.experiment), CaptionData)
-    (item,) = items_of(data.config, data.test, [row], model.patch_size)
+    (item,) = caption_items(data.config, data.test, [row], model.patch_size)
     picture = data.test.pictures(torch.tensor([row]))[0].numpy()
     return look_at_picture(run, picture, item)
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 from tfm_core.config import EncoderOnlyConfig, Experiment, TextTaskConfig
 from tfm_core.data.text.sentiment import AND, BUT, INTENSITIES, JOINS, Judged, judged
-from tfm_core.inspect.attention.rollout import rollout
+from tfm_core.inspect.attention.explanations import rollout
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.probe.labels import CLS, modules_by_kind
 from tfm_core.runs.run import Run
@@ -53,7 +53,7 @@ class SentenceReading:
     rule: Judged | None
 
     @property
-    def said(self) -> int:
+    def predicted(self) -> int:
         """The index of the likeliest label."""
         return int(self.probabilities.argmax())
 
@@ -62,7 +62,7 @@ class SentenceReading:
         """(n,): how much probability the predicted label loses without each word."""
         if not len(self.without):
             return np.zeros(len(self.words), np.float32)
-        lost: Floats = self.probabilities[self.said] - self.without[:, self.said]
+        lost: Floats = self.probabilities[self.predicted] - self.without[:, self.predicted]
         return lost
 
 
@@ -78,7 +78,7 @@ def read(run: Run, text: str) -> SentenceReading:
     Raises ValueError, in a sentence, for words the task does not know, for no or too many words,
     for a run of another task, and where there is no checkpoint.
     """
-    from tfm_core.inspect.attention.relevance import relevance_of
+    from tfm_core.inspect.attention.explanations import relevance_of
     from tfm_core.probe.capture import capture
 
     task = _task(run)
@@ -127,9 +127,9 @@ def compared(run: Run, sentences: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     for change, words in sentences.items():
         shares = _shares(model, _inputs(task, [words]), task)[0]
         (rule,) = task.solve(words) or ("",)
-        said = labels[int(shares.argmax())]
+        predicted = labels[int(shares.argmax())]
         row: dict[str, object] = {"change": change, "sentence": task.join_src(words)}
-        row |= {"rule": rule, "model": said, "agrees": "✓" if rule == said else "✗"}
+        row |= {"rule": rule, "model": predicted, "agrees": "✓" if rule == predicted else "✗"}
         rows.append(row | {"sure": float(shares.max())})
     return pd.DataFrame(rows)
 

@@ -1,7 +1,4 @@
-"""What went wrong on the validation set: the examples worth looking into.
-
-torch is imported where it is needed.
-"""
+"""The examples of the validation set that a model answers wrong."""
 
 from __future__ import annotations
 
@@ -22,6 +19,7 @@ if TYPE_CHECKING:
     from tfm_core.data.load import Data
     from tfm_core.models.build import Model
 
+
 LIMIT = 500  # examples that are read
 SHOWN = 40
 _BATCH = 100
@@ -29,17 +27,17 @@ _BATCH = 100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """One validation example and what the model made of it.
+    """One validation example and the model's answer.
 
-    item: as in the probe. said, truth: as a person reads them. confidence: the probability of the
-    answer, for a sentence of its least sure token. picture: uint8 (C, height, width) or None.
-    tokens: of what was written, without <eos>; of the class of a picture none. An answer that goes
-    on where the longest truth ends has one token more than that, so it is never right.
+    item: as in the probe. predicted, truth: as a person reads them. confidence: the probability of
+    the answer, for a text of its least sure token. picture: uint8 (C, height, width) or None.
+    tokens: of the written text, without <eos>. One that is longer than the longest target is cut
+    one token after it, so it is never right.
     """
 
     index: int
     item: Mapping[str, Any]
-    said: str
+    predicted: str
     truth: str
     confidence: float
     is_right: bool
@@ -49,22 +47,22 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """The wrong ones, the surest first, then the right ones that were least sure.
+    """The wrong answers, surest first, then the right ones, least sure first.
 
-    n_read examples were read, n_wrong of them wrongly, with the weights of ``step``.
+    n_wrong of n_read answers are wrong, with the weights of ``step``.
     """
 
     step: int
     n_read: int
     n_wrong: int
-    found: tuple[Reading, ...]
+    examples: tuple[Reading, ...]
 
 
-def what_went_wrong(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Readings:
-    """Read the first ``limit`` validation examples with the last checkpoint.
+def wrong_examples(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Readings:
+    """Answer the first ``limit`` validation examples with the last checkpoint.
 
-    Raises ValueError, in a sentence, where there is no checkpoint or no data, and for a language
-    model, which is never simply wrong.
+    Raises ValueError, in a sentence, without a checkpoint or data, and for a language model, which
+    has no single right answer.
     """
     read = _reader(run)
     model, step = model_of(run)
@@ -79,7 +77,7 @@ def what_went_wrong(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Reading
 def read_one(run: Run, index: int) -> Reading:
     """Read one validation example, from 0, with the last checkpoint.
 
-    Raises ValueError, in a sentence, as ``what_went_wrong`` does and where there is no such one.
+    Raises ValueError, in a sentence, as ``wrong_examples`` does and where there is no such one.
     """
     read = _reader(run)
     model, _step = model_of(run)
@@ -99,9 +97,9 @@ _Reader = Callable[[Experiment, "Model", "Data", range], list[Reading]]
 
 def _reader(run: Run) -> _Reader:
     kind = TASK_KINDS[run.experiment.task.kind]
-    if kind.mistakes is None:
+    if kind.errors is None:
         raise StudentError(Paragraph("errors/language-model"))
-    return kind.mistakes()
+    return kind.errors()
 
 
 def of_texts(experiment: Experiment, model: Model, data: Data, rows: range) -> list[Reading]:
@@ -118,18 +116,18 @@ def of_texts(experiment: Experiment, model: Model, data: Data, rows: range) -> l
     task, readings = data.task, []
     for place, index in enumerate(rows):
         pair = data.validation.pairs[index]
-        said = tuple(task.tgt_vocabulary.decode(written.ids[place].tolist()))
-        sure = written.confidence[place, : len(said) + 1]
+        predicted = tuple(task.tgt_vocabulary.decode(written.ids[place].tolist()))
+        sure = written.confidence[place, : len(predicted) + 1]
         item = {"src": pair.src, "tgt": pair.tgt, "src_text": task.join_src(pair.src)}
         readings.append(
             Reading(
                 index,
                 item,
-                task.join_tgt(said),
+                task.join_tgt(predicted),
                 task.join_tgt(pair.tgt),
                 float(sure.min()) if len(sure) else 0.0,
-                said == tuple(pair.tgt),
-                tokens=said,
+                predicted == tuple(pair.tgt),
+                tokens=predicted,
             )
         )
     return readings
@@ -144,28 +142,28 @@ def of_captions(experiment: Experiment, model: Model, data: Data, rows: range) -
     from tfm_core.data.load import data_as
     from tfm_core.decoding import greedy
     from tfm_core.models.captioner import Captioner
-    from tfm_core.probe.caption_items import items_of
+    from tfm_core.probe.items import caption_items
 
     assert isinstance(model, Captioner)
     data = data_as(data, CaptionData)
     pictures = data.validation.pictures(torch.tensor(rows))
     written = greedy(model, data.normalise(pictures), max_len=data.validation.tgt.size(1) - 1)
     patch_size = experiment.model_as(CaptionerConfig).patch_size
-    items = items_of(data.config, data.validation, rows, patch_size)
+    items = caption_items(data.config, data.validation, rows, patch_size)
     readings = []
     for place, (index, item) in enumerate(zip(rows, items, strict=True)):
-        said = tuple(data.vocabulary.decode(written.ids[place].tolist()))
-        sure = written.confidence[place, : len(said) + 1]
+        predicted = tuple(data.vocabulary.decode(written.ids[place].tolist()))
+        sure = written.confidence[place, : len(predicted) + 1]
         readings.append(
             Reading(
                 index,
                 item,
-                join(said, data.config),
+                join(predicted, data.config),
                 item["tgt_text"],
                 float(sure.min()),
-                said == tuple(item["tgt"]),
+                predicted == tuple(item["tgt"]),
                 pictures[place].numpy(),
-                said,
+                predicted,
             )
         )
     return readings
@@ -194,13 +192,13 @@ def of_pictures(experiment: Experiment, model: Model, data: Data, rows: range) -
         Reading(
             index,
             {"label": label},
-            names[said],
+            names[predicted],
             names[label],
             float(best.values[place]),
-            said == label,
+            predicted == label,
             images[place].numpy(),
         )
-        for place, (index, label, said) in enumerate(
+        for place, (index, label, predicted) in enumerate(
             zip(rows, labels, best.indices.tolist(), strict=True)
         )
     ]

@@ -19,7 +19,7 @@ from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention import head_labels
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import MapView, map_view
-from tfm_core.probe.continuation import is_language
+from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import (
     CLS,
     AttentionKind,

@@ -20,7 +20,7 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.head_roles import ROLES
 from tfm_core.inspect.attention.head_statistics import leading_role, of_step
-from tfm_core.probe.continuation import is_language
+from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.labels import patches_per_side as side_of
 from tfm_core.probe.types import Probe, Snapshot
