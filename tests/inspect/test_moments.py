@@ -83,7 +83,7 @@ def test_heads_that_part_are_told_behind_that_one_aligns(store):
     near = [snapshot_of(experiment, step, looks) for step in (100, 101, 102, 103, 104, 105)]
     first = snapshot_of(experiment, 0, [even, even, even])
     found = told(run_of(store, experiment, texts(), [first, *near]))
-    assert any("heads part. Head 1 has 100 % of its attention" in said for said in found.values())
+    assert any("heads now differ. Head 1 puts 100 %" in said for said in found.values())
     assert any("head 2 only 0 %" in said for said in found.values())
 
 
@@ -110,7 +110,7 @@ def test_the_shares_of_right_answers_are_those_of_the_curve(store):
     assert found[100] == "56.9 % of the tokens in the validation set are right."
     assert found[200] in (
         "96.9 % of the tokens in the validation set are right.",
-        "90.0 % of the validation examples are answered without a mistake.",
+        "90.0 % of the validation examples are all right.",
     )
 
 
@@ -149,7 +149,7 @@ def test_better_than_guessing_is_told_with_chance(store):
 def test_where_not_every_answer_can_be_known_the_loss_says_how_much_is_learned(store):
     found = curved(store, started(floor=2.0), measured(100, 2.5, 0.3))
     assert found[100].startswith(
-        "75.0 % of what can be learned is learned: the validation loss at step 100"
+        "75.0 % of what can be learned is learned: validation loss 2.50 at step 100"
     )
 
 
@@ -192,7 +192,7 @@ def test_a_head_that_follows_the_strokes_is_told(store):
     snapshots = [of_digits(0, 2 / 16, 0), of_digits(50, 0.6, 0)]
     found = told(run_of(store, vit_experiment(), pictures(), snapshots))
     assert "head 2 now follows the strokes: 59.9 %" in found[50] or "60.0 %" in found[50]
-    assert "on the 12.5 % of the patches that the digit covers" in found[50]
+    assert "on the 12.5 % of patches with ink" in found[50]
 
 
 def test_even_attention_does_not_follow_the_strokes(store):

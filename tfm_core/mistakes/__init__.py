@@ -1,7 +1,7 @@
-"""Mistakes that people make in the code of a Transformer: one file a subject, one record a mistake.
+"""Mistakes that people make in the code of a Transformer, one record each.
 
-The layers are as they should be: a mistake is an intervention on a healthy model, and its record
-holds the rest: its words, and what generated code, equations, diagrams and walks change with it.
+A mistake is an intervention on a healthy model; its record also says what generated code,
+equations, diagrams and walks change with it.
 """
 
 from __future__ import annotations
@@ -63,20 +63,20 @@ MISTAKES = Registry(
 
 def made_in(*places: Place) -> Registry[Mistake]:
     """Return the mistakes that a configuration can ask for in some places."""
-    return MISTAKES.only(*(name for name, one in MISTAKES.items() if one.place in places))
+    names = (name for name, mistake in MISTAKES.items() if mistake.place in places)
+    return MISTAKES.only(*names)
 
 
 def forms(kind: type[F]) -> tuple[F, ...]:
     """Return the forms of a kind, such as ``Residual``, that mistakes give a part of a model."""
-    found = (mistake.form for mistake in MISTAKES.values())
-    return tuple(form for form in found if isinstance(form, kind))
+    return tuple(m.form for m in MISTAKES.values() if isinstance(m.form, kind))
 
 
-def form_of(mistakes: Iterable[str], known: Registry[Named]) -> str:
+def form_of(mistakes: Iterable[str], registry: Registry[Named]) -> str:
     """Return the name of the form that a part has with some mistakes; the first is healthy."""
-    healthy = next(iter(known))
+    healthy = next(iter(registry))
     made = (MISTAKES[name].form for name in mistakes)
-    return next((one.name for one in made if one and type(one) is type(known[healthy])), healthy)
+    return next((f.name for f in made if f and type(f) is type(registry[healthy])), healthy)
 
 
 def make(names: Iterable[str], model: nn.Module) -> None:

@@ -38,24 +38,22 @@ NO_SCALE = Mistake(
     name="no-scale",
     label=N_("Scores not divided by √d_head"),
     short=N_("not divided"),
-    help=Paragraph("mistakes/no-scale-help"),
+    help=Paragraph("mistakes/no-scale"),
     source=_UNSCALED.source,
     place="block",
     apply=_leave_undivided,
     form=_UNSCALED,
-    means=Paragraph("mistakes/no-scale-effect"),
     probe="attention",
 )
 SCALED_BY_D_MODEL = Mistake(
     name="scaled-by-d-model",
     label=N_("Scores divided by √d_model"),
     short=N_("divided by √d_model"),
-    help=Paragraph("mistakes/scaled-by-d-model-help"),
+    help=Paragraph("mistakes/scaled-by-d-model"),
     source=SQRT_D_MODEL.source,
     place="block",
     apply=_divide_by_d_model,
     form=SQRT_D_MODEL,
-    means=Paragraph("mistakes/scaled-by-d-model-effect"),
     probe="attention",
 )
 
@@ -91,14 +89,13 @@ NO_OUTPUT_PROJECTION = Mistake(
     apply=_leave_out_output,
     form=Projections(name="no-output", has_output=False, is_sliced=False),
     changes_attention_weights=True,
-    means=Paragraph("mistakes/no-output-projection-effect"),
     probe="mixing",
 )
 SLICED_HEADS = Mistake(
     name="sliced-heads",
     label=N_("Heads that read slices of the embedding"),
     short=N_("each head sees its slice"),
-    help=Paragraph("mistakes/sliced-heads-help"),
+    help=Paragraph("mistakes/sliced-heads"),
     source="Vaswani et al. 2017, section 3.2.2, with block-diagonal matrices and without W_O",
     place="block",
     right="q = self.W_Q(x).view(B, T, n_heads, d_head)  # W_Q: d_model x d_model",
@@ -106,7 +103,6 @@ SLICED_HEADS = Mistake(
     apply=_slice,
     form=Projections(name="sliced", has_output=False, is_sliced=True),
     changes_attention_weights=True,
-    means=N_("Each head read only its own slice of each vector."),
     probe="mixing",
 )
 
@@ -122,13 +118,12 @@ KEYS_AT_QUERY_LENGTH = Mistake(
     name="keys-at-query-length",
     label=N_("Keys and values reshaped with the query length"),
     short=N_("keys as long as queries"),
-    help=Paragraph("mistakes/keys-at-query-length-help"),
+    help=Paragraph("mistakes/keys-at-query-length"),
     source="Vaswani et al. 2017, section 3.2.2, with one length for queries and keys",
     place=None,
     right="k = self.W_K(memory).view(B, S, n_heads, d_head)",
     wrong="k = self.W_K(memory).view(B, T, n_heads, d_head)  # T: the length of the queries",
     apply=_split,
-    means=Paragraph("mistakes/keys-at-query-length-effect"),
     probe=None,
 )
 
@@ -148,12 +143,11 @@ LINEAR_SCORE = Mistake(
     name="linear-score",
     label=N_("Score that is linear in both states"),
     short=N_("linear score"),
-    help=Paragraph("mistakes/linear-score-help"),
+    help=Paragraph("mistakes/linear-score"),
     source="Bahdanau et al. 2015, appendix A.1.2, without the tanh",
     place=None,
     right="score = v(torch.tanh(W(s) + U(h)))",
     wrong="score = Linear(torch.cat([s, h], -1))  # the part of s is equal for all h",
     apply=_straighten,
-    means=Paragraph("mistakes/linear-score-effect"),
     probe=None,
 )

@@ -69,19 +69,18 @@ NO_RESIDUALS = Mistake(
     name="no-residuals",
     label=N_("No residual connections"),
     short=N_("no residuals"),
-    help=Paragraph("mistakes/no-residuals-help"),
+    help=Paragraph("mistakes/no-residuals"),
     source=_NONE.source,
     place="block",
     apply=_leave_out,
     form=_NONE,
-    means=Paragraph("mistakes/no-residuals-effect"),
     probe="growth",
 )
 RESIDUAL_FROM_NORMED = Mistake(
     name="residual-from-normed",
     label=N_("Residual taken from the normalised value"),
     short=N_("residual from norm(x)"),
-    help=Paragraph("mistakes/residual-from-normed-help"),
+    help=Paragraph("mistakes/residual-from-normed"),
     source=_FROM_NORMED.source,
     place="block",
     right="x = x + self.mlp(self.norm2(x))",
@@ -89,14 +88,13 @@ RESIDUAL_FROM_NORMED = Mistake(
     apply=_overwrite,
     form=_FROM_NORMED,
     refusal=_without_pre_norm,
-    means=Paragraph("mistakes/residual-from-normed-effect"),
     probe="growth",
 )
 FEED_FORWARD_RESIDUAL_FROM_NORMED = Mistake(
     name="feed-forward-residual-from-normed",
     label=N_("Feed-forward residual taken from the normalised value"),
     short=N_("second residual from norm(x)"),
-    help=Paragraph("mistakes/feed-forward-residual-from-normed-help"),
+    help=Paragraph("mistakes/feed-forward-residual-from-normed"),
     source=_FEED_FORWARD_FROM_NORMED.source,
     place="block",
     right="x = x + self.attention(self.norm1(x))\nx = x + self.mlp(self.norm2(x))",
@@ -104,7 +102,6 @@ FEED_FORWARD_RESIDUAL_FROM_NORMED = Mistake(
     apply=_overwrite_before_feed_forward,
     form=_FEED_FORWARD_FROM_NORMED,
     refusal=_without_pre_norm,
-    means=Paragraph("mistakes/feed-forward-residual-from-normed-effect"),
     probe="growth",
 )
 
@@ -135,7 +132,6 @@ SHARED_NORM = Mistake(
     wrong="self.norm = nn.LayerNorm(d_model)  # used after attention and after feed-forward",
     apply=_share,
     refusal=_without_norms,
-    means=N_("All sublayers of a block had to share one scale and shift."),
     probe="numbers",
 )
 
@@ -155,13 +151,12 @@ DROPOUT_AFTER_NORM = Mistake(
     name="dropout-after-norm",
     label=N_("Dropout after the norm"),
     short=N_("dropout after the norm"),
-    help=Paragraph("mistakes/dropout-after-norm-help"),
+    help=Paragraph("mistakes/dropout-after-norm"),
     source="Vaswani et al. 2017, section 5.4, with dropout applied to the output of the norm",
     place=None,
     right="x = self.norm(x + self.dropout(sublayer(x)))",
     wrong="x = self.dropout(self.norm(x + sublayer(x)))",
     apply=_drop_after,
-    means=Paragraph("mistakes/dropout-after-norm-effect"),
     probe=None,
 )
 
@@ -184,12 +179,11 @@ SAMPLE_DEVIATION = Mistake(
     name="sample-deviation",
     label=N_("LayerNorm that divides the variance by n - 1"),
     short=N_("variance over n - 1"),
-    help=Paragraph("mistakes/sample-deviation-help"),
+    help=Paragraph("mistakes/sample-deviation"),
     source="Ba et al. 2016, Eq. 3, with Bessel's correction",
     place=None,
     right="x = (x - x.mean(-1, True)) / (x.var(-1, correction=0, keepdim=True) + eps).sqrt()",
     wrong="x = (x - x.mean(-1, True)) / (x.var(-1, keepdim=True) + eps).sqrt()",
     apply=_divide_by_sample_deviation,
-    means=Paragraph("mistakes/sample-deviation-effect"),
     probe=None,
 )

@@ -94,7 +94,7 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "sequence",
             N_("Self-attention (causal)"),
-            Paragraph("probe/sequence-help"),
+            N_("Source and target are one sequence; every token attends to earlier ones."),
             N_("token"),
             N_("token"),
             Paragraph("probe/sequence-look-for"),
@@ -114,7 +114,7 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "picture",
             N_("Cross-attention over the picture"),
-            Paragraph("probe/picture-help"),
+            N_("Every word attends to the encoded patches. 1,1 is the top-left patch."),
             N_("word so far"),
             N_("patch"),
             Paragraph("probe/picture-look-for"),

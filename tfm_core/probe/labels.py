@@ -14,7 +14,7 @@ from typing import Any, Literal
 from tfm_core.anatomy import AttentionPlan, Tokens, attentions
 from tfm_core.config import Experiment
 from tfm_core.probe.attention_kinds import KINDS, AttentionKind, seen_through
-from tfm_core.sentences import N_, Paragraph, StudentError
+from tfm_core.sentences import N_, StudentError
 
 __all__ = [
     "BOS",
@@ -167,7 +167,7 @@ def written_tokens(
 def patches_per_side(experiment: Experiment) -> int:
     """Return how many patches stand in a row of the picture. Raises ValueError for a text model."""
     if not experiment.patches_per_side:
-        raise StudentError(Paragraph("probe/only-vit-has-patches"))
+        raise StudentError("Only a Vision Transformer has patches; this model reads text.")
     return experiment.patches_per_side
 
 

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from tfm_core.config import Experiment, PatchConfig
 from tfm_core.probe.labels import BOS, CLS, axes, kind_of, modules_by_kind
-from tfm_core.sentences import N_, Paragraph, StudentError
+from tfm_core.probe.masks import axes_within
+from tfm_core.sentences import N_
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.floating[Any]]
@@ -142,18 +143,8 @@ def relations_of(
     padding, bos, cls, signs = (np.zeros_like(may_attend) for _ in range(4))
     are_words = False  # letters and digits are tokens too
     for index, item in enumerate(items):
-        names = axes(experiment, item, module)
+        names = axes_within(experiment, item, module, shape)
         rows, columns = names.shape
-        if rows > shape[0] or columns > shape[1]:
-            raise StudentError(
-                Paragraph(
-                    "attention/map-too-small",
-                    rows=rows,
-                    columns=columns,
-                    n_query=shape[0],
-                    n_key=shape[1],
-                )
-            )
         padding[index, :rows, columns:] = True
         bos[index, :rows, :columns] = [token == BOS for token in names.key]
         cls[index, :rows, :columns] = [token == CLS for token in names.key]

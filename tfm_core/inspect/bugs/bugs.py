@@ -43,7 +43,7 @@ def _in_code(name: str, level: int) -> Bug:
         level=level,
         changes=mistake.settings,
         probe=mistake.probe,
-        means=mistake.means,
+        means=mistake.help,
     )
 
 

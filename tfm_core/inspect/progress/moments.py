@@ -1,8 +1,8 @@
 """Moments of a training: what happened when, in a sentence with its numbers.
 
-Everything is computed from snapshots and curves, as they are at that step: nothing is said that
-was so from the start, nothing twice, and one thing at a time, the most telling one. What has to
-wait for its turn is said of the next snapshots while it is still news, with the numbers of then.
+Each is computed from snapshots and curves up to its step. A snapshot gets the most telling new
+event, if any: none that was true from the start, none twice. What has to wait for its turn comes
+with a later snapshot while it is still news, with the numbers of that snapshot.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import snapshot_path
 from tfm_core.runs.way import MIN
-from tfm_core.sentences import N_, Paragraph, percent
+from tfm_core.sentences import N_, Paragraph, Sentence, joined, percent
 
-PARTED = 0.4
-"""Between the shares on true source words of two heads of a layer, from which on they differ."""
+DIFFERENT = 0.4
+"""Difference between the shares on true source words from which two heads of a layer differ."""
 PLAIN = 0.5
-"""Share of a head's attention on one role, or on the strokes, from which on that is told."""
+"""Share of a head's attention on one role, or on the strokes, that makes a moment."""
 SURE = 0.5
-"""Probability of a class from which on a picture counts as read: ten are never right by chance."""
-_SURE_OF_LABEL = 0.9  # likewise of a single token, of which there may be two
+"""Probability from which a picture counts as right: never reached by chance with ten classes."""
+_SURE_OF_LABEL = 0.9  # the same for a single token, where there may be only two
 _JUMP = 0.25  # share of the way from guessing to the lowest loss that a loss may not jump up
-_BEFORE = 20  # losses of which the median is held against a jump
+_BEFORE = 20  # losses before a jump, whose median it is compared with
 _INK = 128  # of 255: a patch with a pixel as bright is one that the digit covers
 
 STALE = 1.2
-"""Times its first step, after which it is no news any more that something is so."""
+"""An event is news up to this many times its first step."""
 
 Shares = tuple[float, ...]
 Floats = npt.NDArray[np.floating[Any]]
@@ -57,12 +57,11 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """What a snapshot shows. By module, a value for each head:
+class _Measured:
+    """What a snapshot shows; by module, one value a head.
 
-    aligned: share on true source words; roles: the leading role and its share; ink: share on the
-    patches that the digit covers. even: ink under even attention, and by module that of aligned.
-    right: which examples are answered right.
+    aligned: share on true source words, even: the same under even attention, by module. roles: the
+    leading role and its share. ink, even_ink: the same for patches with ink. right: by example.
     """
 
     aligned: Mapping[str, Shares]
@@ -74,8 +73,8 @@ class _Look:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """A moment that may be: rank, the least is the most telling; keys: what is said by it."""
+class _Event:
+    """A possible moment. rank: the lowest is the most telling; keys: the facts that it states."""
 
     rank: int
     keys: frozenset[object]
@@ -83,57 +82,56 @@ class _Seen:
 
 
 @dataclass(eq=False)
-class _Told:
-    """What a training has told so far, and since when what else is so."""
+class _History:
+    """The facts that were stated, and the step since which each fact is true."""
 
     since: dict[object, int] = field(default_factory=dict)
-    keys: set[object] = field(default_factory=set)
+    stated: set[object] = field(default_factory=set)
 
-    def news(self, step: int, seen: Sequence[_Seen]) -> _Seen | None:
-        """Return what is most telling of what has become so, and take it as told."""
-        for one in seen:
-            for key in one.keys:
+    def news(self, step: int, events: Sequence[_Event]) -> _Event | None:
+        """Return the most telling new event, and count it as stated."""
+        for event in events:
+            for key in event.keys:
                 self.since.setdefault(key, step)
-        fresh = [one for one in seen if any(self._is_news(key, step) for key in one.keys)]
+        fresh = [event for event in events if any(self._is_news(key, step) for key in event.keys)]
         if not fresh:
             return None
-        chosen = min(fresh, key=lambda one: one.rank)
-        self.keys |= chosen.keys
+        chosen = min(fresh, key=lambda event: event.rank)
+        self.stated |= chosen.keys
         return chosen
 
     def _is_news(self, key: object, step: int) -> bool:
-        return key not in self.keys and step <= STALE * self.since[key]
+        return key not in self.stated and step <= STALE * self.since[key]
 
 
 def moments(run: Run, steps: Sequence[int], curves: Curves | None = None) -> tuple[Moment, ...]:
-    """Return at most one moment for each of some snapshots of a run, ascending.
+    """Return at most one moment for each snapshot of a run, ascending.
 
-    steps: of snapshots, ascending. curves: where the caller has them already. Snapshots that are
-    damaged are left out. Raises ValueError, in a sentence, where the run has no probe that can be
-    read.
+    steps: of the snapshots, ascending; damaged ones are left out. curves: of the run, if already
+    read. Raises ValueError, in a sentence, without a readable probe.
     """
     experiment, probe = run.experiment, run.probe()
     curves = run.thinned_curves() if curves is None else curves
-    told, found, before = _Told(), [], -1
+    history, found, before = _History(), [], -1
     for step in steps:
         try:
             changed = snapshot_path(run.folder, step).stat().st_mtime_ns
-            look = _look(run.folder, step, changed)
+            measured = _measure(run.folder, step, changed)
         except (OSError, ValueError):
             continue
-        seen = [*_of_heads(experiment, look), *_of_answers(probe, look)]
-        seen += _of_curves(experiment, probe, curves, before, step)
+        events = [*_of_heads(experiment, measured), *_of_answers(probe, measured)]
+        events += _of_curves(experiment, probe, curves, before, step)
         before = step
         if step == 0:
-            told.keys |= {key for one in seen for key in one.keys}
+            history.stated |= {key for event in events for key in event.keys}
             found.append(Moment(0, N_("The weights are random: every answer is a guess.")))
-        elif (news := told.news(step, seen)) is not None:
+        elif (news := history.news(step, events)) is not None:
             found.append(Moment(step, news.sentence))
     return tuple(found)
 
 
 @lru_cache(maxsize=4096)
-def _look(folder: Path, step: int, changed: int) -> _Look:
+def _measure(folder: Path, step: int, changed: int) -> _Measured:
     """Return what a snapshot shows of heads and answers."""
     run = Run(folder)
     experiment, probe, snapshot = run.experiment, run.probe(), run.snapshot(step)
@@ -148,7 +146,7 @@ def _look(folder: Path, step: int, changed: int) -> _Look:
             for head, name in enumerate(names)
         )
     covered = _covered(experiment, probe)
-    return _Look(
+    return _Measured(
         aligned={name: tuple(map(float, one.share)) for name, one in scored.items()},
         even={name: one.chance for name, one in scored.items()},
         roles=roles,
@@ -194,27 +192,27 @@ def _is_right(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: i
     return is_right and bool(snapshot.confidence[index][0] >= _SURE_OF_LABEL)
 
 
-def _of_heads(experiment: Experiment, look: _Look) -> Iterator[_Seen]:
+def _of_heads(experiment: Experiment, measured: _Measured) -> Iterator[_Event]:
     """Yield what the heads of a snapshot do."""
-    for module, shares in look.aligned.items():
+    for module, shares in measured.aligned.items():
         kind = kind_of(experiment, module).name
-        least = max(alignment.LEARNED, 2 * look.even[module])
+        least = max(alignment.LEARNED, 2 * measured.even[module])
         words = {
             "cross": N_("the words that it translates"),
             "picture": N_("the digit that it names"),
         }.get(kind, N_("the tokens that decide its answer"))
         align = [head for head, share in enumerate(shares) if share >= least]
         if align:
-            yield _Seen(
+            yield _Event(
                 1,
                 frozenset((module, head) for head in align),
                 _aligning(experiment, module, align, shares, words),
             )
         high, low = int(np.argmax(shares)), int(np.argmin(shares))
-        if shares[high] >= least and shares[high] - shares[low] >= PARTED:
-            yield _Seen(
+        if shares[high] >= least and shares[high] - shares[low] >= DIFFERENT:
+            yield _Event(
                 6,
-                frozenset({("parted", module)}),
+                frozenset({("different", module)}),
                 Paragraph(
                     "moments/heads-differ",
                     layer=_named(experiment, module),
@@ -225,11 +223,11 @@ def _of_heads(experiment: Experiment, look: _Look) -> Iterator[_Seen]:
                     words=words,
                 ),
             )
-    for module, roles in look.roles.items():
+    for module, roles in measured.roles.items():
         kind = kind_of(experiment, module).name
         for head, (role, share) in enumerate(roles):
             if role is not None and share >= PLAIN:
-                yield _Seen(
+                yield _Event(
                     7,
                     frozenset({(kind, role)}),
                     N_(
@@ -239,17 +237,17 @@ def _of_heads(experiment: Experiment, look: _Look) -> Iterator[_Seen]:
                         role=ROLES[role].words(kind),
                     ),
                 )
-    for module, shares in look.ink.items():
+    for module, shares in measured.ink.items():
         for head, share in enumerate(shares):
-            if share >= max(PLAIN, 1.5 * look.even_ink):
-                yield _Seen(
+            if share >= max(PLAIN, 1.5 * measured.even_ink):
+                yield _Event(
                     5,
                     frozenset({"ink"}),
                     Paragraph(
                         "moments/follows-strokes",
                         head=_named(experiment, module, head),
                         share=percent(share),
-                        even=percent(look.even_ink),
+                        even=percent(measured.even_ink),
                     ),
                 )
 
@@ -276,28 +274,28 @@ def _aligning(
     )
 
 
-def _of_answers(probe: Probe, look: _Look) -> Iterator[_Seen]:
+def _of_answers(probe: Probe, measured: _Measured) -> Iterator[_Event]:
     """Yield what is answered right at a snapshot."""
-    n, right = len(look.right), [index for index, is_so in enumerate(look.right) if is_so]
+    n, right = len(measured.right), [index for index, is_so in enumerate(measured.right) if is_so]
     if len(right) == 1:
         item = probe.items[right[0]]
         name = str(item["label"]) if "label" in item else item.get("src_text") or item["tgt_text"]
-        yield _Seen(
+        yield _Event(
             3,
             frozenset({"right"}),
             N_("The first of the {n} examples is right: “{name}”.", n=n, name=name),
         )
     elif len(right) == n:
         sentence = N_("All {n} examples are right.", n=n)
-        yield _Seen(3, frozenset({"right", "all right"}), sentence)
+        yield _Event(3, frozenset({"right", "all right"}), sentence)
     elif right:
         sentence = N_("{k} of the {n} examples are right.", k=len(right), n=n)
-        yield _Seen(3, frozenset({"right"}), sentence)
+        yield _Event(3, frozenset({"right"}), sentence)
 
 
 def _of_curves(
     experiment: Experiment, probe: Probe, curves: Curves, before: int, step: int
-) -> Iterator[_Seen]:
+) -> Iterator[_Event]:
     """Yield what the curves say up to a step; ``before`` is that of the snapshot before."""
     guessing, floor = curves.started.get("start_loss"), curves.started.get("floor")
     if guessing is None:
@@ -311,7 +309,7 @@ def _of_curves(
         return
     way = (guessing - loss) / max(1e-9, guessing - (floor or 0.0))
     if way >= MIN and accuracy > chance:
-        yield _Seen(
+        yield _Event(
             8,
             frozenset({"better than guessing"}),
             Paragraph(
@@ -325,9 +323,9 @@ def _of_curves(
     if floor:  # not every answer can be known, so the loss says how much of it is
         for level in (0.5, 0.9):
             if way >= level:
-                yield _Seen(
+                yield _Event(
                     2,
-                    frozenset({("way", one) for one in (0.5, 0.9) if one <= level}),
+                    frozenset({("way", share) for share in (0.5, 0.9) if share <= level}),
                     Paragraph(
                         "moments/learned-share",
                         at=at,
@@ -341,30 +339,35 @@ def _of_curves(
     parts = _parts(experiment, probe)
     for level in (0.5, 0.9, 0.99):
         if accuracy >= level:
-            yield _Seen(
+            yield _Event(
                 2,
-                frozenset({("right", one) for one in (0.5, 0.9, 0.99) if one <= level}),
-                N_(
-                    "{share} of the {parts} in the validation set are right{since}.",
-                    share=percent(accuracy),
-                    parts=parts,
-                    since=_since(measured["step"], measured["accuracy"], step),
+                frozenset({("right", share) for share in (0.5, 0.9, 0.99) if share <= level}),
+                _with_since(
+                    N_(
+                        "{share} of the validation {parts} are right.",
+                        share=percent(accuracy),
+                        parts=parts,
+                    ),
+                    measured["step"],
+                    measured["accuracy"],
+                    step,
                 ),
             )
         if whole is not None and whole >= level:
-            yield _Seen(
+            yield _Event(
                 2,
-                frozenset({("whole", one) for one in (0.5, 0.9, 0.99) if one <= level}),
-                N_(
-                    "{share} of the validation examples are answered without a mistake{since}.",
-                    share=percent(whole),
-                    since=_since(measured["step"], measured["sequence_accuracy"], step),
+                frozenset({("whole", share) for share in (0.5, 0.9, 0.99) if share <= level}),
+                _with_since(
+                    N_("{share} of the validation examples are all right.", share=percent(whole)),
+                    measured["step"],
+                    measured["sequence_accuracy"],
+                    step,
                 ),
             )
 
 
-def _since(steps: Floats, shares: Floats, step: int) -> str:
-    """Return since which validation the share is what it is, as shown; "" where that is ``step``.
+def _with_since(sentence: Sentence, steps: Floats, shares: Floats, step: int) -> Sentence:
+    """Return the sentence, and since which validation the share, as shown, is the same.
 
     steps, shares: (n,) of the validations up to ``step``.
     """
@@ -373,10 +376,12 @@ def _since(steps: Floats, shares: Floats, step: int) -> str:
     last = percent(float(shares[-1]))
     different = [n for n, share in enumerate(shares.tolist()) if percent(share) != last]
     since = int(steps[different[-1] + 1 if different else 0])
-    return "" if since == step else N_(", measured since step {since:,}", since=since)
+    if since == step:
+        return sentence
+    return joined(sentence, N_("Measured since step {since:,}.", since=since))
 
 
-def _jump(curves: Curves, way: float, before: int, step: int) -> Iterator[_Seen]:
+def _jump(curves: Curves, way: float, before: int, step: int) -> Iterator[_Event]:
     """Yield that the loss of a batch jumped up since the snapshot before."""
     steps, losses = curves.steps["step"], curves.steps["loss"]
     for at in np.flatnonzero((steps > max(before, 1)) & (steps <= step)):
@@ -385,7 +390,7 @@ def _jump(curves: Curves, way: float, before: int, step: int) -> Iterator[_Seen]
             continue
         usual = float(np.median(earlier))
         if losses[at] >= max(3 * usual, usual + _JUMP * way):
-            yield _Seen(
+            yield _Event(
                 0,
                 frozenset({("jump", step)}),
                 N_(
