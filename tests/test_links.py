@@ -155,7 +155,7 @@ def test_why_a_curve_may_differ_is_said(change, words) -> None:
 
 def test_two_differences_are_said_in_one_sentence() -> None:
     sentence = made_with.why_curves_differ(replace(HERE, torch="3.0", device="mps"), HERE)
-    assert "PyTorch 3.0 (here 2.13.0) and MPS (here the CPU)" in sentence
+    assert "PyTorch 3.0 (here 2.13.0), MPS (here the CPU)" in sentence
 
 
 def test_whoever_opens_a_link_trains_the_same_curve() -> None:

@@ -9,7 +9,8 @@ from tests.facts.test_storage import PATCH_1
 from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import small, vit_experiment
 from tfm_core.facts.storage import attention_numbers
-from tfm_core.inspect.attention import explanations, token_roles, trained, validation
+from tfm_core.inspect.attention import explanations, token_roles, validation
+from tfm_core.inspect.attention import trained as budget
 from tfm_core.inspect.walk.subject import subject
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.presets import PRESETS
@@ -24,8 +25,8 @@ def run(tmp_path_factory):
 def few_at_once(run, monkeypatch):
     """The pictures of each explicit pass, where 3 fit into one and 8 into a question."""
     numbers, seen = attention_numbers(run.experiment), []
-    monkeypatch.setattr(trained, "AT_ONCE", 3 * numbers)
-    monkeypatch.setattr(trained, "IN_ALL", 8 * numbers)
+    monkeypatch.setattr(budget, "AT_ONCE", 3 * numbers)
+    monkeypatch.setattr(budget, "IN_ALL", 8 * numbers)
     explicit = MultiHeadAttention._explicit
 
     def counted(self, q, *rest):
@@ -38,13 +39,13 @@ def few_at_once(run, monkeypatch):
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
 def test_the_budgets_bind_no_preset_of_the_app(preset) -> None:
-    assert trained.in_all(preset.experiment, 1000) == 1000
-    assert trained.at_once(preset.experiment, 50) == 50
+    assert budget.in_all(preset.experiment, 1000) == 1000
+    assert budget.at_once(preset.experiment, 50) == 50
 
 
 def test_patches_of_one_pixel_are_watched_one_by_one() -> None:
-    assert trained.at_once(PATCH_1, 50) == 1
-    assert trained.in_all(PATCH_1, 1000) * attention_numbers(PATCH_1) <= trained.IN_ALL
+    assert budget.at_once(PATCH_1, 50) == 1
+    assert budget.in_all(PATCH_1, 1000) * attention_numbers(PATCH_1) <= budget.IN_ALL
 
 
 def test_the_validation_set_passes_in_parts_that_fit(run, few_at_once) -> None:

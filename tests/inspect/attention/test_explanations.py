@@ -20,7 +20,7 @@ from tests.inspect.attention.test_own_example import trained  # noqa: E402
 from tfm_core.inspect.attention.explanations import (  # noqa: E402
     EXPLANATIONS,
     explained,
-    relevance,  # noqa: E402
+    relevance,
 )
 from tfm_core.layers.attention import attention_weights  # noqa: E402
 from tfm_core.models.build import ImageShape, build_vit  # noqa: E402
@@ -71,14 +71,14 @@ def test_the_classifier_reads_the_cls_row_or_the_mean():
     tokens = np.arange(25.0).reshape(5, 5)
     assert np.array_equal(to_patches(tokens, has_cls=True), [[1, 2], [3, 4]])
     assert np.array_equal(to_patches(tokens[:4, :4], has_cls=False), [[7.5, 8.5], [9.5, 10.5]])
-    with pytest.raises(ValueError, match="5 patches do not fill a square"):
+    with pytest.raises(ValueError, match="5 patches do not form a square"):
         to_patches(tokens, has_cls=False)
 
 
 def test_rollout_needs_self_attention():
     with pytest.raises(ValueError, match="at least one attention layer"):
         rollout([])
-    with pytest.raises(ValueError, match=r"self-attention, \(H, T, T\); this attention is \(1, 2"):
+    with pytest.raises(ValueError, match=r"self-attention, \(H, T, T\), not \(1, 2"):
         rollout([np.zeros((1, 2, 3))])
 
 

@@ -55,8 +55,7 @@ def test_one_seed_has_no_spread_and_none_has_no_figure():
 def test_figures_have_the_digits_that_their_spread_leaves_them():
     words = spread(FIRST, ACCURACY).sentence
     assert words == (
-        "90.1 % ± 1.4 points (mean ± standard deviation, n = 5 seeds); worst: 88.5 % "
-        "(seed 4)."
+        "90.1 % ± 1.4 points (mean ± standard deviation, n = 5 seeds); worst: 88.5 % (seed 4)."
     )
     close = spread({0: 0.98611, 1: 0.98599}, ACCURACY).sentence
     assert close.startswith("98.6050 % ± 0.0085 points")

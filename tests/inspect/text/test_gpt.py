@@ -113,7 +113,7 @@ def test_texts_that_cannot_be_read_get_a_sentence(run, adder):
             surprisals(run[0], "and €")
     else:  # a text of one's own
         assert "<unk>" in surprisals(run[0], "and €").tokens
-    with pytest.raises(ValueError, match="goes up to 1,000"):
+    with pytest.raises(ValueError, match="limit is 1,000"):
         surprisals(run[0], "and " * 300)
     with pytest.raises(ValueError, match="no language model"):
         surprisals(adder[0], "1+1")
@@ -189,7 +189,7 @@ def test_ones_own_text_is_mapped_and_continued(run):
 
 def test_views_that_need_a_right_answer_say_why_there_is_none(run):
     found, _trainer = run
-    with pytest.raises(ValueError, match="no one right answer"):
+    with pytest.raises(ValueError, match="no single right answer"):
         wrong_examples(found)
     with pytest.raises(ValueError, match="is a language model"):
         shuffled(found, "and so")

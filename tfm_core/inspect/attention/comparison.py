@@ -20,10 +20,8 @@ Bools = npt.NDArray[np.bool_]
 class MapDifference:
     """How two maps differ.
 
-    difference: (Q, K), right minus left, -1 to 1. moved: share of the attention that a query pays
-    elsewhere, mean over queries: half the sum of the absolute differences of a row (the total
-    variation distance), 0 alike, 1 nothing in common. agreeing: share of the queries whose
-    strongest key is the same.
+    difference: (Q, K), right minus left. moved: share of attention on other keys, mean over queries
+    (total variation distance). agreeing: share of queries with the same strongest key.
     """
 
     difference: Floats
@@ -32,9 +30,9 @@ class MapDifference:
 
 
 def compare(left: Floats, right: Floats, may_attend: Bools | None = None) -> MapDifference:
-    """Compare two maps (Q, K) of one head each; rows that may attend to nothing are not counted.
+    """Compare two maps (Q, K) of one head each, without rows that may attend to nothing.
 
-    Raises ValueError, in a sentence, where the maps do not have the same shape.
+    Raises StudentError if shapes differ.
     """
     if left.shape != right.shape:
         raise StudentError(
@@ -53,10 +51,7 @@ def compare(left: Floats, right: Floats, may_attend: Bools | None = None) -> Map
 def check_same_tokens(
     left: tuple[Sequence[str], Sequence[str]], right: tuple[Sequence[str], Sequence[str]]
 ) -> None:
-    """Raise ValueError, in a sentence, where two maps have other (query, key) tokens.
-
-    Two runs can have other vocabularies, so that one example is cut differently.
-    """
+    """Raise StudentError if two maps have different (query, key) tokens."""
     for name, first, second in zip(("query", "key"), left, right, strict=True):
         if tuple(first) != tuple(second):
             index = next(
@@ -91,10 +86,7 @@ def same_example(probe: Probe, theirs: Probe, index: int) -> int:
 
 
 def common_step(steps: Sequence[Sequence[int]]) -> int | None:
-    """Return the last step to compare runs at: the last of the shortest run, None without steps.
-
-    Where they do not all have a snapshot of it, one shortly before it that all have.
-    """
+    """Return the last step of the shortest run, or one shortly before it that all have."""
     kept = [one for one in steps if one]
     if not kept:
         return None

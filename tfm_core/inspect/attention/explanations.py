@@ -33,10 +33,10 @@ Floats = npt.NDArray[np.floating[Any]]
 
 
 def rollout(attention: Sequence[Floats], *, has_residual: bool = True) -> Floats:
-    """Return (T, T): of each output token the shares of the input tokens, rows sum to 1.
+    """Return (T, T): the share of each input token in each output token; rows sum to 1.
 
-    attention: one (H, T, T) a layer, from the input up; heads are averaged. Raises ValueError
-    without layers, and for attention from one sequence to another.
+    attention: one (H, T, T) a layer, from the input up; heads are averaged. Raises StudentError
+    without layers, and for cross-attention.
     """
     reached: Floats = rollout_by_layer(attention, has_residual=has_residual)[-1]
     return reached
@@ -69,8 +69,8 @@ def with_residual(attention: Floats) -> Floats:
 def to_patches(tokens: Floats, *, has_cls: bool) -> Floats:
     """Return (side, side): what the classifier gets from each patch.
 
-    tokens: (T, T), row = output token. It reads the CLS token's row, or the mean of all rows; the
-    CLS token's own column stands nowhere in the picture and is left out.
+    tokens: (T, T), row = output token. It reads the CLS token's row, without its own column, or the
+    mean of all rows.
     """
     row = tokens[0, 1:] if has_cls else tokens.mean(0)
     side = round(float(np.sqrt(len(row))))
@@ -82,10 +82,9 @@ def to_patches(tokens: Floats, *, has_cls: bool) -> Floats:
 def relevance(
     model: nn.Module, images: Tensor, target: int, *, has_residual: bool = True
 ) -> Tensor:
-    """Return (T, T): of each output token the relevance of the input tokens for class ``target``.
+    """Return (T, T): the relevance of each input token for class ``target``, by output token.
 
-    images: (1, C, height, width), normalised as the model reads them; the row to read is that of
-    the CLS token, or the mean. Parameters get no gradients.
+    images: (1, C, height, width), normalised; read the CLS token's row, or the mean.
     """
     return relevance_of(model, (images,), target, has_residual=has_residual)
 
@@ -93,10 +92,7 @@ def relevance(
 def relevance_of(
     model: nn.Module, inputs: tuple[Tensor, ...], target: int, *, has_residual: bool = True
 ) -> Tensor:
-    """Return (T, T) as ``relevance`` does, for any model that gives one answer.
-
-    inputs: one example; target: which of the scores, the last axis of the logits, is explained.
-    """
+    """Return (T, T) as ``relevance``, for inputs of any model with one answer."""
     import torch
 
     from tfm_core.probe.capture import capture
@@ -115,10 +111,7 @@ def relevance_of(
 def accumulated(
     attention: Sequence[Tensor], gradients: Sequence[Tensor], *, has_residual: bool = True
 ) -> Tensor:
-    """Return (T, T): relevance from the maps and their gradients, each (H, T, T), layer by layer.
-
-    Starts from the identity: before any layer, every token is about itself.
-    """
+    """Return (T, T): relevance from maps and gradients, each (H, T, T), from the identity on."""
     import torch
 
     first = attention[0]
@@ -163,7 +156,7 @@ FILLS: dict[str, Choice] = {
 class Explained:
     """What several explanations say about one picture, at the step of the last checkpoint.
 
-    maps: name in EXPLANATIONS -> (side, side), not negative. target: the class that is explained.
+    maps: name in EXPLANATIONS -> (side, side), not negative. target: the explained class.
     probabilities: (classes,). deletion: the curves for ``target``.
     """
 
@@ -177,11 +170,10 @@ class Explained:
 def explained(
     run: Run, picture: npt.NDArray[np.uint8], target: int | None = None, *, fill: str = "mean"
 ) -> Explained:
-    """Explain what the last checkpoint of a run says about a picture.
+    """Explain what the last checkpoint of a run says about a picture uint8 (C, height, width).
 
-    picture: uint8 (C, height, width). target: the class to explain, None for the predicted one.
-    fill: a name in FILLS. Raises ValueError, in a sentence, where there is no checkpoint, for a
-    picture of another shape and for a class or a fill that does not exist.
+    target: the class to explain, None for the predicted one. fill: a name in FILLS. Raises
+    StudentError without a checkpoint or for a wrong shape, class or fill.
     """
     import torch
 

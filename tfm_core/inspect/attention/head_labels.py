@@ -26,9 +26,9 @@ from tfm_core.sentences import N_
 
 @dataclass(frozen=True, slots=True)
 class HeadLabels:
-    """What the heads of a kind of attention do, row by row: below a small map, and as a sentence.
+    """What the heads of a kind of attention do, short for a small map, and whole.
 
-    n_examples: of so many they are the mean.
+    n_examples: how many examples they are the mean of.
     """
 
     short: tuple[str, ...] = ()
@@ -122,10 +122,7 @@ def _first_heads(folder: Path, step: int, changed: int) -> Mapping[str, Place]:
 
 
 def aligning_head(run: Run) -> tuple[int, int] | None:
-    """Return layer and head, from 0, with the most attention on true sources in the last snapshot.
-
-    None where no head can be held against a true alignment, or nothing was kept to do so.
-    """
+    """Return layer and head, from 0, that align best in the last snapshot; None where unknown."""
     try:
         probe, steps = run.probe(), run.snapshot_steps()
         if not steps or not can_be_scored(run.experiment, probe):

@@ -1,7 +1,6 @@
 """What a key can be to a query: itself, its neighbour, the first token, punctuation, padding.
 
-Heads are described by the share of attention that each of these roles gets (Clark et al. 2019,
-"What Does BERT Look At?", section 3). Torch-free.
+Heads are described by the share of attention on each role (Clark et al. 2019, section 3).
 """
 
 from __future__ import annotations
@@ -104,9 +103,8 @@ ROLES: dict[str, Role] = {
 class TokenRelations:
     """How query and key tokens relate in P padded examples.
 
-    may_attend: bool (P, Q, K), True = may attend, no row of a padded query. roles: role name ->
-    bool (P, Q, K). distance: float32 (P, Q, K) in ``unit``, NaN where there is none (CLS, padding).
-    keys: what the keys are, in words.
+    may_attend: bool (P, Q, K), no row of a padded query. roles: role name -> bool (P, Q, K).
+    distance: float32 (P, Q, K) in ``unit``, NaN where there is none (CLS, padding). keys: in words.
     """
 
     may_attend: Bools
@@ -117,10 +115,7 @@ class TokenRelations:
 
 
 def relations_by_position(may_attend: Bools) -> TokenRelations:
-    """Return the relations where nothing is known but positions: self, previous, next, first.
-
-    may_attend: bool (P, Q, K).
-    """
+    """Return the relations by position alone. may_attend: bool (P, Q, K)."""
     away = _away(*may_attend.shape[1:])
     roles = {name: _spread(cells, may_attend) for name, cells in _neighbours(away).items()}
     distance = np.broadcast_to(np.abs(away).astype(np.float32), may_attend.shape)
@@ -130,10 +125,10 @@ def relations_by_position(may_attend: Bools) -> TokenRelations:
 def relations_of(
     experiment: Experiment, items: Sequence[Mapping[str, Any]], kind: str, may_attend: Bools
 ) -> TokenRelations:
-    """Return the relations of examples in the attention of a kind.
+    """Return the relations of examples of a probe in a kind of attention.
 
-    items: as in the probe. may_attend: (P, Q, K), see ``probe.masks.on_examples``. Raises
-    ValueError where an example is larger.
+    may_attend: (P, Q, K), see ``probe.masks.on_examples``. Raises StudentError for a larger
+    example.
     """
     module = modules_by_kind(experiment)[kind][0]
     assert kind_of(experiment, module).name == kind

@@ -1,8 +1,8 @@
 """What the tokens of a Vision Transformer know: the CLS token, the mean of patches, one patch.
 
-A linear probe (Alain & Bengio 2016) reads the digit, and the ink under each patch, from the vectors
-that the model's own layers hand on: fitted to training pictures, tried on validation pictures. What
-it reads is in the vector; what it cannot read may still be there in another form.
+A linear probe (Alain & Bengio 2016) reads the digit, and the ink under each patch, from each
+layer's vectors: fitted to training pictures, tested on validation pictures. What it can't read may
+be there in another form.
 """
 
 from __future__ import annotations
@@ -38,12 +38,10 @@ CLS, MEAN, PATCH = "cls", "mean", "patch"
 class TokenRoles:
     """What can be read from which token.
 
-    digit: token (cls, mean, patch) -> the share of validation pictures whose digit a linear probe
-    reads from it, before the first layer and after each; of a patch the mean over all patches.
-    ink: token -> the share of the variance of a patch's ink that is read after the last layer, from
-    the patch itself, or from the CLS token or the mean; the mean over patches. looks: share of the
-    last layer's attention from CLS to itself and from patches to CLS, empty without one. note: on
-    pictures that are not those of the run's own splits.
+    digit: token (cls, mean, patch) -> share of validation digits read before the first layer and
+    after each; of a patch the mean over patches. ink: token -> share of the variance of a patch's
+    ink read after the last layer; the mean over patches. looks: share of the last layer's attention
+    from CLS to itself and from patches to CLS. note: on pictures outside the run's splits.
     """
 
     digit: dict[str, list[float]]
@@ -84,10 +82,7 @@ def reads_patches(experiment: Experiment) -> bool:
 
 
 def token_roles(run: Run) -> TokenRoles:
-    """Measure a run's last checkpoint.
-
-    Raises ValueError, in a sentence, where it is no Vision Transformer or has no checkpoint.
-    """
+    """Measure the last checkpoint of a Vision Transformer. Raises StudentError for other runs."""
     if not reads_patches(run.experiment):
         raise StudentError("Only a Vision Transformer has patch tokens.")
     return _roles(run.folder, checkpoint_mark(run))

@@ -40,10 +40,7 @@ def no_checkpoint(run: Run) -> str:
 
 
 def checkpoint_mark(run: Run) -> int:
-    """Return a number that changes with the last checkpoint: a key for caches.
-
-    Raises ValueError, in a sentence, where there is none yet.
-    """
+    """Return a cache key that changes with the last checkpoint. Raises StudentError without one."""
     try:
         return (run.folder / _CHECKPOINT).stat().st_mtime_ns
     except OSError:
@@ -51,20 +48,14 @@ def checkpoint_mark(run: Run) -> int:
 
 
 def model_of(run: Run) -> tuple[Model, int]:
-    """Return the model in eval mode and the step of its weights; built once for each checkpoint.
-
-    Raises ValueError, in a sentence, where there is no checkpoint or it is damaged.
-    """
+    """Return the model in eval mode and its step, cached. Raises ValueError, in a sentence."""
     mark = checkpoint_mark(run)
     with _loading:
         return _load(str(run.folder), mark)
 
 
 def data_of(experiment: Experiment) -> Data:
-    """Return the data that a run of this experiment learns from, on the CPU; made once.
-
-    Raises ValueError, in a sentence, for pictures that cannot be had.
-    """
+    """Return the data of an experiment, on the CPU, cached. Raises ValueError, in a sentence."""
     with _loading:
         return _data(experiment.task, experiment.seed)
 
@@ -72,11 +63,10 @@ def data_of(experiment: Experiment) -> Data:
 def inputs_of(
     run: Run, item: Mapping[str, Any], picture: npt.NDArray[np.uint8] | None = None
 ) -> tuple[Tensor, ...]:
-    """Return what the model is called with for one example: (src, tgt_in), (images,), or
-    (images, tgt_in) where pictures are described.
+    """Return the inputs of the model for one example: (src, tgt_in), (images,) or (images, tgt_in).
 
     item: ``src`` and ``tgt`` tokens, as in ``Example.item``; picture: uint8 (C, height, width).
-    Raises ValueError, in a sentence, for a picture of another shape or none.
+    Raises StudentError for a picture of another shape or none.
     """
     experiment = run.experiment
     return TASK_KINDS[experiment.task.kind].inputs()(experiment, item, picture)
@@ -149,10 +139,7 @@ class Histogram:
 
 
 def weight_histograms(run: Run, bins: int = 61) -> dict[str, Histogram]:
-    """Return the histogram of every parameter, by its name in the model's family.
-
-    Raises CheckpointDamaged (a ValueError).
-    """
+    """Return the histogram of every parameter, by its exported name. Raises CheckpointDamaged."""
     from tfm_core.training.checkpoints import load_model
     from tfm_core.training.models import new_model
 

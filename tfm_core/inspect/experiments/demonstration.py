@@ -1,8 +1,4 @@
-"""An experiment that teaches: runs from one seed on one data set that differ in one thing.
-
-The expectation comes before the training, the finding from the runs' own numbers (``findings``).
-Torch-free.
-"""
+"""An experiment that teaches: runs with one seed and data set that differ in one setting."""
 
 from __future__ import annotations
 
@@ -77,12 +73,11 @@ def mistaken(arm: str, name: str) -> Arm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demonstration:
-    """Runs that differ in one thing, with what to expect of them.
+    """Runs that differ in one thing.
 
-    base: what all of them do. arms: the right way first. expected: the kinds of findings that
-    confirm the expectation. metrics: of ``compare.curves.METRICS``. compare: makes the finding.
-    step: of the walk, where the difference is made. writes_freely, looks_sharply: whether
-    ``Result.written`` and ``Result.sharpness`` are measured.
+    base: what all of them do. arms: the right way first. expected: the findings that confirm the
+    expectation. metrics: of ``compare.curves.METRICS``. compare: makes the finding. step: of the
+    walk. writes_freely, looks_sharply: whether to measure ``written`` and ``sharpness``.
     """
 
     name: str

@@ -213,8 +213,8 @@ SEQUENCE_ACCURACY = Measure(N_("sequence accuracy"))
 class Conclusion:
     """What the runs showed.
 
-    findings: of each other arm beside the first that has a run, with one seed. seeds: the same with
-    several seeds, where there are some. is_expected: None without a finding.
+    findings: of each other arm beside the first, with one seed. seeds: the same with several.
+    is_expected: None without a finding.
     """
 
     findings: tuple[Finding, ...] = ()

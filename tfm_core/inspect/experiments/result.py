@@ -29,7 +29,7 @@ _LAST_STEPS = 20
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a model generates: the share right of n unseen examples.
+    """The share right of n unseen examples that a model generates.
 
     tokens: mean share of tokens right in any order, of the longer of answer and target.
     """
@@ -41,15 +41,14 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a finished run showed.
+    """What a finished run showed; None: unknown.
 
-    label: for sentences. accuracy: of tokens, sequence_accuracy: of whole sequences, both given the
-    true tokens so far, on n_unseen examples: of the test set, or else the last validation. loss: on
-    these, not smoothed; training_loss: mean of the last steps. confidence: mean probability of its
-    answers to the examples of its probe. validations: (step, accuracy), ascending.
+    label: for sentences. accuracy, sequence_accuracy: given the true tokens so far, on n_unseen
+    test examples, or else validation. loss: on these, not smoothed; training_loss: mean of the last
+    steps. confidence: mean probability of its answers on the probe. validations: (step, accuracy).
     largest_gradient: its norm, before clipping. guessing: ln(classes). diverged: why, in a
-    sentence. written: what it generates; sharpness: mean over heads and rows of self-attention of
-    the largest weight before the first update. None: unknown.
+    sentence. written: what it generates; sharpness: mean of the largest weight of each row of
+    self-attention before the first update.
     """
 
     label: str
@@ -79,11 +78,7 @@ class Result:
 def read(
     run: Run, label: str, *, writes_freely: bool = False, looks_sharply: bool = False
 ) -> Result:
-    """Return what a run that is over showed.
-
-    writes_freely, looks_sharply: whether ``written`` and ``sharpness`` are measured too. What the
-    folder lost is None.
-    """
+    """Return what a finished run showed; ``written`` and ``sharpness`` only if asked for."""
     curves, experiment = run.thinned_curves(), run.experiment
     found, outcome = figures(curves), run.outcome
     is_tested = found.test_accuracy is not None

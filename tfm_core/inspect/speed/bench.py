@@ -1,7 +1,6 @@
-"""The work that is timed: one forward and backward pass of the user's model on a real batch.
+"""The work that is timed: forward and backward of the user's model on a real batch.
 
-Dropout and augmentation are off, so that all sides compute the same numbers; the update is left
-out, as it is the same for all.
+Dropout and augmentation are off, so all sides compute the same numbers; there is no update.
 """
 
 from __future__ import annotations
@@ -87,9 +86,9 @@ class Bench:
 
 
 def without_chance(experiment: Experiment) -> Experiment:
-    """Return an experiment without dropout and augmentation, and with few examples to make.
+    """Return an experiment without dropout and augmentation, and with few examples.
 
-    Small grey pictures are taken from the digits that come with the app: no download, same work.
+    Small grey pictures come from the digits in the app: no download, same work.
     """
     model, task = experiment.model, experiment.task
     if "dropout" in type(model).model_fields:
@@ -131,10 +130,9 @@ def compare(
     relative: float = 1e-4,
     part: str = "",
 ) -> tuple[Equality, ...]:
-    """Return how far two sides' results lie apart, kind by kind.
+    """Return the differences between two sides' results.
 
-    relative: the tolerance as a share of the reference's largest value of that kind (at least of
-    1e-3, so that gradients that are almost zero may differ by rounding).
+    relative: the tolerance as a share of the reference's largest value (at least 1e-3).
     """
     equalities = []
     for name, value in reference.items():

@@ -54,10 +54,7 @@ def einsum_attention(
     *,
     divisor: float | None = None,
 ) -> Tensor:
-    """The same by two einsums; their axes are written batch, token, head, width: n, q or k, h, d.
-
-    q: (B, H, Q, D), k and v: (B, H, K, D), seen here as (B, Q, H, D) and (B, K, H, D).
-    """
+    """The same by two einsums. q: (B, H, Q, D), k and v: (B, H, K, D)."""
     q, k, v = (part.transpose(1, 2) for part in (q, k, v))
     scores = torch.einsum("nqhd,nkhd->nhqk", q, k)
     scores = scores / (math.sqrt(q.size(-1)) if divisor is None else divisor)

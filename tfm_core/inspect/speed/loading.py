@@ -1,7 +1,7 @@
-"""Batches out of one tensor on the device, against a DataLoader that makes each example anew.
+"""Batches from one tensor on the device, against a DataLoader that makes each example.
 
-A DataLoader asks for examples one by one, transforms each and stacks them: right for data that
-doesn't fit into memory, and slow for data that does.
+A DataLoader transforms and stacks examples one by one: right for data that does not fit into
+memory, slow for data that does.
 """
 
 from __future__ import annotations

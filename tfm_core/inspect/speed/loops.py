@@ -1,7 +1,6 @@
-"""The loops that a first attempt writes, one picture, patch, sequence and head at a time.
+"""The loops of a first attempt, one picture, patch, sequence or head at a time.
 
-They are right, and each round of them costs a few operations of their own: time goes into starting
-operations, not into arithmetic.
+They are correct, but starting an operation takes longer than its arithmetic.
 """
 
 from __future__ import annotations

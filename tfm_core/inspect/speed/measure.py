@@ -2,7 +2,7 @@
 
 It reads one line of JSON, ``{"name": ..., "experiment": {...}, "device": "cpu"}``, and writes lines
 of JSON: ``progress``, ``case`` (checks and counts), ``round`` (seconds per call), then ``end`` or
-``failed``. When its input closes, whoever asked is gone, and so is it.
+``failed``. It exits when its input closes.
 """
 
 from __future__ import annotations

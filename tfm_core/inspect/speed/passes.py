@@ -27,10 +27,7 @@ def pass_with(bench: Bench, threads: int) -> Tensor:
 
 
 def thread_cases(bench: Bench) -> Iterator[BenchmarkCase]:
-    """Compare the whole pass with each useful number of threads, one first.
-
-    Threads split one operation at a time and meet after it, so small matrices gain little.
-    """
+    """Compare the pass with each number of threads; they meet after each operation."""
     counts = thread_choices()
     reference = bench.results()
     equal: list[Equality] = []
@@ -66,10 +63,7 @@ def one_by_one(model: nn.Module, inputs: tuple[Tensor, ...]) -> Tensor:
 
 
 def batch_cases(bench: Bench) -> Iterator[BenchmarkCase]:
-    """Check that a batch gives what its examples give one by one, then time every size.
-
-    Every operation has a fixed cost besides its arithmetic; a batch shares it.
-    """
+    """Check a batch against its examples one by one, then time every size."""
     for size in sizes(bench.trainer.batch_size, bench.trainer.objective.n_train):
         indices = bench.indices(size)
         yield BenchmarkCase(
@@ -108,10 +102,7 @@ def crossover(cpu: Mapping[float, float], gpu: Mapping[float, float]) -> float |
 
 
 def gpu_cases(bench: Bench) -> Iterator[BenchmarkCase]:
-    """Compare the whole pass on the CPU and the GPU, at every batch size.
-
-    Each GPU operation has a fixed cost, so small models wait; from some size on its cores win.
-    """
+    """Compare the pass on CPU and GPU at every batch size; GPU operations have overhead."""
     cpu = Bench.of(bench.experiment, "cpu")
     cpu.model.load_state_dict(bench.model.state_dict())
     for size in sizes(bench.trainer.batch_size, bench.trainer.objective.n_train):
@@ -152,10 +143,10 @@ def autocast_pass(bench: Bench, dtype: torch.dtype, *, scales_loss: bool) -> Ten
 
 
 def precision_cases(bench: Bench) -> Iterator[BenchmarkCase]:
-    """Compare the whole pass in fp32, bf16 and fp16.
+    """Compare the pass in fp32, bf16 and fp16 (Micikevicius et al. 2018).
 
-    Micikevicius et al. 2018, "Mixed Precision Training": bf16 has the range of fp32 and 8 bits of
-    precision; fp16 has 11 bits and a small range, so its loss is scaled.
+    bf16 has the range of fp32 and 8 bits of precision; fp16 has 11 bits and a small range, so its
+    loss is scaled.
     """
     sides: dict[str, Callable[[], object]] = {FP32.name: partial(fp32_pass, bench)}
     sides |= {
@@ -212,11 +203,7 @@ def checkpointed_pass(bench: Bench) -> object:
 
 
 def checkpointing_cases(bench: Bench) -> Iterator[BenchmarkCase]:
-    """Compare the whole pass with and without checkpointing.
-
-    Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost": only the input of each block
-    is kept, for about a third more arithmetic.
-    """
+    """Compare the pass with and without checkpointing (Chen et al. 2016)."""
     blocks = [module for module in bench.model.modules() if isinstance(module, Block)]
     reference = bench.results()
     sides = {

@@ -1,8 +1,4 @@
-"""The comparisons by name, with what the app says about them; torch-free.
-
-``module`` and ``function`` name the generator of cases that the measuring process runs; the first
-side is the one that all others are compared with.
-"""
+"""The comparisons by name, with their words and where they make sense; torch-free."""
 
 from __future__ import annotations
 
@@ -24,9 +20,9 @@ _HERE = "tfm_core.inspect.speed"
 class BenchmarkComparison:
     """One way of making training fast.
 
-    sides: name -> label, the plain way first. code: label -> ``module:function`` to show.
-    x_title: the horizontal axis of a curve, empty for a plain pair. clock: ``cpu`` counts this
-    process's CPU-seconds, ``wall`` what a person waits. seconds: roughly how long it takes.
+    sides: name -> label, the reference first. code: label -> ``module:function`` to show. module,
+    function: the generator of cases. x_title: the axis of a curve, empty for a plain pair. clock:
+    ``cpu`` counts CPU-seconds, ``wall`` waiting. seconds: roughly how long it takes.
     reason_against: why it makes no sense for an experiment on a device, or None.
     """
 

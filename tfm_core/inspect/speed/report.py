@@ -1,7 +1,4 @@
-"""What a comparison consists of, and the report that the lines of its measurement make.
-
-Torch-free, for pages.
-"""
+"""What a comparison consists of, and the report of its measurement; torch-free."""
 
 from __future__ import annotations
 
@@ -18,9 +15,9 @@ from tfm_core.runs.store import RECORDED
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """How far a side's results are from the reference's: the largest absolute difference.
+    """The largest absolute difference of a side's results from the reference's.
 
-    what: which results, in words; tolerance: what rounding alone explains.
+    what: which results; tolerance: the rounding error allowed.
     """
 
     what: str
@@ -36,10 +33,10 @@ class Equality:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkCase:
-    """One workload of a comparison: the sides, each a call that does the work once.
+    """One workload of a comparison; each side is a call that does it once.
 
-    part: which work, in words; x: where on the horizontal axis of a curve, None in a plain pair.
-    n_bytes: bytes counted for each side; facts: numbers and words found on the way.
+    part: which work; x: its place on the axis of a curve, or None. n_bytes: by side; facts: other
+    numbers and words.
     """
 
     part: str
@@ -79,8 +76,7 @@ class CaseReport:
     def gain(self, side: str) -> Spread:
         """Return how many times as long the reference takes as this side.
 
-        median: the quotient of the two times that ``time`` gives, so that the figures agree. low,
-        high: of the quotients within each round; they always enclose it.
+        median: the quotient of both times, as shown. low, high: of the quotients within a round.
         """
         paired = ratio(self.seconds[self.reference], self.seconds[side])
         quotient = self.time(self.reference).median / self.time(side).median

@@ -1,7 +1,6 @@
-"""Runs the benchmarks of a server: one measuring process at a time, ended in any case.
+"""Runs the measurements of a server, one process at a time.
 
-A process ends when it is done or stopped, when its time is over, and when nobody has polled it for
-a while: whoever started it has left the page.
+A process ends when it is done or stopped, at its time limit, and when nobody polls it any more.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ class BenchmarkProcess:
         patience: float = PATIENCE,
         memory_share: float = MEMORY_SHARE,
     ) -> None:
-        """Start the process. Raises OSError where it cannot start.
+        """Start the process. Raises OSError.
 
-        limit, patience: seconds; memory_share: of the memory that is free, how much it may take.
+        limit, patience: seconds; memory_share: of the free memory that it may take.
         """
         comparison = COMPARISONS[name]
         self.name = name

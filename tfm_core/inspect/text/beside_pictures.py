@@ -1,7 +1,7 @@
-"""Language against vision: how words and how patches become vectors, with the sizes of two models.
+"""How words and how patches become vectors, with the sizes of two models.
 
-Both end as a sequence of vectors that the same blocks read (Vaswani et al. 2017, section 3.4;
-Dosovitskiy et al. 2021, section 3.1).
+Both become a sequence of vectors for the same blocks (Vaswani et al. 2017, section 3.4; Dosovitskiy
+et al. 2021, section 3.1).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Hidden words: what the model says of each, beside what a perfect reader of the grammar knows.
-
-torch is imported where it is needed.
-"""
+"""Hidden words: the model's guesses beside the grammar's; torch is imported late."""
 
 from __future__ import annotations
 
@@ -29,10 +26,9 @@ __all__ = ["MAX_GAPS", "Blank", "Filled", "fill", "fills_blanks", "hide", "token
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blank:
-    """A hidden word: its position, and word -> probability, the likeliest first.
+    """A hidden word: its position, and word -> probability, likeliest first.
 
-    model: of every token. truth: of every word that the grammar allows, empty where none fits.
-    heads: (L, H, n), where the blank looks.
+    truth: of every word that the grammar allows, if any fits. heads: (L, H, n), where it looks.
     """
 
     position: int
@@ -102,8 +98,7 @@ def hide(tokens: Sequence[str], positions: Sequence[int]) -> tuple[str, ...]:
 def fill(run: Run, tokens: Sequence[str]) -> Filled:
     """Guess the hidden words with the last checkpoint of a run.
 
-    Raises ValueError, in a sentence, for too many hidden words or none, for a run of another task,
-    and where there is no checkpoint.
+    Raises StudentError for too many hidden words or none, another task, or no checkpoint.
     """
     import torch
 

@@ -90,10 +90,10 @@ FIRST_COMPONENTS = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EmbeddingTable:
-    """An embedding table while it is learned.
+    """An embedding table over the training.
 
-    tokens and classes: V words and what each is; steps: (F,) ascending; values: (F, V, D) float32.
-    is_whole: whether the snapshots hold it; else there are its first and its last state only.
+    tokens and classes: of V words; steps: (F,) ascending; values: (F, V, D) float32. is_whole:
+    whether snapshots hold it; else only the first and the last state are known.
     """
 
     name: str
@@ -155,10 +155,7 @@ def names_of(run: Run) -> list[str]:
 
 
 def table_of(run: Run, name: str) -> EmbeddingTable:
-    """Return a table over the training: from the snapshots where they keep it, and the checkpoint.
-
-    Raises ValueError, in a sentence, where there is no checkpoint or no such table.
-    """
+    """Return a table from snapshots and checkpoint. Raises StudentError without either."""
     model, last = model_of(run)
     modules = _modules(model)
     known = _vocabulary(run.experiment, name)
@@ -202,10 +199,7 @@ def look_up(table: Array, id: int) -> Lookup:
 def neighbours(
     table: Array, index: int, *, most: int = 5, skip: int = 0
 ) -> list[tuple[int, float]]:
-    """Return the rows most alike to a row of a table (V, D) by cosine, the most alike first.
-
-    skip: leave out so many first rows, the special tokens.
-    """
+    """Return the rows of a table (V, D) most similar to one by cosine, without ``skip`` first."""
     like = cosines(table)[index]
     order = [int(i) for i in np.argsort(-like, kind="stable") if i != index and i >= skip]
     return [(i, float(like[i])) for i in order[:most]]
@@ -214,9 +208,8 @@ def neighbours(
 def principal(table: Array) -> Projection:
     """Return the three directions of most variance of the rows of a table (V, D).
 
-    By singular values (Pearson 1901). Each axis points where its largest coordinate is positive, so
-    that the picture does not flip from one computation to the next. Where there are fewer than
-    three directions, the others are zero.
+    By singular values (Pearson 1901), each with a positive largest coordinate, so that the picture
+    does not flip. Missing directions are zero.
     """
     rows = np.asarray(table, np.float64)
     mean = rows.mean(0)

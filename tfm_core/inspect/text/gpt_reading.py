@@ -28,11 +28,10 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lens:
-    """What the stream of one text says at each depth, the embedding first.
+    """What the stream of one text predicts at each depth, the embedding first; arrays (L + 1, T).
 
-    ids: (L + 1, T) the likeliest next token; probability: (L + 1, T) of it; final: (L + 1, T) the
-    probability, at each depth, of the token that the whole model finds likeliest; entropy:
-    (L + 1, T) of the distribution, in nats.
+    ids: the likeliest next token; probability: of it; final: of the model's final choice; entropy:
+    in nats.
     """
 
     ids: Array
@@ -42,10 +41,7 @@ class Lens:
 
 
 def lens_logits(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> Tensor:
-    """Return (L + 1, T, V): the logits at each depth for src (1, S), tgt_in (1, T).
-
-    The last depth is what the model itself says.
-    """
+    """Return (L + 1, T, V): the logits at each depth for src (1, S), tgt_in (1, T)."""
     import torch
 
     from tfm_core.layers.masks import is_token
@@ -94,10 +90,7 @@ class LensReading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Digits:
-    """A source answered token by token. chances: (T, V) of each place, the answer's own so far.
-
-    answer: what was written, with <eos>; truth: the true tokens, with <eos>, or None.
-    """
+    """A source answered token by token. chances: (T, V). answer, truth: with <eos>."""
 
     step: int
     source: str
@@ -108,9 +101,9 @@ class Digits:
 
 
 def look_through(run: Run, text: str) -> LensReading:
-    """Read a text with the lens: of a language model the text, else a source and its own answer.
+    """Read a text with the lens: a language model the text, others a source and their answer.
 
-    Raises ValueError, in a sentence: another family, no weights, unknown or too many tokens.
+    Raises ValueError, in a sentence.
     """
     import torch
 
@@ -138,10 +131,7 @@ def look_through(run: Run, text: str) -> LensReading:
 
 
 def sum_of(run: Run, text: str) -> Digits:
-    """Let a decoder-only model answer a source, greedily, and keep every distribution.
-
-    Raises ValueError, in a sentence.
-    """
+    """Let a decoder-only model answer a source greedily. Raises ValueError, in a sentence."""
     import torch
 
     from tfm_core.data.text import text_task

@@ -1,8 +1,8 @@
-"""A sentence and its label: what the model says, which words it is read from, and which it needs.
+"""A sentence and its label: the prediction, and which words it depends on.
 
-Three explanations and one test: attention of what answers (the CLS token's row, or the mean of all
-rows), rollout (Abnar & Zuidema 2020), gradient-weighted relevance (Chefer et al. 2021), and what
-becomes of the answer without each word. torch is imported where it is needed.
+Three explanations and one test: attention of the answering position, rollout (Abnar & Zuidema
+2020), gradient-weighted relevance (Chefer et al. 2021), and the answer without each word. torch is
+imported late.
 """
 
 from __future__ import annotations
@@ -33,12 +33,11 @@ Floats = npt.NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceReading:
-    """A sentence as the last checkpoint reads it, at ``step``.
+    """A sentence as the checkpoint of ``step`` reads it.
 
-    words: n of them; keys: with CLS in front where there is one. probabilities: (labels,). heads:
-    (L, H, keys), where what answers looks. rollout, relevance: (n,), of the predicted label.
-    without: (n, labels), the answer when a word is left out; no rows for a single word. rule: what
-    the grammar says, None where this is no sentence of it.
+    words: n; keys: with CLS, if any. probabilities: (labels,). heads: (L, H, keys), of the
+    answering position. rollout, relevance: (n,), of the predicted label. without: (n, labels), the
+    answer without each word. rule: the grammar's label, or None.
     """
 
     step: int
@@ -75,8 +74,7 @@ def reads_labels(experiment: Experiment) -> bool:
 def read(run: Run, text: str) -> SentenceReading:
     """Read a sentence with the last checkpoint of a run.
 
-    Raises ValueError, in a sentence, for words the task does not know, for no or too many words,
-    for a run of another task, and where there is no checkpoint.
+    Raises StudentError for unknown words, no or too many words, another task, or no checkpoint.
     """
     from tfm_core.inspect.attention.explanations import relevance_of
     from tfm_core.probe.capture import capture
@@ -116,10 +114,9 @@ def words_of(run: Run) -> tuple[str, ...]:
 
 
 def compared(run: Run, sentences: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Return one row a sentence: what was changed, the text, the rule's label, the model's answer.
+    """Return one row a sentence: change, sentence, rule, model, agrees, sure.
 
-    sentences: what was changed -> words. Columns: change, sentence, rule, model, agrees, and sure,
-    the probability of the answer. Raises ValueError, in a sentence, where there is no checkpoint.
+    sentences: what was changed -> words. Raises StudentError without a checkpoint.
     """
     task = _task(run)
     model, _step = model_of(run)
@@ -137,8 +134,7 @@ def compared(run: Run, sentences: Mapping[str, Sequence[str]]) -> pd.DataFrame:
 def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the sentence with one thing changed at a time: what was changed -> the words.
 
-    The changes are to the last clause and to the last joining word. Empty for what is no sentence
-    of the grammar.
+    Changes are to the last clause and the last conjunction. Empty outside the grammar.
     """
     verdict = judged(words)
     if verdict is None:

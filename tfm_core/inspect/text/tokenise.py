@@ -44,10 +44,7 @@ class Token:
 
 
 def clean(text: str, *, lower: bool = False) -> str:
-    """Return a text with composed characters (NFC) and without what cannot be seen.
-
-    Raises ValueError, in a sentence, for nothing at all and for more than MAX_TEXT characters.
-    """
+    """Return a text in NFC, visible characters only. Raises StudentError if empty or too long."""
     seen = "".join(
         " " if c.isspace() else c
         for c in unicodedata.normalize("NFC", text)
@@ -134,8 +131,8 @@ MAX_TOKENS = 32
 class Batch:
     """Sentences as numbers.
 
-    ids: int64 (B, T); mask: bool (B, T), True = a token, False = padding. tokens: the same as
-    words. cut: for each sentence the words that did not fit, in order.
+    ids: int64 (B, T); mask: bool (B, T), False = padding. tokens: as words. cut: for each sentence
+    the words that did not fit.
     """
 
     ids: npt.NDArray[np.int64]
@@ -151,11 +148,7 @@ class Batch:
 
 
 def sentences_of(text: str) -> list[list[str]]:
-    """Read one sentence a line and cut each into words.
-
-    Raises ValueError, in a sentence, for none, for more than MAX_SENTENCES, and for a sentence of
-    more than MAX_TOKENS words.
-    """
+    """Read one sentence a line, cut into words. Raises StudentError for none or too many."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         raise StudentError("There is no sentence: enter at least one, each on its own line.")
@@ -185,10 +178,10 @@ def longest(sentences: Sequence[Sequence[str]], *, has_bos: bool, has_eos: bool)
 def batch(
     sentences: Sequence[Sequence[str]], *, length: int, has_bos: bool = True, has_eos: bool = True
 ) -> Batch:
-    """Number the words and lay the sentences into a rectangle of the longest, at most ``length``.
+    """Number the words and pad the sentences to the longest, at most ``length``.
 
-    A sentence that is too long loses its last words; <bos> and <eos> keep their places.
-    Raises ValueError where ``length`` has no room for a single word.
+    A longer sentence loses its last words; <bos> and <eos> stay. Raises StudentError if no word
+    fits.
     """
     room = length - has_bos - has_eos
     if room < 1:
