@@ -142,8 +142,8 @@ def test_what_it_was_made_with_is_read_as_it_was_said() -> None:
         ({"torch": "2.11.1"}, "PyTorch 2.11.1 (here 2.13.0)"),
         ({"device": "cuda"}, "a CUDA GPU (here the CPU)"),
         ({"device": "cpu4"}, "4 CPU threads (here the CPU)"),
-        ({"machine": "aarch64"}, "a processor aarch64 (here x86_64)"),
-        ({"app": "0.0.9"}, "version 0.0.9 of the app (here 0.1.0)"),
+        ({"machine": "aarch64"}, "aarch64 processor (here x86_64)"),
+        ({"app": "0.0.9"}, "app version 0.0.9 (here 0.1.0)"),
     ],
 )
 def test_why_a_curve_may_differ_is_said(change, words) -> None:
@@ -155,7 +155,7 @@ def test_why_a_curve_may_differ_is_said(change, words) -> None:
 
 def test_two_differences_are_said_in_one_sentence() -> None:
     sentence = made_with.why_curves_differ(replace(HERE, torch="3.0", device="mps"), HERE)
-    assert "PyTorch 3.0 (here 2.13.0) and MPS (here the CPU)" in sentence
+    assert "PyTorch 3.0 (here 2.13.0), MPS (here the CPU)" in sentence
 
 
 def test_whoever_opens_a_link_trains_the_same_curve() -> None:

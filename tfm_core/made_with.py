@@ -1,7 +1,7 @@
-"""With what a training is made: the app, PyTorch, the kind of device and of processor.
+"""What a training was made with: the app, PyTorch, the kind of device and of processor.
 
-The same experiment gives the same curve where all of these are the same; elsewhere sums are rounded
-in another order, which a training carries on.
+If all are equal, the same experiment gives the same curve; otherwise sums are rounded differently,
+and training amplifies the difference.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
 from tfm_core import __version__
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph, listed
 
 PACKAGES = ("torch", "numpy", "safetensors", "pandas", "plotly")
-"""What decides about numbers."""
+"""The packages whose versions affect the numbers."""
 _FORM = re.compile(r"([\w.]{1,24})-([\w.]{1,24})-(cpu\d{0,3}|cuda|mps)-(\w{1,16})", re.ASCII)
 _SAME = {"amd64": "x86_64", "arm64": "aarch64"}
 
@@ -35,7 +35,7 @@ class MadeWith:
     machine: str
 
     def __str__(self) -> str:
-        """Return it as a link says it: ``0.1.0-2.13.0-cpu-x86_64``."""
+        """Return the form for links: ``0.1.0-2.13.0-cpu-x86_64``."""
         return f"{self.app}-{self.torch}-{self.device}-{self.machine}"
 
 
@@ -49,7 +49,7 @@ def versions(*more: str) -> dict[str, str]:
 
 
 def here(device: str = "cpu", threads: int = 1) -> MadeWith:
-    """Return what a training on a device of this machine is made with; torch is not loaded."""
+    """Return what a training on a device of this machine is made with, without loading torch."""
     kind = device.partition(":")[0]
     if kind == "cpu" and threads > 1:
         kind = f"cpu{threads}"
@@ -57,39 +57,28 @@ def here(device: str = "cpu", threads: int = 1) -> MadeWith:
 
 
 def read(text: str) -> MadeWith | None:
-    """Return what a link says; None where it says nothing that can be understood."""
+    """Parse the text of a link; None if it is malformed."""
     found = _FORM.fullmatch(text)
     return None if found is None else MadeWith(*found.groups())
 
 
 def why_curves_differ(made: MadeWith, ours: MadeWith) -> str | None:
-    """Say why the curve of an experiment may differ here, in a sentence; None where it does not."""
+    """Return why the curve of an experiment may differ here; None if it does not."""
     if made == ours:
         return None
     parts = []
     if made.app != ours.app:
-        parts.append(N_("version {there} of the app (here {here})", there=made.app, here=ours.app))
+        parts.append(N_("app version {there} (here {here})", there=made.app, here=ours.app))
     if made.torch != ours.torch:
         parts.append(N_("PyTorch {there} (here {here})", there=made.torch, here=ours.torch))
     if made.device != ours.device:
         there, here_ = _device(made.device), _device(ours.device)
         parts.append(N_("{there} (here {here})", there=there, here=here_))
     if made.machine != ours.machine:
-        parts.append(N_("a processor {there} (here {here})", there=made.machine, here=ours.machine))
-    listed = parts[0]
-    for part in parts[1:]:
-        listed = N_("{first} and {second}", first=listed, second=part)
+        parts.append(N_("{there} processor (here {here})", there=made.machine, here=ours.machine))
     if made.app != ours.app:
-        return N_(
-            "This link was made with {parts}: what it says is set as it says, but the app has "
-            "changed since, and the curve may be another one.",
-            parts=listed,
-        )
-    return N_(
-        "This link was made with {parts}: the experiment is the same, but sums are rounded in "
-        "another order there, so the curve may drift away from the one that was shared.",
-        parts=listed,
-    )
+        return Paragraph("made-with/app-differs", parts=listed(parts))
+    return Paragraph("made-with/machine-differs", parts=listed(parts))
 
 
 def _device(kind: str) -> str:

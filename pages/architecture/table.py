@@ -13,7 +13,7 @@ from tfm_core.config.shape import TextShape
 from tfm_core.facts.compute import macs
 from tfm_core.facts.differences import differences
 from tfm_core.facts.parameter_table import Row, most_in, parameter_table
-from tfm_core.inspect.attention.weights import Histogram, has_weights, weight_histograms
+from tfm_core.inspect.attention.trained import Histogram, weight_histograms
 from tfm_core.plots import costs as plots
 from tfm_core.runs.run import Run
 
@@ -161,7 +161,7 @@ def weights(chosen: Chosen) -> None:
         st.caption(
             f"{shown_run.origin_badge(run)} {words.format(name=escape(run.meta.name))}".strip()
         )
-    if not has_weights(run):
+    if not run.has_checkpoint:
         st.info(_("This run has saved no weights yet; they are saved while it trains."))
         return
     try:
@@ -186,7 +186,7 @@ def weights(chosen: Chosen) -> None:
 
 def _run_with_weights(chosen: Chosen) -> Run | None:
     """Return a run to show for a model without one: of the same family where there is any."""
-    able = [run for run in visitors.at_hand() if run.problem is None and has_weights(run)]
+    able = [run for run in visitors.at_hand() if run.problem is None and run.has_checkpoint]
     alike = [run for run in able if run.experiment.model.family == chosen.model.family]
     return next(iter([*alike, *able]), None)
 

@@ -15,9 +15,8 @@ from pages.i18n import _
 from pages.ui import runs_access, show, state, visitors
 from pages.ui.typed import escape
 from tfm_core.data.own.sets import set_of
-from tfm_core.inspect.attention.compare import check_same_tokens, compare
+from tfm_core.inspect.attention.comparison import check_same_tokens, compare, same_example
 from tfm_core.inspect.attention.example import Example, example_of
-from tfm_core.inspect.compare.beside import same_example
 from tfm_core.plots.attention import difference_map, head_map
 from tfm_core.probe.labels import KINDS, axes, modules_by_kind
 from tfm_core.probe.types import Probe

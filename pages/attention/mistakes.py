@@ -16,12 +16,12 @@ from pages.i18n import _
 from pages.ui import show
 from tfm_core.inspect.attention import own_example, trained
 from tfm_core.inspect.attention.example import Example
-from tfm_core.inspect.attention.mistakes import read_one
+from tfm_core.inspect.errors.validation_errors import read_one
 from tfm_core.inspect.text import caption_look
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.attention.mistakes import Reading, Readings
+    from tfm_core.inspect.errors.validation_errors import Reading, Readings
 
 
 _KEY = "attention-mistake"
@@ -33,9 +33,9 @@ def pick(run: Run, selection: Selection) -> Example | None:
     with st.spinner(_("Reading the validation set …")):
         readings = _kept(run.folder, trained.checkpoint_mark(run))
     st.markdown(_sentence(readings))
-    if not readings.found:
+    if not readings.examples:
         return None
-    known = {reading.index: reading for reading in readings.found}
+    known = {reading.index: reading for reading in readings.examples}
     wanted = int(selection.own_of("validation") or next(iter(known)) + 1) - 1
     if wanted not in known:  # a link may name any of them
         try:
@@ -46,7 +46,7 @@ def pick(run: Run, selection: Selection) -> Example | None:
             show.problem(error)
             wanted = next(iter(known))
     st.session_state[_KEY] = wanted
-    if readings.found[0].picture is not None:
+    if readings.examples[0].picture is not None:
         _pictures(run, readings, wanted)
         return _example(run, known[wanted])
     index = st.selectbox(
@@ -70,14 +70,14 @@ def _example(run: Run, reading: Reading) -> Example:
 
 def _pictures(run: Run, readings: Readings, wanted: int) -> None:
     """Show the pictures in a row, under each what the model takes it for."""
-    shown = readings.found
+    shown = readings.examples
     st.caption(_("Mistakes (most confident first), then the least certain right answers"))
     thumbnails(
         [
             Thumbnail(
                 reading.picture,
                 _name(reading),
-                below=reading.said if len(reading.said) <= _SHORT else "",
+                below=reading.predicted if len(reading.predicted) <= _SHORT else "",
                 is_wrong=not reading.is_right,
             )
             for reading in shown
@@ -105,7 +105,7 @@ def _sentence(readings: Readings) -> str:
 def _name(reading: Reading) -> str:
     sure = show.percent(reading.confidence)
     words = {
-        "said": reading.said or "–",
+        "said": reading.predicted or "–",
         "truth": reading.truth,
         "sure": sure,
         "n": reading.index + 1,
@@ -123,6 +123,6 @@ def _name(reading: Reading) -> str:
 
 @lru_cache(maxsize=4)
 def _kept(folder: Path, mark: int) -> Readings:
-    from tfm_core.inspect.attention.mistakes import what_went_wrong
+    from tfm_core.inspect.errors.validation_errors import wrong_examples
 
-    return what_went_wrong(Run(folder))
+    return wrong_examples(Run(folder))

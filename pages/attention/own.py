@@ -20,9 +20,9 @@ from tfm_core.config import CaptionTaskConfig, ImageTaskConfig
 from tfm_core.data import own_picture
 from tfm_core.inspect.attention import own_example
 from tfm_core.inspect.attention.example import Example
-from tfm_core.inspect.readings import Readings, read_from, readings
+from tfm_core.inspect.progress.pictures import Readings, read_from, readings
 from tfm_core.inspect.text import caption_look
-from tfm_core.probe.continuation import is_language
+from tfm_core.probe.items import is_language
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 

@@ -18,7 +18,7 @@ from tfm_core.variants.tasks import TASK_KINDS
 def source_picker(run: Run, selection: Selection) -> None:
     """Choose between the run's examples, those that went wrong, and one's own."""
     names = {"probe": _("Examples"), MISTAKES: _("Mistakes"), OWN: _("Your own")}
-    if TASK_KINDS[run.experiment.task.kind].mistakes is None:
+    if TASK_KINDS[run.experiment.task.kind].errors is None:
         del names[MISTAKES]  # a text may go on in many ways
     controls.segments(
         _("What the model looks at"),

@@ -10,9 +10,9 @@ from pages.before.maps import FIGURES, LABELS, SHORT
 from pages.i18n import _
 from pages.ui import comparison, run_actions, runs_access, show, shown_run, state, visitors
 from tfm_core.config import TEXT_TASKS, TextTaskConfig
-from tfm_core.inspect import conclusions
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import Contest, CrossAttentionAtStep
+from tfm_core.inspect.compare import conclusions
 from tfm_core.plots import before as plots
 from tfm_core.runs.run import Run
 

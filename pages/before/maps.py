@@ -6,10 +6,10 @@ import streamlit as st
 
 from pages.i18n import N_, _
 from pages.ui import page_table, run_words, show, state
-from tfm_core.inspect import conclusions
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.attention.rnn_attention import HEADS, Contest, CrossAttentionAtStep
+from tfm_core.inspect.compare import conclusions
 from tfm_core.plots.attention import head_map, outline_cells
 from tfm_core.plots.palette import ORANGE
 from tfm_core.runs.run import Run

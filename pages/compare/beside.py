@@ -15,9 +15,9 @@ from pages.i18n import _
 from pages.ui import answer, page_table, show, state, view_link
 from pages.ui.task_panels import example_name
 from pages.ui.typed import escape
+from tfm_core.inspect.attention.comparison import common_step, nearest, same_example
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.inspect.attention.map_view import map_view
-from tfm_core.inspect.compare.beside import common_step, nearest, same_example
 from tfm_core.probe.labels import CLS, KINDS, kinds_of, modules_by_kind
 from tfm_core.probe.types import Probe
 

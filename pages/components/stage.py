@@ -18,7 +18,7 @@ import streamlit as st
 from pages.components.component import component, is_index, pack_bytes, plain, pooled
 from pages.i18n import _
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.inspect.stage import Answer, Frame, Stage
+from tfm_core.inspect.progress.stage import Answer, Frame, Stage
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.png import picture_url

@@ -17,7 +17,7 @@ from tfm_core.config import ImageTaskConfig, ViTConfig
 from tfm_core.data import own_picture
 from tfm_core.facts.batches import Batches
 from tfm_core.inspect.attention.own_example import read_picture
-from tfm_core.inspect.looks import looks
+from tfm_core.inspect.progress.pictures import looks
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from pages.i18n import _
 from pages.ui import show
-from tfm_core.inspect.looks import Array, Looks
-from tfm_core.inspect.readings import read_from
+from tfm_core.inspect.progress.pictures import Array, Looks, read_from
 
 Epochs = Callable[[int], float] | None
 """How often the training set was read in so many steps; None where nobody knows."""

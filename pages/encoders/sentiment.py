@@ -66,7 +66,7 @@ def _answer(sentence: SentenceReading) -> None:
 
 
 def _rule(sentence: SentenceReading) -> str:
-    said = sentence.labels[sentence.said]
+    said = sentence.labels[sentence.predicted]
     if sentence.rule is None:
         return _(
             "The model says **{said}**. The rule has no answer: this is not a sentence "

@@ -9,7 +9,9 @@ from pages.i18n import _
 from pages.ui import run_time, state, view_link
 from tfm_core.inspect.experiments import DEMONSTRATIONS
 from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration, by_theme
-from tfm_core.inspect.experiments.found import Shelf
+from tfm_core.inspect.experiments.result import Shelf
+from tfm_core.runs.record.expected_time import Forecast
+from tfm_core.inspect.experiments.result import Shelf
 from tfm_core.runs.record.expected_time import Forecast
 
 _HEIGHT = 560  # pixels: as high as the first screen leaves

@@ -23,9 +23,9 @@ from pages.ui.drafts import Draft
 from pages.ui.run_actions import Start
 from tfm_core.config import FAMILIES, Experiment
 from tfm_core.inspect.compare.differences import differences
-from tfm_core.inspect.experiments import guess
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration
-from tfm_core.inspect.experiments.found import Found, missing
+from tfm_core.inspect.experiments.demonstration import question as question_of
+from tfm_core.inspect.experiments.result import Found, missing
 from tfm_core.runs.run import Run
 
 
@@ -38,7 +38,7 @@ def draw(chosen: Demonstration, found: Found, was_live: bool) -> None:
     told, seen = st.columns(2, gap="medium")
     with told:
         _differs(chosen)
-        if not walk_steps.guess(guess.question(chosen), f"experiment {chosen.name}"):
+        if not walk_steps.guess(question_of(chosen), f"experiment {chosen.name}"):
             with seen:
                 _runs(chosen, found)
                 st.caption(_("The curves and answers appear here once you have guessed."))

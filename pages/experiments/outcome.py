@@ -13,10 +13,9 @@ from pages.ui import comparison, runs_access, show
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import METRICS, caveats, track
 from tfm_core.inspect.compare.spread import band
-from tfm_core.inspect.experiments.conclusion import Conclusion, conclude
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration
-from tfm_core.inspect.experiments.found import Found
-from tfm_core.inspect.experiments.result import Result, read
+from tfm_core.inspect.experiments.findings import Conclusion, conclude
+from tfm_core.inspect.experiments.result import Found, Result, read
 from tfm_core.plots import comparison as plots
 from tfm_core.plots.comparison import Band, Line, Panel
 from tfm_core.runs.run import Run

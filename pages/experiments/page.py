@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.experiments import gallery, opened
 from pages.ui import comparison, show, visitors
-from tfm_core.inspect.experiments.found import Shelf
+from tfm_core.inspect.experiments.result import Shelf
 
 
 def page() -> None:

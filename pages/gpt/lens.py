@@ -7,9 +7,8 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import show, state, typed
 from tfm_core.inspect.attention import trained
-from tfm_core.inspect.conclusions import settled
-from tfm_core.inspect.text.gpt_reading import LensReading, look_through
-from tfm_core.inspect.text.logit_lens import lens_logits
+from tfm_core.inspect.compare.conclusions import settled
+from tfm_core.inspect.text.gpt_reading import LensReading, lens_logits, look_through
 from tfm_core.inspect.text.surprisal import example_text
 from tfm_core.plots.gpt import lens_map
 from tfm_core.runs.run import Run

@@ -9,7 +9,7 @@ from pages.i18n import _
 from pages.ui import show, state
 from pages.ui.digit_models import models, samples
 from tfm_core.inspect.attention.own_example import read_picture
-from tfm_core.inspect.readings import read_from, readings
+from tfm_core.inspect.progress.pictures import read_from, readings
 from tfm_core.runs.run import Run
 
 FIRST = 3

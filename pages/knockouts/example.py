@@ -17,7 +17,7 @@ from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.knockouts.example import example_without, most_moved, moved
 from tfm_core.inspect.knockouts.parts import Part
 from tfm_core.plots import attention as plots
-from tfm_core.probe.continuation import is_language
+from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import kinds_of, modules_by_kind
 from tfm_core.runs.run import Run
 

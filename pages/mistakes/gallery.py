@@ -14,9 +14,9 @@ from pages.ui import page_table, show, view_link
 from pages.ui.typed import escape
 from tfm_core.inspect.errors import examples
 from tfm_core.inspect.errors.answers import Answers
-from tfm_core.inspect.errors.confusion import OTHERS, Confusion, in_cell
+from tfm_core.inspect.errors.examples import least_sure, worst_answers, worst_texts
 from tfm_core.inspect.errors.groups import of_examples
-from tfm_core.inspect.errors.worst import least_sure, worst_answers, worst_texts
+from tfm_core.inspect.errors.scores import OTHERS, Confusion, in_cell
 from tfm_core.plots.language import marked
 from tfm_core.plots.png import picture_url
 from tfm_core.runs.run import Run
@@ -107,14 +107,14 @@ def _pictures(run: Run, found: Answers, places: Sequence[int]) -> None:
             with st.container(width=_WIDTH, gap=None, key=f"mistake-card-{example}"):
                 _picture(run, example)
                 words = _("{truth}, not {said} · {sure}")
-                if found.truth[place] == found.said[place]:
+                if found.truth[place] == found.predicted[place]:
                     words = _("{truth}, right · {sure}")
                 _link(
                     run,
                     example,
                     words.format(
                         truth=f"**{_name(found, int(found.truth[place]))}**",
-                        said=_name(found, int(found.said[place])),
+                        said=_name(found, int(found.predicted[place])),
                         sure=show.percent(float(found.confidence[place])),
                     ),
                 )
@@ -132,13 +132,13 @@ def _labels(run: Run, found: Answers, places: Sequence[int]) -> None:
         example = int(found.example[place])
         with st.container(border=True, gap=None, key=f"mistake-card-{example}"):
             st.markdown(escape(examples.source_of(run, found, example)))
-            is_right = found.truth[place] == found.said[place]
+            is_right = found.truth[place] == found.predicted[place]
             words = _("{truth}, right with {sure}")
             if not is_right:
                 words = _("**{truth}**, not {said}, which it is sure of with {sure}")
             said = words.format(
                 truth=_name(found, int(found.truth[place])),
-                said=_name(found, int(found.said[place])),
+                said=_name(found, int(found.predicted[place])),
                 sure=show.percent(float(found.confidence[place])),
             )
             _link(run, example, said)
@@ -155,7 +155,7 @@ def _texts(run: Run, found: Answers, places: Sequence[int]) -> None:
             else:
                 _picture(run, example)
             if shown.differs_at is not None:
-                st.markdown(f":orange[✗ {escape(shown.said) or '–'}]")
+                st.markdown(f":orange[✗ {escape(shown.predicted) or '–'}]")
             st.markdown(f":green[✓ {escape(shown.truth)}]")
             words = _("Right, its least sure token with {sure}")
             if shown.differs_at is not None:
@@ -165,8 +165,8 @@ def _texts(run: Run, found: Answers, places: Sequence[int]) -> None:
                 example,
                 words.format(
                     at=(shown.differs_at or 0) + 1,
-                    said=escape(shown.said_token) or _("the end"),
-                    meant=escape(shown.meant_token) or _("the end"),
+                    said=escape(shown.predicted_token) or _("the end"),
+                    meant=escape(shown.true_token) or _("the end"),
                     loss=f"{losses[example]:.2f}",
                     sure=show.percent(found.written[example].confidence),
                 ),
@@ -182,7 +182,7 @@ def _surprises(run: Run, found: Answers, places: Sequence[int]) -> None:
             words = _("{loss} nats; it expected {said} with {sure}")
             said = words.format(
                 loss=f"{float(found.loss[place]):.2f}",
-                said=_name(found, int(found.said[place])),
+                said=_name(found, int(found.predicted[place])),
                 sure=show.percent(float(found.confidence[place])),
             )
             _to_attention(run, said, {"text": one.text})

@@ -10,7 +10,7 @@ from pages.mistakes import controls
 from pages.mistakes.link import Cell
 from pages.ui import state
 from tfm_core.inspect.errors.answers import Answers
-from tfm_core.inspect.errors.confusion import OTHERS, Confusion
+from tfm_core.inspect.errors.scores import OTHERS, Confusion
 from tfm_core.plots import errors as plots
 
 _HEIGHT, _ROW = 400, 22  # pixels: of the figure at least, and of a class

@@ -11,7 +11,7 @@ from pages.mistakes import controls, evaluated, gallery, matrix, parts, which, w
 from pages.mistakes.link import SHOW
 from pages.ui import show, shown_run, view_link
 from tfm_core.inspect.errors.answers import Answers, steps_of
-from tfm_core.inspect.errors.confusion import confusion
+from tfm_core.inspect.errors.scores import confusion
 from tfm_core.runs.run import Run
 
 PARTS = {

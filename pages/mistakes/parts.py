@@ -13,10 +13,9 @@ from pages.ui import show, view_link
 from tfm_core.config import OwnTextTaskConfig
 from tfm_core.data.own.task import own_task
 from tfm_core.inspect.errors.answers import Answers
-from tfm_core.inspect.errors.calibration import calibration
-from tfm_core.inspect.errors.corpus_scores import corpus_scores
+from tfm_core.inspect.errors.examples import hard_tokens
 from tfm_core.inspect.errors.groups import groupings
-from tfm_core.inspect.errors.worst import hard_tokens
+from tfm_core.inspect.errors.scores import calibration, corpus_scores
 from tfm_core.plots import errors as plots
 from tfm_core.plots.language import marked
 from tfm_core.runs.run import Run
@@ -74,7 +73,7 @@ def tokens(run: Run, found: Answers) -> None:
             _("loss"): one.loss,
             _("share of all loss"): 100 * one.share,
             _("meant"): one.n,
-            _("in training"): one.often,
+            _("in training"): one.train_count,
             _("said instead"): "" if one.instead is None else marked(found.names[one.instead]),
         }
         for one in hard_tokens(found, least=least)

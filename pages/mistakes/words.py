@@ -5,10 +5,10 @@ from __future__ import annotations
 from pages.i18n import _, ngettext
 from pages.ui import runs_access, show, shown_run
 from pages.ui.typed import escape
+from tfm_core.inspect.compare.conclusions import wilson
 from tfm_core.inspect.errors.answers import Answers
 from tfm_core.inspect.errors.examples import n_alike
 from tfm_core.inspect.errors.groups import of_examples
-from tfm_core.inspect.practice.intervals import wilson
 from tfm_core.runs.run import Run
 
 

@@ -19,7 +19,7 @@ from pages.ui import (
 )
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
-from tfm_core.inspect.conclusions import beyond, most_right
+from tfm_core.inspect.compare.conclusions import beyond, most_right
 from tfm_core.inspect.positions import race as position_race
 from tfm_core.inspect.positions.race import Extrapolation, Race
 from tfm_core.plots import positions as plots

@@ -10,8 +10,8 @@ from pages.practice import steps
 from pages.practice.steps import Runs
 from pages.ui import show
 from tfm_core.config import to_json
-from tfm_core.inspect.practice import evaluation, saving
-from tfm_core.inspect.practice.saving import RoundTrip
+from tfm_core.inspect.practice import evaluation
+from tfm_core.inspect.practice.evaluation import RoundTrip
 from tfm_core.runs.run import Run
 
 _MODEL_WIDTH, _DIFFERENCE_WIDTH, _DIGIT_WIDTH = 220, 110, 64  # pixels: all ten classes in view
@@ -40,8 +40,8 @@ def view(runs: Runs) -> None:
     steps.mark_done("save")
     _compare(done)
     _files(done, run)
-    show.code(saving.save_weights)
-    show.code(saving.load_weights)
+    show.code(evaluation.save_weights)
+    show.code(evaluation.load_weights)
 
 
 def _compare(done: RoundTrip) -> None:
@@ -116,4 +116,4 @@ def _files(done: RoundTrip, run: Run) -> None:
 
 @st.cache_data(show_spinner=False, max_entries=8)
 def _round_trip(run_id: str, mark: int, _run: Run) -> RoundTrip:
-    return saving.round_trip(_run)
+    return evaluation.round_trip(_run)

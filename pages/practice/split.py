@@ -9,7 +9,8 @@ from pages.i18n import N_, _
 from pages.practice import steps
 from pages.practice.steps import Runs
 from pages.ui import show
-from tfm_core.inspect.practice import intervals, lesson
+from tfm_core.inspect.compare import conclusions
+from tfm_core.inspect.practice import lesson
 from tfm_core.inspect.practice.lesson import Splits
 from tfm_core.plots import practice as plots
 
@@ -45,7 +46,7 @@ def view(runs: Runs) -> None:
         st.dataframe(_roles(splits), hide_index=True, key="practice-roles", column_config=form)
         _width()
     _question()
-    show.code(intervals.wilson)
+    show.code(conclusions.wilson)
 
 
 def _roles(splits: Splits) -> pd.DataFrame:
@@ -68,7 +69,7 @@ def _width() -> None:
         key="practice-n",
         format_func=lambda value: f"{value:,}",
     )
-    low, high = intervals.wilson(round(0.9 * n), n)
+    low, high = conclusions.wilson(round(0.9 * n), n)
     st.markdown(
         _(
             "90 % right of {n} would mean: between **{low}** and **{high}**.",

@@ -8,7 +8,7 @@ from pages.i18n import _
 from pages.practice import steps
 from pages.practice.steps import NAMES, Runs
 from pages.ui import show
-from tfm_core.inspect.practice import intervals
+from tfm_core.inspect.compare import conclusions
 from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.plots import practice as plots
 
@@ -48,7 +48,7 @@ def view(runs: Runs) -> None:
     )
     st.markdown(f"**{_(NAMES[picked[0]])}** " + _verdict(promised, tested))
     _luck(tested)
-    show.code(intervals.best_of)
+    show.code(conclusions.best_of)
 
 
 def _verdict(promised: Evaluation, tested: Evaluation) -> str:
@@ -83,7 +83,7 @@ def _luck(tested: Evaluation) -> None:
         key="practice-tries",
     )
     n = len(tested.labels)
-    expected = intervals.best_of(tries, tested.accuracy, n)
+    expected = conclusions.best_of(tries, tested.accuracy, n)
     st.markdown(
         _(
             "you would report about **{best}** instead of {truth}: {gain:+.1f} points of luck.",

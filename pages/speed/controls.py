@@ -93,6 +93,6 @@ def _expectation(seconds: int, request: BenchmarkRequest, *, needs_patience: boo
 
 @st.cache_data(show_spinner=False, max_entries=256)
 def _why_not(name: str, text: str, device: str, _experiment: Experiment) -> str | None:
-    from tfm_core.inspect.speed.applies import why_not
+    from tfm_core.inspect.speed.registry import COMPARISONS
 
-    return why_not(name, _experiment, device)
+    return COMPARISONS[name].why_not(_experiment, device)

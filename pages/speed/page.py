@@ -7,7 +7,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.speed import controls, guess, live, result, state, table
 from pages.ui import show
-from tfm_core.inspect.speed.recorded import recorded
+from tfm_core.inspect.speed.report import recorded
 
 
 def page() -> None:

@@ -8,12 +8,10 @@ import streamlit as st
 from pages.i18n import _, ngettext
 from pages.speed import words as speed_words
 from pages.ui import show
-from tfm_core.inspect.speed.cases import Equality
 from tfm_core.inspect.speed.paired import Spread
-from tfm_core.inspect.speed.recorded import PRESET, recorded
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import CaseReport, Report
-from tfm_core.inspect.speed.source import source_of
+from tfm_core.inspect.speed.report import PRESET, CaseReport, Equality, Report, recorded
+from tfm_core.inspect.syntax import source_of
 from tfm_core.plots import speed as plots
 from tfm_core.presets import PRESETS
 

@@ -40,7 +40,7 @@ def rate(seconds: Spread, count: float) -> Spread:
 
 def crossing(report: Report) -> float | None:
     """Return the batch size from which on the GPU is faster."""
-    from tfm_core.inspect.speed.accelerator import crossover
+    from tfm_core.inspect.speed.passes import crossover
 
     cpu, gpu = (
         {case.x or 0.0: case.time(side).median for case in report.timed} for side in ("cpu", "gpu")

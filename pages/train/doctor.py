@@ -8,7 +8,7 @@ from pages.i18n import _, ngettext
 from pages.ui import comparison, run_actions, run_words, runs_access, state, visitors
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.names import change
-from tfm_core.inspect.symptoms.symptom import Cure, Symptom
+from tfm_core.inspect.symptoms.cures import Cure, Symptom
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 

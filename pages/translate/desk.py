@@ -11,8 +11,8 @@ from pages.translate import choice, how
 from pages.translate.link import SAMPLE
 from pages.ui import show
 from pages.ui.typed import escape
+from tfm_core.inspect.attention.head_labels import aligning_head
 from tfm_core.inspect.writing import steps
-from tfm_core.inspect.writing.heads import aligning_head
 from tfm_core.inspect.writing.source import Source
 from tfm_core.inspect.writing.steps import MEAN, Writing, in_nats
 from tfm_core.runs.run import Run

@@ -13,8 +13,7 @@ from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, SequenceTaskCon
 from tfm_core.data.text import TextTask, text_task
 from tfm_core.data.text.task import missing_examples
 from tfm_core.inspect.text.surprisal import example_text
-from tfm_core.inspect.writing.source import Source, picture_source, source_of
-from tfm_core.inspect.writing.suggest import next_words
+from tfm_core.inspect.writing.source import Source, next_words, picture_source, source_of
 from tfm_core.runs.run import Run
 
 _KEY, _READ = "translate", "translate-read"

@@ -13,7 +13,7 @@ from pages.i18n import _
 from pages.ui import show
 from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention.example import Example
-from tfm_core.probe.continuation import is_language
+from tfm_core.probe.items import is_language
 
 
 def verdict(experiment: Experiment, examples: Sequence[Example], step: int, *, name: str) -> None:

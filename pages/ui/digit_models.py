@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.components.digits import Picture
 from tfm_core.inspect.attention.own_example import read_picture
-from tfm_core.inspect.readings import readings
+from tfm_core.inspect.progress.pictures import readings
 from tfm_core.runs.run import Run
 
 logger = logging.getLogger(__name__)

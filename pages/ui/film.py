@@ -20,8 +20,8 @@ from pages.i18n import N_, _
 from pages.ui import run_words, runs_access, show, stage_view
 from tfm_core.config import FAMILIES, Experiment
 from tfm_core.config.base import Config
-from tfm_core.inspect import stage as stages
-from tfm_core.inspect.stage import Stage
+from tfm_core.inspect.progress import stage as stages
+from tfm_core.inspect.progress.stage import Stage
 from tfm_core.made_with import versions
 from tfm_core.plots.png import picture_url
 from tfm_core.runs.run import Run

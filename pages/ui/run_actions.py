@@ -21,7 +21,7 @@ from pages.ui import page_table, publisher, runs_access, show, state, view_link,
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.data.own import sets
-from tfm_core.inspect.symptoms.symptom import Cure
+from tfm_core.inspect.symptoms.cures import Cure
 from tfm_core.presets import PRESETS
 from tfm_core.runs import own_sets, settings
 from tfm_core.runs.auth import Visitor

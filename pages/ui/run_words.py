@@ -21,7 +21,7 @@ from tfm_core.facts.storage import HALF, attention_numbers
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.compare.names import names
 from tfm_core.inspect.symptoms import diagnosis
-from tfm_core.inspect.symptoms.symptom import Symptom, SymptomKind
+from tfm_core.inspect.symptoms.cures import Symptom, SymptomKind
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.probe.types import Probe
 from tfm_core.runs.record.figures import last_measured

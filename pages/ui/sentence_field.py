@@ -17,7 +17,7 @@ from tfm_core.data.text import TextTask
 from tfm_core.data.text.nearest import Suggestion, is_of_words, nearest_sentence
 from tfm_core.data.text.task import missing_examples, unknown_tokens
 from tfm_core.data.vocabulary import MASK
-from tfm_core.inspect.text.word_classes import CLASSES, class_of
+from tfm_core.inspect.text.embeddings import CLASSES, class_of
 
 Read = Callable[[str], None]
 MAX_CHIPS = 120

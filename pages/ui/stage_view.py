@@ -14,9 +14,9 @@ from pages.components.stage import Mark, Moving
 from pages.i18n import _, language
 from pages.ui import live_curves, run_words, runs_access
 from tfm_core import byte_cache
-from tfm_core.inspect import moments
-from tfm_core.inspect import stage as stages
-from tfm_core.inspect.stage import Stage
+from tfm_core.inspect.progress import moments
+from tfm_core.inspect.progress import stage as stages
+from tfm_core.inspect.progress.stage import Stage
 from tfm_core.plots.stage import curve_lines
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run

@@ -8,8 +8,8 @@ import streamlit as st
 from pages.i18n import _, ngettext
 from pages.ui import show, state, typed
 from pages.ui.typed import escape
-from tfm_core.inspect.text import padding
-from tfm_core.inspect.text.padding import Batch
+from tfm_core.inspect.text import tokenise
+from tfm_core.inspect.text.tokenise import Batch
 from tfm_core.plots import tokens as plots
 
 EXAMPLE = "the dog sleeps\nthe small cat eats an apple\na friend sees the dog\n개가 잔다"
@@ -26,11 +26,11 @@ def view() -> None:
         height=130,
         persist_state="session",
         help=_(
-            "At most {n} sentences of {m} words.", n=padding.MAX_SENTENCES, m=padding.MAX_TOKENS
+            "At most {n} sentences of {m} words.", n=tokenise.MAX_SENTENCES, m=tokenise.MAX_TOKENS
         ),
     )
     try:
-        sentences = padding.sentences_of(typed.within(text, _MAX))
+        sentences = tokenise.sentences_of(typed.within(text, _MAX))
     except ValueError as error:
         show.problem(error)
         return
@@ -42,7 +42,7 @@ def view() -> None:
             "<eos>", True, key="words-eos", help=_("How a model learns where to end.")
         )
         length = _length(sentences, has_bos=has_bos, has_eos=has_eos)
-    made = padding.batch(sentences, length=length, has_bos=has_bos, has_eos=has_eos)
+    made = tokenise.batch(sentences, length=length, has_bos=has_bos, has_eos=has_eos)
     left, right = st.columns(2)
     with left:
         show.figure(
@@ -61,12 +61,12 @@ def view() -> None:
         )
     _what_happened(made)
     _vocabulary(made)
-    show.code(padding.batch)
+    show.code(tokenise.batch)
 
 
 def _length(sentences: list[list[str]], *, has_bos: bool, has_eos: bool) -> int:
     least = 1 + has_bos + has_eos
-    most = padding.longest(sentences, has_bos=has_bos, has_eos=has_eos)
+    most = tokenise.longest(sentences, has_bos=has_bos, has_eos=has_eos)
     if most <= least:
         return most
     return st.slider(
@@ -112,7 +112,7 @@ def _what_happened(made: Batch) -> None:
 def _vocabulary(made: Batch) -> None:
     with st.expander(_("The vocabulary: {n} tokens", n=len(made.known)), icon=":material/list:"):
         st.dataframe(
-            pd.DataFrame(padding.entries(made.known)),
+            pd.DataFrame(tokenise.entries(made.known)),
             hide_index=True,
             key="words-vocabulary",
             height=260,

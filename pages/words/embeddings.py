@@ -14,11 +14,10 @@ from pages.ui.typed import escape
 from pages.words.link import TABLE
 from tfm_core import byte_cache
 from tfm_core.inspect.attention.trained import checkpoint_mark
-from tfm_core.inspect.conclusions import classes_apart
+from tfm_core.inspect.compare.conclusions import classes_apart
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text import embeddings
-from tfm_core.inspect.text.embeddings import EmbeddingTable
-from tfm_core.inspect.text.word_classes import by_class
+from tfm_core.inspect.text.embeddings import EmbeddingTable, by_class
 from tfm_core.plots import embeddings as plots
 from tfm_core.runs.run import Run
 

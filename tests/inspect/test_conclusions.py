@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tfm_core.inspect import conclusions
+from tfm_core.inspect.compare import conclusions
 
 NAN = math.nan
 
@@ -18,10 +18,10 @@ def test_shares_are_told_apart_by_how_many_examples_there_are():
 @pytest.mark.parametrize(
     ("shares", "n", "words"),
     [
-        ({"RNN": 0.99, "one": 0.8}, 500, "“RNN” (99.0%) answers most, against “one” (80.0%)."),
-        ({"RNN": 0.6, "one": 0.95}, 500, "“one” (95.0%) answers most, against “RNN” (60.0%)."),
-        ({"RNN": 0.99, "one": 0.98}, 100, "None answers better: “RNN” (99.0%), “one” (98.0%)"),
-        ({"a": 0.9, "b": 0.1, "c": 0.9}, 500, "“a” (90.0%), “c” (90.0%) answer most"),
+        ({"RNN": 0.99, "one": 0.8}, 500, "“RNN” (99.0%) is best, against “one” (80.0%)."),
+        ({"RNN": 0.6, "one": 0.95}, 500, "“one” (95.0%) is best, against “RNN” (60.0%)."),
+        ({"RNN": 0.99, "one": 0.98}, 100, "None is better: “RNN” (99.0%), “one” (98.0%)"),
+        ({"a": 0.9, "b": 0.1, "c": 0.9}, 500, "“a” (90.0%), “c” (90.0%) are best"),
     ],
 )
 def test_who_answers_most_is_said_or_that_nobody_does(shares, n, words):
@@ -37,9 +37,9 @@ def test_one_model_is_no_comparison():
 @pytest.mark.parametrize(
     ("attention", "right", "words"),
     [
-        ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.6, "one": 0.99}, "is not yet to write it"),
-        ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.99, "one": 0.6}, "It is also the one"),
-        ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.99, "one": 0.99}, "does not make it answer more"),
+        ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.6, "one": 0.99}, "not the most accurate"),
+        ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.99, "one": 0.6}, "also the most accurate"),
+        ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.99, "one": 0.99}, "does not make it more accurate"),
         ({"RNN": 0.1, "one": 0.7}, {}, "“one” (70.0%) puts the most attention on the true words"),
     ],
 )
@@ -48,7 +48,7 @@ def test_who_aligns_best_is_held_against_who_answers_best(attention, right, word
 
 
 @pytest.mark.parametrize(
-    ("hits", "words"), [(0, "In none of 40"), (40, "in all 40 rows"), (10, "in 10 of 40 rows, 25%")]
+    ("hits", "words"), [(0, "in none of 40"), (40, "in all 40 rows"), (10, "in 10 of 40 rows, 25%")]
 )
 def test_whether_the_strong_cells_fill_the_frames_is_counted(hits, words):
     assert words in conclusions.strongest(hits, 40)
@@ -57,18 +57,14 @@ def test_whether_the_strong_cells_fill_the_frames_is_counted(hits, words):
 @pytest.mark.parametrize(
     ("tokens", "words"),
     [
-        (
-            {"ALiBi": 0.9, "learned": 0.1},
-            "“ALiBi” (90.0%) holds out best; behind it “learned” (10.0%)",
-        ),
-        ({"ALiBi": 0.1, "learned": 0.9}, "“learned” (90.0%) holds out best"),
-        ({"ALiBi": 0.5, "learned": 0.5}, "none holds out better"),
-        ({"a": 0.9, "b": 0.9, "c": 0.1}, "“a” (90.0%), “b” (90.0%) hold out best; behind them “c”"),
+        ({"ALiBi": 0.9, "learned": 0.1}, "“ALiBi” (90.0%) is best; then “learned” (10.0%)"),
+        ({"ALiBi": 0.5, "learned": 0.5}, "none is better"),
+        ({"a": 0.9, "b": 0.9, "c": 0.1}, "“a” (90.0%), “b” (90.0%) are best; then “c”"),
     ],
 )
 def test_which_kind_goes_on_beyond_its_length(tokens, words):
     said = conclusions.beyond(tokens, 200, 24, 12)
-    assert "At 24 tokens, where training ended at 12," in said
+    assert "At 24 tokens (trained up to 12)" in said
     assert words in said
 
 
@@ -77,14 +73,14 @@ def test_which_kind_goes_on_beyond_its_length(tokens, words):
     [
         (
             [["x", "y"], ["a", "b"], ["a", "b"]],
-            "2 from layer 1 on. The last layer alone decides 0%",
+            "2 from layer 1. 0% are",
         ),
         (
             [["a", "y"], ["a", "y"], ["a", "b"]],
-            "1 from the embedding on, 1 from layer 2 on. The last layer alone decides 50%",
+            "1 from the embedding, 1 from layer 2. 50% are",
         ),
-        ([["x", "y"], ["x", "y"], ["a", "b"]], "Of 2 answers none stands before the last"),
-        ([["a"], ["x"], ["a"]], "Of 1 answers none stands before the last"),
+        ([["x", "y"], ["x", "y"], ["a", "b"]], "None of 2 answers is settled"),
+        ([["a"], ["x"], ["a"]], "None of 1 answers is settled"),
     ],
 )
 def test_from_which_layer_on_the_answers_stand(says, words):
@@ -94,7 +90,7 @@ def test_from_which_layer_on_the_answers_stand(says, words):
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        ((0.01, 0.0), (0.4, 0.02), "**became alike**: their cosine is 0.40 against 0.02"),
+        ((0.01, 0.0), (0.4, 0.02), "**became alike**: cosine 0.40 at step 1,000, 0.02 between"),
         ((0.01, 0.0), (0.03, 0.02), "**no more alike**"),
         ((0.4, 0.0), (0.1, 0.0), "**less** alike"),
     ],

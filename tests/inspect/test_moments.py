@@ -9,7 +9,7 @@ import pytest
 
 from tests.inspect.attention.test_alignment import ITEMS, even, never, perfect, snapshot_of
 from tests.inspect.constructed import text_experiment, vit_experiment
-from tfm_core.inspect.moments import moments
+from tfm_core.inspect.progress.moments import moments
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.record.snapshots import write, write_probe
 from tfm_core.runs.store import RECORDED, RunStore
@@ -68,13 +68,13 @@ def curved(store, *events, steps=(0, 100, 200)):
 
 def test_a_head_that_begins_to_align_is_named_with_its_share(store):
     found = attending(store, [even, even, even], [even, perfect, even])
-    assert "layer 1, head 2: 100 % of its attention now lies on the words" in found[100]
-    assert found[0] == "The weights are random, so every answer is a guess."
+    assert "layer 1, head 2 now puts 100 % of its attention on the words" in found[100]
+    assert found[0] == "The weights are random: every answer is a guess."
 
 
 def test_heads_that_align_together_are_counted(store):
     found = attending(store, [even, even, even], [perfect, never, perfect])
-    assert "layer 1: 2 of 3 heads now have 100 % to 100 % of their attention" in found[100]
+    assert "layer 1: 2 of 3 heads now put 100 % to 100 % of their attention" in found[100]
 
 
 def test_heads_that_part_are_told_behind_that_one_aligns(store):
@@ -83,8 +83,8 @@ def test_heads_that_part_are_told_behind_that_one_aligns(store):
     near = [snapshot_of(experiment, step, looks) for step in (100, 101, 102, 103, 104, 105)]
     first = snapshot_of(experiment, 0, [even, even, even])
     found = told(run_of(store, experiment, texts(), [first, *near]))
-    assert any("heads part. Head 1 has 100 % of its attention" in said for said in found.values())
-    assert any("head 2 only 0 %" in said for said in found.values())
+    assert any("heads now differ. Head 1 puts 100 %" in said for said in found.values())
+    assert any("head 2 0 %" in said for said in found.values())
 
 
 @pytest.mark.parametrize("look", [even, never])
@@ -107,10 +107,10 @@ def test_the_shares_of_right_answers_are_those_of_the_curve(store):
         store, started(), measured(0, 4.0, 0.02), measured(100, 1.0, 0.569, 0.1),
         measured(200, 0.1, 0.969, 0.9),
     )  # fmt: skip
-    assert found[100] == "56.9 % of the tokens in the validation set are right."
+    assert found[100] == "56.9 % of the validation tokens are right."
     assert found[200] in (
-        "96.9 % of the tokens in the validation set are right.",
-        "90.0 % of the validation examples are answered without a mistake.",
+        "96.9 % of the validation tokens are right.",
+        "90.0 % of the validation examples are all right.",
     )
 
 
@@ -119,7 +119,7 @@ def test_what_is_seen_late_is_told_with_the_step_since_which_it_was_measured(sto
         store, started(), measured(0, 4.0, 0.02, 0.0), measured(100, 0.1, 1.0, 1.0),
         measured(200, 0.1, 1.0, 1.0), steps=(0, 241),
     )  # fmt: skip
-    assert "100 % of the tokens" in found[241]
+    assert "100 % of the validation tokens" in found[241]
     assert "since step 100" in found[241]
 
 
@@ -143,16 +143,13 @@ def test_guessing_is_not_told_as_learning(store):
 
 def test_better_than_guessing_is_told_with_chance(store):
     found = curved(store, started(), measured(100, 3.0, 0.3))
-    assert (
-        "at step 100, 30.0 % of the tokens in the validation set are right; chance gives 2.0 %"
-        in found[100]
-    )
+    assert "at step 100, 30.0 % of the validation tokens are right; chance is 2.0 %" in found[100]
 
 
 def test_where_not_every_answer_can_be_known_the_loss_says_how_much_is_learned(store):
     found = curved(store, started(floor=2.0), measured(100, 2.5, 0.3))
     assert found[100].startswith(
-        "75.0 % of what can be learned is learned: the validation loss at step 100"
+        "75.0 % of what can be learned is learned: validation loss 2.50 at step 100"
     )
 
 
@@ -195,7 +192,7 @@ def test_a_head_that_follows_the_strokes_is_told(store):
     snapshots = [of_digits(0, 2 / 16, 0), of_digits(50, 0.6, 0)]
     found = told(run_of(store, vit_experiment(), pictures(), snapshots))
     assert "head 2 now follows the strokes: 59.9 %" in found[50] or "60.0 %" in found[50]
-    assert "on the 12.5 % of the patches that the digit covers" in found[50]
+    assert "on the 12.5 % of patches with ink" in found[50]
 
 
 def test_even_attention_does_not_follow_the_strokes(store):
@@ -207,9 +204,9 @@ def test_answers_are_counted_from_the_first_one(store):
     snapshots = [of_digits(step, 2 / 16, n) for step, n in ((0, 0), (50, 1), (90, 1), (300, 3))]
     found = told(run_of(store, vit_experiment(), pictures(), snapshots))
     assert found == {
-        0: "The weights are random, so every answer is a guess.",
-        50: "The first of the 3 examples is answered right: “4”.",
-        300: "All 3 examples are answered right.",
+        0: "The weights are random: every answer is a guess.",
+        50: "The first of the 3 examples is right: “4”.",
+        300: "All 3 examples are right.",
     }
 
 

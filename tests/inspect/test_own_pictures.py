@@ -14,15 +14,15 @@ from tfm_core.data.own.pictures_set import Split, prepare
 from tfm_core.data.own.pictures_task import proposals
 from tfm_core.data.own.sets import SetMissing
 from tfm_core.data.shape import data_shape
-from tfm_core.inspect import stage
 from tfm_core.inspect.attention.explanations import explained
-from tfm_core.inspect.attention.mistakes import what_went_wrong
 from tfm_core.inspect.attention.own_example import look_at_picture, read_picture
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.errors.answers import answers, steps_of
-from tfm_core.inspect.errors.confusion import confusion
-from tfm_core.inspect.moments import moments
-from tfm_core.inspect.readings import readings
+from tfm_core.inspect.errors.scores import confusion
+from tfm_core.inspect.errors.validation_errors import wrong_examples
+from tfm_core.inspect.progress import stage
+from tfm_core.inspect.progress.moments import moments
+from tfm_core.inspect.progress.pictures import readings
 from tfm_core.inspect.source.carried import carried
 from tfm_core.inspect.source.file import source_code
 from tfm_core.inspect.walk.subject import subject
@@ -62,7 +62,7 @@ def test_it_has_a_probe_snapshots_and_a_stage(run: Run) -> None:
 
 
 def test_its_pictures_are_explained_and_its_mistakes_found(run: Run) -> None:
-    assert what_went_wrong(run).found
+    assert wrong_examples(run).examples
     found = answers(run, steps_of(run)[-1])
     assert confusion(found).counts.sum() == found.n_examples == found.n_all
     probe = run.probe()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.pages.learned_runs import learned_run
 from tests.probe.expected_masks import expected_mask
-from tfm_core.inspect import stage
+from tfm_core.inspect.progress import stage
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs.record.snapshots import snapshot_path, write
 from tfm_core.runs.store import RunStore

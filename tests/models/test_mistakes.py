@@ -105,22 +105,22 @@ def test_a_block_joins_its_sublayers_as_its_residuals_say(residual, norm_first, 
 @pytest.mark.parametrize(
     ("settings", "field", "sentence"),
     [
-        ({"norm": "none", "mistakes": "shared-norm"}, "mistakes", "There is no norm for the subl"),
+        ({"norm": "none", "mistakes": "shared-norm"}, "mistakes", "There is no norm to share"),
         ({"norm": "none", "final_norm": "always"}, "final_norm", "There is no norm to stand"),
         (
             {"norm": "none", "mistakes": "residual-from-normed"},
             "mistakes",
-            "Nothing is normalised, so no",
+            "needs LayerNorm or RMSNorm",
         ),
         (
             {"norm_first": False, "mistakes": "residual-from-normed"},
             "mistakes",
-            "Only pre-norm blocks can",
+            "needs pre-norm blocks",
         ),
         (
             {"norm_first": False, "mistakes": "feed-forward-residual-from-normed"},
             "mistakes",
-            "Only pre-norm blocks can",
+            "needs pre-norm blocks",
         ),
     ],
 )

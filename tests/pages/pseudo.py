@@ -25,7 +25,6 @@ KEYWORDS: dict[str, tuple[int, ...] | None] = {  # name of a function -> which o
     "StudentError": None,
     "LimitReached": None,
     "DataUnavailable": None,
-    "NotHere": None,
     "RunNotFound": None,
     "RunDamaged": None,
     "RunHeld": None,

@@ -5,10 +5,8 @@ import plotly.graph_objects as go
 import pytest
 
 from tfm_core.inspect.positions.tables import cosines
-from tfm_core.inspect.text.embeddings import EmbeddingTable, look_up, principal
-from tfm_core.inspect.text.padding import batch
-from tfm_core.inspect.text.tokenise import Token
-from tfm_core.inspect.text.word_classes import CLASSES
+from tfm_core.inspect.text.embeddings import CLASSES, EmbeddingTable, look_up, principal
+from tfm_core.inspect.text.tokenise import Token, batch
 from tfm_core.plots import embeddings, tokens
 
 RNG = np.random.default_rng(5)

@@ -7,9 +7,9 @@ import pytest
 
 from tests.probe.expected_masks import expected_mask
 from tests.training.test_loop import experiment
-from tfm_core.inspect import stage
 from tfm_core.inspect.attention import alignment, head_statistics
 from tfm_core.inspect.attention.example import example_of
+from tfm_core.inspect.progress import stage
 from tfm_core.probe import masks
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.snapshot import probe_of, take

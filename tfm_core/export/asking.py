@@ -12,7 +12,7 @@ from tfm_core.data.shape import data_shape
 from tfm_core.data.vocabulary import BOS, PAD, UNK
 from tfm_core.inspect.source.carried import Carried
 from tfm_core.inspect.source.texts import Spelling
-from tfm_core.probe.continuation import LENGTH
+from tfm_core.probe.items import LENGTH
 
 How = Literal["write", "slots", "continue", "classes"]
 """write: token after token, behind a source or a picture; slots: all at once; continue: a text;

@@ -86,7 +86,7 @@ def _given(folder: Path, mark: int) -> tuple[Given, ...]:
     model, _step = model_of(run)
     layers = {name: one for name, one in model.named_modules() if isinstance(one, FeedForward)}
     config = run.experiment.model_as(
-        BlockConfig, N_("This model has no feed-forward layer, so it has no activation in one.")
+        BlockConfig, N_("This model has no feed-forward layer, so no activation.")
     )
     seen: dict[str, list[Tensor]] = {name: [] for name in layers}
     handles = [

@@ -1,7 +1,7 @@
-"""Mistakes that people make in the code of a Transformer: one file a subject, one record a mistake.
+"""Mistakes that people make in the code of a Transformer, one record each.
 
-The layers are as they should be: a mistake is an intervention on a healthy model, and its record
-holds the rest: its words, and what generated code, equations, diagrams and walks change with it.
+A mistake is an intervention on a healthy model; its record also says what generated code,
+equations, diagrams and walks change with it.
 """
 
 from __future__ import annotations
@@ -9,20 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from tfm_core.mistakes.causal_mask import MASK_TRANSPOSED, NO_CAUSAL_MASK
-from tfm_core.mistakes.linear_score import LINEAR_SCORE
-from tfm_core.mistakes.loss import ARGMAX_BEFORE_LOSS, SOFTMAX_BEFORE_LOSS, TARGET_NOT_SHIFTED
-from tfm_core.mistakes.masks import FLOAT_MASK, PADDING_ON_QUERIES
-from tfm_core.mistakes.matrices import NO_OUTPUT_PROJECTION, SLICED_HEADS
-from tfm_core.mistakes.mistake import Mistake, Place
-from tfm_core.mistakes.norms import DROPOUT_AFTER_NORM, SAMPLE_DEVIATION, SHARED_NORM
-from tfm_core.mistakes.residuals import (
+from tfm_core.mistakes.attention import (
+    KEYS_AT_QUERY_LENGTH,
+    LINEAR_SCORE,
+    NO_OUTPUT_PROJECTION,
+    NO_SCALE,
+    SCALED_BY_D_MODEL,
+    SLICED_HEADS,
+)
+from tfm_core.mistakes.blocks import (
+    DROPOUT_AFTER_NORM,
     FEED_FORWARD_RESIDUAL_FROM_NORMED,
     NO_RESIDUALS,
     RESIDUAL_FROM_NORMED,
+    SAMPLE_DEVIATION,
+    SHARED_NORM,
 )
-from tfm_core.mistakes.scale import NO_SCALE, SCALED_BY_D_MODEL
-from tfm_core.mistakes.split import KEYS_AT_QUERY_LENGTH
+from tfm_core.mistakes.loss import ARGMAX_BEFORE_LOSS, SOFTMAX_BEFORE_LOSS, TARGET_NOT_SHIFTED
+from tfm_core.mistakes.masks import FLOAT_MASK, MASK_TRANSPOSED, NO_CAUSAL_MASK, PADDING_ON_QUERIES
+from tfm_core.mistakes.mistake import Mistake, Place
 from tfm_core.variants.record import Named, Registry
 
 if TYPE_CHECKING:
@@ -58,20 +63,20 @@ MISTAKES = Registry(
 
 def made_in(*places: Place) -> Registry[Mistake]:
     """Return the mistakes that a configuration can ask for in some places."""
-    return MISTAKES.only(*(name for name, one in MISTAKES.items() if one.place in places))
+    names = (name for name, mistake in MISTAKES.items() if mistake.place in places)
+    return MISTAKES.only(*names)
 
 
 def forms(kind: type[F]) -> tuple[F, ...]:
     """Return the forms of a kind, such as ``Residual``, that mistakes give a part of a model."""
-    found = (mistake.form for mistake in MISTAKES.values())
-    return tuple(form for form in found if isinstance(form, kind))
+    return tuple(m.form for m in MISTAKES.values() if isinstance(m.form, kind))
 
 
-def form_of(mistakes: Iterable[str], known: Registry[Named]) -> str:
+def form_of(mistakes: Iterable[str], registry: Registry[Named]) -> str:
     """Return the name of the form that a part has with some mistakes; the first is healthy."""
-    healthy = next(iter(known))
+    healthy = next(iter(registry))
     made = (MISTAKES[name].form for name in mistakes)
-    return next((one.name for one in made if one and type(one) is type(known[healthy])), healthy)
+    return next((f.name for f in made if f and type(f) is type(registry[healthy])), healthy)
 
 
 def make(names: Iterable[str], model: nn.Module) -> None:

@@ -1,7 +1,4 @@
-"""The record of a mistake that people make in the code of a Transformer.
-
-Nothing here imports torch: a page reads every word of every mistake before a model is built.
-"""
+"""The record of a mistake that people make in the code of a Transformer; torch-free."""
 
 from __future__ import annotations
 
@@ -22,28 +19,24 @@ Place = Literal["block", "decoder", "training"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake(Variant):
-    """All about one mistake: its words, how to make it, what it changes, and how to find it.
+    """One mistake: its words, how to make it, what it changes, and how to find it.
 
-    place: where a configuration can ask for it: in the blocks of any Transformer, in a decoder that
-    writes, or in training; None for one that only lessons show, because a run of it crashes or
-    because nothing but the model itself has a form for it. short: the
-    name of a run that makes it. means: what was done, and its effect. probe: the measurement that
-    finds it, by its name in ``tfm_core.inspect.bugs``; None where no probe does. right, wrong: the
-    line of code as it should be, and as it is written by mistake.
+    place: where a configuration can ask for it: the blocks of any Transformer, a decoder, or
+    training; None for one that only lessons show. short: the name of a run with it. probe: the
+    measurement of ``tfm_core.inspect.bugs`` that finds it, if any. right, wrong: the correct and
+    the mistaken line of code.
 
-    apply: makes it in a healthy model, or in a part of one, in place; a second time it changes
-    nothing. form: what equations, diagrams, walks and generated code read in place of the healthy
-    form, such as a ``Residual``. changes_attention_weights: whether an attention has other weights
-    with it. refusal: a sentence where the settings of a model leave no place for it.
+    apply: makes it in a healthy model, or in a part of one, in place; idempotent. form: replaces
+    the healthy form, such as a ``Residual``, in equations, diagrams, walks and generated code.
+    changes_attention_weights: whether attention has other weights. refusal: why the settings of a
+    model leave no place for it, or None.
 
-    loss_input: in training, what the loss gets in place of logits (N, classes): from 0 to 1.
-    loss_code: the same, as an expression in a generated file. labels: of ids (B, T + 1), the tokens
-    (B, T) that are to be predicted from the first T. labels_code: the same of ``tgt``, as code.
+    loss_input: what the loss gets in place of logits (N, classes), from 0 to 1; loss_code: the same
+    as code. labels: the targets (B, T) from ids (B, T + 1); labels_code: the same as code.
     """
 
     place: Place | None
     short: str
-    means: str
     probe: str | None
     right: str | None = None
     wrong: str | None = None
@@ -58,7 +51,7 @@ class Mistake(Variant):
 
     @property
     def settings(self) -> Mapping[str, tuple[str, ...]]:
-        """What a configuration changes to make it: ``section.field`` -> value."""
+        """Return the settings that make it: ``section.field`` -> value."""
         section = "training" if self.place == "training" else "model"
         return {f"{section}.mistakes": (self.name,)}
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.inspect.errors.calibration import Calibration
 from tfm_core.inspect.errors.groups import Group
+from tfm_core.inspect.errors.scores import Calibration
 from tfm_core.plots.attention import Theme
 from tfm_core.plots.language import marked
 from tfm_core.plots.palette import CARDS, COLOURS, GREY, INKS

@@ -15,8 +15,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.inspect.text.padding import Batch
-from tfm_core.inspect.text.tokenise import Token
+from tfm_core.inspect.text.tokenise import Batch, Token
 from tfm_core.plots.attention import SCALES, Floats, Theme
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import BLUE, CARDS, COLOURS, GREY, INKS, VERMILION

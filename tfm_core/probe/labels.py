@@ -126,15 +126,17 @@ def rows(
     written = written_tokens(experiment, item, module_name)
     if by is None:
         by = "written" if kind.is_named_by_written else "read"
-    after = N_("{n}: writes {token}, after {at}")
-    if kind.name == "slots":  # it answers where it stands
-        after = N_("{n}: writes {token}, at {at}")
     words = []
     for n, (at, token) in enumerate(zip(read, written, strict=True), 1):
         if token is None:
             words.append(N_("query {n}: {at}", n=n, at=at))
         elif by == "written":
-            words.append(N_(after, n=n, token=token, at=at))
+            values = {"n": n, "token": token, "at": at}
+            words.append(
+                N_("{n}: writes {token}, at {at}", **values)
+                if kind.name == "slots"  # it answers in place
+                else N_("{n}: writes {token}, after {at}", **values)
+            )
         else:
             words.append(N_("{n}: {at}, and writes {token}", n=n, token=token, at=at))
     if by == "read" or not any(written):
@@ -165,7 +167,7 @@ def written_tokens(
 def patches_per_side(experiment: Experiment) -> int:
     """Return how many patches stand in a row of the picture. Raises ValueError for a text model."""
     if not experiment.patches_per_side:
-        raise StudentError("Only a Vision Transformer cuts pictures into patches; this reads text.")
+        raise StudentError("Only a Vision Transformer has patches; this model reads text.")
     return experiment.patches_per_side
 
 
@@ -217,6 +219,6 @@ def _parts(module_name: str) -> tuple[str, int, str]:
 
 def _no_attention(module_name: str) -> StudentError:
     return StudentError(
-        "{module_name!r} is no attention module; one is encoder.layers.0.self_attention.",
+        "{module_name!r} is not an attention module, such as encoder.layers.0.self_attention.",
         module_name=module_name,
     )

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment
-from tfm_core.probe.labels import axes
+from tfm_core.probe.labels import Axes, axes
 from tfm_core.probe.types import Array
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 
 Bools = npt.NDArray[np.bool_]
 
@@ -35,18 +35,21 @@ def on_examples(
     mask = mask_of(experiment, items, module, masks)
     allowed = np.zeros((len(items), *shape), np.bool_)
     for index, item in enumerate(items):
-        rows, columns = axes(experiment, item, module).shape
-        if rows > shape[0] or columns > shape[1]:
-            raise StudentError(
-                "An example needs a map of {rows} by {columns}, but there is only one of "
-                "{n_query} by {n_key}.",
-                rows=rows,
-                columns=columns,
-                n_query=shape[0],
-                n_key=shape[1],
-            )
+        rows, columns = axes_within(experiment, item, module, shape).shape
         allowed[index, :rows, :columns] = cut(mask, index, (rows, columns))
     return allowed
+
+
+def axes_within(
+    experiment: Experiment, item: Mapping[str, Any], module: str, shape: Sequence[int]
+) -> Axes:
+    """Return the axes of an example. Raises StudentError if they exceed a map of ``shape``."""
+    found = axes(experiment, item, module)
+    (rows, columns), (n_query, n_key) = found.shape, shape
+    if rows > n_query or columns > n_key:
+        values = {"rows": rows, "columns": columns, "n_query": n_query, "n_key": n_key}
+        raise StudentError(Paragraph("probe/map-too-small", **values))
+    return found
 
 
 def mask_of(

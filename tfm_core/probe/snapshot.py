@@ -23,9 +23,8 @@ from tfm_core.models.build import Model
 from tfm_core.models.embedding import TokenEmbedding
 from tfm_core.models.text import DecoderOnly
 from tfm_core.models.vit import VisionTransformer
-from tfm_core.probe import continuation
-from tfm_core.probe.caption_items import items_of
 from tfm_core.probe.capture import capture
+from tfm_core.probe.items import caption_items, continued, prompted_items
 from tfm_core.probe.types import RELATIVE, Array, Snapshot
 from tfm_core.training.loop import Trainer
 from tfm_core.variants.tasks import TASK_KINDS, TaskKind
@@ -89,14 +88,14 @@ def caption_probe(trainer: Trainer) -> dict[str, Any]:
     data = data_as(trainer.data, CaptionData)
     rows = range(min(N_SENTENCES, len(data.validation)))
     patch_size = trainer.experiment.model_as(CaptionerConfig).patch_size
-    items = items_of(data.config, data.validation, rows, patch_size)
+    items = caption_items(data.config, data.validation, rows, patch_size)
     images = data.validation.pictures(torch.tensor(rows, device=trainer.device))
     return {"kind": "caption", "items": items, "images": images.cpu().numpy()}
 
 
 def _prompted(data: TextData) -> list[dict[str, Any]]:
     assert isinstance(data.task, CorpusTask)
-    return continuation.items_of(data.task, data.validation.pairs[:N_SENTENCES])
+    return prompted_items(data.task, data.validation.pairs[:N_SENTENCES])
 
 
 def _pictures(data: ImageData) -> Tensor:
@@ -223,7 +222,7 @@ def _continued(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> De
     model, config = trainer.answering, trainer.experiment.task_as(CorpusTaskConfig)
     assert isinstance(model, DecoderOnly)
     n = _prompted(data_as(trainer.data, TextData))[0]["prompt"]
-    return Decoded(*continuation.continued(model, config, tgt[:, 1 : 1 + n]))
+    return Decoded(*continued(model, config, tgt[:, 1 : 1 + n]))
 
 
 def _as_taught(logits: Tensor, targets: Tensor) -> Decoded | None:

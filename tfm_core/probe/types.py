@@ -46,8 +46,8 @@ class Probe:
 
     items, text: ``src`` and ``tgt`` tokens, ``alignment``, ``src_text``, ``tgt_text``;
     items, pictures: ``label``; captions: ``src`` patches, ``tgt`` words, ``tgt_text``, ``boxes``
-    and ``alignment`` (see ``probe.caption_items``); texts to continue also ``prompt`` (see
-    ``probe.continuation``). images: (P, C, height, width) uint8, None for texts. n_attended: of so
+    and ``alignment`` (see ``probe.items``); texts to continue also ``prompt`` (see
+    ``probe.items``). images: (P, C, height, width) uint8, None for texts. n_attended: of so
     many, the first ones, the snapshots keep the attention; None for all.
     """
 

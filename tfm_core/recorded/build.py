@@ -25,14 +25,14 @@ from safetensors.torch import save_file
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import racers
+from tfm_core.inspect.experiments.catalogue import NO_MASK, WRITER
 from tfm_core.inspect.experiments.demonstration import changed
-from tfm_core.inspect.experiments.order import NO_MASK, WRITER
 from tfm_core.inspect.positions import race
 from tfm_core.inspect.practice import lesson
 from tfm_core.inspect.speed import step_times
 from tfm_core.inspect.speed.measure import clock_name, measure
-from tfm_core.inspect.speed.recorded import DEVICE, MEASURED, PRESET
 from tfm_core.inspect.speed.registry import COMPARISONS
+from tfm_core.inspect.speed.report import DEVICE, MEASURED, PRESET
 from tfm_core.inspect.speed.step_times import LENGTHS, step_time
 from tfm_core.presets import PRESETS
 from tfm_core.runs.process.execute import execute

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from tfm_core.data.own import task as own_texts
     from tfm_core.data.text.task import TextTask
     from tfm_core.inspect.attention import inputs as model_inputs
-    from tfm_core.inspect.attention import mistakes as errors
     from tfm_core.inspect.attention import own_example
     from tfm_core.inspect.attention.example import Example
+    from tfm_core.inspect.errors import validation_errors
     from tfm_core.inspect.source import carried as run_data
     from tfm_core.inspect.source.carried import Carried
     from tfm_core.inspect.training_step import batch as step_batch
@@ -70,7 +70,7 @@ else:  # imported where something of it is used first
     text = LazyModule("tfm_core.data.text")
     text_data = LazyModule("tfm_core.data.text_data")
     model_inputs = LazyModule("tfm_core.inspect.attention.inputs")
-    errors = LazyModule("tfm_core.inspect.attention.mistakes")
+    validation_errors = LazyModule("tfm_core.inspect.errors.validation_errors")
     own_example = LazyModule("tfm_core.inspect.attention.own_example")
     run_data = LazyModule("tfm_core.inspect.source.carried")
     step_batch = LazyModule("tfm_core.inspect.training_step.batch")
@@ -97,9 +97,9 @@ class TaskKind(Variant):
     probe(trainer): fixed examples, and snapshot(trainer, n_attended): the attention on them; see
     ``probe.types``. inputs(experiment, item, picture): what the model is called with for one
     example. batches(experiment, data, rows): the same for many, and their items, see
-    ``attention.inputs``. mistakes(experiment, model, data, rows): wrong answers to unseen examples,
-    see ``attention.mistakes``; None where no answer is simply wrong. own_text(run, text): read a
-    text that the user typed, None where pictures are read. batch_rows(trainer, indices): a batch in
+    ``attention.inputs``. errors(experiment, model, data, rows): wrong answers to unseen examples,
+    see ``errors.validation_errors``; None where no answer is simply wrong. own_text(run, text):
+    read a text that the user typed, None for pictures. batch_rows(trainer, indices): a batch in
     words, and class_name(trainer, number): the class of an output in words, see
     ``training_step.batch``. walk(experiment, model, items, images): what a walk shows, see
     ``walk.subject``. carried(experiment): what of the data a generated file needs.
@@ -113,7 +113,7 @@ class TaskKind(Variant):
     snapshot: Callable[[], Callable[[Trainer, int | None], Snapshot]]
     inputs: Callable[[], Callable[..., tuple[Tensor, ...]]]
     batches: Callable[[], Callable[..., model_inputs.Batch]]
-    mistakes: Callable[[], Callable[..., list[errors.Reading]]] | None
+    errors: Callable[[], Callable[..., list[validation_errors.Reading]]] | None
     own_text: Callable[[], Callable[[Run, str], Example]] | None
     batch_rows: Callable[[], Callable[[Trainer, Tensor], step_batch.Rows]]
     class_name: Callable[[], Callable[[Trainer, int], str]]
@@ -136,7 +136,7 @@ TEXT = TaskKind(
     snapshot=lambda: snapshots.text_snapshot,
     inputs=lambda: model_inputs.of_text,
     batches=lambda: model_inputs.text_batch,
-    mistakes=lambda: errors.of_texts,
+    errors=lambda: validation_errors.of_texts,
     own_text=lambda: own_example.answered,
     batch_rows=lambda: step_batch.text_rows,
     class_name=lambda: step_batch.token_name,
@@ -156,7 +156,7 @@ IMAGE = TaskKind(
     snapshot=lambda: snapshots.image_snapshot,
     inputs=lambda: model_inputs.of_picture,
     batches=lambda: model_inputs.picture_batch,
-    mistakes=lambda: errors.of_pictures,
+    errors=lambda: validation_errors.of_pictures,
     own_text=None,
     batch_rows=lambda: step_batch.image_rows,
     class_name=lambda: step_batch.image_class,
@@ -176,7 +176,7 @@ CAPTION = TaskKind(
     snapshot=lambda: snapshots.caption_snapshot,
     inputs=lambda: model_inputs.of_caption,
     batches=lambda: model_inputs.caption_batch,
-    mistakes=lambda: errors.of_captions,
+    errors=lambda: validation_errors.of_captions,
     own_text=None,
     batch_rows=lambda: step_batch.caption_rows,
     class_name=lambda: step_batch.caption_word,
@@ -197,7 +197,7 @@ CORPUS = TaskKind(
     snapshot=lambda: snapshots.corpus_snapshot,
     inputs=lambda: model_inputs.of_text,
     batches=lambda: model_inputs.text_batch,
-    mistakes=None,
+    errors=None,
     own_text=lambda: own_example.continued_text,
     batch_rows=lambda: step_batch.text_rows,
     class_name=lambda: step_batch.token_name,

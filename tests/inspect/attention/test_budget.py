@@ -9,7 +9,8 @@ from tests.facts.test_storage import PATCH_1
 from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import small, vit_experiment
 from tfm_core.facts.storage import attention_numbers
-from tfm_core.inspect.attention import budget, explanations, token_roles, validation
+from tfm_core.inspect.attention import explanations, token_roles, validation
+from tfm_core.inspect.attention import trained as budget
 from tfm_core.inspect.walk.subject import subject
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.presets import PRESETS

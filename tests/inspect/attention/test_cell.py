@@ -137,5 +137,5 @@ def test_a_cell_that_is_not_there_is_answered_with_a_sentence(tmp_path, at, sent
 
 def test_a_picture_is_needed_where_pictures_were_learned(tmp_path):
     run = trained(tmp_path, small(vit_experiment()), steps=1)[0]
-    with pytest.raises(ValueError, match="There is no picture, but this run reads"):
+    with pytest.raises(ValueError, match="There is no picture; this run reads"):
         traced(run, {}, first_module(run))

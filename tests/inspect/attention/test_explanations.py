@@ -12,13 +12,16 @@ from tfm_core.inspect.attention.deletion import (
     most_first,
     stages_of,
 )
-from tfm_core.inspect.attention.rollout import rollout, rollout_by_layer, to_patches
+from tfm_core.inspect.attention.explanations import rollout, rollout_by_layer, to_patches
 
 torch = pytest.importorskip("torch")
 
 from tests.inspect.attention.test_own_example import trained  # noqa: E402
-from tfm_core.inspect.attention.explanations import EXPLANATIONS, explained  # noqa: E402
-from tfm_core.inspect.attention.relevance import relevance  # noqa: E402
+from tfm_core.inspect.attention.explanations import (  # noqa: E402
+    EXPLANATIONS,
+    explained,
+    relevance,
+)
 from tfm_core.layers.attention import attention_weights  # noqa: E402
 from tfm_core.models.build import ImageShape, build_vit  # noqa: E402
 from tfm_core.probe.capture import capture  # noqa: E402
@@ -68,14 +71,14 @@ def test_the_classifier_reads_the_cls_row_or_the_mean():
     tokens = np.arange(25.0).reshape(5, 5)
     assert np.array_equal(to_patches(tokens, has_cls=True), [[1, 2], [3, 4]])
     assert np.array_equal(to_patches(tokens[:4, :4], has_cls=False), [[7.5, 8.5], [9.5, 10.5]])
-    with pytest.raises(ValueError, match="5 patches do not fill a square"):
+    with pytest.raises(ValueError, match="5 patches do not form a square"):
         to_patches(tokens, has_cls=False)
 
 
 def test_rollout_needs_self_attention():
-    with pytest.raises(ValueError, match="at least one layer"):
+    with pytest.raises(ValueError, match="at least one attention layer"):
         rollout([])
-    with pytest.raises(ValueError, match=r"self-attention, \(H, T, T\); this attention is \(1, 2"):
+    with pytest.raises(ValueError, match=r"self-attention, \(H, T, T\), not \(1, 2"):
         rollout([np.zeros((1, 2, 3))])
 
 
@@ -186,9 +189,9 @@ def test_area_and_order_are_the_plain_ones():
 
 
 def test_explanations_of_different_shapes_are_refused():
-    with pytest.raises(ValueError, match="must have one shape"):
+    with pytest.raises(ValueError, match="must have the same shape"):
         deletion(ink, ink_picture(), {"a": np.eye(2), "b": np.eye(4)})
-    with pytest.raises(ValueError, match="3 by 3 patches do not divide 4 by 4 pixels"):
+    with pytest.raises(ValueError, match="3 × 3 patches do not divide 4 × 4 pixels"):
         deletion(ink, ink_picture(), {"a": np.eye(3)})
 
 
@@ -214,7 +217,7 @@ def test_every_explanation_has_a_map_and_a_curve(run, fill):
 
 def test_another_class_can_be_explained(run):
     assert explained(run, PICTURE, 3).target == 3
-    with pytest.raises(ValueError, match="There is no class 10: the classes are 0 to 9"):
+    with pytest.raises(ValueError, match="There is no class 10: classes are 0 to 9"):
         explained(run, PICTURE, 10)
     with pytest.raises(ValueError, match="can be mean or black, not 'pink'"):
         explained(run, PICTURE, fill="pink")

@@ -98,22 +98,22 @@ def test_a_uniform_head_has_the_largest_entropy_and_the_shares_of_chance():
     assert stats.distance[0] == pytest.approx(
         np.abs(positions[:, None] - positions).mean(), rel=1e-5
     )
-    assert describe(stats, 0) == "spread evenly, 100 % of the largest entropy"
-    assert describe(stats, 0, is_short=True) == "spread evenly"
+    assert describe(stats, 0) == "evenly spread, 100 % of the largest entropy"
+    assert describe(stats, 0, is_short=True) == "evenly spread"
 
 
 def test_even_attention_over_two_keys_is_not_called_a_previous_token_head():
     two = np.zeros((1, 1, 2, 2), np.float32) + 0.5
-    assert describe(statistics(two, np.ones((1, 2, 2), bool)), 0).startswith("spread evenly")
+    assert describe(statistics(two, np.ones((1, 2, 2), bool)), 0).startswith("evenly spread")
 
 
 def test_a_head_with_a_few_favourites_says_how_many_it_reads():
     cells = np.full((T, T), 1e-9) + np.eye(T, k=3) + np.eye(T, k=-4) + np.eye(T, k=-3) * 0.9
     stats = statistics(head(cells), allowed())
     n = f"{math.exp(stats.entropy[0]):.1f}"
-    assert describe(stats, 0) == f"focused: about {n} tokens a row"
-    assert describe(replace(stats, keys="words"), 0).endswith(f"{n} words a row")
-    assert describe(stats, 0, is_short=True) == f"{n} tokens a row"
+    assert describe(stats, 0) == f"focused: about {n} tokens per row"
+    assert describe(replace(stats, keys="words"), 0).endswith(f"{n} words per row")
+    assert describe(stats, 0, is_short=True) == f"{n} tokens per row"
 
 
 def test_one_example_has_figures_of_its_own():
@@ -245,9 +245,9 @@ def test_punctuation_is_signs_alone(token, is_sign):
 
 
 def test_shapes_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="belong together"):
+    with pytest.raises(ValueError, match="may_attend is"):
         statistics(np.zeros((1, 2, 3, 4)), np.ones((1, 4, 3), bool))
-    with pytest.raises(ValueError, match="needs a map of 5 by 5"):
+    with pytest.raises(ValueError, match="needs a 5 × 5 map"):
         on_examples(
             text_experiment(), items_of_text(), "encoder.layers.0.self_attention", {}, (4, 4)
         )

@@ -8,8 +8,9 @@ from tests.inspect.constructed import constructed_run, small, text_experiment, v
 from tfm_core.data.load import load
 from tfm_core.data.vocabulary import EOS, PAD
 from tfm_core.decoding.greedy import Decoded
-from tfm_core.inspect.attention.mistakes import of_texts, read_one, what_went_wrong
 from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text
+from tfm_core.runs.process.execute import execute
+from tfm_core.inspect.errors.validation_errors import of_texts, read_one, wrong_examples
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 from tfm_core.training.loop import new_model
@@ -24,19 +25,19 @@ def run(request, tmp_path_factory):
 
 
 def test_the_wrong_ones_come_first_and_the_surest_of_them_before(run):
-    readings = what_went_wrong(run, limit=53, shown=31)
-    found = readings.found
+    readings = wrong_examples(run, limit=53, shown=31)
+    found = readings.examples
     assert len(found) == min(31, readings.n_read)
     assert readings.step == 3
     wrong = [reading.confidence for reading in found if not reading.is_right]
     assert wrong == sorted(wrong, reverse=True)
     assert all(not reading.is_right for reading in found[: len(wrong)])
     assert readings.n_wrong >= len(wrong) > 0
-    assert all((reading.said == reading.truth) == reading.is_right for reading in found)
+    assert all((reading.predicted == reading.truth) == reading.is_right for reading in found)
 
 
 def test_what_it_said_is_what_it_says_when_asked_again(run):
-    for reading in what_went_wrong(run, limit=7).found[:3]:
+    for reading in wrong_examples(run, limit=7).examples[:3]:
         if reading.picture is None:
             again = look_at_text(run, reading.item["src_text"])
             longest = run.experiment.task.max_tgt_len
@@ -48,22 +49,22 @@ def test_what_it_said_is_what_it_says_when_asked_again(run):
 
 
 def test_one_is_read_as_it_is_among_the_others(run):
-    for reading in what_went_wrong(run, limit=11).found[:3]:
+    for reading in wrong_examples(run, limit=11).examples[:3]:
         alone = read_one(run, reading.index)
-        assert (alone.index, alone.said, alone.tokens) == (
+        assert (alone.index, alone.predicted, alone.tokens) == (
             reading.index,
-            reading.said,
+            reading.predicted,
             reading.tokens,
         )
         assert alone.confidence == pytest.approx(reading.confidence, abs=1e-5)
-    with pytest.raises(ValueError, match="no validation example 10,001; the last one is"):
+    with pytest.raises(ValueError, match="no validation example 10,001; the last is"):
         read_one(run, 10_000)
 
 
 def test_without_weights_there_is_nothing_to_go_wrong(tmp_path):
     run = constructed_run(RunStore(tmp_path, recorded=None), text_experiment())
     with pytest.raises(ValueError, match="no checkpoint"):
-        what_went_wrong(run)
+        wrong_examples(run)
 
 
 def test_an_answer_that_never_ends_is_wrong_on_the_longest_examples_too(monkeypatch):
@@ -82,7 +83,7 @@ def test_an_answer_that_never_ends_is_wrong_on_the_longest_examples_too(monkeypa
 
         monkeypatch.setattr("tfm_core.decoding.greedy", greedy)
         readings = of_texts(experiment, new_model(experiment), data, rows)
-        assert all((one.said == one.truth) == one.is_right for one in readings)
+        assert all((one.predicted == one.truth) == one.is_right for one in readings)
         return {one.is_right for one in readings}
 
     assert right(truth) == {True}

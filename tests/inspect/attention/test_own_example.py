@@ -126,7 +126,7 @@ def test_the_maps_and_shares_of_a_picture_are_those_of_the_model(picture_run):
 
 
 def test_a_picture_of_another_shape_is_refused(picture_run):
-    with pytest.raises(ValueError, match=re.escape("(3, 32, 32), but this run reads (1, 28, 28)")):
+    with pytest.raises(ValueError, match=re.escape("(3, 32, 32); this run reads (1, 28, 28)")):
         look_at_picture(picture_run[0], np.zeros((3, 32, 32), np.uint8))
 
 
@@ -155,9 +155,9 @@ def test_a_run_without_checkpoint_says_so(tmp_path):
 
 def test_sentences_are_for_text_and_pictures_for_pictures(tmp_path):
     store = RunStore(tmp_path, recorded=None)
-    with pytest.raises(ValueError, match="draw one instead of typing a sentence"):
+    with pytest.raises(ValueError, match="draw one"):
         look_at_text(store.create(vit_experiment()), "six")
-    with pytest.raises(ValueError, match="type one instead of drawing a picture"):
+    with pytest.raises(ValueError, match="type one"):
         look_at_picture(store.create(text_experiment()), np.zeros((1, 28, 28), np.uint8))
 
 

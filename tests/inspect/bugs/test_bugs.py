@@ -147,7 +147,7 @@ def test_all_probes_answer_for_trained_runs(trained: Pair) -> None:
 
 def test_a_part_that_the_twin_lacks_is_measured_as_nothing(tmp_path: Path) -> None:
     answer = {one.label: one for one in asked(pair_of(tmp_path, BUGS["no-norm"]), "gradients")}
-    final = answer["length of the gradient of encoder.final_norm"]
+    final = answer["gradient norm of encoder.final_norm"]
     assert final.twin == "0"
     assert final.is_apart
 

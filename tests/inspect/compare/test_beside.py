@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tfm_core.inspect.compare.beside import common_step, nearest, same_example
+from tfm_core.inspect.attention.comparison import common_step, nearest, same_example
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.sentences import StudentError
 

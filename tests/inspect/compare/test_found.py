@@ -4,7 +4,7 @@ import pytest
 
 from tests.pages.made_runs import damaged_run, made_run
 from tests.runs.waiting import tiny
-from tfm_core.inspect.compare.found import is_found
+from tfm_core.inspect.compare.differences import is_found
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 

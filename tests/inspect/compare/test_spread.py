@@ -41,22 +41,21 @@ def test_a_seed_that_diverged_is_the_worst_and_is_no_part_of_the_mean():
     assert found.mean == pytest.approx(np.mean(list(FIRST.values())))
     assert (found.n, found.lost) == (5, (5, 6, 7))
     assert (found.worst_seed, found.worst) == (5, None)
-    assert "No figure came of seeds 5, 6, 7." in found.sentence
+    assert "No result from seeds 5, 6, 7." in found.sentence
 
 
 def test_one_seed_has_no_spread_and_none_has_no_figure():
     alone = spread({3: 0.5}, ACCURACY)
     assert alone.sd is None
-    assert alone.sentence == "50.0 % with one seed: how far other seeds lie from it is not known."
-    assert spread({}, LOSS).sentence == "No seed has a figure of its loss yet."
-    assert spread({3: None}, LOSS).sentence == "No figure came of seed 3."
+    assert alone.sentence == "50.0 % with one seed: the spread of other seeds is unknown."
+    assert spread({}, LOSS).sentence == "No seed has a result for loss yet."
+    assert spread({3: None}, LOSS).sentence == "No result from seed 3."
 
 
 def test_figures_have_the_digits_that_their_spread_leaves_them():
     words = spread(FIRST, ACCURACY).sentence
     assert words == (
-        "90.1 % ± 1.4 points (mean ± standard deviation, n = 5 seeds); the worst, seed 4, has "
-        "88.5 %."
+        "90.1 % ± 1.4 points (mean ± standard deviation, n = 5 seeds); worst: 88.5 % (seed 4)."
     )
     close = spread({0: 0.98611, 1: 0.98599}, ACCURACY).sentence
     assert close.startswith("98.6050 % ± 0.0085 points")
@@ -105,8 +104,8 @@ def test_only_seeds_that_both_have_are_paired():
 def test_a_clear_difference_is_said_with_test_interval_and_pairs():
     words = sentence(paired(FIRST, BETTER), ACCURACY, "4 heads", "8 heads")
     assert words.startswith(
-        "“8 heads” has 2.20 points more accuracy than “4 heads”, which stands out from the spread "
-        "of seeds (paired t-test, n = 5 pairs, p < 0.001; 95 % confidence interval 2.00 points to "
+        "“8 heads” has 2.20 points more accuracy than “4 heads”. More than the spread of seeds "
+        "explains (paired t-test, n = 5 pairs, p < 0.001; 95 % confidence interval 2.00 points to "
         "2.40 points)."
     )
     turned = sentence(paired(BETTER, FIRST), ACCURACY, "8 heads", "4 heads")
@@ -119,15 +118,15 @@ def test_what_the_spread_explains_is_not_claimed():
     found = paired(FIRST, other)
     assert not found.stands_out
     words = sentence(found, ACCURACY, "4 heads", "8 heads")
-    assert "which the spread of seeds alone may explain" in words
+    assert "The spread of seeds alone may explain it" in words
     assert "interval −" in words
-    assert "stands out" not in words
+    assert "More than" not in words
 
 
 @pytest.mark.parametrize("n", range(2, FEW + 2))
 def test_few_pairs_are_said_to_be_few(n):
     words = sentence(paired(dict(list(FIRST.items())[:n]), BETTER), ACCURACY, "4 heads", "8 heads")
-    assert ("pairs are few" in words) == (n <= FEW)
+    assert ("pairs show only" in words) == (n <= FEW)
 
 
 def test_without_a_spread_no_test_is_made():
@@ -145,7 +144,7 @@ def test_without_a_spread_no_test_is_made():
 def test_one_pair_or_none_says_nothing():
     one = paired({0: 0.5}, {0: 0.7, 1: 0.9})
     assert (one.kind, one.p, one.stands_out) == ("one", None, False)
-    assert "One pair says nothing about other seeds" in sentence(one, ACCURACY, "a", "b")
+    assert "Only one seed is common" in sentence(one, ACCURACY, "a", "b")
     none = paired({0: 0.5}, {1: 0.9})
     assert none.kind == "none"
     assert "no seed in common" in sentence(none, ACCURACY, "a", "b")
@@ -154,7 +153,7 @@ def test_one_pair_or_none_says_nothing():
 def test_no_difference_on_average_is_neither_more_nor_less():
     found = paired({0: 0.5, 1: 0.75}, {0: 0.75, 1: 0.5})
     words = sentence(found, LOSS, "a", "b")
-    assert words.startswith("On average “b” has as much loss as “a”, which the spread")
+    assert words.startswith("On average “b” has as much loss as “a”. The spread")
 
 
 def test_a_band_is_mean_and_deviation_at_each_step():

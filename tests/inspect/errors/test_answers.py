@@ -13,8 +13,8 @@ from tfm_core.data.vocabulary import BOS
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.errors import examples
 from tfm_core.inspect.errors.answers import Answers, answers, steps_of, weights_mark
+from tfm_core.inspect.errors.examples import worst_texts
 from tfm_core.inspect.errors.groups import groupings, of_examples
-from tfm_core.inspect.errors.worst import worst_texts
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 
@@ -67,14 +67,14 @@ def test_tokens_are_asked_after_the_true_beginning() -> None:
             logits = model(data.src[example, None], tgt[None, : position + 1])[0, -1]
         (place,) = np.flatnonzero((found.example == example) & (found.position == position))
         assert found.truth[place] == tgt[position + 1]
-        assert found.said[place] == logits.argmax()
+        assert found.predicted[place] == logits.argmax()
         assert found.confidence[place] == pytest.approx(float(logits.softmax(-1).max()), abs=1e-5)
         wanted = -float(logits.log_softmax(-1)[tgt[position + 1]])
         assert found.loss[place] == pytest.approx(wanted, abs=1e-4)
 
 
 def answers_model(run: Run, step: int) -> torch.nn.Module:
-    from tfm_core.inspect.readings import model_at
+    from tfm_core.inspect.progress.pictures import model_at
 
     return model_at(run, step)
 
@@ -91,8 +91,8 @@ def test_earlier_weights_err_more_and_their_errors_are_shown() -> None:
     worst = worst_texts(early, "loss").tolist()
     assert sorted(worst) == np.flatnonzero(~is_right).tolist()
     shown = examples.text_of(run, early, worst[0])
-    assert shown.said != shown.truth
-    assert shown.said_token != shown.meant_token
+    assert shown.predicted != shown.truth
+    assert shown.predicted_token != shown.true_token
     assert weights_mark(run, steps[-3]) != weights_mark(run, steps[-1])
 
 

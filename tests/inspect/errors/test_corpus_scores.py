@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tfm_core.inspect.errors.corpus_scores import corpus_scores
+from tfm_core.inspect.errors.scores import corpus_scores
 
 WORDS = ["나는", "작은", "고양이를", "봅니다", ".", "old", "trees", "don't", "fall", "2"]
 
@@ -19,24 +19,26 @@ def texts(seed: int, n: int = 61) -> tuple[list[str], list[str]]:
     """Return texts of 1 to 11 words and answers of which a word in four was changed or left out."""
     chance = random.Random(seed)
     truth = [chance.choices(WORDS, k=chance.randint(1, 11)) for _ in range(n)]
-    said = [
+    predicted = [
         [chance.choice([word, word, word, chance.choice(WORDS), ""]) for word in words]
         for words in truth
     ]
-    return [" ".join(filter(None, words)) for words in said], [" ".join(words) for words in truth]
+    return [" ".join(filter(None, words)) for words in predicted], [
+        " ".join(words) for words in truth
+    ]
 
 
 @pytest.mark.parametrize("seed", [3, 7])
 def test_both_scores_are_those_of_the_command_on_the_same_files(tmp_path: Path, seed: int) -> None:
-    said, truth = texts(seed)
-    answers, references = tmp_path / "said.txt", tmp_path / "truth.txt"
-    answers.write_text("\n".join(said) + "\n", encoding="utf-8")
+    predicted, truth = texts(seed)
+    answers, references = tmp_path / "predicted.txt", tmp_path / "truth.txt"
+    answers.write_text("\n".join(predicted) + "\n", encoding="utf-8")
     references.write_text("\n".join(truth) + "\n", encoding="utf-8")
     command = [sys.executable, "-m", "sacrebleu", str(references), "-i", str(answers)]
     options = ["-m", "bleu", "chrf", "--tokenize", "none", "--force", "-w", "9"]
     printed = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
     wanted = {one["name"]: one for one in json.loads(printed.stdout)}
-    found = corpus_scores(said, truth)
+    found = corpus_scores(predicted, truth)
     for score, name in ((found.bleu, "BLEU"), (found.chrf, "chrF2")):
         assert score is not None
         assert score.value == pytest.approx(wanted[name]["score"], abs=1e-8)

@@ -9,13 +9,17 @@ import pytest
 
 from tests.inspect.constructed import text_experiment, vit_experiment
 from tests.inspect.errors.made import made
-from tfm_core.inspect.errors.calibration import calibration
-from tfm_core.inspect.errors.confusion import OTHERS, confusion, in_cell
-from tfm_core.inspect.errors.groups import GROUPINGS, bands, groupings
-from tfm_core.inspect.errors.patterns import _PATTERNS, patterns_of
-from tfm_core.inspect.errors.token_classes import token_class
-from tfm_core.inspect.errors.worst import hard_tokens, least_sure, worst_answers
-from tfm_core.inspect.practice.intervals import wilson
+from tfm_core.inspect.compare.conclusions import wilson
+from tfm_core.inspect.errors.examples import hard_tokens, least_sure, worst_answers
+from tfm_core.inspect.errors.groups import (
+    _PATTERNS,
+    GROUPINGS,
+    bands,
+    groupings,
+    patterns_of,
+    token_class,
+)
+from tfm_core.inspect.errors.scores import OTHERS, calibration, confusion, in_cell
 from tfm_core.plots import errors as plots
 
 TRUTH = [0, 0, 1, 1, 1, 2, 2, 2, 2, 0, 1]
@@ -39,13 +43,13 @@ def test_a_class_that_never_occurs_has_its_row_where_classes_are_few() -> None:
 def test_many_classes_are_told_apart_by_their_errors_and_no_answer_is_lost(seed: int) -> None:
     chance = random.Random(seed)
     truth = [chance.randrange(29) for _ in range(701)]
-    said = [n if chance.random() < 0.6 else chance.randrange(29) for n in truth]
-    answers = made(truth, said, 29)
+    predicted = [n if chance.random() < 0.6 else chance.randrange(29) for n in truth]
+    answers = made(truth, predicted, 29)
     counted = confusion(answers, most=7)
     assert counted.numbers[-1] == OTHERS
     assert len(counted.numbers) == 7
     assert counted.counts.sum() == 701
-    pairs = list(zip(truth, said, strict=True))
+    pairs = list(zip(truth, predicted, strict=True))
     for row, a in enumerate(counted.numbers):
         for column, b in enumerate(counted.numbers):
             named = counted.numbers[:-1]
@@ -157,7 +161,7 @@ def test_hard_tokens_cost_what_their_losses_add_up_to() -> None:
         ("addition", "1 2 + 3 4", {"no carry"}),
         ("addition", "9 9 + 1", {"2 carries"}),
         ("addition", "5 + 7", {"one carry"}),
-        ("reverse", "a b a", {"a token twice"}),
+        ("reverse", "a b a", {"a repeated token"}),
         ("span-corruption", "the <extra_id_0> sleeps", {"one span hidden"}),
     ],
 )

@@ -10,10 +10,9 @@ from tests.pages.made_runs import made_run
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.experiments import DEMONSTRATIONS
-from tfm_core.inspect.experiments.conclusion import conclude
 from tfm_core.inspect.experiments.demonstration import THEMES, by_theme
-from tfm_core.inspect.experiments.found import Shelf, missing
-from tfm_core.inspect.experiments.result import Result, Written, read
+from tfm_core.inspect.experiments.findings import conclude
+from tfm_core.inspect.experiments.result import Result, Shelf, Written, missing, read
 from tfm_core.inspect.walk.subject import walk_index
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.sentences import StudentError
@@ -23,16 +22,12 @@ ONE_THING = {"coupled-decay": {"training.optimizer", "training.beta2"}}
 
 
 @ALL
-def test_exactly_one_thing_differs_and_the_seed_does_not(one):
+def test_one_setting_differs_where_the_walk_has_its_step(one):
     made = [one.experiment(arm) for arm in one.arms]
     assert len({json.dumps(each.model_dump(), sort_keys=True) for each in made}) == len(made) > 1
     assert len({each.seed for each in made}) == 1
     rows = {row.field for row in differences(made)}
     assert len(rows - ONE_THING.get(one.name, set()) or {1}) == 1
-
-
-@ALL
-def test_the_walk_has_the_step_that_an_experiment_names(one):
     for arm in one.arms:
         experiment = one.experiment(arm)
         shape = of_experiment(experiment, "").shape
@@ -55,7 +50,7 @@ def test_the_recorded_pair_shows_what_a_missing_mask_does(tmp_path):
     assert [run.id for run in found.runs] == ["recorded-causal-mask", "recorded-no-mask"]
     assert found.is_whole
     right, wrong = (read(run, run.id, writes_freely=True) for run in found.runs)
-    assert min(right.wholes, right.written.share, wrong.wholes) > 0.95
+    assert min(right.sequence_accuracy, right.written.share, wrong.sequence_accuracy) > 0.95
     assert wrong.written.share < 0.1
 
 
@@ -75,9 +70,7 @@ def test_recorded_runs_make_one_experiment_alive(tmp_path):
     conclusion = conclude(heads, results)
     assert conclusion.is_expected
     (finding,) = conclusion.findings
-    assert "“1 head” has 99.5% of unseen sequences wholly right, “4 heads” 100.0%" in (
-        finding.sentence
-    )
+    assert "“1 head” gets 99.5% of unseen sequences right, “4 heads” 100.0%" in finding.sentence
 
 
 def test_runs_are_found_by_their_settings_and_stopped_ones_are_trained_again(tmp_path):
@@ -102,7 +95,7 @@ def shares(label: str, *values: float) -> dict[int, Result]:
         seed: Result(
             label,
             accuracy=value,
-            wholes=value,
+            sequence_accuracy=value,
             n_unseen=500,
             written=Written(value, 500, tokens=0.99),
         )
@@ -115,7 +108,7 @@ def test_a_conclusion_says_whether_it_was_expected_and_what_other_seeds_say():
     worse = conclude(one, {"positions": shares("a", 0.99), "none": shares("b", 0.02)})
     assert worse.is_expected
     assert worse.seeds == ()
-    assert worse.verdict == "This is what was expected."
+    assert worse.verdict == "This was expected."
     same = conclude(one, {"positions": shares("a", 0.99), "none": shares("b", 0.99)})
     assert same.is_expected is False
     assert same.findings[0].kind == "same"
@@ -124,11 +117,11 @@ def test_a_conclusion_says_whether_it_was_expected_and_what_other_seeds_say():
         one,
         {"positions": shares("a", 0.99, 0.98, 0.97), "none": shares("b", 0.02, 0.03, 0.05)},
     )
-    assert "stands out from the spread of seeds" in seeds.seeds[0]
+    assert "paired t-test" in seeds.seeds[0]
     assert conclude(one, {"positions": shares("a", 0.99)}).verdict is None
 
 
 def test_seeds_that_have_no_partner_say_nothing():
     one = DEMONSTRATIONS["no-positions"]
-    lone = {7: Result("b", accuracy=0.5, wholes=0.5, n_unseen=500)}
+    lone = {7: Result("b", accuracy=0.5, sequence_accuracy=0.5, n_unseen=500)}
     assert conclude(one, {"positions": shares("a", 0.99), "none": lone}).findings == ()

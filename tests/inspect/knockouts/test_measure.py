@@ -157,9 +157,9 @@ def test_what_parts_lose_together_is_held_against_what_each_loses_alone() -> Non
     assert joint == measured(run, heads, "zero", 50).loss - whole
     assert joint > 5 * alone  # they stand in for each other
     assert "stood in for the other" in measure.in_words(alone, joint)
-    assert "serve one end" in measure.in_words(0.4, 0.2)
-    assert "a work of its own" in measure.in_words(0.2, 0.21)
-    assert "miss neither" in measure.in_words(0.0001, 0.0009)
+    assert "serve one purpose" in measure.in_words(0.4, 0.2)
+    assert "its own work" in measure.in_words(0.2, 0.21)
+    assert "need neither" in measure.in_words(0.0001, 0.0009)
     assert measure.together(run, heads[:1], "zero", 50) is None
 
 

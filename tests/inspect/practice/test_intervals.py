@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from tfm_core.inspect.practice.intervals import best_of, wilson
+from tfm_core.inspect.compare.conclusions import best_of, wilson
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ def test_the_interval_has_its_published_ends(right, n, low, high):
 
 @pytest.mark.parametrize(("right", "n"), [(3, 2), (-1, 5), (0, 0)])
 def test_what_is_no_share_is_said(right, n):
-    with pytest.raises(ValueError, match="is no share"):
+    with pytest.raises(ValueError, match="is impossible"):
         wilson(right, n)
 
 

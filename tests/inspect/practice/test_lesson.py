@@ -8,7 +8,7 @@ from safetensors.torch import load
 
 from tests.pages.guided_runs import guided_run
 from tfm_core.inspect.attention.trained import data_of
-from tfm_core.inspect.practice import evaluation, lesson, saving
+from tfm_core.inspect.practice import evaluation, lesson
 from tfm_core.plots import practice as plots
 from tfm_core.runs.store import RunStore
 
@@ -120,7 +120,7 @@ def test_a_judgement_is_what_the_weights_that_count_say(run, split):
 
 
 def test_a_saved_model_gives_the_same_answers_to_the_last_bit(run):
-    done = saving.round_trip(run)
+    done = evaluation.round_trip(run)
     assert done.difference("loaded") == 0
     assert done.difference("fresh") > 0.01
     model, _step = evaluation.counting_model(run)
@@ -132,9 +132,9 @@ def test_a_saved_model_gives_the_same_answers_to_the_last_bit(run):
 
 def test_a_file_with_a_wrong_name_is_refused(run):
     model, _step = evaluation.counting_model(run)
-    content = saving.save_weights({f"x{k}": v for k, v in model.state_dict().items()})
+    content = evaluation.save_weights({f"x{k}": v for k, v in model.state_dict().items()})
     with pytest.raises(RuntimeError, match="Missing key"):
-        saving.load_weights(model, content)
+        evaluation.load_weights(model, content)
 
 
 def test_a_run_without_weights_says_so(store):

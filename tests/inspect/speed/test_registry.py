@@ -9,19 +9,14 @@ import torch
 
 from tests.training.test_loop import experiment
 from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, tasks_for
-from tfm_core.inspect.speed.accelerator import crossover
-from tfm_core.inspect.speed.applies import why_not
-from tfm_core.inspect.speed.bench import Bench, check_size
-from tfm_core.inspect.speed.cases import Equality
-from tfm_core.inspect.speed.checkpointing import checkpointed
-from tfm_core.inspect.speed.compiling import cases as compile_cases
+from tfm_core.inspect.speed.bench import Bench, check_size, saved_bytes
 from tfm_core.inspect.speed.explicit import backend_name
 from tfm_core.inspect.speed.loops import looped_attention
 from tfm_core.inspect.speed.measure import cases_of, measure
+from tfm_core.inspect.speed.passes import checkpointed, compile_cases, crossover
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import COLUMNS, Report, to_csv
-from tfm_core.inspect.speed.saved import saved_bytes
-from tfm_core.inspect.speed.source import source_of
+from tfm_core.inspect.speed.report import COLUMNS, Equality, Report, to_csv
+from tfm_core.inspect.syntax import source_of
 from tfm_core.layers.attention import attention_weights, fused_attention
 from tfm_core.runs.store import RECORDED
 
@@ -44,7 +39,7 @@ def _one_thread():
 @pytest.mark.parametrize("name", [name for name in COMPARISONS if name != "compile"])
 def test_all_sides_give_the_same(family, name):
     chosen = small(family, dropout=0.1)
-    why = why_not(name, chosen, "cpu")
+    why = COMPARISONS[name].why_not(chosen, "cpu")
     if why is not None:
         assert why.endswith(".")
         return
@@ -78,7 +73,7 @@ def test_a_traced_model_gives_the_same(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_checkpointing_saves_fewer_bytes_and_leaves_nothing_behind(family):
-    if why_not("checkpointing", small(family), "cpu"):
+    if COMPARISONS["checkpointing"].why_not(small(family), "cpu"):
         return
     bench = Bench.of(small(family))
     plain = saved_bytes(bench.pass_)
@@ -130,14 +125,14 @@ def test_the_crossover_is_where_the_gpu_stays_ahead():
 
 
 def test_a_model_that_is_too_large_is_refused_in_a_sentence():
-    with pytest.raises(ValueError, match="parameters; up to 50,000,000 are measured"):
+    with pytest.raises(ValueError, match="parameters; the limit here is 50,000,000"):
         check_size(small("encoder-only", d_model=4096, n_heads=4, d_ff=4096, n_layers=4))
 
 
 def test_every_reason_names_a_comparison_and_only_pictures_have_patches():
-    assert why_not("patches", small("vit"), "cpu") is None
-    assert "pictures" in (why_not("patches", small("decoder-only"), "cpu") or "")
-    assert "CPU" in (why_not("threads", small("vit"), "cuda:0") or "")
+    assert COMPARISONS["patches"].why_not(small("vit"), "cpu") is None
+    assert "pictures" in (COMPARISONS["patches"].why_not(small("decoder-only"), "cpu") or "")
+    assert "CPU" in (COMPARISONS["threads"].why_not(small("vit"), "cuda:0") or "")
 
 
 @pytest.mark.parametrize("name", COMPARISONS)

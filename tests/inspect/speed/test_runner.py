@@ -37,19 +37,19 @@ def test_stop_ends_the_process_and_gives_the_place_back():
     wait_until(lambda: is_gone(first), "the process is gone")
     second = runner.begin("data", small("vit"), "cpu")
     runner.close()
-    assert second.wait(LONG).problem == "Stopped because the server ends."
+    assert second.wait(LONG).problem == "Stopped because the server is shutting down."
 
 
 def test_time_that_is_over_is_said():
     measurement = BenchmarkProcess("batch", small("vit"), "cpu", limit=0.5, patience=LONG)
-    assert "the limit of this measurement" in (measurement.wait(LONG).problem or "")
+    assert "the limit" in (measurement.wait(LONG).problem or "")
     wait_until(lambda: is_gone(measurement), "the process is gone")
 
 
 def test_a_measurement_that_nobody_looks_at_ends():
     measurement = BenchmarkProcess("batch", small("vit"), "cpu", patience=0.3)
     wait_until(lambda: not measurement.is_running, "it has ended")
-    assert measurement.poll().problem == "Stopped because nobody was watching it any more."
+    assert measurement.poll().problem == "Stopped because nobody was watching."
 
 
 def test_a_failure_is_a_sentence():

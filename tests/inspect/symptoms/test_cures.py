@@ -24,7 +24,7 @@ def test_a_wild_rate_goes_on_from_the_best_weights_of_before_with_the_usual_one(
     cure, *_others = cures("diverged", sick(learning_rate=10.0), 400, KEPT)
     assert (cure.begins, cure.step) == ("best", 300)
     assert cure.experiment == TRANSLATE
-    assert cure.label == "Go on from step 300: learning rate 0.006"
+    assert cure.label == "Continue from step 300: learning rate 0.006"
 
 
 @pytest.mark.parametrize("kept", [KEPT, Checkpoints(None, None, 1000)])

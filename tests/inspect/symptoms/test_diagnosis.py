@@ -6,9 +6,10 @@ import pytest
 
 from tests.inspect.symptoms.recorded_curves import FOLDER, Recorded, recorded
 from tfm_core.inspect.symptoms import diagnosis, in_heads
-from tfm_core.inspect.symptoms.cures import Checkpoints
+from tfm_core.inspect.symptoms.cures import Checkpoints, Symptom
 from tfm_core.inspect.symptoms.diagnosis import symptoms, waits_until
-from tfm_core.inspect.symptoms.symptom import Symptom
+from tfm_core.inspect.symptoms.cures import Symptom
+from tfm_core.runs.record.outcome import outcome_of
 from tfm_core.runs.record.outcome import outcome_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
@@ -123,7 +124,7 @@ def test_gradients_that_explode_are_told_by_layer() -> None:
         curves.extend([event | ({"gradients": norms} if step == 410 else {})])
     (symptom,) = symptoms(run.experiment, RUNNING, curves, NOTHING_KEPT) or ()
     assert symptom.kind == "exploding"
-    assert "decoder layer 2 has most of it, 88" in symptom.sentence
+    assert "decoder layer 2 has the largest, 88" in symptom.sentence
 
 
 def test_heads_that_look_at_nothing_are_found_in_a_real_snapshot() -> None:

@@ -23,14 +23,14 @@ def test_every_model_of_words_has_its_own_numbers(name):
     experiment = PRESETS[name].experiment
     model, shape = experiment.model, data_shape(experiment)
     found = table(language=name)
-    by = found["a piece becomes a vector by"].language
+    by = found["from piece to vector"].language
     assert f"{shape.src_vocabulary:,} × {model.d_model}" in by
     n = sum(
         one.numel()
         for key, one in build_model(model, shape).named_parameters()
         if "embedding" in key
     )
-    assert found["parameters of that"].language.startswith(f"{n:,},")
+    assert found["parameters for that"].language.startswith(f"{n:,},")
 
 
 @pytest.mark.parametrize("name", PIXELS)
@@ -43,15 +43,15 @@ def test_every_model_of_pictures_has_its_own_numbers(name):
         for key, one in build_model(experiment.model, data_shape(experiment)).named_parameters()
         if key.startswith("stem")
     )
-    assert found["parameters of that"].vision.startswith(f"{n:,},")
-    assert "28 × 28 pixels" in found["it reads"].vision
+    assert found["parameters for that"].vision.startswith(f"{n:,},")
+    assert "28 × 28 pixels" in found["input"].vision
 
 
 def test_what_differs_between_models_differs_in_the_table():
-    assert "only to itself and back" in table("gpt-grammar")["who attends to whom"].language
-    assert "every other" in table("masked-words")["who attends to whom"].language
-    assert "labels, from one vector" in table("sentiment")["it answers"].language
-    assert "tokens at every position" in table("translate")["it answers"].language
+    assert "to itself and earlier" in table("gpt-grammar")["attention"].language
+    assert "every other" in table("masked-words")["attention"].language
+    assert "labels, from one vector" in table("sentiment")["output"].language
+    assert "tokens at each position" in table("translate")["output"].language
     assert "reads in order" in table("translate-additive")["positions"].language
 
 
@@ -60,4 +60,4 @@ def test_a_cls_token_is_one_more_and_is_what_answers():
     for pooling, more, label in (("mean", 0, "Mean"), ("cls", 1, "CLS token")):
         found = {one.what: one for one in aspects(words, vit_experiment(pooling))}
         assert f"Always {16 + more} tokens" in found["length"].vision
-        assert f"from one vector: {label}" in found["it answers"].vision
+        assert f"from one vector: {label}" in found["output"].vision

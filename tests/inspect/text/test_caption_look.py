@@ -12,13 +12,13 @@ from tfm_core.data.scenes import Placed
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.head_statistics import of_snapshot
-from tfm_core.inspect.attention.mistakes import what_went_wrong
 from tfm_core.inspect.attention.validation import measured_over_validation
+from tfm_core.inspect.errors.validation_errors import wrong_examples
 from tfm_core.inspect.positions.similarity import tiles_of
 from tfm_core.inspect.text import caption_look
 from tfm_core.inspect.text import caption_look as caption_scores
 from tfm_core.probe import labels
-from tfm_core.probe.caption_items import item_of
+from tfm_core.probe.items import caption_item
 from tfm_core.probe.snapshot import probe_of, take
 from tfm_core.runs.record.snapshots import write, write_probe
 from tfm_core.runs.store import RunStore
@@ -116,9 +116,9 @@ def test_figures_of_heads_over_snapshot_and_validation_fit(run):
     assert set(statistics) == set(measured.statistics)
     assert len(measured.alignment) == 2
     assert measured.n_examples == 16
-    readings = what_went_wrong(run)
+    readings = wrong_examples(run)
     assert readings.n_wrong == readings.n_read == 16  # it is untrained
-    assert readings.found[0].picture.shape == (1, 49, 49)
+    assert readings.examples[0].picture.shape == (1, 49, 49)
 
 
 def test_learned_positions_of_patches_are_the_tiles(run):
@@ -148,7 +148,7 @@ def test_what_is_written_is_scored_by_the_box_that_its_word_names():
     scene = (Placed(7, 0, 0), Placed(7, 28, 28), Placed(3, 28, 0))
     config = CaptionTaskConfig(n_digits=3)
     boxes = [(0, 0, 21, 21), (28, 28, 49, 49), (28, 0, 49, 21)]
-    truth = item_of(config, caption(scene, config), boxes, 7)
+    truth = caption_item(config, caption(scene, config), boxes, 7)
     assert truth["tgt_text"].startswith("a three right of a seven, ")
     said = caption_look.answered(("seven", "eight", "seven", "three", "three"), truth, "")
     assert said["boxes"] == [list(boxes[0]), None, list(boxes[1]), list(boxes[2]), None]
@@ -172,8 +172,8 @@ def test_scores_are_sums_over_the_patches_of_the_box(run):
     ("places", "sentence"),
     [
         (((7, 0, 0), (3, 14, 14)), "Digits 1 and 2 overlap"),
-        (((7, 0, 0), (3, 35, 0)), "Digit 2 leaves the picture of 49 by 49"),
-        (((7, 0, 0),), "learned pictures of 2, and this one has 1"),
+        (((7, 0, 0), (3, 35, 0)), "Digit 2 lies outside the 49 × 49 picture"),
+        (((7, 0, 0),), "learned pictures of 2, but this one has 1"),
     ],
 )
 def test_what_cannot_be_composed_is_said(run, places, sentence):

@@ -9,7 +9,7 @@ from tests.runs.waiting import tiny
 from tfm_core.data.text import text_task
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text import embeddings
-from tfm_core.inspect.text.word_classes import CLASSES, by_class, class_of
+from tfm_core.inspect.text.embeddings import CLASSES, by_class, class_of
 from tfm_core.presets import PRESETS
 from tfm_core.probe import snapshot
 from tfm_core.runs.process.execute import execute
@@ -118,7 +118,7 @@ def test_a_large_table_is_left_out_of_the_snapshots(tmp_path, monkeypatch):
 
 def test_pictures_have_no_words_and_say_so(tmp_path):
     store = RunStore(tmp_path)
-    assert "learns pictures" in embeddings.can_show(store.get("recorded-digits"))
+    assert "learned pictures" in embeddings.can_show(store.get("recorded-digits"))
     assert embeddings.can_show(store.get("recorded-korean")) is None
 
 

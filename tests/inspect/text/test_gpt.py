@@ -15,23 +15,22 @@ from tfm_core.data.text import text_task  # noqa: E402
 from tfm_core.data.vocabulary import BOS, PAD  # noqa: E402
 from tfm_core.decoding import SamplingConfig  # noqa: E402
 from tfm_core.inspect.attention.example import example_of  # noqa: E402
-from tfm_core.inspect.attention.mistakes import what_went_wrong  # noqa: E402
 from tfm_core.inspect.attention.own_example import look_at_text  # noqa: E402
 from tfm_core.inspect.attention.validation import measured_over_validation  # noqa: E402
+from tfm_core.inspect.errors.validation_errors import wrong_examples  # noqa: E402
 from tfm_core.inspect.masks.lab import PAD_TOKEN  # noqa: E402
 from tfm_core.inspect.masks.scores import HeadLocation, of_run  # noqa: E402
 from tfm_core.inspect.positions.race import can_extrapolate  # noqa: E402
 from tfm_core.inspect.positions.shuffle import of_run as shuffled  # noqa: E402
 from tfm_core.inspect.text import gpt_writing  # noqa: E402
-from tfm_core.inspect.text.gpt_reading import look_through, sum_of  # noqa: E402
+from tfm_core.inspect.text.gpt_reading import lens_logits, logit_lens, look_through, sum_of  # noqa: E402  # noqa: E402
 from tfm_core.inspect.text.gpt_writing import Sample  # noqa: E402
-from tfm_core.inspect.text.logit_lens import lens_logits, logit_lens  # noqa: E402
 from tfm_core.inspect.text.surprisal import example_text, predictions, surprisals  # noqa: E402
 from tfm_core.inspect.walk.build import walk  # noqa: E402
 from tfm_core.inspect.walk.subject import subject  # noqa: E402
 from tfm_core.probe import snapshot  # noqa: E402
 from tfm_core.probe.capture import capture  # noqa: E402
-from tfm_core.probe.continuation import LENGTH  # noqa: E402
+from tfm_core.probe.items import LENGTH  # noqa: E402
 from tfm_core.probe.labels import axes, modules_by_kind  # noqa: E402
 from tfm_core.probe.types import Probe  # noqa: E402
 
@@ -114,7 +113,7 @@ def test_texts_that_cannot_be_read_get_a_sentence(run, adder):
             surprisals(run[0], "and €")
     else:  # a text of one's own
         assert "<unk>" in surprisals(run[0], "and €").tokens
-    with pytest.raises(ValueError, match="goes up to 1,000"):
+    with pytest.raises(ValueError, match="limit is 1,000"):
         surprisals(run[0], "and " * 300)
     with pytest.raises(ValueError, match="no language model"):
         surprisals(adder[0], "1+1")
@@ -184,14 +183,14 @@ def test_ones_own_text_is_mapped_and_continued(run):
     assert example.attention[modules[0]].shape[1:] == (7, 7)
     assert len(example.answer) == len(example.confidence)
     if found.experiment.task.name == "own-text":
-        with pytest.raises(ValueError, match="has 18 characters, but the model sees 15"):
+        with pytest.raises(ValueError, match="18 characters are too many: the model sees 15"):
             look_at_text(found, "and so on, and so ")
 
 
 def test_views_that_need_a_right_answer_say_why_there_is_none(run):
     found, _trainer = run
-    with pytest.raises(ValueError, match="no one right answer"):
-        what_went_wrong(found)
+    with pytest.raises(ValueError, match="no single right answer"):
+        wrong_examples(found)
     with pytest.raises(ValueError, match="is a language model"):
         shuffled(found, "and so")
     assert "A language model" in can_extrapolate(found.experiment)
@@ -250,5 +249,5 @@ def test_a_sum_is_written_digit_by_digit(adder):
 
 def test_the_lens_is_for_decoder_only_models(tmp_path):
     found, _trainer = trained(tmp_path, experiment("encoder-only", "sort"))
-    with pytest.raises(ValueError, match="for decoder-only models"):
+    with pytest.raises(ValueError, match="decoder-only model"):
         look_through(found, "3 1 2")

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tfm_core.data.vocabulary import BOS, EOS, PAD
-from tfm_core.inspect.text.padding import batch, longest, sentences_of
+from tfm_core.inspect.text.tokenise import batch, longest, sentences_of
 from tfm_core.layers.masks import padding_mask
 
 SENTENCES = [["a", "b", "c", "d", "e"], ["b"], ["e", "a", "b"]]
@@ -41,7 +41,7 @@ def test_the_share_of_padding_is_counted():
 
 
 def test_a_length_without_room_for_a_word_is_said():
-    with pytest.raises(ValueError, match="A length of 2 has no place for a word"):
+    with pytest.raises(ValueError, match="A length of 2 leaves no room"):
         batch(SENTENCES, length=2)
 
 
@@ -49,8 +49,8 @@ def test_a_length_without_room_for_a_word_is_said():
     ("text", "why"),
     [
         ("\n \n", "no sentence"),
-        ("a\n" * 9, "There are 9 sentences; a batch here has at most 8"),
-        ("short\n" + "w " * 33, "Sentence 2 has 33 words; at most 32"),
+        ("a\n" * 9, "9 sentences are too many: the limit is 8"),
+        ("short\n" + "w " * 33, "Sentence 2 has 33 words: the limit is 32"),
     ],
 )
 def test_what_is_no_batch_is_said(text, why):

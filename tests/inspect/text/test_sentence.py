@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 from tests.inspect.readers import reading_run, trained  # noqa: E402
 from tfm_core.data.text import text_task  # noqa: E402
 from tfm_core.data.text.sentiment import SentimentTask, judged  # noqa: E402
-from tfm_core.inspect.attention.mistakes import what_went_wrong  # noqa: E402
 from tfm_core.inspect.attention.own_example import look_at_text  # noqa: E402
+from tfm_core.inspect.errors.validation_errors import wrong_examples  # noqa: E402
 from tfm_core.inspect.text import sentence as core  # noqa: E402
 from tfm_core.runs.store import RunStore  # noqa: E402
 
@@ -48,7 +48,7 @@ def test_without_a_word_is_what_the_model_says_of_the_rest(run, found):
     for index in (0, 3, 9):
         rest = [*words[:index], *words[index + 1 :]]
         np.testing.assert_allclose(found.without[index], shares(run, rest), atol=1e-5)
-    lost = found.probabilities[found.said] - found.without[5, found.said]
+    lost = found.probabilities[found.predicted] - found.without[5, found.predicted]
     assert found.needed[5] == pytest.approx(lost)
 
 
@@ -117,9 +117,9 @@ def test_the_table_holds_rule_and_model_of_each(run):
 
 def test_the_attention_page_and_the_mistakes_read_labels_too(run, found):
     example = look_at_text(run, TEXT)
-    assert example.answer == (found.labels[found.said],)
+    assert example.answer == (found.labels[found.predicted],)
     assert example.item["truth"] == ["negative"]
     assert example.confidence[0] == pytest.approx(found.probabilities.max(), abs=1e-4)
-    readings = what_went_wrong(run)
+    readings = wrong_examples(run)
     assert readings.n_read == 50
-    assert {reading.said for reading in readings.found} <= set(found.labels)
+    assert {reading.predicted for reading in readings.examples} <= set(found.labels)

@@ -123,7 +123,7 @@ def test_the_same_seed_draws_the_same_text_and_every_token_could_be_drawn(source
 
 def test_a_token_that_nobody_writes_is_refused(source):
     for id in (BOS, len(source.vocabulary)):
-        with pytest.raises(ValueError, match=f"Token number {id} cannot be written"):
+        with pytest.raises(ValueError, match=f"Token {id} can.t be written"):
             steps.write(source, GREEDY, n=3, forced={0: id})
 
 

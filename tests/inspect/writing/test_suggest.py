@@ -5,7 +5,7 @@ import pytest
 from tfm_core.config import CorpusTaskConfig, TextTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.data.text.nearest import drawn_sentences
-from tfm_core.inspect.writing.suggest import next_words
+from tfm_core.inspect.writing.source import next_words
 
 KOREAN = text_task(TextTaskConfig.named("english-korean"))
 

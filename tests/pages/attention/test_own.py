@@ -167,7 +167,7 @@ def test_an_own_picture_comes_back_out_of_the_letters_of_a_link(pictures):
     ("own", "sentence"),
     [
         ("picture-eJw", "The picture in the link cannot be read"),
-        ("validation-4000", "There is no validation example 4,000; the last one is"),
+        ("validation-4000", "There is no validation example 4,000; the last is"),
         ("test--5", "own is “test--5” in the link"),
         ("nonsense", "own is “nonsense” in the link"),
     ],
@@ -240,7 +240,7 @@ def test_what_heads_do_is_measured_over_the_validation_set_too(sentences, monkey
 
 
 @pytest.mark.parametrize("kind", ["text", "image"])
-def test_an_example_is_chosen_by_what_went_wrong(sentences, pictures, monkeypatch, kind):
+def test_an_example_is_chosen_by_wrong_examples(sentences, pictures, monkeypatch, kind):
     store, run = sentences if kind == "text" else pictures
     monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
     at = opened(run, example="own")

@@ -187,7 +187,7 @@ def test_one_run_is_offered_others_of_its_task_and_none_the_recorded_ones(
 
 def test_runs_of_different_tasks_are_said_not_to_be_comparable(recorded: None) -> None:
     said = shown(open_with("recorded-digits", "recorded-one-head"))
-    assert "These runs learn different tasks." in said
+    assert "These runs learn different tasks" in said
     assert "The other run did not keep this example" in said
 
 

@@ -20,7 +20,7 @@ from pages.ui import film as films
 from pages.ui import take_away
 from tests.pages.learned_runs import learned_run
 from tests.pages.made_runs import made_run
-from tfm_core.inspect import stage
+from tfm_core.inspect.progress import stage
 
 POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 PART = re.compile(r'<script type="text/plain" id="part-([\w-]+)">([\w+/=]*)</script>')

@@ -10,8 +10,8 @@ from pages.components import stage as component
 from pages.components.buttons import new_presses
 from pages.components.component import pooled
 from tests.pages.learned_runs import learned_run
-from tfm_core.inspect import stage
-from tfm_core.inspect.stage import Frame
+from tfm_core.inspect.progress import stage
+from tfm_core.inspect.progress.stage import Frame
 
 
 def unpacked(sent: bytes):

@@ -17,7 +17,7 @@ from pages.draw.link import PICTURE
 from pages.ui import digit_models
 from tests.pages.looking import part_of, said
 from tfm_core.data import own_picture
-from tfm_core.inspect.looks import Looks, looks
+from tfm_core.inspect.progress.pictures import Looks, looks
 from tfm_core.runs.store import RECORDED, RunStore
 
 Open = Callable[..., AppTest]

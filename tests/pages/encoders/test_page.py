@@ -143,7 +143,7 @@ def test_what_the_tokens_of_pictures_know_is_shown_with_the_recorded_run(
     monkeypatch.setattr(store, "recorded", RECORDED)
     app = viewed(open_page(PAGE, run="recorded-digits"), "patches")
     assert not app.error
-    assert "the mean of the patches tells the digit in" in said(app)
+    assert "the mean of the patches identifies the digit in" in said(app)
     assert list(app.table[0].value.columns) == ["mean of patches", "one patch"]
     assert "has no CLS token" in said(app)
     app.button(key="encoders-twin").click().run()

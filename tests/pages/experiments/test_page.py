@@ -8,9 +8,13 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.page_table import PAGES
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
-from tfm_core.inspect.experiments import DEMONSTRATIONS, guess
+from tfm_core.inspect.experiments import DEMONSTRATIONS
+from tfm_core.data.own.layout import guess
 from tfm_core.inspect.experiments.demonstration import Demonstration, by_theme
-from tfm_core.inspect.experiments.guess import OUTCOMES
+from tfm_core.inspect.experiments.demonstration import OUTCOMES
+from tfm_core.runs.queue.run_queue import RunQueue
+from tfm_core.inspect.experiments import DEMONSTRATIONS
+from tfm_core.inspect.experiments.demonstration import OUTCOMES, Demonstration, by_theme, question
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RECORDED, RunStore
 
@@ -47,8 +51,8 @@ def recorded(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_recorded_runs_show_an_experiment_at_once(recorded: None) -> None:
     app = guessed(opened_at(PAGE, experiment="heads"))
     said = shown(app)
-    assert "“1 head” has 99.5% of unseen sequences wholly right" in said
-    assert "This is what was expected." in said
+    assert "“1 head” gets 99.5% of unseen sequences right" in said
+    assert "This was expected." in said
     assert any(label.startswith("Train 1 run") for label in labels(app))
 
 
@@ -91,7 +95,7 @@ def test_runs_that_are_there_are_shown_and_nothing_is_left_to_train(store: RunSt
     app = guessed(opened_at(PAGE, experiment=ONE.name))
     said = shown(app)
     assert "**Shown:**" in said
-    assert "one seed, at this size" in said  # the made runs are alike
+    assert "one seed at this size" in said  # the made runs are alike
     assert not any(label.startswith("Train") for label in labels(app))
     assert "with positions / no positions · trained" in {
         caption for one in app.radio for caption in one.proto.captions
@@ -119,7 +123,7 @@ def test_a_guess_is_kept_beside_what_was_shown(recorded: None) -> None:
 
 @pytest.mark.parametrize("one", DEMONSTRATIONS.values(), ids=lambda one: one.name)
 def test_every_expected_outcome_is_a_right_guess(one: Demonstration) -> None:
-    asked = guess.question(one)
+    asked = question(one)
     assert len(set(asked.options)) == len(asked.options) == len(OUTCOMES)
     right = {kind for kind, words in OUTCOMES.items() if asked.is_right(words)}
     assert right == one.expected

@@ -51,14 +51,14 @@ def test_a_round_on_the_pair_that_comes_with_the_app(ready: RunStore, open_page:
     app.button(key="bug-probe-attention").click().run()
     assert not app.exception
     (table,) = app.table
-    row = table.value.loc["maps in each layer"]
+    row = table.value.loc["maps per layer"]
     assert list(row) == ["4", "**1** ≠"]
     guessed(app, "no-positions")
     assert "Not “No positions”. Ask “Does swapping two tokens change the answer?”" in said(app)
     assert "1 probe of 5 used · 1 wrong guess" in said(app)
     guessed(app, "one-head")
     (won,) = app.success
-    assert "One head in place of several" in won.value
+    assert "One head instead of several" in won.value
     assert "1 probe of 5 used · 1 wrong guess · 1 bug found in this session." in won.value
     (code,) = app.code
     assert any(line.startswith("-N_HEADS = 4") for line in code.value.splitlines())
@@ -79,7 +79,7 @@ def test_a_probe_that_was_overtaken_by_the_next_press_is_still_asked(
 def test_who_gives_up_is_shown_the_mistake(ready: RunStore, open_page: Open) -> None:
     app = pressed(open_page(FILE), "Show me")
     assert not app.success
-    assert any("One head in place of several" in one.value for one in app.info)
+    assert any("One head instead of several" in one.value for one in app.info)
 
 
 def test_a_guess_that_names_nothing_is_asked_again(ready: RunStore, open_page: Open) -> None:

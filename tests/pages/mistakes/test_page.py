@@ -14,10 +14,8 @@ from pages.ui import view_link
 from tests.pages.learned_runs import learned_run
 from tests.pages.opening import links, opened_at
 from tfm_core.inspect.errors.answers import answers, steps_of
-from tfm_core.inspect.errors.calibration import calibration
-from tfm_core.inspect.errors.confusion import confusion
-from tfm_core.inspect.errors.corpus_scores import corpus_scores
 from tfm_core.inspect.errors.examples import n_alike
+from tfm_core.inspect.errors.scores import calibration, confusion, corpus_scores
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 

@@ -11,7 +11,6 @@ from tests.inspect.speed.test_registry import small
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
 from tests.runs.waiting import wait_until
-from tfm_core.inspect.speed.applies import why_not
 from tfm_core.inspect.speed.measure import measure
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import CaseReport, Report
@@ -101,12 +100,12 @@ def test_every_comparison_opens_with_its_code(store, name):
 
 def test_what_makes_no_sense_here_is_said(store):
     at = opened(small("decoder-only"), compare="patches")
-    assert "does not cut pictures" in at.info[0].value
+    assert "needs patches" in at.info[0].value
 
 
 @pytest.mark.parametrize("name", [name for name in COMPARISONS if name not in {"compile", "gpu"}])
 def test_every_result_has_its_verdict(name):
-    why = why_not(name, small("vit"), "cpu")
+    why = COMPARISONS[name].why_not(small("vit"), "cpu")
     if why is not None:  # one core alone has nothing to share out
         pytest.skip(why)
     report = Report(name, "cpu", "CPU")

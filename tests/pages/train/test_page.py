@@ -20,7 +20,7 @@ from tests.pages.learned_runs import learned_run
 from tests.pages.looking import part_of
 from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
 from tfm_core.config import to_json
-from tfm_core.inspect import stage
+from tfm_core.inspect.progress import stage
 from tfm_core.presets import PRESETS
 from tfm_core.runs.backends import job
 from tfm_core.runs.backends.job import Job

@@ -73,7 +73,7 @@ def test_text_is_never_markup(open_page):
 def test_a_text_that_cannot_be_cut_is_said_and_kept(open_page):
     app = open_page(PAGE)
     app.text_area(key="words-text").set_value("   ").run()
-    assert "There is no text to cut" in app.error[0].value
+    assert "There is no text to tokenise" in app.error[0].value
     assert app.text_area(key="words-text").value == "   "
 
 
@@ -111,7 +111,7 @@ def test_the_target_table_can_be_chosen(with_recorded, open_page):
 @pytest.mark.parametrize("view", ["embeddings", "moving"])
 def test_without_words_the_recorded_run_is_one_press_away(with_recorded, open_page, view):
     app = viewed(open_page(PAGE, run="recorded-digits"), view)
-    assert "its patches are projected" in said(app)
+    assert "it projects patches" in said(app)
     app.button(key="words-open").click().run()
     assert not app.exception
     assert "English to Korean, recorded" in said(app)

@@ -1,17 +1,13 @@
-"""Known-answer score: does a head look at the source words that a target word truly comes from?
+"""Known-answer score: does a head attend to the source words that a target word comes from?
 
-Two figures, against the true alignment that generated tasks know: the share of attention on the
-true source words, and the alignment error rate (Och & Ney 2003, "A Systematic Comparison of Various
-Statistical Alignment Models", section 5.1), with the strongest cell of each row as the head's link.
+Two figures against the true alignment of generated tasks: the share of attention on the true source
+words, and the alignment error rate (Och & Ney 2003, section 5.1) with the strongest cell of each
+row as the head's link.
 
-Conventions. The decoder reads the target shifted right, so row 0 stands at <bos> and row t is where
-target token t is written: that row is held against the sources of token t. The row that writes
-<eos>, and tokens that come from no source token, have no truth and are not counted. Where a token
-has one source, its link is sure; where it has several, each is possible and none is sure.
-
-In one sequence ("sequence") a row may also attend to <bos> and to what was written so far. The
-share is of all its attention, and so is the share of even attention; the link is its strongest
-source token, even where most of the attention lies on none.
+Row t writes target token t (row 0 reads <bos>) and is compared with the sources of token t. The
+<eos> row and tokens without a source do not count. A single source is a sure link; of several, each
+is possible and none sure. In one sequence ("sequence") shares are of all attention, and the link is
+the strongest source token.
 """
 
 from __future__ import annotations
@@ -49,11 +45,10 @@ _WRITES = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlignmentScore:
-    """The heads of one module, every array (H,).
+    """The heads of one module; arrays (H,).
 
-    share: of the attention, on true source words, 0 to 1. aer: alignment error rate, 0 is perfect.
-    chance: the share that even attention would have, over all that a row may attend to. n_tokens:
-    target tokens that were counted.
+    share: of attention on true source words. aer: alignment error rate, 0 is perfect. chance: the
+    share of even attention. n_tokens: target tokens that were counted.
     """
 
     share: Floats
@@ -81,10 +76,9 @@ class BestHead:
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """How many heads align at a step, of ``n_heads``: their shares, least and largest.
+    """How many of ``n_heads`` heads align (LEARNED or more) at a step: n, least and largest share.
 
-    n: those with LEARNED or more. step: from which on all of them have kept doing so, None where
-    none aligns.
+    step: since when all of them have kept aligning, None if none does.
     """
 
     n: int
@@ -113,12 +107,11 @@ class AlignmentTally:
     def add(self, weights: Floats, truth: Bools, even: Floats | None = None) -> None:
         """Count one example. weights: (H, T, S), truth: bool (T, S), row t = target token t.
 
-        even: (T, S), what even attention gives each source token; None: a share of 1 / S. Raises
-        ValueError when weights and truth do not fit.
+        even: (T, S), the even attention; None: 1 / S. Raises ValueError if shapes do not fit.
         """
         if weights.shape[1:] != truth.shape:
             raise StudentError(
-                "weights are {shape}, but the truth is {truth_shape}.",
+                "weights are {shape}, but the true alignment is {truth_shape}.",
                 shape=weights.shape,
                 truth_shape=truth.shape,
             )
@@ -138,7 +131,7 @@ class AlignmentTally:
     def result(self) -> AlignmentScore:
         """Return the score. Raises ValueError where no token with a known source was counted."""
         if not self.n_tokens:
-            raise StudentError("No target token here has a known source to score heads by.")
+            raise StudentError("No target token of this example has a known source.")
         # |A| links, one a token; |S| sure ones: 1 - (|A and S| + |A and P|) / (|A| + |S|)
         aer = 1 - (self._sure_hits + self._hits) / (self.n_tokens + self._sure)
         share = np.asarray(self._share) / self.n_tokens
@@ -146,14 +139,10 @@ class AlignmentTally:
 
 
 def true_cells(item: Mapping[str, Any]) -> Bools:
-    """Return bool (T, S): which source tokens decide each target token.
-
-    item: an example of the probe; where a picture is the source, its patches are meant. Raises
-    ValueError where it has no alignment.
-    """
+    """Return bool (T, S): the true sources of each target token. Raises StudentError without."""
     alignment: Sequence[Sequence[int]] | None = item.get("alignment")
     if alignment is None:
-        raise StudentError("The true alignment of this example is not known.")
+        raise StudentError("The true alignment of this example is unknown.")
     cells = np.zeros((len(alignment), len(item["src"])), np.bool_)
     for token, sources in enumerate(alignment):
         cells[token, list(sources)] = True
@@ -161,9 +150,9 @@ def true_cells(item: Mapping[str, Any]) -> Bools:
 
 
 def truth_on_map(experiment: Experiment, item: Mapping[str, Any], module: str) -> Bools:
-    """Return bool (Q, K): the true alignment as cells of a module's map, to be drawn over it.
+    """Return bool (Q, K): the true alignment as cells of a module's map.
 
-    All False where target does not meet source. Raises ValueError where there is no alignment.
+    All False where target does not meet source. Raises StudentError without an alignment.
     """
     names = axes(experiment, item, module)
     cells = np.zeros(names.shape, np.bool_)
@@ -176,10 +165,10 @@ def truth_on_map(experiment: Experiment, item: Mapping[str, Any], module: str) -
 
 
 def clearest_row(weights: Floats, may_attend: Bools, truth: Bools | None = None) -> int | None:
-    """Return the row of a map (Q, K) that shows best what its head does; None without any.
+    """Return the row of a map (Q, K) that best shows what its head does; None without any.
 
-    With a true alignment the row with the most weight on its true cells; else the row with the
-    largest weight among those that may attend to several keys.
+    With a true alignment the row with the most weight on true cells; else the row with the largest
+    weight among those with a choice of keys.
     """
     if truth is not None and truth.any():
         return int((weights * truth).sum(-1).argmax())
@@ -211,10 +200,7 @@ def rows_that_write(
 def even_over_source(
     experiment: Experiment, item: Mapping[str, Any], module: str, may_attend: Bools
 ) -> Floats:
-    """Return (T, S): what a row that attends evenly to all it may gives each source token.
-
-    may_attend: bool (Q, K), True = may attend.
-    """
+    """Return (T, S): the even attention of each row that writes. may_attend: bool (Q, K)."""
     even: Floats = may_attend / np.maximum(may_attend.sum(-1, keepdims=True), 1)
     written = rows_that_write(experiment, item, module, even[None])
     return np.asarray(written[0])
@@ -240,9 +226,9 @@ def score(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> dict[str,
 
 @lru_cache(maxsize=128)
 def of_step(folder: Path, step: int, changed: int) -> Mapping[str, AlignmentScore]:
-    """Return the scores at a snapshot of the run in a folder, not to be changed; maybe none.
+    """Return the scores at a snapshot of the run in a folder, cached; do not change them.
 
-    changed: when the snapshot was written, in nanoseconds. Raises ValueError, in a sentence.
+    changed: the snapshot's mtime in ns. Raises ValueError, in a sentence.
     """
     run = Run(folder)
     experiment, probe = run.experiment, run.probe()
@@ -258,10 +244,7 @@ def score_maps(
     weights: Floats,
     may_attend: Bools,
 ) -> AlignmentScore:
-    """Return the score of one module. weights: (P, H, Q, K), padded; may_attend: (P, Q, K).
-
-    Raises ValueError.
-    """
+    """Return the score of one module. weights: (P, H, Q, K), padded; may_attend: (P, Q, K)."""
     tally = AlignmentTally()
     for item, map_, allowed in zip(items, weights, may_attend, strict=True):
         even = even_over_source(experiment, item, module, allowed)
@@ -272,8 +255,8 @@ def score_maps(
 def score_over_training(run: Run, since: int = -1) -> pd.DataFrame:
     """Return one row a head and snapshot: step, module, kind, layer, head, share, aer, chance.
 
-    layer and head count from 1. since: only snapshots after this step, so that a live run's frame
-    can be added to. Snapshots that are damaged are left out. Raises ValueError without a probe.
+    layer and head count from 1. since: only snapshots after this step. Raises ValueError without a
+    probe.
     """
     import pandas as pd
 
@@ -288,10 +271,7 @@ def score_over_training(run: Run, since: int = -1) -> pd.DataFrame:
 
 
 def best_head(frame: pd.DataFrame, step: int | None = None) -> BestHead | None:
-    """Return the head with the largest share at a step (None: the last one), None without any.
-
-    frame: of ``score_over_training``.
-    """
+    """Return the head with the largest share at a step (None: the last), if any."""
     if frame.empty:
         return None
     step = int(frame["step"].max()) if step is None else step

@@ -1,8 +1,7 @@
 """The arithmetic of one cell of an attention map, step by step, with the model's own numbers.
 
-Query times key, summed, over sqrt(d_head) or what the model divides by instead, masked, softmax
-over the row, times value: Eq. 1 of Vaswani et al. 2017 for a single query and key. The numbers come
-from one pass of the example through the last checkpoint. torch is imported where it is needed.
+Eq. 1 of Vaswani et al. 2017 for a single query and key, from one pass of the example through the
+last checkpoint. torch is imported late.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _KINDS = ("query", "key", "value", "scores", "masked_scores", "weights", "heads"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """What one attention of a model computed on one example.
+    """What one attention computed on one example.
 
     tensors: query (H, Q, D), key and value (H, K, D), scores, masked_scores and weights (H, Q, K),
     heads (H, Q, D), as float32; v (D,) where scores are v times a tanh.
@@ -46,19 +45,16 @@ class Trace:
 class AttentionCell:
     """One query and one key of one head, in the order of the computation.
 
-    In a recurrent model with additive or concat attention the products are v times tanh(query +
-    key), elementwise, ``is_tanh``; no score of a recurrent model is scaled: scale = 1.
+    query and key: (D,), after rotation if positions are rotary. products: (D,), elementwise, or v
+    times tanh(query + key) if ``is_tanh``; dot: their sum. scaled = dot / scale; scale is
+    sqrt(d_head), another divisor of the model, or 1 in a recurrent model. bias: from ALiBi or T5,
+    or 0. score = scaled + bias, before the mask ``may_attend``.
 
-    query and key: (D,), after rotation where positions are rotary. products: (D,), elementwise;
-    dot: their sum. scaled = dot / scale, scale = sqrt(d_head) unless the model divides by another
-    number. bias: what ALiBi or T5 adds, or 0.
-    score = scaled + bias, the number before the mask; ``may_attend`` is the mask. row: (K,) scores
-    of the whole row; may_attend_row: bool (K,); exponentials: (K,) e^(score - largest), 0 where
-    masked; weight = exponential / their sum; weights: (K,) the row.
-    value: (D,); contribution = weight * value; output: (D,) the sum over the row.
-    share: how much of the output points where the contribution does, contribution . output over
-    output . output; the shares of a row sum to 1, one may be negative. norm_share: length of the
-    contribution over the sum of the lengths (Kobayashi et al. 2020), never negative.
+    row: (K,) the scores; may_attend_row: bool (K,); exponentials: (K,) e^(score - largest), 0 where
+    masked; weights: (K,); weight: of this key. value: (D,); contribution = weight * value; output:
+    (D,) their sum over the row. share: contribution . output / output . output; a row's shares sum
+    to 1, one may be negative. norm_share: length of the contribution over the sum of lengths
+    (Kobayashi et al. 2020).
     """
 
     step: int
@@ -94,10 +90,9 @@ class AttentionCell:
 def traced(
     run: Run, item: Mapping[str, Any], module: str, picture: npt.NDArray[np.uint8] | None = None
 ) -> Trace:
-    """Send an example through the last checkpoint and keep what an attention module computed.
+    """Send an example through the last checkpoint and keep what one attention module computed.
 
-    item and picture: of an ``Example``. Raises ValueError, in a sentence, where there is no
-    checkpoint or the example is not one of this run's kind.
+    item and picture: of an ``Example``. Raises ValueError, in a sentence.
     """
     from tfm_core.probe.capture import capture
 
@@ -111,10 +106,7 @@ def traced(
 
 
 def cell(experiment: Experiment, trace: Trace, head: int, query: int, key: int) -> AttentionCell:
-    """Return the arithmetic of one cell; head, query and key count from 0.
-
-    Raises ValueError, in a sentence, for a cell that the map does not have.
-    """
+    """Return the arithmetic of one cell; indices from 0. Raises StudentError outside the map."""
     labels, tensors = axes(experiment, trace.item, trace.module), trace.tensors
     _check("head", head, len(tensors["weights"]))
     _check("query", query, len(labels.query))

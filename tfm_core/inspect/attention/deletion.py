@@ -1,9 +1,9 @@
 """The deletion curve: does the model need what an explanation points at?
 
-Patches are taken away in the order of the explanation, the most important first, and the
-probability of the predicted class is watched (Petsiuk et al. 2018, RISE, section 4.2; Samek et al.
-2017). The faster it falls, the more the explanation is about this model; random order is the mark
-to beat. numpy alone: the model is a function.
+Patches are removed in the order of the explanation, most important first, while the probability of
+the class is measured (Petsiuk et al. 2018, RISE, section 4.2; Samek et al. 2017). The faster it
+falls, the better the explanation; random order is the baseline. numpy alone: the model is a
+function.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ MAX_STAGES = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deletion:
-    """Curves of one picture, each (S,): a point a patch, MAX_STAGES + 1 at most.
+    """Curves of one picture, each (S,), at most MAX_STAGES + 1 points.
 
-    removed: share of patches taken away, 0 to 1. curves: explanation -> probability of the class.
-    areas: explanation -> area under its curve, 0 to 1, lower is better. random: mean over orders,
-    lowest and highest their range; random_area: of the mean.
+    removed: share of patches removed. curves: explanation -> probability of the class. areas:
+    explanation -> area under its curve, lower is better. random: mean over orders, lowest and
+    highest their range; random_area: of the mean.
     """
 
     removed: Floats
@@ -62,14 +62,13 @@ def deletion(
     """Return the deletion curves of several explanations of one picture.
 
     picture: (C, height, width). explanations: name -> (side, side), one value a patch. fill: what
-    stands where a patch was, a number or (C,): 0 is the mean of normalised pixels. most_stages:
-    points of a curve behind its first. Raises ValueError where the patches do not divide the
-    picture or have different numbers.
+    replaces a patch, a number or (C,); 0 is the mean of normalised pixels. most_stages: points
+    after the first. Raises StudentError if shapes do not fit.
     """
     sides = {values.shape for values in explanations.values()}
     if len(sides) != 1:
         raise StudentError(
-            "Explanations of one picture must have one shape, not {sides}.",
+            "Explanations of one picture must have the same shape, not {sides}.",
             sides=sorted(sides),
         )
     (shape,) = sides
@@ -112,16 +111,16 @@ def deleted(
     fill: Floats | float = 0.0,
     stages: npt.NDArray[np.int_] | None = None,
 ) -> Floats:
-    """Return (S, C, height, width): the picture with the first patches taken away.
+    """Return (S, C, height, width): the picture with the first patches removed.
 
-    order: (n,) patches, row by row from the top left; shape: their rows and columns. stages: (S,)
-    how many are gone; 0, 1, ... n where nothing is said.
+    order: (n,) patches, row by row; shape: their rows and columns. stages: (S,) how many to remove;
+    by default 0, 1, ... n.
     """
     height, width = picture.shape[1:]
     rows, columns = shape
     if height % rows or width % columns:
         raise StudentError(
-            "{rows} by {columns} patches do not divide {height} by {width} pixels.",
+            "{rows} × {columns} patches do not divide {height} × {width} pixels.",
             rows=rows,
             columns=columns,
             height=height,

@@ -1,7 +1,4 @@
-"""One example as a model saw it at one step: its tokens or picture, every map, and the answer.
-
-Torch-free. The maps of a snapshot are padded to the longest example; here they are cut to size.
-"""
+"""One example as a model saw it at one step: tokens or picture, maps cut to size, answer."""
 
 from __future__ import annotations
 
@@ -29,11 +26,10 @@ Bools = npt.NDArray[np.bool_]
 class Example:
     """What is shown of one example.
 
-    item: an entry of the probe, or the same keys for an example of the user's own (``tgt`` then
-    holds what the decoder read: the model's own answer; ``truth`` the solution, if there is one).
-    attention: module name -> (H, Q, K). masks: module name -> bool (Q, K), True = may attend, as it
-    was applied. picture: uint8 (C, height, width). probabilities:
-    (classes,). answer: the predicted target tokens; confidence: (T,), one for each of them.
+    item: an entry of the probe, or of the user's own example (``tgt``: the model's own answer;
+    ``truth``: the solution, if any). attention: module name -> (H, Q, K). masks: module name ->
+    bool (Q, K), True = may attend. picture: uint8 (C, height, width). probabilities: (classes,).
+    answer: the predicted target tokens; confidence: (T,), of each.
     """
 
     step: int
@@ -62,13 +58,10 @@ class Example:
 
 
 def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> Example:
-    """Return an example of the probe at the step of a snapshot.
-
-    Raises ValueError, in a sentence, where the snapshot does not fit the probe.
-    """
+    """Return an example of the probe at a snapshot. Raises StudentError if they do not fit."""
     item = probe.items[index]
     misfit = N_(
-        "The snapshot of step {step:,} does not fit the examples of this run.", step=snapshot.step
+        "The snapshot of step {step:,} does not match this run's examples.", step=snapshot.step
     )
     if snapshot.probabilities is not None and "label" not in item:  # of classes, not of words
         raise StudentError(misfit)
@@ -101,8 +94,7 @@ def cut(
             map_ = attention[name][:, : sizes[0], : sizes[1]]
             if map_.shape[1:] != sizes:
                 raise StudentError(
-                    "The map of {name} is {rows} by {columns}, but this example needs {n_query} "
-                    "by {n_key}.",
+                    "{name} has a {rows} × {columns} map; this example needs {n_query} × {n_key}.",
                     name=name,
                     rows=map_.shape[1],
                     columns=map_.shape[2],
@@ -116,10 +108,7 @@ def cut(
 def captured(
     experiment: Experiment, item: Mapping[str, Any], cache: ActivationCache
 ) -> tuple[dict[str, Array], dict[str, Bools]]:
-    """Return the maps (H, Q, K) and masks (Q, K) of an example that was sent through alone.
-
-    cache: of its ``weights`` and ``mask``. Raises ValueError as ``cut``.
-    """
+    """Return the maps (H, Q, K) and masks (Q, K) of a single example. Raises as ``cut``."""
     maps = {name: weights[0].float().numpy() for name, weights in cache.of("weights").items()}
     applied = cache.masks()
     attention = cut(experiment, item, maps)

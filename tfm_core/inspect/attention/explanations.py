@@ -1,13 +1,15 @@
-"""Explanations of one picture side by side, and the deletion curve that tells them apart.
+"""Explanations of one picture: rollout, relevance, and the deletion curve that tests them.
 
-Attention is not explanation: a model may look at what it then ignores, and different maps can give
-the same answer (Jain & Wallace 2019; but see Wiegreffe & Pinter 2019). So each is held against what
-the model does when the patches it names are gone. torch is imported where needed.
+Rollout (Abnar & Zuidema 2020, section 3) multiplies layers, each (A + I) / 2 because the residual
+connection is half of it. Relevance (Chefer et al. 2021, equations 5 and 6) weights each map by the
+gradient of the class score, keeps the positive part, averages heads and adds R <- R + A R. Without
+residuals both use A alone. Attention is not explanation (Jain & Wallace 2019; but see Wiegreffe &
+Pinter 2019), so each is tested by deleting the patches it names. torch is imported late.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,47 +17,138 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Choice, ImageTaskConfig, ViTConfig
-from tfm_core.inspect.attention.budget import in_all
 from tfm_core.inspect.attention.deletion import MAX_STAGES, RANDOM_ORDERS, Deletion, deletion
-from tfm_core.inspect.attention.rollout import rollout, to_patches
-from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
+from tfm_core.inspect.attention.trained import data_of, in_all, inputs_of, model_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
+
     from tfm_core.data.image_data import ImageData
 
+
 Floats = npt.NDArray[np.floating[Any]]
+
+
+def rollout(attention: Sequence[Floats], *, has_residual: bool = True) -> Floats:
+    """Return (T, T): the share of each input token in each output token; rows sum to 1.
+
+    attention: one (H, T, T) a layer, from the input up; heads are averaged. Raises StudentError
+    without layers, and for cross-attention.
+    """
+    reached: Floats = rollout_by_layer(attention, has_residual=has_residual)[-1]
+    return reached
+
+
+def rollout_by_layer(attention: Sequence[Floats], *, has_residual: bool = True) -> Floats:
+    """Return (L, T, T): the rollout up to each layer. Arguments and errors as for ``rollout``."""
+    if not len(attention):
+        raise StudentError("Rollout needs at least one attention layer.")
+    reached: list[Floats] = []
+    for heads in attention:
+        if heads.ndim != 3 or heads.shape[1] != heads.shape[2]:
+            raise StudentError(
+                "Rollout needs self-attention, (H, T, T), not {shape}.",
+                shape=heads.shape,
+            )
+        mean = np.asarray(heads, np.float64).mean(0)
+        step = with_residual(mean) if has_residual else mean
+        reached.append(step @ reached[-1] if reached else step)
+    return np.stack(reached)
+
+
+def with_residual(attention: Floats) -> Floats:
+    """Return (A + I) / 2 with rows that sum to 1; a row of zeros keeps to itself. (T, T)."""
+    step = (attention + np.eye(len(attention))) / 2
+    normalised: Floats = step / step.sum(-1, keepdims=True)
+    return normalised
+
+
+def to_patches(tokens: Floats, *, has_cls: bool) -> Floats:
+    """Return (side, side): what the classifier gets from each patch.
+
+    tokens: (T, T), row = output token. It reads the CLS token's row, without its own column, or the
+    mean of all rows.
+    """
+    row = tokens[0, 1:] if has_cls else tokens.mean(0)
+    side = round(float(np.sqrt(len(row))))
+    if side**2 != len(row):
+        raise StudentError("{n_row} patches do not form a square.", n_row=len(row))
+    return np.asarray(row).reshape(side, side)
+
+
+def relevance(
+    model: nn.Module, images: Tensor, target: int, *, has_residual: bool = True
+) -> Tensor:
+    """Return (T, T): the relevance of each input token for class ``target``, by output token.
+
+    images: (1, C, height, width), normalised; read the CLS token's row, or the mean.
+    """
+    return relevance_of(model, (images,), target, has_residual=has_residual)
+
+
+def relevance_of(
+    model: nn.Module, inputs: tuple[Tensor, ...], target: int, *, has_residual: bool = True
+) -> Tensor:
+    """Return (T, T) as ``relevance``, for inputs of any model with one answer."""
+    import torch
+
+    from tfm_core.probe.capture import capture
+
+    with capture(model, only={"weights"}, with_grad=True) as cache:
+        logits: Tensor = model(*inputs)
+    layers = list(cache.of("weights").values())
+    gradients = torch.autograd.grad(logits.flatten()[target], layers)
+    return accumulated(
+        [weights[0].detach() for weights in layers],
+        [gradient[0] for gradient in gradients],
+        has_residual=has_residual,
+    )
+
+
+def accumulated(
+    attention: Sequence[Tensor], gradients: Sequence[Tensor], *, has_residual: bool = True
+) -> Tensor:
+    """Return (T, T): relevance from maps and gradients, each (H, T, T), from the identity on."""
+    import torch
+
+    first = attention[0]
+    relevance = torch.eye(first.size(-1), dtype=first.dtype, device=first.device)
+    for weights, gradient in zip(attention, gradients, strict=True):
+        passed_on = weighted(weights, gradient) @ relevance
+        relevance = relevance + passed_on if has_residual else passed_on
+    return relevance
+
+
+def weighted(weights: Tensor, gradient: Tensor) -> Tensor:
+    """Return (T, T): mean over heads of the positive part of gradient times weight, (H, T, T)."""
+    return (gradient * weights).clamp(min=0).mean(0)
+
 
 EXPLANATIONS: dict[str, Choice] = {
     "attention": Choice(
         N_("Attention of the last layer"),
-        N_("What the last layer looks at, heads averaged: the raw map, before what lies below it."),
+        N_("Where the last layer looks, averaged over heads, ignoring earlier layers."),
     ),
     "rollout": Choice(
         N_("Attention rollout"),
-        N_(
-            "Attention of all layers multiplied, half of each step being the residual "
-            "connection, where there is one (Abnar & Zuidema 2020). The same for every class.",
-        ),
+        Paragraph("attention/rollout-help"),
     ),
     "relevance": Choice(
         N_("Gradient-weighted relevance"),
-        N_(
-            "Attention weighted by what it does for the chosen class, layer by layer (Chefer et "
-            "al. 2021). Differs from class to class.",
-        ),
+        Paragraph("attention/relevance-help"),
     ),
 }
 _MIN_STAGES = 24  # points of a deletion curve, where every pass is long
 _BATCH = 256  # pictures at once: small patches make thousands of them
-_TEXT = N_("This run reads text; only pictures are explained by their patches.")
+_TEXT = N_("This run reads text; only pictures are explained by patches.")
 FILLS: dict[str, Choice] = {
     "mean": Choice(
-        N_("The mean colour"), N_("A removed patch becomes the mean of the training pixels.")
+        N_("Mean colour"), N_("A removed patch becomes the mean of the training pixels.")
     ),
-    "black": Choice(N_("Black"), N_("A removed patch becomes black: on digits, empty paper.")),
+    "black": Choice(N_("Black"), N_("A removed patch becomes black: on digits, blank paper.")),
 }
 
 
@@ -63,7 +156,7 @@ FILLS: dict[str, Choice] = {
 class Explained:
     """What several explanations say about one picture, at the step of the last checkpoint.
 
-    maps: name in EXPLANATIONS -> (side, side), not negative. target: the class that is explained.
+    maps: name in EXPLANATIONS -> (side, side), not negative. target: the explained class.
     probabilities: (classes,). deletion: the curves for ``target``.
     """
 
@@ -77,15 +170,13 @@ class Explained:
 def explained(
     run: Run, picture: npt.NDArray[np.uint8], target: int | None = None, *, fill: str = "mean"
 ) -> Explained:
-    """Explain what the last checkpoint of a run says about a picture.
+    """Explain what the last checkpoint of a run says about a picture uint8 (C, height, width).
 
-    picture: uint8 (C, height, width). target: the class to explain, None for the predicted one.
-    fill: a name in FILLS. Raises ValueError, in a sentence, where there is no checkpoint, for a
-    picture of another shape and for a class or a fill that does not exist.
+    target: the class to explain, None for the predicted one. fill: a name in FILLS. Raises
+    StudentError without a checkpoint or for a wrong shape, class or fill.
     """
     import torch
 
-    from tfm_core.inspect.attention.relevance import relevance
     from tfm_core.probe.capture import capture
 
     if fill not in FILLS:
@@ -102,7 +193,7 @@ def explained(
     target = int(probabilities.argmax()) if target is None else target
     if not 0 <= target < len(probabilities):
         raise StudentError(
-            "There is no class {target}: the classes are 0 to {last}.",
+            "There is no class {target}: classes are 0 to {last}.",
             target=target,
             last=len(probabilities) - 1,
         )

@@ -1,8 +1,6 @@
-"""What each head does, in a few words: the labels of every view of a run's heads.
+"""What each head does, in a few words, and which head to open on.
 
-At a step of a run they are means over the examples that its snapshots keep, whichever of them is
-shown, so that a head has the same figure in every view. Of a visitor's own example they are of
-that example.
+Figures are means over the examples in the snapshots, so a head has the same one in every view.
 """
 
 from __future__ import annotations
@@ -12,22 +10,26 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention import alignment, head_statistics
-from tfm_core.inspect.attention.alignment import AlignmentScore
+from tfm_core.inspect.attention.alignment import AlignmentScore, best_of, can_be_scored, score
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_statistics import HeadStatistics
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.record.snapshots import snapshot_path
+from tfm_core.inspect.symptoms import in_heads
+from tfm_core.probe.labels import layer_of, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_
 
 
 @dataclass(frozen=True, slots=True)
 class HeadLabels:
-    """What the heads of a kind of attention do, row by row: below a small map, and as a sentence.
+    """What the heads of a kind of attention do, short for a small map, and whole.
 
-    n_examples: of so many they are the mean.
+    n_examples: how many examples they are the mean of.
     """
 
     short: tuple[str, ...] = ()
@@ -82,3 +84,52 @@ def _labels(
         tuple(N_(rule, what=head_statistics.describe(*head), n=n) for head in heads),
         n,
     )
+
+
+Place = tuple[int, int]
+"""Layer and head, from 0."""
+
+
+def first_heads(run: Run) -> Mapping[str, Place]:
+    """Return the head to open on for each kind of attention, by the last snapshot; maybe none."""
+    try:
+        step = run.snapshot_steps()[-1]
+        run.snapshot(step)
+        changed = snapshot_path(run.folder, step).stat().st_mtime_ns
+        return _first_heads(run.folder, step, changed)
+    except (OSError, ValueError, LookupError):  # being written, damaged or without maps
+        return {}
+
+
+@lru_cache(maxsize=64)
+def _first_heads(folder: Path, step: int, changed: int) -> Mapping[str, Place]:
+    run = Run(folder)
+    scores = alignment.of_step(folder, step, changed)
+    differences = in_heads.of_snapshot(run.experiment, run.probe(), run.snapshot(step))
+    first = {}
+    for kind, modules in modules_by_kind(run.experiment).items():
+        if all(module in scores for module in modules):
+            best = alignment.best_of({module: scores[module] for module in modules})
+        else:
+            kept = {name: differences[name].constant for name in modules if name in differences}
+            best = max(
+                ((name, int(np.argmax(moved))) for name, moved in kept.items()),
+                key=lambda place: float(kept[place[0]][place[1]]),
+                default=None,
+            )
+        if best is not None:
+            first[kind] = (layer_of(best[0]), best[1])
+    return first
+
+
+def aligning_head(run: Run) -> tuple[int, int] | None:
+    """Return layer and head, from 0, that align best in the last snapshot; None where unknown."""
+    try:
+        probe, steps = run.probe(), run.snapshot_steps()
+        if not steps or not can_be_scored(run.experiment, probe):
+            return None
+        scores = score(run.experiment, probe, run.snapshot(steps[-1]))
+    except (OSError, ValueError, LookupError):  # being written, or without its maps
+        return None
+    best = best_of(scores)
+    return None if best is None else (layer_of(best[0]), best[1])

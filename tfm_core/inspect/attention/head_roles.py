@@ -1,7 +1,6 @@
 """What a key can be to a query: itself, its neighbour, the first token, punctuation, padding.
 
-Heads are described by the share of attention that each of these roles gets (Clark et al. 2019,
-"What Does BERT Look At?", section 3). Torch-free.
+Heads are described by the share of attention on each role (Clark et al. 2019, section 3).
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ import numpy.typing as npt
 
 from tfm_core.config import Experiment, PatchConfig
 from tfm_core.probe.labels import BOS, CLS, axes, kind_of, modules_by_kind
-from tfm_core.sentences import N_, StudentError
+from tfm_core.probe.masks import axes_within
+from tfm_core.sentences import N_
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.floating[Any]]
@@ -45,51 +45,55 @@ ROLES: dict[str, Role] = {
         Role(
             "self",
             N_("itself"),
-            N_("The key that stands where the query stands."),
-            N_("same place"),
+            N_("The key at the query's own position."),
+            N_("same position"),
         ),
         Role(
             "previous",
             N_("previous token"),
-            N_("The key just before the query; for patches the one to its left."),
-            N_("place before"),
+            N_("The key just before the query; for patches, the one to the left."),
+            N_("previous position"),
             N_("patch to the left"),
         ),
         Role(
             "next",
             N_("next token"),
-            N_("The key just after the query; for patches the one to its right."),
-            N_("place after"),
+            N_("The key just after the query; for patches, the one to the right."),
+            N_("next position"),
             N_("patch to the right"),
         ),
         Role(
             "above",
             N_("token above"),
-            N_("The patch above that of the query."),
+            N_("The patch above the query."),
             "",
             N_("patch above"),
         ),
         Role(
             "below",
             N_("token below"),
-            N_("The patch below that of the query."),
+            N_("The patch below the query."),
             "",
             N_("patch below"),
         ),
         Role(
             "first",
             N_("first token"),
-            N_("The first key there is."),
+            N_("The first key."),
             N_("first source token"),
             N_("first patch"),
         ),
-        Role("cls", N_("CLS token"), N_("The token in front that the classifier reads.")),
-        Role("bos", "<bos>", N_("The token that starts the target: a head often rests there.")),
-        Role("punctuation", N_("punctuation"), N_("Full stops, commas, hyphens and other signs.")),
+        Role("cls", N_("CLS token"), N_("The leading token that the classifier reads.")),
+        Role("bos", "<bos>", N_("The token that starts the target: heads often rest on it.")),
+        Role(
+            "punctuation",
+            N_("punctuation"),
+            N_("Full stops, commas, hyphens and other punctuation."),
+        ),
         Role(
             "padding",
             N_("padding"),
-            N_("Positions that only fill up the batch. Must be 0: the mask."),
+            N_("Positions that only fill up the batch. The mask makes this 0."),
         ),
     )
 }
@@ -99,9 +103,8 @@ ROLES: dict[str, Role] = {
 class TokenRelations:
     """How query and key tokens relate in P padded examples.
 
-    may_attend: bool (P, Q, K), True = may attend, no row of a padded query. roles: role name ->
-    bool (P, Q, K). distance: float32 (P, Q, K) in ``unit``, NaN where there is none (CLS, padding).
-    keys: what the keys are, in words.
+    may_attend: bool (P, Q, K), no row of a padded query. roles: role name -> bool (P, Q, K).
+    distance: float32 (P, Q, K) in ``unit``, NaN where there is none (CLS, padding). keys: in words.
     """
 
     may_attend: Bools
@@ -112,10 +115,7 @@ class TokenRelations:
 
 
 def relations_by_position(may_attend: Bools) -> TokenRelations:
-    """Return the relations where nothing is known but positions: self, previous, next, first.
-
-    may_attend: bool (P, Q, K).
-    """
+    """Return the relations by position alone. may_attend: bool (P, Q, K)."""
     away = _away(*may_attend.shape[1:])
     roles = {name: _spread(cells, may_attend) for name, cells in _neighbours(away).items()}
     distance = np.broadcast_to(np.abs(away).astype(np.float32), may_attend.shape)
@@ -125,10 +125,10 @@ def relations_by_position(may_attend: Bools) -> TokenRelations:
 def relations_of(
     experiment: Experiment, items: Sequence[Mapping[str, Any]], kind: str, may_attend: Bools
 ) -> TokenRelations:
-    """Return the relations of examples in the attention of a kind.
+    """Return the relations of examples of a probe in a kind of attention.
 
-    items: as in the probe. may_attend: (P, Q, K), see ``probe.masks.on_examples``. Raises
-    ValueError where an example is larger.
+    may_attend: (P, Q, K), see ``probe.masks.on_examples``. Raises StudentError for a larger
+    example.
     """
     module = modules_by_kind(experiment)[kind][0]
     assert kind_of(experiment, module).name == kind
@@ -138,17 +138,8 @@ def relations_of(
     padding, bos, cls, signs = (np.zeros_like(may_attend) for _ in range(4))
     are_words = False  # letters and digits are tokens too
     for index, item in enumerate(items):
-        names = axes(experiment, item, module)
+        names = axes_within(experiment, item, module, shape)
         rows, columns = names.shape
-        if rows > shape[0] or columns > shape[1]:
-            raise StudentError(
-                "An example needs a map of {rows} by {columns}, but there is only one of "
-                "{n_query} by {n_key}.",
-                rows=rows,
-                columns=columns,
-                n_query=shape[0],
-                n_key=shape[1],
-            )
         padding[index, :rows, columns:] = True
         bos[index, :rows, :columns] = [token == BOS for token in names.key]
         cls[index, :rows, :columns] = [token == CLS for token in names.key]

@@ -1,8 +1,7 @@
-"""What heads do, in figures: entropy, mean attention distance, shares by role, a label in words.
+"""What heads do: entropy, mean attention distance, shares by role, a label in words.
 
-After Clark et al. 2019 (entropy and roles of BERT's heads) and figure 7 of the ViT paper (mean
-attention distance). Torch-free. Every query counts the same; one that may attend to a single key
-has no choice and is left out, and a role counts only the queries that have such a key.
+After Clark et al. 2019 (entropy, roles) and figure 7 of the ViT paper (distance). Every query with
+a choice of keys counts the same; a role counts only queries that have such a key. Torch-free.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,11 +46,11 @@ EVEN = 0.92  # of the largest entropy there can be
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadStatistics:
-    """The heads of one attention module; every array is (H,).
+    """The heads of one attention module; arrays (H,).
 
-    entropy in nats, evenness = entropy over that of even attention (0 to 1), distance in ``unit``
-    ("tokens" or "pixels"), shares: role -> share of the attention, 0 to 1, NaN where no query has
-    such a key. chance: role -> the share under even attention. keys: what the keys are, in words.
+    entropy in nats; evenness: entropy over that of even attention; distance in ``unit`` ("tokens"
+    or "pixels"). shares: role -> share of attention, NaN where no query has such a key; chance:
+    role -> the share under even attention. keys: in words.
     """
 
     kind: str
@@ -83,10 +82,9 @@ class Tally:
         allowed = relations.may_attend
         if weights.ndim != 4 or (weights.shape[0], *weights.shape[2:]) != allowed.shape:
             raise StudentError(
-                "weights are {shape}, but may_attend is {allowed_shape}; (P, H, Q, K) and (P, "
-                "Q, K) belong together.",
-                shape=weights.shape,
-                allowed_shape=allowed.shape,
+                Paragraph(
+                    "attention/shapes-differ", shape=weights.shape, allowed_shape=allowed.shape
+                )
             )
         weights = np.asarray(weights, np.float32)
         options = allowed.sum(-1)  # (P, Q)
@@ -138,7 +136,7 @@ class Tally:
     def result(self) -> HeadStatistics:
         """Return the means over what was counted. Raises ValueError when that is nothing."""
         if not self.n_examples:
-            raise StudentError("There are no examples to measure heads on.")
+            raise StudentError("There are no examples to measure.")
         roles = [name for name in ROLES if f"role {name}" in self._sums]
         return HeadStatistics(
             kind=self.kind,
@@ -161,9 +159,8 @@ def statistics(
 ) -> HeadStatistics:
     """Return the figures of the heads of one module.
 
-    weights: (P, H, Q, K); may_attend: bool (P, Q, K), True = may attend, all False for a padded
-    query. relations: roles and distances; without them positions alone decide. Raises ValueError
-    when the shapes do not fit.
+    weights: (P, H, Q, K); may_attend: bool (P, Q, K), all False for a padded query. relations: by
+    default of positions alone.
     """
     tally = Tally(kind)
     tally.add(weights, relations_by_position(may_attend) if relations is None else relations)
@@ -190,9 +187,9 @@ def of_snapshot(
 
 @lru_cache(maxsize=128)
 def of_step(folder: Path, step: int, changed: int) -> Mapping[str, HeadStatistics]:
-    """Return those of the snapshot of a step of the run in a folder, not to be changed.
+    """Return those of a snapshot of the run in a folder, cached; do not change them.
 
-    changed: when the snapshot was written, in nanoseconds. Raises ValueError, in a sentence.
+    changed: the snapshot's mtime in ns. Raises ValueError, in a sentence.
     """
     run = Run(folder)
     return of_snapshot(run.experiment, run.probe(), run.snapshot(step))
@@ -214,10 +211,10 @@ def of_example(experiment: Experiment, example: Example) -> dict[str, HeadStatis
 def describe(
     stats: HeadStatistics, head: int, aligned: float = 0.0, *, is_short: bool = False
 ) -> str:
-    """Return what a head does in a few words with its figure: "previous token, 94 %".
+    """Return what a head does in a few words: "previous token, 94 %".
 
-    aligned: the head's share on what it should look at, true source words or the digit that is
-    named, where that is known (see ``alignment``). is_short: it has to fit below a small map.
+    aligned: its share on the true source words or the named digit, if known. is_short: for a small
+    map.
     """
     role = leading_role(stats, head)
     most = float(stats.shares[role][head]) if role is not None else MUCH
@@ -238,22 +235,19 @@ def describe(
     if evenness >= EVEN:
         share_of_it = _percent(evenness)
         if is_short:
-            return N_("spread evenly")
-        return N_("spread evenly, {share} of the largest entropy", share=share_of_it)
+            return N_("evenly spread")
+        return N_("evenly spread, {share} of the largest entropy", share=share_of_it)
     # as many keys as even attention would need to be as uncertain: the perplexity of a row
     n_keys = f"{np.exp(float(stats.entropy[head])):.1f}"
     if is_short:
-        return N_("{n} {keys} a row", n=n_keys, keys=stats.keys)
+        return N_("{n} {keys} per row", n=n_keys, keys=stats.keys)
     if evenness < 0.5:
-        return N_("focused: about {n} {keys} a row", n=n_keys, keys=stats.keys)
-    return N_("spread: about {n} {keys} a row", n=n_keys, keys=stats.keys)
+        return N_("focused: about {n} {keys} per row", n=n_keys, keys=stats.keys)
+    return N_("spread: about {n} {keys} per row", n=n_keys, keys=stats.keys)
 
 
 def leading_role(stats: HeadStatistics, head: int) -> str | None:
-    """Return the role that gets most of a head's attention, None where none stands out.
-
-    To stand out is more than MUCH and more than twice the share under even attention.
-    """
+    """Return the role with more than MUCH and twice its even share, the largest; None without."""
     best, most = None, MUCH
     for name, shares in stats.shares.items():
         share = float(shares[head])
@@ -267,11 +261,10 @@ def table(
     measured: Mapping[str, HeadStatistics],
     alignment: Mapping[str, AlignmentScore] | None = None,
 ) -> pd.DataFrame:
-    """Return one row a head: kind, layer and head from 1, the label, and every figure.
+    """Return one row a head: module, kind, layer and head from 1, label, and every figure.
 
-    Columns: module, kind, layer, head, label, then with ``alignment`` aligned (share on true source
-    words) and aer (alignment error rate), then entropy, evenness, distance and the roles. Where
-    queries and keys are different tokens, distance and roles of position are NaN.
+    With ``alignment`` also aligned (share on true source words) and aer. Where queries and keys are
+    different tokens, distance and roles of position are NaN.
     """
     import pandas as pd
 

@@ -25,8 +25,8 @@ from tfm_core.data.text import text_task
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import BOS
 from tfm_core.inspect.attention.trained import data_of
-from tfm_core.probe.caption_items import items_of
-from tfm_core.sentences import N_, StudentError
+from tfm_core.probe.items import caption_items
+from tfm_core.sentences import StudentError
 
 Item = Mapping[str, Any]
 Picture = npt.NDArray[np.uint8]
@@ -44,13 +44,12 @@ def of_picture(experiment: Experiment, item: Item, picture: Picture | None) -> t
     """Return (images,) of one picture. Raises ValueError, in a sentence, for another shape."""
     task = experiment.task_as(PictureTaskConfig)
     shape = (task.channels, task.image_size, task.image_size)
-    if picture is None or picture.shape != shape:
-        what = (
-            N_("There is no picture")
-            if picture is None
-            else N_("The picture is {shape}", shape=picture.shape)
+    if picture is None:
+        raise StudentError("There is no picture; this run reads {shape}.", shape=shape)
+    if picture.shape != shape:
+        raise StudentError(
+            "The picture is {found}; this run reads {shape}.", found=picture.shape, shape=shape
         )
-        raise StudentError("{what}, but this run reads {shape}.", what=what, shape=shape)
     data = data_of(experiment)
     assert isinstance(data, ImageData | CaptionData)
     return (data.normalise(torch.tensor(picture)[None]),)
@@ -80,7 +79,7 @@ def caption_batch(experiment: Experiment, data: Data, rows: slice) -> Batch:
     found = data_as(data, CaptionData)
     size = experiment.model_as(CaptionerConfig).patch_size
     places = range(rows.start, rows.stop)
-    items: list[Item] = list(items_of(found.config, found.validation, places, size))
+    items: list[Item] = list(caption_items(found.config, found.validation, places, size))
     length = 1 + max(len(item["tgt"]) for item in items)
     images = found.normalise(found.validation.pictures(torch.tensor(places)))
     return (images, found.validation.tgt[rows, :length]), items

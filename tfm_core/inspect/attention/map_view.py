@@ -1,7 +1,4 @@
-"""Maps of attention as their painters take them: weights, mask and names in one value.
-
-Canvas, stage, plotly and SVG read the same value, and only here a mask becomes something to see.
-"""
+"""Attention maps for painting: weights, mask and names in one value, for canvas, plotly and SVG."""
 
 from __future__ import annotations
 
@@ -22,12 +19,12 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapView:
-    """Maps of one shape with their names: one head (Q, K), or all, layers and heads first.
+    """Maps of one shape with their names.
 
-    weights: (..., Q, K). query, key: the names of rows and columns; no query where its single row
-    has no name. may_attend: bool, broadcastable to the weights, True = may attend; None for all.
-    query_title, key_title: what rows and columns are. query_words: a phrase for each row, where
-    that is more than its name. Raises ValueError when names do not fit.
+    weights: (..., Q, K), one head or layers and heads. query, key: names of rows and columns; no
+    query names for a single unnamed row. may_attend: bool, broadcastable to the weights; None for
+    all. query_title, key_title: what rows and columns are. query_words: a phrase for each row.
+    Raises ValueError if names do not fit.
     """
 
     weights: Array
@@ -81,8 +78,8 @@ def map_view(
 ) -> MapView:
     """Return all heads of a kind of attention on an example (L, H, Q, K), or one map of a layer.
 
-    head: of the layer; None the mean of its heads. by: what rows are called by, see ``rows``. say:
-    brings words into a language. Raises ValueError where maps were not recorded.
+    head: of the layer; None for the mean. by: see ``rows``. say: translates. Raises StudentError
+    where maps were not recorded.
     """
     modules = modules_by_kind(experiment)[kind]
     modules = modules if layer is None else modules[layer : layer + 1]

@@ -1,7 +1,4 @@
-"""A user's own sentence or picture, through the last checkpoint of a run.
-
-torch is imported where it is needed, so that a page that imports this stays quick to appear.
-"""
+"""A user's own sentence or picture, through the last checkpoint; torch is imported late."""
 
 from __future__ import annotations
 
@@ -12,25 +9,23 @@ import numpy.typing as npt
 
 from tfm_core.config import CorpusTaskConfig, ImageTaskConfig, SequenceTaskConfig
 from tfm_core.inspect.attention.example import Example, captured
-from tfm_core.inspect.attention.trained import inputs_of, model_of
+from tfm_core.inspect.attention.trained import check_context, inputs_of, model_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.tasks import TASK_KINDS
-from tfm_core.variants.units import UNITS
 
-_WRONG_TASK = N_("This run learned sentences; type one instead of drawing a picture.")
+_WRONG_TASK = N_("This run learned sentences; type one.")
 
 
 def look_at_text(run: Run, text: str) -> Example:
     """Read a sentence with the last checkpoint: the model's own answer, and every map.
 
-    The decoder reads the model's own answer, as it does when nobody knows the truth. Raises
-    ValueError, in a sentence, for words the model does not know, for an empty or too long text, and
-    where there is no checkpoint.
+    The decoder reads the model's own answer. Raises ValueError, in a sentence, for unknown words,
+    an empty or too long text, or no checkpoint.
     """
     kind = TASK_KINDS[run.experiment.task.kind]
     if kind.own_text is None:
-        raise StudentError("This run learned pictures; draw one instead of typing a sentence.")
+        raise StudentError("This run learned pictures; draw one.")
     return kind.own_text()(run, text)
 
 
@@ -86,19 +81,12 @@ def continued_text(run: Run, text: str) -> Example:
     from tfm_core.data.vocabulary import BOS
     from tfm_core.models.text import DecoderOnly
     from tfm_core.probe.capture import capture
-    from tfm_core.probe.continuation import continued
+    from tfm_core.probe.items import continued
 
     config = run.experiment.task_as(CorpusTaskConfig)
     task = corpus_task(config)
     tokens = task.tokenize(text)
-    if len(tokens) > config.max_tgt_len:
-        raise StudentError(
-            "This has {n_tokens} {unit}, but the model sees {max_tgt_len} after <bos>; "
-            "make it shorter.",
-            n_tokens=len(tokens),
-            unit=UNITS[config.unit].plural,
-            max_tgt_len=config.max_tgt_len,
-        )
+    check_context(config, len(tokens))
     model, step = model_of(run)
     assert isinstance(model, DecoderOnly)
     ids = torch.tensor([task.tgt_vocabulary.encode(tokens)])
@@ -121,10 +109,9 @@ def continued_text(run: Run, text: str) -> Example:
 
 
 def look_at_picture(run: Run, picture: npt.NDArray[np.uint8]) -> Example:
-    """Look at a picture with the last checkpoint: a probability for each class, and every map.
+    """Look at a picture uint8 (C, height, width) with the last checkpoint: classes and maps.
 
-    picture: uint8 (C, height, width), as the run's pictures are. Raises ValueError, in a sentence,
-    where it has another shape or there is no checkpoint.
+    Raises StudentError for another shape, or no checkpoint.
     """
     from tfm_core.models.vit import VisionTransformer
     from tfm_core.probe.capture import capture
@@ -149,10 +136,7 @@ def look_at_picture(run: Run, picture: npt.NDArray[np.uint8]) -> Example:
 def read_picture(
     run: Run, picture: bytes | npt.NDArray[np.uint8]
 ) -> tuple[npt.NDArray[np.uint8], list[str]]:
-    """Return a drawing or a file's bytes as the run's pictures are, and notes on what was done.
-
-    picture: see ``picture_to_input``. Raises ValueError, in a sentence.
-    """
+    """Return a drawing or file as the run's pictures are, and notes. Raises StudentError."""
     from tfm_core.data.own_picture import picture_to_input
 
     facts = run.experiment.task_as(ImageTaskConfig, _WRONG_TASK).facts

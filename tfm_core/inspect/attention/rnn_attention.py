@@ -1,7 +1,6 @@
 """Additive, scaled dot-product and multi-head attention on one task, from one seed, side by side.
 
-Contests are found among the runs themselves: what is exactly one of the three models, on the same
-task with the same training and seed, belongs together.
+Runs belong together if their task, training and seed are the same, and their models these three.
 """
 
 from __future__ import annotations
@@ -39,12 +38,11 @@ class Contest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossAttentionAtStep:
-    """What a run's cross-attention does at one snapshot.
+    """What a run's cross-attention does at the snapshot of ``step``.
 
-    step: of the snapshot; head: the one that aligns best, from 0; share: of its attention on true
-    source words; aer: its alignment error rate; even: the share that even attention would have;
-    weights: (H, Q, K) of each sentence of the probe; names: the tokens of each map; rows: how
-    its rows are called; truth: bool (Q, K), the true cells of each.
+    head: the one that aligns best, from 0; share: of its attention on true source words; aer: its
+    alignment error rate; even: the share of even attention. For each sentence of the probe,
+    weights: (H, Q, K); names: the tokens; rows: the row names; truth: bool (Q, K).
     """
 
     step: int
@@ -118,10 +116,7 @@ def contests(runs: Iterable[Run]) -> list[Contest]:
 
 
 def cross_attention_at(run: Run, snapshot: Snapshot | None = None) -> CrossAttentionAtStep | None:
-    """Return what the cross-attention of a run does, at its last snapshot unless another is given.
-
-    None where there is nothing to look at yet.
-    """
+    """Return what a run's cross-attention does at a snapshot (None: the last); None without one."""
     steps = run.snapshot_steps()
     if snapshot is None and not steps:
         return None

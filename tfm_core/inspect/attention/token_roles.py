@@ -1,8 +1,8 @@
 """What the tokens of a Vision Transformer know: the CLS token, the mean of patches, one patch.
 
-A linear probe (Alain & Bengio 2016) reads the digit, and the ink under each patch, from the vectors
-that the model's own layers hand on: fitted to training pictures, tried on validation pictures. What
-it reads is in the vector; what it cannot read may still be there in another form.
+A linear probe (Alain & Bengio 2016) reads the digit, and the ink under each patch, from each
+layer's vectors: fitted to training pictures, tested on validation pictures. What it can't read may
+be there in another form.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment, ImageTaskConfig
-from tfm_core.inspect.attention.budget import at_once, in_all
-from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
-from tfm_core.inspect.conclusions import tells_apart
+from tfm_core.inspect.attention.trained import at_once, checkpoint_mark, data_of, in_all, model_of
+from tfm_core.inspect.compare.conclusions import tells_apart
 from tfm_core.probe.labels import modules_by_kind, patches_per_side
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, Sentence, StudentError, joined
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,12 +38,10 @@ CLS, MEAN, PATCH = "cls", "mean", "patch"
 class TokenRoles:
     """What can be read from which token.
 
-    digit: token (cls, mean, patch) -> the share of validation pictures whose digit a linear probe
-    reads from it, before the first layer and after each; of a patch the mean over all patches.
-    ink: token -> the share of the variance of a patch's ink that is read after the last layer, from
-    the patch itself, or from the CLS token or the mean; the mean over patches. looks: share of the
-    last layer's attention from CLS to itself and from patches to CLS, empty without one. note: on
-    pictures that are not those of the run's own splits.
+    digit: token (cls, mean, patch) -> share of validation digits read before the first layer and
+    after each; of a patch the mean over patches. ink: token -> share of the variance of a patch's
+    ink read after the last layer; the mean over patches. looks: share of the last layer's attention
+    from CLS to itself and from patches to CLS. note: on pictures outside the run's splits.
     """
 
     digit: dict[str, list[float]]
@@ -61,29 +58,20 @@ class TokenRoles:
         whole = CLS if CLS in self.digit else MEAN
         gathers, alone = self.digit[whole][-1], self.digit[PATCH][-1]
         name = N_("the CLS token") if whole == CLS else N_("the mean of the patches")
-        digit = N_(
-            "After the last layer {name} tells the digit in {whole:.1%} of the pictures, one patch "
-            "in {alone:.1%}.",
-            name=name,
-            whole=gathers,
-            alone=alone,
-        )
+        digit = Paragraph("attention/tells-digit", name=name, whole=gathers, alone=alone)
         if tells_apart(alone, gathers, self.n_tried):
-            digit = joined(digit, N_("A single patch knows more of the whole than it does."))
+            digit = joined(digit, N_("A single patch knows more of the digit."))
         elif not tells_apart(gathers, alone, self.n_tried):
-            even = N_("{n} pictures cannot tell these apart.", n=self.n_tried)
+            even = N_("{n} pictures can't tell these apart.", n=self.n_tried)
             digit = joined(digit, even)
         own, others = self.ink[PATCH], self.ink[whole]
-        ink = N_(
-            "Of the ink under a patch its own token keeps {own:.0%}, {name} {others:.0%}.",
-            own=max(0.0, own),
-            name=name,
-            others=max(0.0, others),
+        ink = Paragraph(
+            "attention/keeps-ink", own=max(0.0, own), name=name, others=max(0.0, others)
         )
         keeps = (
-            N_("A patch stays the better witness of its own place.")
+            N_("A patch knows its own place best.")
             if own > others
-            else N_("A patch is no better witness of its own place.")
+            else N_("A patch does not know its own place best.")
         )
         return joined(digit, ink, keeps)
 
@@ -94,12 +82,9 @@ def reads_patches(experiment: Experiment) -> bool:
 
 
 def token_roles(run: Run) -> TokenRoles:
-    """Measure a run's last checkpoint.
-
-    Raises ValueError, in a sentence, where it is no Vision Transformer or has no checkpoint.
-    """
+    """Measure the last checkpoint of a Vision Transformer. Raises StudentError for other runs."""
     if not reads_patches(run.experiment):
-        raise StudentError("Only a Vision Transformer has tokens that stand for patches.")
+        raise StudentError("Only a Vision Transformer has patch tokens.")
     return _roles(run.folder, checkpoint_mark(run))
 
 
@@ -140,10 +125,7 @@ def _pictures(experiment: Experiment) -> tuple[ImageData, str]:
 
     task = experiment.task_as(ImageTaskConfig)
     if task.name == "mnist" and not is_here(task.name):
-        note = N_(
-            "The full MNIST is not on this computer, so these are the 5,000 of its digits that "
-            "come with the app; the run may have trained on them."
-        )
+        note = Paragraph("attention/own-digits")
         return load_images(ImageTaskConfig(name=EMBEDDED), seed=experiment.seed), note
     data = data_of(experiment)
     assert isinstance(data, ImageData)

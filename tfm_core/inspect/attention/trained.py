@@ -1,12 +1,10 @@
-"""The model of a run as its last checkpoint left it, and examples as that model reads them.
-
-torch is imported where it is needed, so that a page that imports this stays quick to appear.
-"""
+"""The trained model of a run: checkpoint, inputs and weights; torch is imported late."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core import byte_cache
-from tfm_core.config import Experiment, TaskConfig
+from tfm_core.config import CorpusTaskConfig, Experiment, TaskConfig
+from tfm_core.data.shape import data_shape
+from tfm_core.facts.own_names import own_name, own_names
+from tfm_core.facts.storage import attention_numbers
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 from tfm_core.variants.tasks import TASK_KINDS
+from tfm_core.variants.units import UNITS
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tfm_core.data.load import Data
     from tfm_core.models.build import Model
+
 
 _CHECKPOINT = "checkpoints/last/checkpoint.safetensors"
 _loading = threading.Lock()
@@ -32,17 +35,12 @@ _loading = threading.Lock()
 def no_checkpoint(run: Run) -> str:
     """Say, in a sentence, why a run without a checkpoint has none."""
     if run.status.is_active:
-        return N_(
-            "This run has no checkpoint yet; one is written while it trains and when it ends."
-        )
-    return N_("This run has no checkpoint: none was saved, or its file is gone. Train it again.")
+        return Paragraph("attention/no-checkpoint-yet")
+    return Paragraph("attention/no-checkpoint")
 
 
 def checkpoint_mark(run: Run) -> int:
-    """Return a number that changes with the last checkpoint: a key for caches.
-
-    Raises ValueError, in a sentence, where there is none yet.
-    """
+    """Return a cache key that changes with the last checkpoint. Raises StudentError without one."""
     try:
         return (run.folder / _CHECKPOINT).stat().st_mtime_ns
     except OSError:
@@ -50,20 +48,14 @@ def checkpoint_mark(run: Run) -> int:
 
 
 def model_of(run: Run) -> tuple[Model, int]:
-    """Return the model in eval mode and the step of its weights; built once for each checkpoint.
-
-    Raises ValueError, in a sentence, where there is no checkpoint or it is damaged.
-    """
+    """Return the model in eval mode and its step, cached. Raises ValueError, in a sentence."""
     mark = checkpoint_mark(run)
     with _loading:
         return _load(str(run.folder), mark)
 
 
 def data_of(experiment: Experiment) -> Data:
-    """Return the data that a run of this experiment learns from, on the CPU; made once.
-
-    Raises ValueError, in a sentence, for pictures that cannot be had.
-    """
+    """Return the data of an experiment, on the CPU, cached. Raises ValueError, in a sentence."""
     with _loading:
         return _data(experiment.task, experiment.seed)
 
@@ -71,11 +63,10 @@ def data_of(experiment: Experiment) -> Data:
 def inputs_of(
     run: Run, item: Mapping[str, Any], picture: npt.NDArray[np.uint8] | None = None
 ) -> tuple[Tensor, ...]:
-    """Return what the model is called with for one example: (src, tgt_in), (images,), or
-    (images, tgt_in) where pictures are described.
+    """Return the inputs of the model for one example: (src, tgt_in), (images,) or (images, tgt_in).
 
     item: ``src`` and ``tgt`` tokens, as in ``Example.item``; picture: uint8 (C, height, width).
-    Raises ValueError, in a sentence, for a picture of another shape or none.
+    Raises StudentError for a picture of another shape or none.
     """
     experiment = run.experiment
     return TASK_KINDS[experiment.task.kind].inputs()(experiment, item, picture)
@@ -96,3 +87,75 @@ def _data(task: TaskConfig, seed: int) -> Data:
     from tfm_core.data.load import load
 
     return load(task, seed=seed)
+
+
+def check_context(config: CorpusTaskConfig, n_tokens: int) -> None:
+    """Raise StudentError where a language model does not see so many tokens at once."""
+    if n_tokens > config.max_tgt_len:
+        raise StudentError(
+            Paragraph(
+                "text/too-long",
+                n_tokens=n_tokens,
+                unit=UNITS[config.unit].plural,
+                max_tgt_len=config.max_tgt_len,
+            )
+        )
+
+
+AT_ONCE = 20_000_000
+"""Attention weights in one forward pass: 80 MB a tensor."""
+IN_ALL = 2_000_000_000
+"""Attention weights that one question looks at: some seconds."""
+
+
+def at_once(experiment: Experiment, most: int) -> int:
+    """Return how many examples pass together, ``most`` at most and one at least."""
+    return max(1, min(most, AT_ONCE // max(1, attention_numbers(experiment))))
+
+
+def in_all(experiment: Experiment, most: int, least: int = 1) -> int:
+    """Return how many examples are looked at, between ``least`` and ``most``."""
+    return max(least, min(most, IN_ALL // max(1, attention_numbers(experiment))))
+
+
+Floats = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """One parameter's weights: edges (bins + 1,), and the share in each bin before and after."""
+
+    name: str
+    edges: Floats
+    before: Floats
+    after: Floats
+    spread: tuple[float, float]
+
+    @property
+    def words(self) -> str:
+        """How much the spread changed."""
+        old, new = self.spread
+        return N_("The standard deviation changed from {old:.4f} to {new:.4f}.", old=old, new=new)
+
+
+def weight_histograms(run: Run, bins: int = 61) -> dict[str, Histogram]:
+    """Return the histogram of every parameter, by its exported name. Raises CheckpointDamaged."""
+    from tfm_core.training.checkpoints import load_model
+    from tfm_core.training.models import new_model
+
+    trained, _step = load_model(run.experiment, run.folder / "checkpoints" / "last")
+    before = dict(new_model(run.experiment).named_parameters())
+    names = own_names(run.experiment.model, data_shape(run.experiment))
+    histograms = {}
+    for path, value in trained.named_parameters():
+        name = own_name(path, names) or path
+        old, new = before[path].detach().numpy(), value.detach().numpy()
+        histograms[name] = _histogram(name, old, new, bins)
+    return histograms
+
+
+def _histogram(name: str, before: Floats, after: Floats, bins: int) -> Histogram:
+    top = max(float(np.abs(before).max()), float(np.abs(after).max()), 1e-6)
+    edges = np.linspace(-top, top, bins + 1)
+    old, new = (np.histogram(values, edges)[0] / values.size for values in (before, after))
+    return Histogram(name, edges, old, new, (float(before.std()), float(after.std())))

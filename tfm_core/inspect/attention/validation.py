@@ -1,8 +1,4 @@
-"""What heads do over the whole validation set, with the last checkpoint of a run.
-
-A snapshot sees six sentences or ten pictures; figures that are to be believed come from here.
-torch is imported where it is needed.
-"""
+"""What heads do over the validation set, with the last checkpoint; torch is imported late."""
 
 from __future__ import annotations
 
@@ -19,10 +15,9 @@ from tfm_core.inspect.attention.alignment import (
     scored_modules,
     true_cells,
 )
-from tfm_core.inspect.attention.budget import at_once, in_all
 from tfm_core.inspect.attention.head_roles import relations_of
 from tfm_core.inspect.attention.head_statistics import HeadStatistics, Tally
-from tfm_core.inspect.attention.trained import data_of, model_of
+from tfm_core.inspect.attention.trained import at_once, data_of, in_all, model_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.masks import on_examples
 from tfm_core.runs.run import Run
@@ -40,10 +35,7 @@ _BATCH = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValidationFigures:
-    """The figures of every module at the step of the checkpoint, on ``n_examples`` of ``n_all``.
-
-    statistics and alignment: by module name; alignment only where there is a truth to score by.
-    """
+    """The figures of every module at ``step``, on ``n_examples`` of ``n_all``, by module name."""
 
     step: int
     n_examples: int
@@ -53,12 +45,10 @@ class ValidationFigures:
 
 
 def measured_over_validation(run: Run, limit: int = LIMIT) -> ValidationFigures:
-    """Return what the heads of a run do on its first ``limit`` validation examples, or on fewer
-    where their maps are very large (see ``budget``).
+    """Return what the heads of a run do on its first ``limit`` validation examples, or fewer.
 
-    Sentences are read under the true target. Takes a second or a few: keep the result, by
-    ``trained.checkpoint_mark(run)``. Raises ValueError, in a sentence, where there is no checkpoint
-    or no data.
+    Fewer where maps are large (``trained.in_all``). Sentences are read with the true target. Slow:
+    cache it by ``trained.checkpoint_mark``. Raises StudentError without a checkpoint or data.
     """
     from tfm_core.probe.capture import capture
     from tfm_core.probe.snapshot import decoder_input

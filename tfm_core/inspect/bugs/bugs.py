@@ -10,7 +10,7 @@ from typing import Any
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.mistakes import MISTAKES
 from tfm_core.presets import PRESETS
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 FASTER = 10
 """How many times the right one a rate is that is too high."""
@@ -43,7 +43,7 @@ def _in_code(name: str, level: int) -> Bug:
         level=level,
         changes=mistake.settings,
         probe=mistake.probe,
-        means=mistake.means,
+        means=mistake.help,
     )
 
 
@@ -56,15 +56,15 @@ _BUGS = (
         level=1,
         changes={"model.position": "none"},
         probe="order",
-        means=N_("Attention alone reads a bag of tokens: their order was nowhere to be found."),
+        means=Paragraph("bugs/no-positions"),
     ),
     Bug(
         name="rate-too-high",
-        label=N_("A learning rate ten times too high"),
+        label=N_("Learning rate ten times too high"),
         level=1,
         changes={"training.learning_rate": FASTER},  # times the right one
         probe="rate",
-        means=N_("Each step went ten times as far as the gradient is good for."),
+        means=N_("Each step was ten times too long for its gradient."),
     ),
     _in_code("softmax-before-loss", 1),
     _in_code("argmax-before-loss", 1),
@@ -76,24 +76,24 @@ _BUGS = (
         level=2,
         changes={"model.norm": "none"},
         probe="numbers",
-        means=N_("Nothing kept vectors in range, from layer to layer."),
+        means=N_("Nothing kept the vectors in range from layer to layer."),
     ),
     _in_code("no-scale", 2),
     Bug(
         name="one-head",
-        label=N_("One head in place of several"),
+        label=N_("One head instead of several"),
         level=2,
         changes={"model.n_heads": 1},
         probe="attention",
-        means=N_("With the same number of weights, a token could look at one pattern at a time."),
+        means=Paragraph("bugs/one-head"),
     ),
     Bug(
         name="no-warm-up",
-        label=N_("No warm-up of the learning rate"),
+        label=N_("No learning rate warm-up"),
         level=3,
         changes={"training.warmup": 0.0},
         probe="rate",
-        means=N_("The first step was as long as any, while Adam knew one gradient of each weight."),
+        means=Paragraph("bugs/no-warm-up"),
     ),
     _in_code("scaled-by-d-model", 3),
     _in_code("shared-norm", 3),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tfm_core.config import Experiment, TextTaskConfig
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -100,7 +100,7 @@ def sight(subject: Subject) -> tuple[Row, ...]:
         change = (model(src, given) - model(src, changed)).abs().amax((0, 2))
     return (
         Row(N_("largest change of a logit before the changed token"), _rounded(change[:at].max())),
-        Row(N_("largest change of a logit behind it"), _rounded(change[at + 1 :].max())),
+        Row(N_("largest change of a logit after it"), _rounded(change[at + 1 :].max())),
     )
 
 
@@ -144,7 +144,7 @@ def gradients(subject: Subject) -> tuple[Row, ...]:
     norms = gradient_norms(model, 0.0, None)
     model.zero_grad(set_to_none=True)
     return tuple(
-        Row(N_("length of the gradient of {part}", part=part), norm) for part, norm in norms.items()
+        Row(N_("gradient norm of {part}", part=part), norm) for part, norm in norms.items()
     )
 
 
@@ -165,11 +165,11 @@ def attention(subject: Subject) -> tuple[Row, ...]:
     spread = scores.masked_fill(full == 0, float("nan"))
     deviation = ((spread - spread.nanmean(-1, keepdim=True)) ** 2).nanmean(-1).sqrt()
     return (
-        Row(N_("smallest sum of a row over its keys"), float(sums[sums > 0].min())),
-        Row(N_("largest sum of a row over its keys"), float(sums.max())),
-        Row(N_("maps in each layer"), float(full.size(1))),
+        Row(N_("smallest row sum over its keys"), float(sums[sums > 0].min())),
+        Row(N_("largest row sum over its keys"), float(sums.max())),
+        Row(N_("maps per layer"), float(full.size(1))),
         Row(N_("spread of the scores in a row (standard deviation)"), float(deviation.nanmean())),
-        Row(N_("largest weight of a row, on average"), float(full.amax(-1).mean())),
+        Row(N_("mean of the largest weight in a row"), float(full.amax(-1).mean())),
     )
 
 
@@ -187,9 +187,7 @@ def growth(subject: Subject) -> tuple[Row, ...]:
     }
     with _outputs(blocks) as sizes, torch.no_grad():
         model(src, tgt[:, :-1])
-    return tuple(
-        Row(N_("size of a vector behind {part}", part=name), sizes[name]) for name in sizes
-    )
+    return tuple(Row(N_("vector size after {part}", part=name), sizes[name]) for name in sizes)
 
 
 def running(subject: Subject) -> tuple[Row, ...]:
@@ -209,8 +207,8 @@ def running(subject: Subject) -> tuple[Row, ...]:
     alone[:, : ids.size(1)] = ids
     shares = [float(((said == truth) & real).sum() / real.sum()) for said in (forced, alone)]
     return (
-        Row(N_("tokens right with the true ones before them"), shares[0], is_share=True),
-        Row(N_("tokens right when it reads its own"), shares[1], is_share=True),
+        Row(N_("tokens right, given the true ones so far"), shares[0], is_share=True),
+        Row(N_("tokens right, given its own"), shares[1], is_share=True),
     )
 
 
@@ -231,12 +229,12 @@ def mixing(subject: Subject) -> tuple[Row, ...]:
         hears = (merged[0] - merged[1]).abs().amax((0, 1)) > NOTHING
     return (
         Row(
-            N_("share of the heads that read the first head's slice of a vector"),
+            N_("share of heads that read the first head's slice"),
             float(reached.float().mean()),
             is_share=True,
         ),
         Row(
-            N_("share of a vector's dimensions that the first head writes to"),
+            N_("share of dimensions that the first head writes to"),
             float(hears.float().mean()),
             is_share=True,
         ),
@@ -256,10 +254,10 @@ def numbers(subject: Subject) -> tuple[Row, ...]:
             kind = "feed-forward"
         counts[kind] += parameter.numel()
     labels = {
-        "attention": N_("learned numbers of attention"),
-        "norms": N_("learned numbers of norms"),
-        "feed-forward": N_("learned numbers of feed-forward layers"),
-        "the rest": N_("learned numbers of the rest"),
+        "attention": N_("parameters of attention"),
+        "norms": N_("parameters of norms"),
+        "feed-forward": N_("parameters of feed-forward layers"),
+        "the rest": N_("other parameters"),
     }
     return tuple(Row(labels[kind], float(n)) for kind, n in counts.items())
 
@@ -270,7 +268,7 @@ def rate(subject: Subject) -> tuple[Row, ...]:
     early = max(2, round(0.05 * training.steps))
     middle = training.steps // 2
     return tuple(
-        Row(N_("learning rate of step {n}", n=step), training.rate(step))
+        Row(N_("learning rate at step {n}", n=step), training.rate(step))
         for step in (1, early, middle, training.steps)
     )
 
@@ -279,55 +277,55 @@ _PROBES = (
     Probe(
         "sight",
         N_("Does a future token change a past logit?"),
-        N_("A sound decoder: nothing before the changed token moves, what is behind it does."),
+        Paragraph("bugs/sight"),
         sight,
     ),
     Probe(
         "order",
         N_("Does swapping two tokens change the answer?"),
-        N_("A model that knows where tokens stand answers otherwise."),
+        N_("If the model knows positions, the answer changes."),
         order,
     ),
     Probe(
         "gradients",
-        N_("How long is the gradient, layer by layer?"),
-        N_("Of the first batch, before any step: sound layers get gradients of one size."),
+        N_("How large is the gradient in each layer?"),
+        Paragraph("bugs/gradients"),
         gradients,
     ),
     Probe(
         "attention",
         N_("Do rows sum to 1, and how sharp are they?"),
-        N_("Before any step: rows sum to 1 over their keys, and scores spread by less than 1."),
+        Paragraph("bugs/attention"),
         attention,
     ),
     Probe(
         "growth",
         N_("Does the scale of activations grow with depth?"),
-        N_("Before any step: along sound residuals vectors grow a little from block to block."),
+        Paragraph("bugs/growth"),
         growth,
     ),
     Probe(
         "running",
-        N_("Is it right alone, as it is with the truth before it?"),
+        N_("Is it as good alone as with the truth so far?"),
         N_("A model that has learned its task is nearly as good alone."),
         running,
     ),
     Probe(
         "mixing",
-        N_("Who reads a slice of a vector, and where does a head write?"),
-        N_("Every head reads all of a vector, and each writes to all of it."),
+        N_("What does each head read and write?"),
+        N_("Every head reads the whole vector and writes to all of it."),
         mixing,
     ),
     Probe(
         "numbers",
-        N_("How many numbers are learned, and where?"),
-        N_("Twins of one size have as many in each part."),
+        N_("How many parameters are there, and where?"),
+        N_("Twins of one size have the same counts."),
         numbers,
     ),
     Probe(
         "rate",
-        N_("How long are the optimiser's steps?"),
-        N_("A sound rate begins near 0, warms up and comes down."),
+        N_("How large are the optimiser's steps?"),
+        N_("A sound learning rate starts near 0, warms up and falls."),
         rate,
     ),
 )

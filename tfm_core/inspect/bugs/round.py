@@ -13,7 +13,7 @@ from tfm_core.inspect.bugs.probes import PROBES, Row, Subject, differs
 from tfm_core.inspect.source.file import source_code
 from tfm_core.mistakes import MISTAKES
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_
+from tfm_core.sentences import Paragraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +88,9 @@ def hint(pair: Pair, guess: Bug, used: Collection[str] = ()) -> str:
                 "measured": said(other),
             }
             if name in used:
-                return N_(
-                    "Look again at the answer to “{question}”: with that mistake the {label} would "
-                    "be {expected}; the twin has {measured}, both measured before any training.",
-                    **values,
-                )
-            return N_(
-                "Ask “{question}”: with that mistake the {label} would be {expected}; the twin has "
-                "{measured}, both measured before any training.",
-                **values,
-            )
-    return N_("No probe tells your guess and the twin apart; look at the curves again.")
+                return Paragraph("bugs/look-again", **values)
+            return Paragraph("bugs/ask", **values)
+    return Paragraph("bugs/no-probe")
 
 
 def said(row: Row) -> str:

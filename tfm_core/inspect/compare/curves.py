@@ -17,7 +17,7 @@ from tfm_core.config import Experiment
 from tfm_core.facts.batches import Batches
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.runs.curves import Curves
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 Floats = npt.NDArray[np.floating[Any]]
 AxisName = Literal["step", "epoch", "examples", "cpu", "clock"]
@@ -57,7 +57,7 @@ METRICS: Mapping[str, Metric] = {
     "validation-loss": Metric(N_("validation loss"), "validation", "loss", "loss"),
     "accuracy": Metric(N_("training accuracy"), "steps", "accuracy", "share"),
     "validation-accuracy": Metric(N_("validation accuracy"), "validation", "accuracy", "share"),
-    "sequences": Metric(N_("whole sequences right"), "validation", "sequence_accuracy", "share"),
+    "sequences": Metric(N_("sequence accuracy"), "validation", "sequence_accuracy", "share"),
     "learning-rate": Metric(N_("learning rate"), "steps", "learning_rate", "other"),
     "gradient": Metric(N_("gradient norm"), "steps", "grad_norm", "other"),
     "speed": Metric(N_("examples per second"), "steps", "examples_per_second", "other"),
@@ -194,45 +194,18 @@ def caveats(experiments: Sequence[Experiment], metrics: Sequence[str]) -> tuple[
     said: list[str] = []
     others = [row.label for field, row in rows.items() if _is_of_task(field)]
     if "task.name" in rows:
-        said.append(
-            N_(
-                "These runs learn different tasks. A loss counts the nats of other answers, and a "
-                "share right is of other questions: compare how a curve falls, not how low. "
-                "Learning rate, gradient and speed can be compared."
-            )
-        )
+        said.append(Paragraph("compare/tasks-differ"))
     elif others:
-        said.append(
-            N_(
-                "The task is not quite the same (“{label}” differs), so the same loss or share may "
-                "be harder to reach in one than in the other.",
-                label=others[0],
-            )
-        )
+        said.append(Paragraph("compare/task-setting-differs", label=others[0]))
     is_of_training = any(
         METRICS[name].series == "steps" and METRICS[name].kind != "other" for name in metrics
     )
     if is_of_training and "training.label_smoothing" in rows and "loss" in metrics:
-        said.append(
-            N_(
-                "Label smoothing raises the training loss by itself: compare the validation loss, "
-                "which is not smoothed."
-            )
-        )
+        said.append(Paragraph("compare/smoothing-differs"))
     if "training.mistakes" in rows and "loss" in metrics:
-        said.append(
-            N_(
-                "With a mistake in training, every loss of the run is another quantity, training "
-                "and validation: compare the shares that are right."
-            )
-        )
+        said.append(Paragraph("compare/mistake-differs"))
     if is_of_training and "model.dropout" in rows:
-        said.append(
-            N_(
-                "Training is measured with dropout on, so more dropout looks worse there than it "
-                "is: compare validation."
-            )
-        )
+        said.append(Paragraph("compare/dropout-differs"))
     return tuple(said)
 
 

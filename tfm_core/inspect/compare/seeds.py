@@ -74,7 +74,7 @@ def plans(experiments: Sequence[Experiment], runs: Sequence[Run], n: int) -> tup
     """
     if not MIN <= n <= MAX:
         raise StudentError(
-            "{n} seeds are asked for; choose from {fewest} to {most}.",
+            "{n} seeds are not possible; choose {fewest} to {most}.",
             n=n,
             fewest=MIN,
             most=MAX,

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.sentences import N_, Sentence, joined
+from tfm_core.sentences import N_, Paragraph, Sentence, joined
 
 Floats = npt.NDArray[np.float64]
 
@@ -108,10 +108,10 @@ def _known(figures: Mapping[int, float | None]) -> dict[int, float]:
 def _spread_words(found: Spread) -> Sentence:
     measure = found.measure
     if found.mean is None:
-        words = N_("No seed has a figure of its {name} yet.", name=measure.name)
+        words = N_("No seed has a result for {name} yet.", name=measure.name)
     elif found.sd is None:
         words = N_(
-            "{mean} with one seed: how far other seeds lie from it is not known.",
+            "{mean} with one seed: the spread of other seeds is unknown.",
             mean=measure.said(found.mean),
         )
     elif found.worst is None:
@@ -122,9 +122,8 @@ def _spread_words(found: Spread) -> Sentence:
             n=found.n,
         )
     else:
-        words = N_(
-            "{mean} ± {sd} (mean ± standard deviation, n = {n} seeds); the worst, seed {seed}, has "
-            "{worst}.",
+        words = Paragraph(
+            "compare/spread-and-worst",
             mean=measure.said(found.mean, found.sd),
             sd=measure.gap(found.sd, found.sd),
             n=found.n,
@@ -133,7 +132,7 @@ def _spread_words(found: Spread) -> Sentence:
         )
     if not found.lost:
         return words
-    lost = N_("No figure came of {seeds}.", seeds=_seeds(found.lost))
+    lost = N_("No result from {seeds}.", seeds=_seeds(found.lost))
     return lost if found.mean is None else joined(words, lost)
 
 
@@ -284,16 +283,10 @@ def sentence(found: Paired, measure: Measure, first: str, second: str) -> Senten
     first, second: their names. What the sentence claims holds for this task and these sizes.
     """
     if found.kind == "none":
-        return N_(
-            "“{second}” and “{first}” have no seed in common, so they cannot be compared pair by "
-            "pair; train both with the same seeds.",
-            second=second,
-            first=first,
-        )
+        return Paragraph("compare/no-common-seed", second=second, first=first)
     if found.kind == "same":
         return N_(
-            "“{second}” and “{first}” have the same {name} with each of {n} seeds: nothing to "
-            "tell apart.",
+            "“{second}” and “{first}” have the same {name} with each of {n} seeds.",
             second=second,
             first=first,
             name=measure.name,
@@ -301,55 +294,29 @@ def sentence(found: Paired, measure: Measure, first: str, second: str) -> Senten
         )
     lead = _lead(found, measure, first, second)
     if found.kind == "one":
-        return N_(
-            "{lead} with the one seed that both have. One pair says nothing about other seeds: "
-            "train some more of each.",
-            lead=lead,
-        )
+        return joined(lead, Paragraph("compare/one-pair"))
     if found.kind == "constant":
-        return N_(
-            "{lead}, the same with each of {n} seeds: there is no spread to hold it against, so "
-            "the paired t-test does not apply.",
-            lead=lead,
-            n=found.n,
-        )
+        return joined(lead, Paragraph("compare/constant", n=found.n))
     assert found.low is not None
     assert found.high is not None
-    assert found.p is not None
-    template = (
-        N_(
-            "{lead}, which stands out from the spread of seeds (paired t-test, n = {n} pairs, "
-            "{p}; 95 % confidence interval {low} to {high})."
-        )
-        if found.stands_out
-        else N_(
-            "{lead}, which the spread of seeds alone may explain (paired t-test, n = {n} pairs, "
-            "{p}; 95 % confidence interval {low} to {high})."
-        )
-    )
     ends = sorted((-end if found.mean < 0 else end) for end in (found.low, found.high))
     low, high = (measure.gap(end, _width(found)) for end in ends)
-    values = {"lead": lead, "n": found.n, "p": _p(found), "low": low, "high": high}
-    words = Sentence(template, values)
+    name = "stands-out" if found.stands_out else "may-be-chance"
+    words = Paragraph(f"compare/{name}", n=found.n, p=_p(found), low=low, high=high)
     if found.n > FEW:
-        return words
-    few = N_(
-        "{n} pairs are few: the test sees only differences of many times the spread, and a "
-        "surprise should be repeated with more seeds.",
-        n=found.n,
-    )
-    return joined(words, few)
+        return joined(lead, words)
+    return joined(lead, words, Paragraph("compare/few-pairs", n=found.n))
 
 
 def _lead(found: Paired, measure: Measure, first: str, second: str) -> Sentence:
-    """Return the difference alone, a clause."""
+    """Return the difference alone."""
     values = {"second": second, "first": first, "name": measure.name}
     if found.mean == 0:
-        return N_("On average “{second}” has as much {name} as “{first}”", **values)
+        return N_("On average “{second}” has as much {name} as “{first}”.", **values)
     values["gap"] = measure.gap(abs(found.mean), _width(found))
     if found.mean > 0:
-        return N_("“{second}” has {gap} more {name} than “{first}”", **values)
-    return N_("“{second}” has {gap} less {name} than “{first}”", **values)
+        return N_("“{second}” has {gap} more {name} than “{first}”.", **values)
+    return N_("“{second}” has {gap} less {name} than “{first}”.", **values)
 
 
 def _width(found: Paired) -> float:

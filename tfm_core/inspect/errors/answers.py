@@ -1,10 +1,8 @@
-"""What a model answers to the validation set with the weights of one step, answer by answer.
+"""Per-example predictions on the validation set with the weights of one step.
 
-A picture and a labelled sentence have one answer each. A text that is written has one for each of
-its tokens: the likeliest next token after the true beginning (teacher forcing), so that the token
-which was meant stands beside each, whatever was written before it. What the model writes when it is
-left alone (free running, greedy) is kept beside that, text by text. The test set is never touched.
-torch is imported where it is needed.
+A picture and a labelled sentence have one answer each. A written text has one per token, given the
+true tokens before it (teacher forcing); beside it stands what the model generates greedily. The
+test set is never touched. torch is imported late.
 """
 
 from __future__ import annotations
@@ -17,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment
-from tfm_core.inspect.attention.mistakes import Reading
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of, no_checkpoint
-from tfm_core.inspect.readings import model_at
+from tfm_core.inspect.progress.pictures import model_at
 from tfm_core.runs.record.weights import weights_path
+from tfm_core.inspect.errors.validation_errors import Reading
+from tfm_core.inspect.progress.pictures import model_at
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 from tfm_core.variants.tasks import TASK_KINDS
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from tfm_core.models.build import Model
 
 LIMIT = 2000
-"""Validation examples that are read, at most; the page says how many of how many."""
+"""The most validation examples that are read."""
 _AT_ONCE = 100
 _LOGITS_AT_ONCE = 2 * 10**7
 
@@ -47,12 +46,11 @@ Floats = npt.NDArray[np.float32]
 class Answers:
     """M answers on the first ``n_examples`` of ``n_all`` validation examples.
 
-    unit: what one answer is. names: of the classes or tokens, by number. truth and said: (M,), the
-    number that was meant and the likeliest one. confidence: (M,), the probability of the likeliest.
-    loss: (M,), the cross-entropy of what was meant, in nats. example and position: (M,), which
-    example from 0, and which of its tokens. items: the examples as a probe holds them. written:
-    what the model writes when it is left alone, an entry an example; None where nothing is written.
-    often: how often the training data mean each class or token.
+    unit: what one answer is. names: of the classes or tokens, by number. truth and predicted: (M,),
+    numbers of the target and of the likeliest. confidence: (M,), the probability of the likeliest.
+    loss: (M,), the cross-entropy in nats. example and position: (M,), which example from 0, and
+    which of its tokens. items: the examples as in a probe. written: what the model generates, one
+    an example, or None. train_counts: how often each class or token is a target in training.
     """
 
     step: int
@@ -61,19 +59,19 @@ class Answers:
     unit: Unit
     names: tuple[str, ...]
     truth: Integers
-    said: Integers
+    predicted: Integers
     confidence: Floats
     loss: Floats
     example: Integers
     position: Integers
     items: tuple[Mapping[str, Any], ...]
-    often: Integers
+    train_counts: Integers
     written: tuple[Reading, ...] | None = None
 
     @property
     def is_right(self) -> npt.NDArray[np.bool_]:
         """Which answers are right, (M,)."""
-        return np.asarray(self.truth == self.said)
+        return np.asarray(self.truth == self.predicted)
 
     @property
     def is_language(self) -> bool:
@@ -87,7 +85,7 @@ class Answers:
 
 
 def steps_of(run: Run) -> tuple[int, ...]:
-    """Return the steps whose weights can be asked, ascending; the last is the checkpoint's.
+    """Return the steps with weights, ascending; the last is the checkpoint's.
 
     Raises ValueError, in a sentence, where there are none.
     """
@@ -113,11 +111,10 @@ def weights_mark(run: Run, step: int) -> int:
 
 
 def answers(run: Run, step: int, report: Report | None = None, limit: int = LIMIT) -> Answers:
-    """Ask the weights of a step for the first ``limit`` validation examples.
+    """Return the predictions for the first ``limit`` validation examples; slow, so cache them.
 
-    step: one of ``steps_of``. report: hears the share that is done. It takes a second or a few:
-    keep the result, by ``weights_mark``. Raises ValueError, in a sentence, where there are no such
-    weights or no data.
+    step: one of ``steps_of``. report: is called with the share done. Raises ValueError, in a
+    sentence, without such weights or data.
     """
     import torch
 
@@ -125,7 +122,7 @@ def answers(run: Run, step: int, report: Report | None = None, limit: int = LIMI
     experiment, data = run.experiment, data_of(run.experiment)
     n = min(limit, len(data.validation))
     kind = TASK_KINDS[experiment.task.kind]
-    readings = kind.mistakes() if kind.mistakes and _unit(experiment) == "token" else None
+    readings = kind.errors() if kind.errors and _unit(experiment) == "token" else None
     parts: list[_Part] = []
     items: list[Mapping[str, Any]] = []
     written: list[Reading] = []
@@ -138,7 +135,7 @@ def answers(run: Run, step: int, report: Report | None = None, limit: int = LIMI
         if report is not None:
             report(rows.stop / n)
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    truth, said, confidence, loss, example, position = columns
+    truth, predicted, confidence, loss, example, position = columns
     return Answers(
         step=step,
         n_examples=n,
@@ -146,13 +143,13 @@ def answers(run: Run, step: int, report: Report | None = None, limit: int = LIMI
         unit=_unit(experiment),
         names=names,
         truth=truth.astype(np.int64),
-        said=said.astype(np.int64),
+        predicted=predicted.astype(np.int64),
         confidence=confidence.astype(np.float32),
         loss=loss.astype(np.float32),
         example=example.astype(np.int64),
         position=position.astype(np.int64),
         items=tuple(items),
-        often=_often(data, len(names)),
+        train_counts=_train_counts(data, len(names)),
         written=None if readings is None else tuple(written),
     )
 
@@ -164,7 +161,7 @@ def _unit(experiment: Experiment) -> Unit:
 
 
 def _names(data: Data) -> tuple[str, ...]:
-    """Return what the classes or tokens are called, by number."""
+    """Return the names of the classes or tokens, by number."""
     from tfm_core.data.captions import CaptionData
     from tfm_core.data.image_data import ImageData
 
@@ -181,8 +178,8 @@ def _texts(data: Data) -> TextData:
     return data_as(data, TextData)
 
 
-def _often(data: Data, n: int) -> Integers:
-    """Return how often each of ``n`` classes or tokens is meant in the training data."""
+def _train_counts(data: Data, n: int) -> Integers:
+    """Return how often each of ``n`` classes or tokens is a target in the training data."""
     from tfm_core.data.captions import CaptionData
     from tfm_core.data.image_data import ImageData
 
@@ -220,7 +217,7 @@ def _asked(
     rows: range,
     items: list[Mapping[str, Any]],
 ) -> _Part:
-    """Return the columns of some examples: truth, said, confidence, loss, example, position."""
+    """Return truth, predicted, confidence, loss, example and position of some examples."""
     import torch
 
     inputs, found = TASK_KINDS[experiment.task.kind].batches()(
@@ -237,7 +234,7 @@ def _asked(
     if _unit(experiment) == "label":
         from tfm_core.data.vocabulary import SPECIALS
 
-        logits[:, : len(SPECIALS)] = -torch.inf  # never answers
+        logits[:, : len(SPECIALS)] = -torch.inf  # never an answer
     logs = logits.log_softmax(-1)
     best = logs.max(-1)
     loss = -logs.gather(1, targets[:, None])[:, 0]
@@ -255,7 +252,7 @@ def _asked(
 def _targets(
     experiment: Experiment, data: Data, rows: range, inputs: tuple[Tensor, ...]
 ) -> tuple[Tensor, Tensor]:
-    """Return what is meant, (B, T), and bool (B, T): which of it counts."""
+    """Return the targets, (B, T), and bool (B, T): which of them count."""
     import torch
 
     from tfm_core.data.captions import CaptionData

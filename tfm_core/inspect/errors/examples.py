@@ -1,8 +1,9 @@
-"""One validation example of those that were answered, as a page shows it and links to it."""
+"""One validation example as a page shows it, the worst errors, and the most surprising tokens."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from tfm_core.config import CorpusTaskConfig, SequenceTaskConfig
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.errors.answers import Answers
+from tfm_core.inspect.errors.groups import of_examples
 from tfm_core.runs.run import Run
 
 CONTEXT = 12
@@ -19,18 +21,18 @@ _MAX_LETTERS = 400  # of a text in a link
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """A text that went wrong: what was read, said and meant, as a person reads it.
+    """A wrong answer as a person reads it: source, prediction and truth.
 
-    differs_at: the first token, from 0, that was said otherwise; said_token and meant_token: the
-    two, empty where one text had ended.
+    differs_at: the first wrong token, from 0; predicted_token and true_token: the two, empty where
+    one text had ended.
     """
 
     source: str
-    said: str
+    predicted: str
     truth: str
     differs_at: int | None = None
-    said_token: str = ""
-    meant_token: str = ""
+    predicted_token: str = ""
+    true_token: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class Surprise:
 
     before: str
     token: str
-    said: str
+    predicted: str
     text: str
 
 
@@ -79,16 +81,16 @@ def text_of(run: Run, answers: Answers, example: int) -> Shown:
     """Return a text that the model wrote by itself beside the one that was meant."""
     assert answers.written is not None
     reading, item = answers.written[example], answers.items[example]
-    said, meant = reading.tokens, tuple(item["tgt"])
-    longest = max(len(said), len(meant))
-    differing = [at for at in range(longest) if said[at : at + 1] != meant[at : at + 1]]
+    predicted, meant = reading.tokens, tuple(item["tgt"])
+    longest = max(len(predicted), len(meant))
+    differing = [at for at in range(longest) if predicted[at : at + 1] != meant[at : at + 1]]
     at = differing[0] if differing else None
     return Shown(
         reading.item.get("src_text", ""),
-        reading.said,
+        reading.predicted,
         reading.truth,
         at,
-        "" if at is None else "".join(said[at : at + 1]),
+        "" if at is None else "".join(predicted[at : at + 1]),
         "" if at is None else "".join(meant[at : at + 1]),
     )
 
@@ -110,9 +112,91 @@ def surprise_of(run: Run, answers: Answers, place: int) -> Surprise:
     task = corpus_task(config)
     tokens = tuple(answers.items[int(answers.example[place])]["tgt"])
     at = int(answers.position[place])
-    truth, said = answers.names[answers.truth[place]], answers.names[answers.said[place]]
+    truth, predicted = answers.names[answers.truth[place]], answers.names[answers.predicted[place]]
     read = tokens[:at] if truth in SPECIALS else (*tokens[:at], truth)
     read = read[-config.max_tgt_len :]
     while len(text := task.join_tgt(read)) > _MAX_LETTERS:
         read = read[1:]
-    return Surprise(task.join_tgt(tokens[max(0, at - CONTEXT) : at]), truth, said, text)
+    return Surprise(task.join_tgt(tokens[max(0, at - CONTEXT) : at]), truth, predicted, text)
+
+
+Order = Literal["loss", "sure"]
+Places = npt.NDArray[np.intp]
+MAX_TOKENS = 25
+
+
+def worst_answers(answers: Answers, order: Order, chosen: Places | None = None) -> Places:
+    """Return the wrong answers, (M,) or those of ``chosen``, the worst first.
+
+    loss: by the loss of what was meant; sure: by the confidence in the wrong answer. Of a language
+    model, which has no one right answer, and of ``chosen`` answers that are right, all count.
+    """
+    found = np.arange(len(answers.truth)) if chosen is None else chosen
+    wrong = found[~answers.is_right[found]]
+    if len(wrong) and not (answers.is_language and order == "loss"):
+        found = wrong
+    elif chosen is None and not answers.is_language:
+        return wrong
+    scores = (answers.loss if order == "loss" else answers.confidence)[found]
+    return np.asarray(found[np.argsort(-scores, kind="stable")])
+
+
+def worst_texts(answers: Answers, order: Order, chosen: Places | None = None) -> Places:
+    """Return the texts that the model writes wrongly, or those of ``chosen`` answers, worst first.
+
+    loss: by the mean loss of the tokens that were meant; sure: by the probability of the least sure
+    token that was written.
+    """
+    assert answers.written is not None
+    is_right, loss = of_examples(answers)
+    found = np.flatnonzero(~is_right) if chosen is None else np.unique(answers.example[chosen])
+    sure = np.array([one.confidence for one in answers.written])
+    scores = loss if order == "loss" else sure
+    return np.asarray(found[np.argsort(-scores[found], kind="stable")])
+
+
+def least_sure(answers: Answers, most: int) -> Places:
+    """Return the right answers that were least sure; of texts the texts."""
+    if answers.written is not None:
+        sure = np.array([one.confidence for one in answers.written])
+        return np.asarray(np.argsort(sure, kind="stable")[:most])
+    return np.asarray(np.argsort(answers.confidence, kind="stable")[:most])
+
+
+@dataclass(frozen=True, slots=True)
+class HardToken:
+    """A token with its count, its mean loss and its share of the total loss.
+
+    instead: the most frequent wrong prediction for it, if any.
+    """
+
+    number: int
+    n: int
+    train_count: int
+    loss: float
+    share: float
+    instead: int | None
+
+
+def hard_tokens(answers: Answers, most: int = MAX_TOKENS, least: int = 1) -> list[HardToken]:
+    """Return the tokens with the highest mean loss, of those meant at least ``least`` times."""
+    size = len(answers.names)
+    n = np.bincount(answers.truth, minlength=size)
+    total = np.bincount(answers.truth, answers.loss, minlength=size)
+    known = np.flatnonzero(n >= least)
+    order = known[np.argsort(-total[known] / n[known], kind="stable")][:most]
+    tokens = []
+    for number in order.tolist():
+        predicted = answers.predicted[(answers.truth == number) & ~answers.is_right]
+        instead = int(np.bincount(predicted).argmax()) if len(predicted) else None
+        tokens.append(
+            HardToken(
+                number,
+                int(n[number]),
+                int(answers.train_counts[number]),
+                float(total[number] / n[number]),
+                float(total[number] / total.sum()),
+                instead,
+            )
+        )
+    return tokens

@@ -1,19 +1,193 @@
-"""Right answers by group: by class, length, pattern, position, kind and frequency of tokens."""
+"""Accuracy by group: class, length, pattern, position, kind and frequency of tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment
+from tfm_core.data.caption_words import ENGLISH_PLACES, KOREAN_PLACES
+from tfm_core.data.text import korean_words, sentiment
+from tfm_core.data.text.dates import FORMS
+from tfm_core.data.text.english_korean import SUFFIXES
+from tfm_core.data.text.english_sentences import EnglishClause, parses
+from tfm_core.data.text.numbers import ONES
+from tfm_core.data.text.span_corruption import SENTINELS
+from tfm_core.data.vocabulary import EOS, MASK, SPECIALS
+from tfm_core.inspect.compare.conclusions import Z_95, wilson
 from tfm_core.inspect.errors.answers import Answers, Integers
-from tfm_core.inspect.errors.patterns import has_patterns, patterns_of
-from tfm_core.inspect.errors.token_classes import token_class
-from tfm_core.inspect.practice.intervals import Z_95, wilson
 from tfm_core.sentences import N_
+
+_TOY = ("english-korean", "masked-words", "span-corruption", "grammar")
+
+
+def token_class(token: str, experiment: Experiment) -> str:
+    """Return the kind of a token, in a word or two."""
+    if token == SPECIALS[EOS]:
+        return N_("the end")
+    if experiment.task.name in _TOY and token in _parts_of_speech():
+        return _parts_of_speech()[token]
+    return _look(token)
+
+
+@cache
+def _parts_of_speech() -> dict[str, str]:
+    words = korean_words
+    kinds = {
+        N_("adjective"): {*words.ADJECTIVES, *words.ADJECTIVES.values()},
+        N_("noun"): {*words.ALL_NOUNS, *words.ALL_NOUNS.values()},
+        N_("place"): {*words.ALL_PLACES, *words.ALL_PLACES.values()},
+        N_("time"): {*words.TIMES, *(korean for korean, _ in words.TIMES.values())},
+        N_("verb"): {
+            form
+            for verb in words.VERBS
+            for form in (
+                *(verb.singular, verb.plural, verb.past),
+                *(verb.korean_final, verb.korean_linking, verb.korean_past),
+            )
+        },
+        N_("article"): {*words.ARTICLES},
+        N_("preposition"): {*words.PREPOSITIONS},
+        N_("“and”"): {words.AND},
+        N_("particle or ending"): {*SUFFIXES},
+        N_("sentinel"): {*SENTINELS, MASK},
+    }
+    found: dict[str, str] = {}
+    for kind, tokens in kinds.items():
+        for token in tokens:
+            found.setdefault(token, kind)
+    return found
+
+
+def _look(token: str) -> str:
+    if token == "\n":
+        return N_("line break")
+    if token.isspace():
+        return N_("space")
+    if token.isdigit():
+        return N_("number") if len(token) > 1 else N_("digit")
+    if not any(character.isalnum() for character in token):
+        return N_("sign")
+    if len(token) == 1:
+        return N_("capital letter") if token.isupper() else N_("letter")
+    return N_("word with a capital") if token[0].isupper() else N_("word")
+
+
+Item = Mapping[str, Any]
+Patterns = Callable[[Sequence[str], Sequence[str]], tuple[str, ...]]
+
+
+def patterns_of(experiment: Experiment, item: Item) -> tuple[str, ...]:
+    """Return the patterns of an example, in words; none where its task has none."""
+    find = _PATTERNS.get(experiment.task.name)
+    return () if find is None else find(tuple(item["src"]), tuple(item["tgt"]))
+
+
+def has_patterns(experiment: Experiment) -> bool:
+    """Return whether the task of an experiment has patterns."""
+    return experiment.task.name in _PATTERNS
+
+
+def _sentence(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:
+    """Return what an English sentence of the toy grammar is made of."""
+    clauses = next(iter(parses(list(src), 2)), None)
+    if clauses is None:
+        return ()
+    found = [_order(clauses[0]) if len(clauses) == 1 else N_("two clauses")]
+    phrases = [one for clause in clauses for one in (clause.subject, clause.object) if one]
+    places = [clause.place for clause in clauses if clause.place]
+    if any(len(phrase.nouns) > 1 for phrase in phrases):
+        found.append(N_("two nouns joined by “and”"))
+    if any(noun[1] is not None for phrase in phrases for noun in phrase.nouns) or any(
+        place[1] is not None for place in places
+    ):
+        found.append(N_("an adjective"))
+    if any(clause.time_at is not None for clause in clauses):
+        found.append(N_("a time"))
+    return tuple(found)
+
+
+def _order(clause: EnglishClause) -> str:
+    if clause.object is None:
+        return N_("subject, verb, place") if clause.place else N_("subject, verb")
+    return N_("subject, verb, object, place") if clause.place else N_("subject, verb, object")
+
+
+def _review(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:
+    found = [
+        N_("“{word}”", word=word)
+        for word in (*sentiment.NEGATIONS, *sentiment.JOINS, *sentiment.INTENSITIES)
+        if word in src
+    ]
+    is_one = not set(sentiment.JOINS) & set(src)
+    return (N_("one clause") if is_one else N_("several clauses"), *found)
+
+
+def _date(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:
+    import re
+
+    text = "".join(src)
+    for write, pattern in FORMS:
+        if re.fullmatch(pattern, text, re.ASCII):
+            return (N_("like {date}", date="".join(part for _says, part in write(2019, 3, 5))),)
+    return ()
+
+
+def _number(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:
+    found = [N_("“{word}”", word=word) for word in ("hundred", "thousand") if word in src]
+    if "0" in tgt and len(tgt) > 1:
+        found.append(N_("a zero without a word"))
+    if set(ONES[10:]) & set(src):
+        found.append(N_("ten to nineteen"))
+    return tuple(found)
+
+
+def _sum(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:
+    first, second = "".join(src).split("+")
+    carry = n_carries = 0
+    for column in range(1, max(len(first), len(second)) + 1):
+        digits = [int(one[-column]) for one in (first, second) if column <= len(one)]
+        carry = sum(digits) + carry >= 10
+        n_carries += carry
+    if n_carries == 0:
+        return (N_("no carry"),)
+    return (N_("one carry") if n_carries == 1 else N_("{n} carries", n=n_carries),)
+
+
+def _sequence(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:
+    is_twice = len(set(src)) < len(src)
+    return (N_("a repeated token") if is_twice else N_("all tokens different"),)
+
+
+def _spans(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:
+    n = sum(token in SENTINELS for token in src)
+    return (N_("one span hidden") if n == 1 else N_("{n} spans hidden", n=n),)
+
+
+def _scene(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:
+    places = {words[0]: words[0] for words in ENGLISH_PLACES.values()}
+    places |= {korean: korean for korean in KOREAN_PLACES.values()}
+    return tuple(N_("“{word}”", word=word) for word in places if word in tgt)
+
+
+_PATTERNS: dict[str, Patterns] = {
+    "english-korean": _sentence,
+    "sentiment": _review,
+    "dates": _date,
+    "numbers": _number,
+    "addition": _sum,
+    "copy": _sequence,
+    "reverse": _sequence,
+    "sort": _sequence,
+    "span-corruption": _spans,
+    "captions": _scene,
+}
+
 
 MAX_BANDS = 10
 _RANKS = (10, 30, 100, 300, 1000, 3000)
@@ -109,10 +283,10 @@ def _by_kind(answers: Answers, experiment: Experiment) -> list[Group]:
 
 
 def _by_frequency(answers: Answers, experiment: Experiment) -> list[Group]:
-    order = np.argsort(-answers.often, kind="stable")
+    order = np.argsort(-answers.train_counts, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(1, len(order) + 1)
-    rank[answers.often == 0] = 0
+    rank[answers.train_counts == 0] = 0
     meant, first, groups = rank[answers.truth], 1, []
     for last in (*_RANKS, len(rank)):
         inside = (meant >= first) & (meant <= last)

@@ -1,8 +1,4 @@
-"""An experiment that teaches: runs from one seed on one data set that differ in one thing.
-
-What to expect is said beforehand, and what came of it is said from the runs' own numbers
-(``conclusion``). Torch-free.
-"""
+"""An experiment that teaches: runs with one seed and data set that differ in one setting."""
 
 from __future__ import annotations
 
@@ -14,8 +10,9 @@ from typing import Any, Literal
 from tfm_core.config import Experiment
 from tfm_core.config.codec import default_sections
 from tfm_core.inspect.experiments.result import Result
+from tfm_core.inspect.walk.steps import Question
 from tfm_core.mistakes import MISTAKES
-from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
 ThemeName = Literal["order", "attention", "residuals", "training"]
 THEMES: Mapping[ThemeName, str] = {
@@ -38,30 +35,30 @@ Kind = Literal[
     "rougher",
     "unordered",
 ]
-"""How an arm came out beside the right way.
+"""How an arm compares with the right way.
 
-worse, better: it answers fewer or more; slower, faster: as many, but later or sooner; diverged: it
-ended without a number, and saved: the right way did; fooled: it answers only while the truth is
-laid before it; unsure: it answers as many, with less confidence; rougher: as many, after far
-larger gradients; unordered: it writes nearly all of the right tokens, in another order.
+worse, better: fewer or more right; slower, faster: as many, later or sooner; diverged: its loss was
+no number, and saved: that of the right way was; fooled: right only given the true tokens so far;
+unsure: as many right, with less confidence; rougher: as many, after far larger gradients;
+unordered: nearly all tokens right, in another order.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one run showed beside another: in one word, and in a sentence with the numbers."""
+    """What a run showed beside another: a kind, and a sentence with the numbers."""
 
     kind: Kind
     sentence: Sentence
 
 
 Compare = Callable[[Result, Result], Finding]
-"""Says how the second result came out beside the first."""
+"""Compares the second result with the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One of the runs. label: as sentences call it; changes: dotted path -> value."""
+    """One of the runs. label: for sentences; changes: dotted path -> value."""
 
     name: str
     label: str
@@ -76,19 +73,16 @@ def mistaken(arm: str, name: str) -> Arm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demonstration:
-    """Runs that differ in one thing, with what to expect of them.
+    """Runs that differ in one thing.
 
-    base: what all of them do. arms: the right way first. expects: what to expect, with its reason.
-    expected: the kinds of findings that it amounts to. metrics:
-    of ``compare.curves.METRICS``, drawn one below the other. compare: says what came of it. step:
-    of the walk, where the difference is made. writes_freely, looks_sharply: what is measured of the
-    trained models beside the curves (see ``Result``).
+    base: what all of them do. arms: the right way first. expected: the findings that confirm the
+    expectation. metrics: of ``compare.curves.METRICS``. compare: makes the finding. step: of the
+    walk. writes_freely, looks_sharply: whether to measure ``written`` and ``sharpness``.
     """
 
     name: str
     theme: ThemeName
     title: str
-    expects: str
     expected: frozenset[Kind]
     base: Experiment
     arms: tuple[Arm, ...]
@@ -97,6 +91,11 @@ class Demonstration:
     step: str = ""
     writes_freely: bool = False
     looks_sharply: bool = False
+
+    @property
+    def expects(self) -> str:
+        """What to expect, and why."""
+        return Paragraph(f"experiments/{self.name}")
 
     def experiment(self, arm: Arm) -> Experiment:
         """Return what an arm trains."""
@@ -113,7 +112,7 @@ class Demonstration:
 
 
 class Demonstrations(dict[str, Demonstration]):
-    """The experiments by name; an unknown name says which there are."""
+    """The experiments by name; an unknown name raises an error that lists them."""
 
     def __missing__(self, name: str) -> Demonstration:
         """Raise StudentError."""
@@ -127,7 +126,7 @@ def changed(base: Experiment, changes: Mapping[str, Any]) -> Experiment:
     return _changed(base, tuple(changes.items()))
 
 
-@lru_cache(maxsize=128)  # a page asks for each of them whenever it is drawn
+@lru_cache(maxsize=128)  # a page needs each of them at every rerun
 def _changed(base: Experiment, changes: tuple[tuple[str, Any], ...]) -> Experiment:
     values = base.model_dump()
     for path, value in changes:
@@ -155,3 +154,31 @@ def small(
 def by_theme(known: Mapping[str, Demonstration]) -> dict[ThemeName, Sequence[Demonstration]]:
     """Return the experiments of each theme, in their order."""
     return {theme: [one for one in known.values() if one.theme == theme] for theme in THEMES}
+
+
+OUTCOMES: dict[Kind, str] = {
+    "better": N_("It gets more right."),
+    "faster": N_("It gets as many right, but sooner."),
+    "same": N_("No visible difference."),
+    "slower": N_("It gets as many right, but later."),
+    "worse": N_("It gets fewer right."),
+    "diverged": N_("Its loss becomes infinite or NaN."),
+    "saved": N_("It trains, and the first diverges."),
+    "fooled": N_("Its curves look perfect, but it fails when it generates."),
+    "unordered": N_("It writes the right tokens, but in the wrong order."),
+    "unsure": N_("It gets as many right, but is less confident."),
+    "rougher": N_("It gets as many right, but with much larger gradients."),
+}
+
+
+def question(demonstration: Demonstration) -> Question:
+    """Return the question to ask before the result; every expected outcome is a right answer."""
+    first, second = demonstration.arms[0], demonstration.arms[-1]
+    right = [words for kind, words in OUTCOMES.items() if kind in demonstration.expected]
+    return Question(
+        Paragraph("experiments/question", first=first.label, second=second.label),
+        right[0],
+        demonstration.expects,
+        tuple(OUTCOMES.values()),
+        also=tuple(right[1:]),
+    )

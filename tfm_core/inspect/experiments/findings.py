@@ -1,218 +1,147 @@
-"""How a run came out beside the right way: worse, slower, fooled, or no different.
+"""How a run compares with the right way: worse, slower, fooled, or no different.
 
-Two shares are told apart where they differ by more than two standard errors and by a point at
-least; two speeds where one took half as long again, and a validation longer. Whatever is claimed is
-of this pair of runs: other seeds are asked by ``compare.spread``.
+Two shares differ if they are more than two standard errors and a point apart; two speeds, if one
+run took half as long again and a validation longer. A finding holds for this pair of runs; for
+other seeds see ``compare.spread``.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from tfm_core.inspect.conclusions import tells_apart
-from tfm_core.inspect.experiments.demonstration import Finding, Kind
+from tfm_core.inspect.compare.conclusions import tells_apart
+from tfm_core.inspect.compare.spread import ACCURACY, Measure, paired, sentence
+from tfm_core.inspect.experiments.demonstration import Demonstration, Finding, Kind
 from tfm_core.inspect.experiments.result import Result
-from tfm_core.sentences import N_, Sentence, joined
+from tfm_core.sentences import N_, Paragraph, Sentence, joined
 
 MIN = 0.01
-"""Of a share: less is no difference that anybody would care for."""
+"""The smallest difference of two shares that counts."""
 NEARLY = 0.9
-"""Of the lower of two final accuracies: who comes there first learned faster."""
+"""Share of the lower final accuracy: the step at which a run reaches it measures its speed."""
 TIMES = 1.5
-"""How much longer it takes whom a sentence calls slower."""
+"""How many times as long the slower of two runs takes."""
 SURER = 0.02
-"""Of mean confidence, between two that are told apart."""
+"""The smallest difference in mean confidence that counts."""
 ROUGHER = 2.0
-"""Times the largest gradient, between two that are told apart."""
+"""How many times as large the larger of two largest gradients is."""
 SHARPER = 1.15
-"""Times the largest weight, between two that are told apart."""
+"""How many times as large the larger of two largest weights is."""
 
 
 def usual(first: Result, second: Result) -> Finding:
-    """Say who answers more, and where none does, who was there sooner."""
+    """Compare accuracies, and where they are equal, speeds."""
     ended = _ended(first, second)
     if ended is not None:
         return ended
-    a, b = _right(first), _right(second)
-    speed = _speed(first, second)
-    n = min(first.n_unseen, second.n_unseen) or 1
+    a, b = first.score or 0.0, second.score or 0.0
+    speed, n = _speed(first, second), min(first.n_unseen, second.n_unseen) or 1
     if abs(b - a) >= MIN and tells_apart(max(a, b), min(a, b), n):
-        said = _figures(first, second)
         kind: Kind = "worse" if b < a else "better"
+        gap = 100 * abs(b - a)
         lead = (
-            N_("{figures}, {gap:.1f} points less.", figures=said, gap=100 * (a - b))
+            N_("That is {gap:.1f} points less.", gap=gap)
             if b < a
-            else N_("{figures}, {gap:.1f} points more.", figures=said, gap=100 * (b - a))
+            else N_("That is {gap:.1f} points more.", gap=gap)
         )
-        return Finding(kind, joined(lead, speed[1]) if speed is not None else lead)
-    if speed is not None and speed[0] != "same":
-        lead = N_("Both end alike: {figures}.", figures=_figures(first, second))
-        return Finding(speed[0], joined(lead, speed[1]))
-    lead = N_("In this run it made no difference: {figures}.", figures=_figures(first, second))
-    return Finding("same", joined(lead, speed[1]) if speed is not None else lead)
+        parts = [_figures(first, second), lead]
+    elif speed is not None and speed.kind != "same":
+        kind, parts = speed.kind, [N_("Both end alike."), _figures(first, second)]
+    else:
+        kind, parts = "same", [N_("No difference in this run."), _figures(first, second)]
+    return Finding(kind, joined(*parts, *([] if speed is None else [speed.sentence])))
 
 
 def fooled(first: Result, second: Result) -> Finding:
-    """Say whether the second run is right only while the truth is laid before it."""
+    """Say whether the second run is right only while it is given the true tokens so far."""
     ended = _ended(first, second)
     if ended is not None or first.written is None or second.written is None:
         return ended or usual(first, second)
-    a, b = _right(first), _right(second)
-    own = second.written
-    values = {
-        "first": first.label, "second": second.label, "a": a, "b": b,
-        "own_a": first.written.share, "own_b": own.share, "n": own.n,
-    }  # fmt: skip
-    if b - own.share >= MIN and tells_apart(b, own.share, own.n):
-        if tells_apart(a, b, max(1, second.n_unseen)):
-            told = N_(
-                "With the true words laid before it “{second}” has {b:.1%} of unseen sequences "
-                "right (“{first}” {a:.1%}), and its training loss gives nothing away.",
-                **values,
-            )
-        else:
-            told = N_(
-                "With the true words laid before it “{second}” looks perfect: {b:.1%} of unseen "
-                "sequences right (“{first}” {a:.1%}).",
-                **values,
-            )
-        return Finding(
-            "fooled",
-            joined(
-                told,
-                N_(
-                    "Left to write by itself it gets **{own_b:.1%}** of {n} right; “{first}” "
-                    "{own_a:.1%}. It had learned to copy the word that it was to guess.",
-                    **values,
-                ),
-            ),
-        )
-    found = usual(first, second)
-    alike = N_(
-        "What “{second}” writes by itself is as often right ({own_b:.1%} of {n}) as what it "
-        "answers with the truth before it ({b:.1%}).",
-        **values,
-    )
-    return Finding(found.kind, joined(found.sentence, alike))
+    a, b, own = first.score or 0.0, second.score or 0.0, second.written
+    values = _labels(first, second) | {"a": a, "b": b, "own_b": own.share, "n": own.n}
+    if b - own.share < MIN or not tells_apart(b, own.share, own.n):
+        return _with(usual(first, second), Paragraph("findings/generates-alike", **values))
+    name = "differs" if tells_apart(a, b, max(1, second.n_unseen)) else "perfect"
+    given = Paragraph(f"findings/fooled-second-{name}", **values)
+    values["own_a"] = first.written.share
+    return Finding("fooled", joined(given, Paragraph("findings/fooled-generates", **values)))
 
 
 def unordered(first: Result, second: Result) -> Finding:
     """Say whether the second run writes the right tokens, but in another order."""
-    found = usual(first, second)
-    own = second.written
+    found, own = usual(first, second), second.written
     if found.kind != "worse" or own is None:
         return found
     values = {"second": second.label, "tokens": own.tokens, "share": own.share, "n": own.n}
     if own.tokens < NEARLY or own.tokens - own.share < MIN:
-        more = N_(
-            "Not only the order is wrong: of what “{second}” writes by itself, {tokens:.1%} of the "
-            "tokens are right in any order.",
-            **values,
-        )
-        return Finding(found.kind, joined(found.sentence, more))
-    more = N_(
-        "Of what “{second}” writes by itself for {n} examples, **{tokens:.1%}** of the tokens are "
-        "right in any order, and {share:.1%} of the sequences.",
-        **values,
-    )
-    return Finding("unordered", joined(found.sentence, more))
+        return _with(found, Paragraph("findings/more-than-order", **values))
+    return _with(found, Paragraph("findings/unordered", **values), kind="unordered")
 
 
 def smoothed(first: Result, second: Result) -> Finding:
-    """Say what label smoothing did to answers and to how sure they are."""
+    """Say what label smoothing did to answers and to confidence."""
     found = usual(first, second)
-    sure, unsure = first.confidence, second.confidence
-    if sure is None or unsure is None:
+    a, b = first.confidence, second.confidence
+    if a is None or b is None:
         return found
-    values = {"first": first.label, "second": second.label, "a": sure, "b": unsure}
-    losses = first.loss, second.loss
-    if sure - unsure < SURER:
-        more = N_(
-            "“{second}” is as sure of its answers as “{first}”: {b:.1%} and {a:.1%} on average.",
-            **values,
-        )
-        return Finding(found.kind, joined(found.sentence, more))
-    more = N_(
-        "“{second}” is less sure of its answers: {b:.1%} on average, against {a:.1%}.", **values
+    values = _labels(first, second) | {"a": a, "b": b}
+    if a - b < SURER:
+        return _with(found, Paragraph("findings/as-confident", **values))
+    more: Sentence = N_(
+        "“{second}” is less confident: {b:.1%} on average, against {a:.1%}.", **values
     )
-    parts: list[Sentence] = [found.sentence, more]
-    if losses[0] is not None and losses[1] is not None and losses[1] > losses[0]:
-        parts.append(
-            N_(
-                "So its loss on unseen sentences, which is not smoothed, is higher: {b:.3f} "
-                "against {a:.3f}.",
-                a=losses[0],
-                b=losses[1],
-            )
-        )
-    return Finding("unsure" if found.kind in ("same", "slower") else found.kind, joined(*parts))
+    if first.loss is not None and second.loss is not None and second.loss > first.loss:
+        more = joined(more, Paragraph("findings/higher-loss", a=first.loss, b=second.loss))
+    return _with(found, more, kind="unsure" if found.kind in ("same", "slower") else None)
 
 
 def sharpened(first: Result, second: Result) -> Finding:
-    """Say what another scale did to attention before the first update, and what came of it."""
+    """Say what another scale did to attention before the first update, and to the result."""
     found = usual(first, second)
     a, b = first.sharpness, second.sharpness
     if a is None or b is None:
         return found
-    values = {"first": first.label, "second": second.label, "a": a, "b": b}
-    if b > SHARPER * a:
-        look = N_(
-            "Before the first update “{second}” already puts {b:.0%} of a row on one key, "
-            "“{first}” {a:.0%}.",
-            **values,
-        )
-    elif a > SHARPER * b:
-        look = N_(
-            "Before the first update “{second}” puts {b:.0%} of a row on its strongest key, "
-            "“{first}” {a:.0%}: all keys are nearly alike to it.",
-            **values,
-        )
-    else:
-        look = N_(
-            "Before the first update both look equally sharply: {b:.0%} of a row on its strongest "
-            "key, and {a:.0%}.",
-            **values,
-        )
-    return Finding(found.kind, joined(look, found.sentence))
+    name = "sharper" if b > SHARPER * a else "flatter" if a > SHARPER * b else "as-sharp"
+    start = Paragraph(f"findings/{name}", **_labels(first, second), a=a, b=b)
+    return Finding(found.kind, joined(start, found.sentence))
 
 
 def roughened(first: Result, second: Result) -> Finding:
-    """Say who answers more, and how large the gradients became on the way."""
+    """Compare accuracies, and the largest gradients."""
     found = usual(first, second)
     a, b = first.largest_gradient, second.largest_gradient
     if a is None or b is None or second.diverged is not None or first.diverged is not None:
         return found
-    values = {"first": first.label, "second": second.label, "a": a, "b": b}
+    values = _labels(first, second) | {"a": a, "b": b}
     if b < ROUGHER * a:
-        more = N_(
-            "The largest gradient of “{second}” was no rougher: {b:.1f}, against {a:.1f}.", **values
+        return _with(
+            found,
+            N_(
+                "The largest gradient of “{second}” was no larger: {b:.1f} against {a:.1f}.",
+                **values,
+            ),
         )
-        return Finding(found.kind, joined(found.sentence, more))
-    more = N_(
-        "But the largest gradient of “{second}” had a norm of {b:.1f}, {times:.0f} times that of "
-        "“{first}”, {a:.1f}: only clipping kept it on its way.",
-        times=b / a,
-        **values,
-    )
-    return Finding("rougher" if found.kind == "same" else found.kind, joined(found.sentence, more))
+    more = Paragraph("findings/rougher", times=b / a, **values)
+    return _with(found, more, kind="rougher" if found.kind == "same" else None)
 
 
 def twice_squashed(first: Result, second: Result) -> Finding:
-    """Say how far a loss of probabilities got, which were taken for logits."""
+    """Say how far a loss got that took probabilities for logits."""
     found = usual(first, second)
     if second.guessing is None or second.training_loss is None or second.diverged is not None:
         return found
-    lowest = lowest_of_probabilities(round(math.exp(second.guessing)))
-    more = N_(
-        "The training loss of “{second}” ends at {b:.2f}. Squashed twice, even a perfect answer "
-        "would have {lowest:.2f}; guessing has {guessing:.2f}.",
+    more = Paragraph(
+        "findings/twice-squashed",
         second=second.label,
         b=second.training_loss,
-        lowest=lowest,
+        lowest=lowest_of_probabilities(round(math.exp(second.guessing))),
         guessing=second.guessing,
     )
-    return Finding(found.kind, joined(found.sentence, more))
+    return _with(found, more)
 
 
 def lowest_of_probabilities(n_classes: int) -> float:
@@ -220,58 +149,127 @@ def lowest_of_probabilities(n_classes: int) -> float:
     return math.log(math.e + n_classes - 1) - 1
 
 
+def _with(found: Finding, more: Sentence, *, kind: Kind | None = None) -> Finding:
+    """Return a finding with one more sentence; kind: in place of its own."""
+    return Finding(kind or found.kind, joined(found.sentence, more))
+
+
+def _labels(first: Result, second: Result) -> dict[str, Any]:
+    return {"first": first.label, "second": second.label}
+
+
 def _ended(first: Result, second: Result) -> Finding | None:
-    """Return a finding where one of the runs, or both, have no end to be compared."""
-    values = {"first": first.label, "second": second.label}
+    """Return a finding where one of the runs, or both, diverged."""
+    values = _labels(first, second)
     if first.diverged is None and second.diverged is None:
         return None
-    if first.diverged is not None and second.diverged is not None:
+    if second.diverged is None:
+        return Finding("saved", N_("“{first}” diverged; “{second}” did not.", **values))
+    if first.diverged is not None:
         return Finding("same", N_("Both diverged: {why}", why=second.diverged))
-    if second.diverged is not None:
-        right = first.right
-        end = "" if right is None else N_("“{first}” ends with {a:.1%} right.", a=right, **values)
-        lead = N_("“{second}” diverged. {why}", why=second.diverged, **values)
-        return Finding("diverged", joined(lead, end) if end else lead)
-    return Finding("saved", N_("“{first}” diverged, and “{second}” did not.", **values))
-
-
-def _right(result: Result) -> float:
-    return 0.0 if result.right is None else result.right
+    found = Finding("diverged", N_("“{second}” diverged. {why}", why=second.diverged, **values))
+    if first.score is None:
+        return found
+    return _with(found, N_("“{first}” ends with {a:.1%} right.", a=first.score, **values))
 
 
 def _figures(first: Result, second: Result) -> Sentence:
-    values = {"first": first.label, "second": second.label, "a": _right(first), "b": _right(second)}
-    if first.wholes is None or second.wholes is None:
-        return N_("“{second}” has {b:.1%} right, “{first}” {a:.1%}", **values)
-    return N_(
-        "“{second}” has {b:.1%} of unseen sequences wholly right, “{first}” {a:.1%}", **values
-    )
+    values = _labels(first, second) | {"a": first.score or 0.0, "b": second.score or 0.0}
+    if first.sequence_accuracy is None or second.sequence_accuracy is None:
+        return N_("“{second}” gets {b:.1%} right, “{first}” {a:.1%}.", **values)
+    return N_("“{second}” gets {b:.1%} of unseen sequences right, “{first}” {a:.1%}.", **values)
 
 
-def _speed(first: Result, second: Result) -> tuple[Kind, Sentence] | None:
-    """Return who came nearly as far sooner; None where that is not known."""
+def _speed(first: Result, second: Result) -> Finding | None:
+    """Return which run reached nearly the same accuracy sooner; None where that is unknown."""
     if not first.validations or not second.validations:
         return None
-    ends = (first.validations[-1][1], second.validations[-1][1])
-    share = NEARLY * min(ends)
+    share = NEARLY * min(first.validations[-1][1], second.validations[-1][1])
     a, b = first.first_step(share), second.first_step(share)
     if a is None or b is None:
         return None
-    values = {"first": first.label, "second": second.label, "a": a, "b": b, "share": share}
-    every = _between(first)
-    if b >= TIMES * a and b - a > every:
-        return "slower", N_(
-            "It came to {share:.0%} of tokens at step {b:,}, “{first}” at step {a:,}.", **values
+    values = _labels(first, second) | {"a": a, "b": b, "share": share}
+    steps = [step for step, _accuracy in first.validations]
+    interval = max((later - step for step, later in itertools.pairwise(steps)), default=0)
+    if b >= TIMES * a and b - a > interval:
+        words = N_(
+            "It reached {share:.0%} of tokens at step {b:,}, “{first}” at step {a:,}.", **values
         )
-    if a >= TIMES * b and a - b > every:
-        return "faster", N_(
-            "It came to {share:.0%} of tokens at step {b:,} already, “{first}” at step {a:,}.",
+        return Finding("slower", words)
+    if a >= TIMES * b and a - b > interval:
+        words = N_(
+            "It reached {share:.0%} of tokens at step {b:,}, “{first}” only at step {a:,}.",
             **values,
         )
-    return "same", N_("They came to {share:.0%} of tokens at steps {b:,} and {a:,}.", **values)
+        return Finding("faster", words)
+    words = N_("They reached {share:.0%} of tokens at steps {b:,} and {a:,}.", **values)
+    return Finding("same", words)
 
 
-def _between(result: Result) -> int:
-    """Return the most steps between two validations, below which no time is known."""
-    steps = [step for step, _right in result.validations]
-    return max((b - a for a, b in itertools.pairwise(steps)), default=0)
+SEQUENCE_ACCURACY = Measure(N_("sequence accuracy"))
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What the runs showed.
+
+    findings: of each other arm beside the first, with one seed. seeds: the same with several.
+    is_expected: None without a finding.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    seeds: tuple[Sentence, ...] = ()
+    is_expected: bool | None = None
+
+    @property
+    def verdict(self) -> Sentence | None:
+        """Return whether this was expected, in a sentence."""
+        if self.is_expected is None:
+            return None
+        if self.is_expected:
+            return N_("This was expected.")
+        if self.seeds:
+            return N_("This was not expected.")
+        return Paragraph("findings/unexpected-one-seed")
+
+
+def conclude(
+    demonstration: Demonstration, results: Mapping[str, Mapping[int, Result]]
+) -> Conclusion:
+    """Return what the finished runs showed. results: name of the arm -> seed -> result."""
+    names = [arm.name for arm in demonstration.arms if results.get(arm.name)]
+    if len(names) < 2:
+        return Conclusion()
+    first = names[0]
+    findings, of_seeds = [], []
+    for other in names[1:]:
+        shared = sorted(set(results[first]) & set(results[other]))
+        if not shared:
+            continue
+        seed = shared[0]
+        findings.append(demonstration.compare(results[first][seed], results[other][seed]))
+        if len(shared) > 1:
+            of_seeds.append(_of_seeds(results[first], results[other]))
+    if not findings:
+        return Conclusion()
+    is_expected = all(finding.kind in demonstration.expected for finding in findings)
+    return Conclusion(tuple(findings), tuple(of_seeds), is_expected)
+
+
+def _of_seeds(first: Mapping[int, Result], second: Mapping[int, Result]) -> Sentence:
+    results = [*first.values(), *second.values()]
+    has_sequences = all(
+        result.sequence_accuracy is not None or result.accuracy is None for result in results
+    )
+    sides = [
+        {
+            seed: None
+            if result.diverged
+            else (result.sequence_accuracy if has_sequences else result.accuracy)
+            for seed, result in side.items()
+        }
+        for side in (first, second)
+    ]
+    names = [next(iter(side.values())).label for side in (first, second)]
+    measure = SEQUENCE_ACCURACY if has_sequences else ACCURACY
+    return sentence(paired(sides[0], sides[1]), measure, names[0], names[1])

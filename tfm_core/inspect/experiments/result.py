@@ -1,10 +1,10 @@
-"""What one run of an experiment that teaches showed, in plain numbers, read from its folder."""
+"""The runs of an experiment that teaches: which there are, and what each showed, as numbers."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,15 @@ import numpy as np
 
 from tfm_core.config import Experiment
 from tfm_core.inspect.compare.curves import figures
+from tfm_core.inspect.compare.seeds import counts
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
     from tfm_core.data.text_data import TextData
+    from tfm_core.inspect.experiments.demonstration import Demonstration
+
 
 WRITTEN = 200
 """Unseen examples that a model answers by itself."""
@@ -26,9 +29,9 @@ _LAST_STEPS = 20
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a model writes by itself, token after token: the share right of n unseen examples.
+    """The share right of n unseen examples that a model generates.
 
-    tokens: the mean share of tokens that are right in any order, of the longer of answer and truth.
+    tokens: mean share of tokens right in any order, of the longer of answer and target.
     """
 
     share: float
@@ -38,20 +41,19 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One run that is over.
+    """What a finished run showed; None: unknown.
 
-    label: as sentences call it. accuracy: of tokens, wholes: of whole sequences, each read from the
-    true tokens before it; tested, or where it was not, validated on n_unseen examples at the last.
-    loss: on these, never smoothed; training_loss: mean of the last steps. confidence: mean of the
-    probabilities of its answers to the examples that it kept. validations: (step, accuracy),
-    ascending. largest_gradient: its norm, before clipping. guessing: ln(classes). diverged: why it
-    has no end, in a sentence. written: what it answers by itself; sharpness: mean over heads and
-    rows of self-attention of the largest weight before the first update. None: not known.
+    label: for sentences. accuracy, sequence_accuracy: given the true tokens so far, on n_unseen
+    test examples, or else validation. loss: on these, not smoothed; training_loss: mean of the last
+    steps. confidence: mean probability of its answers on the probe. validations: (step, accuracy).
+    largest_gradient: its norm, before clipping. guessing: ln(classes). diverged: why, in a
+    sentence. written: what it generates; sharpness: mean of the largest weight of each row of
+    self-attention before the first update.
     """
 
     label: str
     accuracy: float | None = None
-    wholes: float | None = None
+    sequence_accuracy: float | None = None
     n_unseen: int = 0
     loss: float | None = None
     training_loss: float | None = None
@@ -64,9 +66,9 @@ class Result:
     sharpness: float | None = None
 
     @property
-    def right(self) -> float | None:
-        """The share that runs are told apart by: of whole sequences where they are counted."""
-        return self.accuracy if self.wholes is None else self.wholes
+    def score(self) -> float | None:
+        """Return the accuracy used to compare runs: of sequences if measured, else of tokens."""
+        return self.accuracy if self.sequence_accuracy is None else self.sequence_accuracy
 
     def first_step(self, share: float) -> int | None:
         """Return the first validation at which so large a share of tokens was right, or None."""
@@ -76,11 +78,7 @@ class Result:
 def read(
     run: Run, label: str, *, writes_freely: bool = False, looks_sharply: bool = False
 ) -> Result:
-    """Return what a run that is over showed.
-
-    writes_freely, looks_sharply: whether ``written`` and ``sharpness`` are measured too. What the
-    folder lost is None.
-    """
+    """Return what a finished run showed; ``written`` and ``sharpness`` only if asked for."""
     curves, experiment = run.thinned_curves(), run.experiment
     found, outcome = figures(curves), run.outcome
     is_tested = found.test_accuracy is not None
@@ -89,7 +87,7 @@ def read(
     return Result(
         label,
         accuracy=found.test_accuracy if is_tested else found.accuracy,
-        wholes=found.test_sequences if is_tested else found.sequences,
+        sequence_accuracy=found.test_sequences if is_tested else found.sequences,
         n_unseen=n_unseen,
         loss=found.test_loss if is_tested else found.loss,
         training_loss=_training_loss(curves),
@@ -191,3 +189,67 @@ def in_any_order(answer: Sequence[str], truth: Sequence[str]) -> float:
     """Return the share of tokens that two sequences have in common, whatever their order."""
     shared = (Counter(answer) & Counter(truth)).total()
     return shared / max(len(answer), len(truth), 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """The runs of an experiment. by_arm: name of the arm -> seed, ascending -> run."""
+
+    by_arm: Mapping[str, Mapping[int, Run]]
+
+    @property
+    def runs(self) -> list[Run]:
+        """All of them, arm by arm."""
+        return [run for runs in self.by_arm.values() for run in runs.values()]
+
+    @property
+    def seed(self) -> int:
+        """The seed that most arms have, the lowest of these; 0 where there is no run."""
+        seeds = [seed for runs in self.by_arm.values() for seed in runs]
+        return min(seeds, key=lambda seed: (-seeds.count(seed), seed), default=0)
+
+    def of_seed(self, seed: int) -> dict[str, Run]:
+        """Return the run of each arm that has one with this seed, in the order of the arms."""
+        return {name: runs[seed] for name, runs in self.by_arm.items() if seed in runs}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every arm has a run with the seed that most have."""
+        return len(self.of_seed(self.seed)) == len(self.by_arm)
+
+
+class Shelf:
+    """Runs by what they learn, with any seed."""
+
+    def __init__(self, runs: Iterable[Run]) -> None:
+        """Take runs, the newest first."""
+        self._known: dict[tuple[object, ...], dict[int, list[Run]]] = {}
+        for run in runs:
+            if run.problem is None:
+                by_seed = self._known.setdefault(_but_seed(run.experiment), {})
+                by_seed.setdefault(run.experiment.seed, []).append(run)
+
+    def of(self, demonstration: Demonstration) -> Found:
+        """Return the newest runs of an experiment; one that was stopped or damaged is none."""
+        return Found(
+            {arm.name: self._newest(demonstration.experiment(arm)) for arm in demonstration.arms}
+        )
+
+    def _newest(self, experiment: Experiment) -> dict[int, Run]:
+        by_seed = sorted(self._known.get(_but_seed(experiment), {}).items())
+        newest = {seed: next(filter(counts, runs), None) for seed, runs in by_seed}
+        return {seed: run for seed, run in newest.items() if run is not None}
+
+
+def missing(demonstration: Demonstration, found: Found) -> dict[str, Experiment]:
+    """Return what is still to be trained of each arm, with the seed that the others have."""
+    there = found.of_seed(found.seed)
+    return {
+        arm.name: demonstration.experiment(arm).replace(seed=found.seed)
+        for arm in demonstration.arms
+        if arm.name not in there
+    }
+
+
+def _but_seed(experiment: Experiment) -> tuple[object, ...]:
+    return experiment.model, experiment.task, experiment.training

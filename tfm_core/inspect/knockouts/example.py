@@ -87,7 +87,7 @@ def _answer(
     from tfm_core.data.load import data_as
     from tfm_core.data.text import text_task
     from tfm_core.decoding import greedy
-    from tfm_core.probe.continuation import continued
+    from tfm_core.probe.items import continued
 
     task = run.experiment.task
     if "label" in item:

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tfm_core import byte_cache
 from tfm_core.data.vocabulary import PAD
-from tfm_core.inspect.attention.budget import at_once, in_all
 from tfm_core.inspect.attention.deletion import stages_of
-from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
+from tfm_core.inspect.attention.trained import at_once, checkpoint_mark, data_of, in_all, model_of
 from tfm_core.inspect.knockouts.parts import Part, heads_of, parts_of
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, Sentence
+from tfm_core.sentences import Paragraph, Sentence
 from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
@@ -120,28 +119,12 @@ def in_words(alone: float, joint: float) -> Sentence:
     """Say whether parts that are off together stand in for each other. See ``together``."""
     values = {"alone": f"{alone:+.3f}", "joint": f"{joint:+.3f}"}
     if max(abs(alone), abs(joint)) < _NOTICED:
-        return N_(
-            "Each alone moves the loss, {alone} in sum; together they move it by {joint}. These "
-            "examples miss neither the one nor the other.",
-            **values,
-        )
+        return Paragraph("knockouts/needless", **values)
     if joint > max(_MORE_THAN * alone, alone + _NOTICED):
-        return N_(
-            "Each alone moves the loss, {alone} in sum; together they move it by {joint}. That is "
-            "more: while one was there, it stood in for the other.",
-            **values,
-        )
+        return Paragraph("knockouts/redundant", **values)
     if alone > max(_MORE_THAN * joint, joint + _NOTICED):
-        return N_(
-            "Each alone moves the loss, {alone} in sum; together they move it by {joint}. That is "
-            "less: they serve one end, which is lost with the first of them.",
-            **values,
-        )
-    return N_(
-        "Each alone moves the loss, {alone} in sum; together they move it by {joint}, about as "
-        "much: each does a work of its own.",
-        **values,
-    )
+        return Paragraph("knockouts/joint", **values)
+    return Paragraph("knockouts/independent", **values)
 
 
 def importances(run: Run, how: How, n: int) -> Iterator[Importance]:

@@ -25,17 +25,17 @@ SUBLAYERS: dict[str, tuple[str, str]] = {  # in a link -> module of a block, wor
     "ff": ("feed_forward", N_("feed-forward")),
 }
 KINDS: dict[str, str] = {  # what switching it off does
-    "head": N_("The head hands on nothing: its part of the vector before the output projection."),
-    "sublayer": N_("The sublayer adds nothing; the residual connection carries the token past it."),
-    "layer": N_("Every token passes the layer as it is, as if the block were not there."),
-    "residual": N_("The sublayer's output takes the place of the token, instead of being added."),
-    "norm": N_("The vectors pass as they are, neither centred nor scaled."),
-    "positions": N_("No token is told where it stands."),
-    "mask": N_("What the mask hides may be looked at; nothing of the kind was in the training."),
-    "start": N_("The decoder begins with a state of zeros, without a summary of the source."),
-    "backward": N_("The encoder reads from left to right alone."),
+    "head": N_("The head's part of the vector before the output projection is replaced."),
+    "sublayer": N_("The sublayer adds nothing; only the residual connection remains."),
+    "layer": N_("Every token passes the layer unchanged."),
+    "residual": N_("The sublayer's output replaces the token; it is not added."),
+    "norm": N_("The vectors pass neither centred nor scaled."),
+    "positions": N_("No token knows its position."),
+    "mask": N_("Hidden keys become visible, which never happened in training."),
+    "start": N_("The decoder starts from zeros, without a summary of the source."),
+    "backward": N_("The encoder reads only left to right."),
 }
-WITHOUT_CONTEXT = N_("What was read is looked at no more: the decoder goes on by its own state.")
+WITHOUT_CONTEXT = N_("The decoder no longer reads the source; it continues from its own state.")
 """What a recurrent network does without its attention."""
 HAS_MEAN = frozenset({"head", "sublayer", "layer", "positions", "start"})
 """Kinds that hand on a vector, of which a mean can be taken; the others are there or are not."""
@@ -129,12 +129,12 @@ def name_of(part: Part) -> Sentence:
 
 STACKS: dict[str, str] = {"encoder": N_("encoder"), "decoder": N_("decoder")}
 _NAMES: dict[str, str] = {  # by code, of what there is one
-    "encoder.self.mask": N_("mask of the encoder (padding)"),
-    "decoder.self.mask": N_("causal mask of the decoder"),
-    "decoder.cross.mask": N_("mask of the cross-attention (padding)"),
-    "decoder.cross": N_("attention of the decoder"),
-    "decoder.start": N_("first state of the decoder"),
-    "encoder.backward": N_("reading from right to left"),
+    "encoder.self.mask": N_("encoder mask (padding)"),
+    "decoder.self.mask": N_("causal decoder mask"),
+    "decoder.cross.mask": N_("cross-attention mask (padding)"),
+    "decoder.cross": N_("decoder attention"),
+    "decoder.start": N_("initial decoder state"),
+    "encoder.backward": N_("right-to-left reading"),
 }
 _OF_STACK: dict[str, str] = {
     "norm": N_("last norm of the {stack}"),
@@ -143,8 +143,8 @@ _OF_STACK: dict[str, str] = {
 _OF_LAYER: dict[str, str] = {
     "head": N_("{stack} layer {layer}, {sublayer}, head {head}"),
     "sublayer": N_("{stack} layer {layer}, {sublayer}"),
-    "layer": N_("{stack} layer {layer}, all of it"),
-    "residual": N_("{stack} layer {layer}, residual connection around {sublayer}"),
+    "layer": N_("{stack} layer {layer}, whole"),
+    "residual": N_("{stack} layer {layer}, residual around {sublayer}"),
     "norm": N_("{stack} layer {layer}, norm of {sublayer}"),
 }
 

@@ -23,7 +23,7 @@ from tfm_core.data.text import Pair, TextTask, text_task
 from tfm_core.data.vocabulary import SPECIALS, Vocabulary
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.source.texts import Spelling, spelling_of
-from tfm_core.probe.continuation import PROMPT
+from tfm_core.probe.items import PROMPT
 from tfm_core.variants.tasks import TASK_KINDS
 
 

@@ -1,22 +1,21 @@
-"""The work that is timed: one forward and backward pass of the user's model on a real batch.
+"""The work that is timed: forward and backward of the user's model on a real batch.
 
-Dropout and augmentation are off, so that all sides compute the same numbers; the update is left
-out, as it is the same for all.
+Dropout and augmentation are off, so all sides compute the same numbers; there is no update.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
 
 from tfm_core.config import Experiment, ImageTaskConfig, OwnPicturesTaskConfig, TextTaskConfig
 from tfm_core.data.image_data import EMBEDDED
-from tfm_core.inspect.speed.cases import Equality
-from tfm_core.sentences import StudentError
+from tfm_core.inspect.speed.report import Equality
+from tfm_core.sentences import Paragraph, StudentError
 from tfm_core.training.loop import Trainer, build
 
 MAX_PARAMETERS = 50_000_000
@@ -87,9 +86,9 @@ class Bench:
 
 
 def without_chance(experiment: Experiment) -> Experiment:
-    """Return an experiment without dropout and augmentation, and with few examples to make.
+    """Return an experiment without dropout and augmentation, and with few examples.
 
-    Small grey pictures are taken from the digits that come with the app: no download, same work.
+    Small grey pictures come from the digits in the app: no download, same work.
     """
     model, task = experiment.model, experiment.task
     if "dropout" in type(model).model_fields:
@@ -119,10 +118,7 @@ def check_size(experiment: Experiment) -> None:
         count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
     if count > MAX_PARAMETERS:
         raise StudentError(
-            "This model has {count:,} parameters; up to {most_parameters:,} are measured here. "
-            "Choose fewer layers or a smaller d_model.",
-            count=count,
-            most_parameters=MAX_PARAMETERS,
+            Paragraph("speed/too-large", count=count, most_parameters=MAX_PARAMETERS)
         )
 
 
@@ -134,10 +130,9 @@ def compare(
     relative: float = 1e-4,
     part: str = "",
 ) -> tuple[Equality, ...]:
-    """Return how far two sides' results lie apart, kind by kind.
+    """Return the differences between two sides' results.
 
-    relative: the tolerance as a share of the reference's largest value of that kind (at least of
-    1e-3, so that gradients that are almost zero may differ by rounding).
+    relative: the tolerance as a share of the reference's largest value (at least 1e-3).
     """
     equalities = []
     for name, value in reference.items():
@@ -145,3 +140,38 @@ def compare(
         difference = float((value - other[name].to(value.device)).abs().max())
         equalities.append(Equality(f"{part}{name}", side, difference, relative * largest))
     return tuple(equalities)
+
+
+@dataclass
+class SavedBytes:
+    """Counts while ``pack`` is the hook in force."""
+
+    storages: dict[int, int] = field(default_factory=dict)
+    _kept: list[Tensor] = field(default_factory=list)  # so that no storage's address comes back
+
+    def pack(self, tensor: Tensor) -> Tensor:
+        """Count a tensor as it is saved."""
+        if not isinstance(tensor, nn.Parameter) and not _is_weight(tensor):
+            storage = tensor.untyped_storage()
+            self.storages[storage.data_ptr()] = storage.nbytes()
+            self._kept.append(tensor)
+        return tensor
+
+    @property
+    def total(self) -> int:
+        """Bytes of all storages."""
+        return sum(self.storages.values())
+
+
+def _is_weight(tensor: Tensor) -> bool:
+    """Say whether a tensor is a view of a parameter, such as its transpose."""
+    base = tensor._base
+    return isinstance(base, nn.Parameter)
+
+
+def saved_bytes(call: Callable[[], object]) -> int:
+    """Return the bytes that autograd saves in a call, without the weights themselves."""
+    counter = SavedBytes()
+    with torch.autograd.graph.saved_tensors_hooks(counter.pack, lambda tensor: tensor):
+        call()
+    return counter.total

@@ -1,24 +1,24 @@
-"""Attention written out, as softmax(q k^T) v with its map in memory, against the fused kernel.
+"""Explicit attention, softmax(q k^T) v with its map in memory, against the fused kernel.
 
-Dao et al. 2022, "FlashAttention": the fused kernel goes over keys in tiles and never stores the
-(Q, K) map, so what is saved for the backward pass grows with the length, not with its square.
+Dao et al. 2022, "FlashAttention": the fused kernel reads keys in tiles and never stores the (Q, K)
+map, so the memory for the backward pass grows linearly with the length.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from tfm_core.inspect.speed.bench import Bench, compare
-from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
-from tfm_core.inspect.speed.saved import saved_bytes
+from tfm_core.inspect.speed.bench import Around, Bench, compare, saved_bytes
+from tfm_core.inspect.speed.report import BenchmarkCase
 from tfm_core.layers.attention import MultiHeadAttention, attention_weights, fused_attention
+from tfm_core.layers.blocks import Block
 from tfm_core.layers.recorder import recording
 from tfm_core.sentences import N_
 
@@ -54,10 +54,7 @@ def einsum_attention(
     *,
     divisor: float | None = None,
 ) -> Tensor:
-    """The same by two einsums; their axes are written batch, token, head, width: n, q or k, h, d.
-
-    q: (B, H, Q, D), k and v: (B, H, K, D), seen here as (B, Q, H, D) and (B, K, H, D).
-    """
+    """The same by two einsums. q: (B, H, Q, D), k and v: (B, H, K, D)."""
     q, k, v = (part.transpose(1, 2) for part in (q, k, v))
     scores = torch.einsum("nqhd,nkhd->nhqk", q, k)
     scores = scores / (math.sqrt(q.size(-1)) if divisor is None else divisor)
@@ -109,8 +106,6 @@ def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     calls = _Calls()
     with recording(calls):
         bench.loss()
-    if not calls.found:
-        raise NotHere("This model has no attention of heads, so there is nothing to fuse.")
     yield _alone(calls.found[0], calls.divisors[0])
     yield _whole(bench)
 
@@ -145,7 +140,7 @@ def _alone(seen: dict[str, Tensor], divisor: float) -> BenchmarkCase:
     calls: dict[str, Callable[[], object]] = {name: partial(run, name) for name in names}
     batch, heads, length, width = q.shape
     return BenchmarkCase(
-        N_("the attention of one layer alone"),
+        N_("attention of one layer"),
         calls,
         tuple(one for group in equal for one in group),
         n_bytes={name: saved_bytes(calls[name]) for name in names},
@@ -160,11 +155,62 @@ def _alone(seen: dict[str, Tensor], divisor: float) -> BenchmarkCase:
 def _whole(bench: Bench) -> BenchmarkCase:
     reference = bench.results(written_out)
     return BenchmarkCase(
-        N_("the whole model, forward and backward"),
+        N_("whole model, forward and backward"),
         {"explicit": lambda: bench.pass_(written_out), "fused": bench.pass_},
         compare(reference, bench.results(), "fused"),
         n_bytes={
             "explicit": saved_bytes(lambda: bench.pass_(written_out)),
             "fused": saved_bytes(bench.pass_),
         },
+    )
+
+
+LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
+MAX_BYTES = 512 * 2**20
+"""Where the maps of explicit attention would need more, the curve ends."""
+
+
+def lengths(n_heads: int) -> list[int]:
+    """Return the lengths whose attention maps, kept twice in fp32, fit."""
+    return [n for n in LENGTHS if 8 * n_heads * n * n <= MAX_BYTES]
+
+
+def block_pass(block: Block, x: Tensor, memory: Tensor | None, around: Around) -> Tensor:
+    """Run one block forward and backward on (1, T, d_model)."""
+    block.zero_grad(set_to_none=True)
+    x.grad = None
+    with around():
+        out: Tensor = block(x, memory=memory)
+    out.square().mean().backward()  # type: ignore[no-untyped-call]
+    return out.detach()
+
+
+def length_cases(bench: Bench) -> Iterator[BenchmarkCase]:
+    """Compare one block at every length: scores grow with its square, the rest linearly."""
+    block = next(module for module in bench.model.modules() if isinstance(module, Block))
+    width = block.self_attention.d_model
+    for length in lengths(block.self_attention.n_heads):
+        generator = torch.Generator().manual_seed(length)
+        x = torch.randn(1, length, width, generator=generator).to(bench.device).requires_grad_()
+        memory = None if block.cross_attention is None else x.detach().flip(1)
+        yield _case(block, x, memory)
+
+
+def _case(block: Block, x: Tensor, memory: Tensor | None) -> BenchmarkCase:
+    ways: dict[str, Around] = {"explicit": written_out, "fused": nullcontext}
+    sides: dict[str, Callable[[], Tensor]] = {
+        name: partial(block_pass, block, x, memory, way) for name, way in ways.items()
+    }
+
+    def results(name: str) -> dict[str, Tensor]:
+        out = sides[name]()
+        assert x.grad is not None
+        return {"output": out, "gradient": x.grad.clone()}
+
+    return BenchmarkCase(
+        N_("one block, forward and backward"),
+        sides,
+        compare(results("explicit"), results("fused"), "fused"),
+        x=float(x.size(1)),
+        n_bytes={name: saved_bytes(side) for name, side in sides.items()},
     )

@@ -1,7 +1,7 @@
-"""Batches out of one tensor on the device, against a DataLoader that makes each example anew.
+"""Batches from one tensor on the device, against a DataLoader that makes each example.
 
-A DataLoader asks for examples one by one, transforms each and stacks them: right for data that
-doesn't fit into memory, and slow for data that does.
+A DataLoader transforms and stacks examples one by one: right for data that does not fit into
+memory, slow for data that does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tfm_core.data.image_data import ImageData, ImageSplit
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.inspect.speed.bench import Bench, compare
-from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
+from tfm_core.inspect.speed.report import BenchmarkCase
 from tfm_core.sentences import N_
 
 BATCHES = 4
@@ -119,15 +119,14 @@ def cases(bench: Bench) -> Iterator[BenchmarkCase]:
             PictureDataset(data.train), batch_size=size, sampler=order.tolist()
         )
         ours = lambda: pictures_taken(pictures, order, size)  # noqa: E731
-    elif isinstance(data, TextData):
+    else:
+        assert isinstance(data, TextData)
         pairs = data
         lengths = ((data.train.src != PAD).sum(1).cpu(), (data.train.tgt != PAD).sum(1).cpu())
         loader = DataLoader(
             PairDataset(data), batch_size=size, sampler=order.tolist(), collate_fn=pad_together
         )
         ours = lambda: pairs_taken(pairs, order, lengths, size)  # noqa: E731
-    else:
-        raise NotHere("The data of this model are neither pictures nor pairs of sentences alone.")
     theirs = through_loader(loader, bench.device)
     equal = [
         one

@@ -1,7 +1,6 @@
-"""The loops that a first attempt writes, one picture, patch, sequence and head at a time.
+"""The loops of a first attempt, one picture, patch, sequence or head at a time.
 
-They are right, and each round of them costs a few operations of their own: time goes into starting
-operations, not into arithmetic.
+They are correct, but starting an operation takes longer than its arithmetic.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from torch import Tensor
 from tfm_core.config import PatchConfig
 from tfm_core.data.image_data import ImageData
 from tfm_core.inspect.speed.bench import Bench, compare
-from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
+from tfm_core.inspect.speed.report import BenchmarkCase
 from tfm_core.layers.attention import MultiHeadAttention, fused_attention
 from tfm_core.layers.patches import patchify
 from tfm_core.layers.recorder import recording
@@ -53,13 +52,12 @@ def looped_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
 def patch_cases(bench: Bench) -> Iterator[BenchmarkCase]:
     """Compare cutting a batch of pictures."""
     data = bench.trainer.data
-    if not isinstance(data, ImageData):
-        raise NotHere("This model reads words; only a model of pictures cuts patches.")
+    assert isinstance(data, ImageData)
     size = bench.experiment.model_as(PatchConfig).patch_size
     images = data.normalise(data.train.images[bench.indices()])
     yield BenchmarkCase(
         N_(
-            "cutting {n_images} pictures into patches of {size}x{size}",
+            "{n_images} pictures into {size}x{size} patches",
             n_images=len(images),
             size=size,
         ),
@@ -99,8 +97,6 @@ def attention_cases(bench: Bench) -> Iterator[BenchmarkCase]:
     recorder = _First()
     with torch.no_grad(), recording(recorder):
         bench.loss()
-    if not recorder.found:
-        raise NotHere("This model has no attention of heads to loop over.")
     q, k, v = (recorder.found[name].contiguous() for name in ("query", "key", "value"))
     mask = recorder.found.get("mask")
     if mask is not None:

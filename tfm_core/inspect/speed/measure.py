@@ -2,7 +2,7 @@
 
 It reads one line of JSON, ``{"name": ..., "experiment": {...}, "device": "cpu"}``, and writes lines
 of JSON: ``progress``, ``case`` (checks and counts), ``round`` (seconds per call), then ``end`` or
-``failed``. When its input closes, whoever asked is gone, and so is it.
+``failed``. It exits when its input closes.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 import psutil
 
 from tfm_core.config import Experiment
-from tfm_core.inspect.speed.cases import BenchmarkCase
 from tfm_core.inspect.speed.paired import Clock, rounds, seconds_of
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.sentences import N_
+from tfm_core.inspect.speed.report import BenchmarkCase
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.inspect.speed.bench import Bench
@@ -77,10 +77,10 @@ def measure(
     from tfm_core.inspect.speed.bench import Bench
 
     comparison = COMPARISONS[name]
-    say("progress", done=0, total=0, words=N_("Making the model and its data"))
+    say("progress", done=0, total=0, words=N_("Building the model and its data"))
     bench = Bench.of(experiment, device)
     clock = clock_of(comparison.clock, device)
-    say("progress", done=0, total=0, words=N_("Checking that all sides give the same"))
+    say("progress", done=0, total=0, words=N_("Checking that all sides agree"))
     for case in cases_of(name, bench):
         say("case", **_checked(case))
         where = "" if case.x is None else f", {comparison.x_title.partition(' (')[0]} {case.x:,.0f}"
@@ -102,8 +102,11 @@ def limit_memory(share: float) -> None:
 
 
 def cases_of(name: str, bench: Bench) -> Iterator[BenchmarkCase]:
-    """Return the cases of a comparison of the registry."""
+    """Return the cases of a comparison. Raises StudentError where it makes no sense."""
     comparison = COMPARISONS[name]
+    why = comparison.why_not(bench.experiment, str(bench.device))
+    if why is not None:
+        raise StudentError(why)
     cases: Iterator[BenchmarkCase] = getattr(import_module(comparison.module), comparison.function)(
         bench
     )

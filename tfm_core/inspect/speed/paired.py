@@ -1,7 +1,6 @@
 """Paired, interleaved timing: every side runs in every round, there and back (A B B A).
 
-A machine that slows down for a while slows all sides of a round alike, so the ratio within a round
-holds where absolute times don't.
+A machine that slows down slows all sides of a round alike, so ratios within a round hold.
 """
 
 from __future__ import annotations
@@ -41,10 +40,9 @@ def rounds(
     count: int,
     clock: Clock = time.process_time,
 ) -> Iterator[dict[str, float]]:
-    """Yield, for each of ``count`` rounds, the seconds per call of every side.
+    """Yield the seconds per call of every side, for each of ``count`` rounds.
 
-    A round runs all sides in order and then in reverse, each time ``calls`` calls of each (a fast
-    side needs more of them than the clock's resolution).
+    A round runs all sides in order and then in reverse, ``calls`` calls of each at a time.
     """
     for _ in range(count):
         gc.collect()

@@ -1,16 +1,16 @@
-"""The comparisons by name, with what the app says about them; torch-free.
-
-``module`` and ``function`` name the generator of cases that the measuring process runs; the first
-side is the one that all others are compared with.
-"""
+"""The comparisons by name, with their words and where they make sense; torch-free."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tfm_core.sentences import N_
+from tfm_core.config import (
+    Experiment,
+    TextTaskConfig,
+)
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.precisions import PRECISIONS
 
 _HERE = "tfm_core.inspect.speed"
@@ -20,9 +20,10 @@ _HERE = "tfm_core.inspect.speed"
 class BenchmarkComparison:
     """One way of making training fast.
 
-    sides: name -> label, the plain way first. code: label -> ``module:function`` to show.
-    x_title: the horizontal axis of a curve, empty for a plain pair. clock: ``cpu`` counts this
-    process's CPU-seconds, ``wall`` what a person waits. seconds: roughly how long it takes.
+    sides: name -> label, the reference first. code: label -> ``module:function`` to show. module,
+    function: the generator of cases. x_title: the axis of a curve, empty for a plain pair. clock:
+    ``cpu`` counts CPU-seconds, ``wall`` waiting. seconds: roughly how long it takes.
+    reason_against: why it makes no sense for an experiment on a device, or None.
     """
 
     label: str
@@ -36,85 +37,151 @@ class BenchmarkComparison:
     seconds: int = 15
     limit: float = 90.0
     needs_consent: bool = False
+    reason_against: Callable[[Experiment, str], str | None] | None = None
+
+    def why_not(self, experiment: Experiment, device: str) -> str | None:
+        """Return why it makes no sense for an experiment on a device; None where it does."""
+        return None if self.reason_against is None else self.reason_against(experiment, device)
+
+
+def _needs_attention(experiment: Experiment, device: str) -> str | None:
+    if experiment.model.has_blocks:
+        return None
+    return N_("This model has no multi-head attention to fuse or loop over.")
+
+
+def _needs_blocks(experiment: Experiment, device: str) -> str | None:
+    if experiment.model.has_blocks:
+        return None
+    return N_("This needs Transformer blocks; choose a Transformer.")
+
+
+def _needs_pictures(experiment: Experiment, device: str) -> str | None:
+    if experiment.task.class_names:
+        return None
+    return N_("This needs patches; choose a Vision Transformer.")
+
+
+def _needs_plain_data(experiment: Experiment, device: str) -> str | None:
+    task = experiment.task
+    if task.class_names or isinstance(task, TextTaskConfig):
+        return None
+    return N_("This needs a task with pictures or sentence pairs.")
+
+
+def _needs_cores(experiment: Experiment, device: str) -> str | None:
+    from tfm_core.training.devices import usable_cores
+
+    if device != "cpu":
+        return N_("Threads divide work on the CPU; a GPU uses its own cores.")
+    if usable_cores() == 1:
+        return N_("This process may use only one core.")
+    return None
+
+
+def _needs_gpu(experiment: Experiment, device: str) -> str | None:
+    if device != "cpu":
+        return None
+    from tfm_core.training.devices import devices
+
+    there = [one for one in devices() if one.available and one.name != "cpu"]
+    if there:
+        return N_(
+            "To compare both, choose {label} as the device on the Train page.",
+            label=there[0].label,
+        )
+    missing = next(one for one in devices() if one.name == "cuda:0")
+    return N_("This machine has no GPU to compare with. {reason}", reason=missing.reason)
+
+
+def _needs_compiler(experiment: Experiment, device: str) -> str | None:
+    from tfm_core.training.toolchain import why_no_compiler
+
+    return why_no_compiler(device)
 
 
 COMPARISONS: dict[str, BenchmarkComparison] = {
     "attention": BenchmarkComparison(
-        N_("Attention: written out or fused"),
-        N_("softmax(q kᵀ) v step by step, against one call of scaled_dot_product_attention."),
+        N_("Attention: explicit or fused"),
+        N_("softmax(q kᵀ) v step by step, or one call of scaled_dot_product_attention."),
         {
-            "explicit": N_("Written out"),
-            "einsum": N_("Written out, by two einsums"),
-            "math": N_("Fused call, math back end"),
-            "fused": N_("Fused call, back end chosen by PyTorch"),
+            "explicit": N_("Explicit"),
+            "einsum": N_("Explicit, two einsums"),
+            "math": N_("Fused, math back end"),
+            "fused": N_("Fused, PyTorch chooses the back end"),
         },
         {
-            "Written out": f"{_HERE}.explicit:explicit_attention",
+            "Explicit": f"{_HERE}.explicit:explicit_attention",
             N_("Two einsums"): f"{_HERE}.explicit:einsum_attention",
             N_("Fused"): "tfm_core.layers.attention:fused_attention",
         },
         f"{_HERE}.explicit",
+        reason_against=_needs_attention,
     ),
     "checkpointing": BenchmarkComparison(
         N_("Gradient checkpointing"),
-        N_(
-            "Forget each block's activations and compute them again in the backward "
-            "pass: less memory for more time. “Checkpointing” on the Train page switches "
-            "it on for a run.",
-        ),
-        {"plain": N_("Everything is kept"), "checkpointed": N_("Blocks are computed again")},
+        Paragraph("speed/checkpointing-help"),
+        {"plain": N_("Everything kept"), "checkpointed": N_("Blocks recomputed")},
         {
-            "Everything is kept": f"{_HERE}.checkpointing:plain_pass",
-            "Blocks are computed again": f"{_HERE}.checkpointing:checkpointed",
+            "Everything kept": f"{_HERE}.passes:plain_pass",
+            "Blocks recomputed": f"{_HERE}.passes:checkpointed",
         },
-        f"{_HERE}.checkpointing",
+        f"{_HERE}.passes",
+        "checkpointing_cases",
+        reason_against=_needs_blocks,
     ),
     "precision": BenchmarkComparison(
         N_("16 bits: autocast"),
-        N_("Matrix products in bf16 or fp16 instead of fp32."),
+        N_("Matrix products in bf16 or fp16, not fp32."),
         {name: each.label for name, each in PRECISIONS.items()},
         {
-            "Single precision": f"{_HERE}.precision:fp32_pass",
-            "Autocast": f"{_HERE}.precision:autocast_pass",
+            "Single precision": f"{_HERE}.passes:fp32_pass",
+            "Autocast": f"{_HERE}.passes:autocast_pass",
         },
-        f"{_HERE}.precision",
+        f"{_HERE}.passes",
+        "precision_cases",
     ),
     "batch": BenchmarkComparison(
         N_("Batch size"),
-        N_("Examples a second, from one at a time to twice your batch."),
+        N_("Examples per second, from one at a time to twice your batch."),
         {"batch": N_("Forward and backward")},
         {
-            "One by one": f"{_HERE}.batches:one_by_one",
-            "A batch": f"{_HERE}.batches:one_batch",
+            "One by one": f"{_HERE}.passes:one_by_one",
+            "A batch": f"{_HERE}.passes:one_batch",
         },
-        f"{_HERE}.batches",
+        f"{_HERE}.passes",
+        "batch_cases",
         x_title=N_("batch size (examples)"),
         seconds=20,
     ),
     "length": BenchmarkComparison(
         N_("Sequence length"),
-        N_("One block of your model on 16 to 1,024 tokens: what grows with the square?"),
-        {"explicit": N_("Attention written out"), "fused": N_("Fused attention")},
+        N_("One block of your model on 16 to 1,024 tokens: what grows quadratically?"),
+        {"explicit": N_("Explicit attention"), "fused": N_("Fused attention")},
         {
-            "The pass": f"{_HERE}.lengths:block_pass",
-            "Written out": f"{_HERE}.explicit:explicit_attention",
+            "The pass": f"{_HERE}.explicit:block_pass",
+            "Explicit": f"{_HERE}.explicit:explicit_attention",
         },
-        f"{_HERE}.lengths",
+        f"{_HERE}.explicit",
+        "length_cases",
         x_title=N_("length (tokens)"),
         seconds=25,
+        reason_against=_needs_blocks,
     ),
     "threads": BenchmarkComparison(
         N_("Threads"),
-        N_("The same pass on one core and on more."),
+        N_("The same pass on one core and on several."),
         {"1": "1 thread"},
-        {"The pass": f"{_HERE}.threads:pass_with"},
-        f"{_HERE}.threads",
+        {"The pass": f"{_HERE}.passes:pass_with"},
+        f"{_HERE}.passes",
+        "thread_cases",
         clock="wall",
+        reason_against=_needs_cores,
     ),
     "data": BenchmarkComparison(
-        N_("Getting a batch"),
-        N_("Rows of one tensor on the device, against a DataLoader that transforms each example."),
-        {"loader": N_("DataLoader, example by example"), "one tensor": N_("Rows of one tensor")},
+        N_("Loading a batch"),
+        N_("Rows of one tensor on the device, or a DataLoader that transforms each example."),
+        {"loader": N_("DataLoader, one example at a time"), "one tensor": N_("Rows of one tensor")},
         {
             "A picture of the DataLoader": f"{_HERE}.loading:PictureDataset",
             "A pair of the DataLoader": f"{_HERE}.loading:PairDataset",
@@ -122,10 +189,11 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
             "Rows of one tensor (pairs)": f"{_HERE}.loading:pairs_taken",
         },
         f"{_HERE}.loading",
+        reason_against=_needs_plain_data,
     ),
     "loops": BenchmarkComparison(
         N_("Attention in loops"),
-        N_("Sequence by sequence and head by head, as one writes it first, against all at once."),
+        N_("One sequence and head at a time, or all at once."),
         {"loops": "Loops", "at once": N_("All at once")},
         {
             "Loops": f"{_HERE}.loops:looped_attention",
@@ -133,10 +201,11 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         },
         f"{_HERE}.loops",
         "attention_cases",
+        reason_against=_needs_attention,
     ),
     "patches": BenchmarkComparison(
         N_("Patches in loops"),
-        N_("Cutting pictures patch by patch, against one reshape of the whole batch."),
+        N_("One patch at a time, or one reshape of the whole batch."),
         {"loops": "Loops", "at once": N_("One reshape")},
         {
             "Loops": f"{_HERE}.loops:cut_into_patches",
@@ -144,31 +213,35 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         },
         f"{_HERE}.loops",
         "patch_cases",
+        reason_against=_needs_pictures,
     ),
     "gpu": BenchmarkComparison(
         N_("CPU or GPU"),
-        N_("From which batch size on a GPU is worth its overhead."),
+        N_("From which batch size does a GPU pay off?"),
         {"cpu": "CPU", "gpu": "GPU"},
-        {"The pass": f"{_HERE}.batches:one_batch"},
-        f"{_HERE}.accelerator",
+        {"The pass": f"{_HERE}.passes:one_batch"},
+        f"{_HERE}.passes",
+        "gpu_cases",
         x_title=N_("batch size (examples)"),
         clock="wall",
         seconds=20,
+        reason_against=_needs_gpu,
     ),
     "compile": BenchmarkComparison(
         N_("torch.compile"),
         N_(
-            "Generated code instead of operation after operation; the first pass may take a "
-            "minute.",
+            "Generated code, not one operation at a time; the first pass may take a minute.",
         ),
-        {"eager": N_("As Python says"), "compiled": "Compiled"},
+        {"eager": N_("Eager"), "compiled": "Compiled"},
         {
-            "As Python says": f"{_HERE}.compiling:eager_pass",
-            "Compiled": f"{_HERE}.compiling:compiled_pass",
+            "Eager": f"{_HERE}.passes:eager_pass",
+            "Compiled": f"{_HERE}.passes:compiled_pass",
         },
-        f"{_HERE}.compiling",
+        f"{_HERE}.passes",
+        "compile_cases",
         seconds=110,
         limit=300.0,
         needs_consent=True,
+        reason_against=_needs_compiler,
     ),
 }

@@ -1,16 +1,50 @@
-"""What a measurement has found so far, read from the lines of the measuring process; torch-free."""
+"""What a comparison consists of, and the report of its measurement; torch-free."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tfm_core.inspect.speed.cases import Equality
 from tfm_core.inspect.speed.paired import Spread, ratio
+from tfm_core.runs.store import RECORDED
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """The largest absolute difference of a side's results from the reference's.
+
+    what: which results; tolerance: the rounding error allowed.
+    """
+
+    what: str
+    side: str
+    difference: float
+    tolerance: float
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether the difference is within the tolerance; nan is not."""
+        return self.difference <= self.tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkCase:
+    """One workload of a comparison; each side is a call that does it once.
+
+    part: which work; x: its place on the axis of a curve, or None. n_bytes: by side; facts: other
+    numbers and words.
+    """
+
+    part: str
+    sides: Mapping[str, Callable[[], object]]
+    equalities: tuple[Equality, ...] = ()
+    x: float | None = None
+    n_bytes: Mapping[str, int] = field(default_factory=dict)
+    facts: Mapping[str, float | str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -42,8 +76,7 @@ class CaseReport:
     def gain(self, side: str) -> Spread:
         """Return how many times as long the reference takes as this side.
 
-        median: the quotient of the two times that ``time`` gives, so that the figures agree. low,
-        high: of the quotients within each round; they always enclose it.
+        median: the quotient of both times, as shown. low, high: of the quotients within a round.
         """
         paired = ratio(self.seconds[self.reference], self.seconds[side])
         quotient = self.time(self.reference).median / self.time(side).median
@@ -127,3 +160,32 @@ def to_csv(reports: Iterable[Report]) -> str:
                         side, number, seconds, report.clock, case.n_bytes.get(side, ""), *checked,
                     ])  # fmt: skip
     return text.getvalue()
+
+
+PRESET = "translate"
+"""The model that was measured."""
+DEVICE = "cpu"
+MEASURED = ("attention", "checkpointing")
+"""The comparisons that were: they count CPU-seconds, which a busy machine hardly changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedReport:
+    """A report, the PyTorch that it was measured with, and the day."""
+
+    report: Report
+    torch: str
+    day: str
+
+
+def recorded(name: str) -> RecordedReport | None:
+    """Return what was recorded of a comparison; None where nothing was."""
+    path = RECORDED / f"speed-{name}.jsonl"
+    if not path.is_file():
+        return None
+    first, *lines = path.read_text(encoding="utf-8").splitlines()
+    said = json.loads(first)
+    report = Report(name, DEVICE, said["clock"])
+    for line in lines:
+        report.take(line)
+    return RecordedReport(report, said["torch"], said["day"])

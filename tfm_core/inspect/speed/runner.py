@@ -1,7 +1,6 @@
-"""Runs the benchmarks of a server: one measuring process at a time, ended in any case.
+"""Runs the measurements of a server, one process at a time.
 
-A process ends when it is done or stopped, when its time is over, and when nobody has polled it for
-a while: whoever started it has left the page.
+A process ends when it is done or stopped, at its time limit, and when nobody polls it any more.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ class BenchmarkProcess:
         patience: float = PATIENCE,
         memory_share: float = MEMORY_SHARE,
     ) -> None:
-        """Start the process. Raises OSError where it cannot start.
+        """Start the process. Raises OSError.
 
-        limit, patience: seconds; memory_share: of the memory that is free, how much it may take.
+        limit, patience: seconds; memory_share: of the free memory that it may take.
         """
         comparison = COMPARISONS[name]
         self.name = name
@@ -149,11 +148,11 @@ class BenchmarkProcess:
 
     def _why_it_ended(self) -> str:
         if self._process.returncode == -_KILLED:
-            return N_("The measuring process was killed; perhaps memory ran out.")
+            return N_("The measurement was killed; perhaps memory ran out.")
         self._log.seek(0)
         lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line]
-        said = lines[-1][:200] if lines else N_("it said nothing")
-        return N_("The measuring process ended early ({said}); try again.", said=said)
+        said = lines[-1][:200] if lines else N_("no output")
+        return N_("The measurement ended early ({said}); try again.", said=said)
 
     def _guard(self) -> None:
         while self.is_running:
@@ -161,13 +160,12 @@ class BenchmarkProcess:
             if now - self.begun > self._limit:
                 self.stop(
                     N_(
-                        "Stopped after {limit:.0f} seconds, the limit of this measurement; a "
-                        "smaller model or batch is measured faster.",
+                        "Stopped at the limit of {limit:.0f} seconds; try a smaller model.",
                         limit=self._limit,
                     )
                 )
             elif now - self._polled > self._patience:
-                self.stop(N_("Stopped because nobody was watching it any more."))
+                self.stop(N_("Stopped because nobody was watching."))
             time.sleep(_POLL_SECONDS)
 
 
@@ -199,4 +197,4 @@ class BenchmarkRunner:
         """End what runs."""
         with self._lock:
             if self._current is not None:
-                self._current.stop(N_("Stopped because the server ends."))
+                self._current.stop(N_("Stopped because the server is shutting down."))

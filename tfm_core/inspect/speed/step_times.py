@@ -1,8 +1,7 @@
-"""How long a training step takes as sequences grow: one token after the other, or all at once.
+"""How long a training step takes as sequences grow: token by token, or all at once.
 
-A recurrent decoder makes n steps that wait for each other; a Transformer's layers do all tokens in
-a few large products, at the price of scores that grow with the square of the length (Vaswani et al.
-2017, Table 1). Measured on this machine, on one thread. torch is imported where it is needed.
+A recurrent decoder makes n steps in sequence; a Transformer a few large products, with scores that
+grow quadratically (Vaswani et al. 2017, Table 1). One thread. torch is imported late.
 """
 
 from __future__ import annotations
@@ -48,10 +47,9 @@ def recorded_times() -> RecordedTimes:
 
 
 def step_time(config: ModelConfig, length: int, *, batch: int = BATCH) -> float:
-    """Return the seconds of the quickest forward and backward pass, sources and targets as long.
+    """Return the seconds of the fastest forward and backward pass of ``length`` tokens.
 
-    Counted is the work of this thread, so that waiting for the page or for other programs does not
-    count: on a quiet machine that is the wall clock. The quickest, because the rest is disturbance.
+    Thread time, so that waiting does not count; the fastest, because the rest is disturbance.
     """
     import torch
 

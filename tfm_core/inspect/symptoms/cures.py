@@ -1,14 +1,14 @@
-"""What would help against a symptom: other settings, and the checkpoint to go on with them from.
+"""Symptoms and their cures: other settings, and the checkpoint to continue from.
 
-A cure changes little, so that the new run shows what did it. It goes on from the last checkpoint
-that was well where there is one; weights that are spoilt are not taken along.
+A cure changes little, so that the new run shows what helped. It continues from the last healthy
+checkpoint, if there is one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.config.base import Config
@@ -16,9 +16,41 @@ from tfm_core.config.training import TrainingConfig, own_decay
 from tfm_core.facts.learning_rate import calmer_rate, usual_rate
 from tfm_core.inspect.compare.names import change
 from tfm_core.inspect.symptoms.in_curves import TIMES
-from tfm_core.inspect.symptoms.symptom import Begins, Cure, SymptomKind
 from tfm_core.sentences import N_
 from tfm_core.variants.optimisers import OPTIMISERS
+
+SymptomKind = Literal[
+    "diverged", "at-chance", "slow", "stuck", "exploding", "vanishing", "dead-heads", "overfits"
+]
+Begins = Literal["beginning", "best", "last"]
+"""Where a cure begins: anew, or at a checkpoint, of the lowest validation loss or the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """An experiment that would do better, and where it begins.
+
+    label: what the button says. step: of the checkpoint that it goes on from, 0 for the beginning.
+    """
+
+    label: str
+    experiment: Experiment
+    begins: Begins = "beginning"
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """Something that is seen in a run: what, since which step, and in a sentence with its figures.
+
+    cures: the one that is likeliest to help first; none where no setting would.
+    """
+
+    kind: SymptomKind
+    step: int
+    sentence: str
+    cures: tuple[Cure, ...] = ()
+
 
 _MORE = 10  # times the examples
 _DROPOUT = 0.2
@@ -154,7 +186,9 @@ def _cure(
         return None
     if begins == "beginning":
         return Cure(N_("Start again: {what}", what=what), cured)
-    return Cure(N_("Go on from step {step:,}: {what}", step=step, what=what), cured, begins, step)
+    return Cure(
+        N_("Continue from step {step:,}: {what}", step=step, what=what), cured, begins, step
+    )
 
 
 def _changed(experiment: Experiment, changes: Changes) -> Experiment:

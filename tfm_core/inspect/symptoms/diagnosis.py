@@ -6,17 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from tfm_core.config import Experiment
 from tfm_core.facts.learning_rate import usual_rate
-from tfm_core.inspect.symptoms import in_curves, in_gradients
-from tfm_core.inspect.symptoms.cures import Checkpoints, cures
+from tfm_core.inspect.symptoms import in_curves
+from tfm_core.inspect.symptoms.cures import Checkpoints, Symptom, SymptomKind, cures
 from tfm_core.inspect.symptoms.in_curves import Rise
 from tfm_core.inspect.symptoms.in_heads import dead_modules
-from tfm_core.inspect.symptoms.symptom import Symptom, SymptomKind
 from tfm_core.probe.labels import kind_of, layer_of
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.record.outcome import LossProgress, OutcomeKind, loss_progress, outcome_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 from tfm_core.sentences import N_, Sentence
+from tfm_core.runs.way import Way, way_of
+from tfm_core.sentences import N_, Paragraph, Sentence
 from tfm_core.training.divergence import is_of_divergence
 
 DeadHeads = tuple[int, tuple[str, ...]]
@@ -80,9 +81,9 @@ def _seen(
         yield rated
     elif at_chance:
         yield _at_chance(way, step)
-    if (long := in_gradients.exploding(curves)) is not None:
+    if (long := in_curves.exploding(curves)) is not None:
         yield "exploding", long.step, _exploding(long)
-    if (faint := in_gradients.vanishing(curves)) is not None:
+    if (faint := in_curves.vanishing(curves)) is not None:
         yield "vanishing", faint.step, _vanishing(faint)
     if dead is not None and is_late and not at_chance:
         yield "dead-heads", dead[0], _dead(experiment, dead[1])
@@ -97,12 +98,7 @@ def _diverged(status: Status, curves: Curves, way: LossProgress) -> Seen | None:
         return (
             "diverged",
             step,
-            N_(
-                "At step {step:,} the loss became {loss}: no number any more, and nothing can be "
-                "learned from it.",
-                step=step,
-                loss=status.reason.values["loss"],
-            ),
+            Paragraph("symptoms/not-a-number", step=step, loss=status.reason.values["loss"]),
         )
     step_of_it = in_curves.diverged_at(way)
     if step_of_it is None:
@@ -110,9 +106,8 @@ def _diverged(status: Status, curves: Curves, way: LossProgress) -> Seen | None:
     return (
         "diverged",
         step_of_it,
-        N_(
-            "It diverged at step {step:,}: the loss is {loss:,.2f} now, had been {lowest:.2f}, and "
-            "guessing alone has {guessing:.2f}.",
+        Paragraph(
+            "symptoms/diverged",
             step=step_of_it,
             loss=float(way.running[-1]),
             lowest=float(way.running.min()),
@@ -129,13 +124,8 @@ def _of_rate(experiment: Experiment, way: LossProgress, step: int) -> Seen | Non
         return (
             "slow",
             step,
-            N_(
-                "It learns too slowly: the loss falls by {fall:.3f} in 100 steps and has come "
-                "{share} of its way. The learning rate is {rate:g}; {usual:g} is usual.",
-                fall=max(0.0, fall),
-                share=_percent(share),
-                rate=rate,
-                usual=usual,
+            Paragraph(
+                "symptoms/slow", fall=max(0.0, fall), share=_percent(share), rate=rate, usual=usual
             ),
         )
     is_still = fall < in_curves.STILL * way.length
@@ -143,9 +133,8 @@ def _of_rate(experiment: Experiment, way: LossProgress, step: int) -> Seen | Non
         return (
             "stuck",
             step,
-            N_(
-                "It is stuck: after {share} of its way the loss stays at {loss:.2f}. The learning "
-                "rate is {rate:g}; {usual:g} is usual.",
+            Paragraph(
+                "symptoms/stuck",
                 share=_percent(share),
                 loss=float(way.running[-1]),
                 rate=rate,
@@ -159,10 +148,8 @@ def _at_chance(way: LossProgress, step: int) -> Seen:
     return (
         "at-chance",
         0,
-        N_(
-            "It has learned nothing in {step:,} steps: the loss is {loss:.2f}, and guessing alone "
-            "has {guessing:.2f}. Either its settings keep it from learning, or the answers do not "
-            "follow from what it reads.",
+        Paragraph(
+            "symptoms/at-chance",
             step=step,
             loss=float(way.running[-1]) if len(way.running) else way.guessing,
             guessing=way.guessing,
@@ -170,17 +157,11 @@ def _at_chance(way: LossProgress, step: int) -> Seen:
     )
 
 
-def _exploding(long: in_gradients.Long) -> Sentence:
+def _exploding(long: in_curves.Long) -> Sentence:
     if long.part is None:
-        return N_(
-            "Its gradients explode since step {step:,}: they are {length:,.0f} long, and about 1 "
-            "is usual.",
-            step=long.step,
-            length=long.length,
-        )
-    return N_(
-        "Its gradients explode since step {step:,}: they are {length:,.0f} long, and about 1 is "
-        "usual; {part} has most of it, {own:,.0f}.",
+        return Paragraph("symptoms/exploding", step=long.step, length=long.length)
+    return Paragraph(
+        "symptoms/exploding-in",
         step=long.step,
         length=long.length,
         part=_part(long.part),
@@ -188,10 +169,9 @@ def _exploding(long: in_gradients.Long) -> Sentence:
     )
 
 
-def _vanishing(faint: in_gradients.Faint) -> Sentence:
-    return N_(
-        "Its gradients vanish since step {step:,}: what reaches {parts} is {share:.1e} of the "
-        "longest, that of {longest}. There it learns next to nothing.",
+def _vanishing(faint: in_curves.Faint) -> Sentence:
+    return Paragraph(
+        "symptoms/vanishing",
         step=faint.step,
         parts=_listed([_part(part) for part in faint.parts]),
         share=faint.share,
@@ -208,10 +188,7 @@ def _dead(experiment: Experiment, modules: Sequence[str]) -> Sentence:
         )
         for module in modules
     ]
-    return N_(
-        "Whole layers of heads look at nothing in particular, whatever they read: {modules}.",
-        modules=_listed(named),
-    )
+    return Paragraph("symptoms/dead-heads", modules=_listed(named))
 
 
 def _listed(phrases: Sequence[str]) -> Sentence:
@@ -230,9 +207,8 @@ def _part(name: str) -> str:
 
 
 def _overfits(rise: Rise) -> Sentence:
-    return N_(
-        "It learns its examples by heart since step {step:,}: on unseen ones the loss rose from "
-        "{lowest:.2f} to {newest:.2f}, while its own fell from {before:.2f} to {now:.2f}.",
+    return Paragraph(
+        "symptoms/overfits",
         step=rise.step,
         lowest=rise.lowest,
         newest=rise.newest,

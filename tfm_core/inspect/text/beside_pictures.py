@@ -1,7 +1,7 @@
-"""Language against vision: how words and how patches become vectors, with the sizes of two models.
+"""How words and how patches become vectors, with the sizes of two models.
 
-Both end as a sequence of vectors that the same blocks read (Vaswani et al. 2017, section 3.4;
-Dosovitskiy et al. 2021, section 3.1).
+Both become a sequence of vectors for the same blocks (Vaswani et al. 2017, section 3.4; Dosovitskiy
+et al. 2021, section 3.1).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.stems import STEMS
 
 _ATTENDS: dict[Tokens, str] = {  # by what asks in a model's first attention
-    "source": N_("The encoder to both sides; the decoder only back, and to the source."),
-    "answering": N_("Every token to every other one but padding."),
-    "sequence": N_("Every token only to itself and back."),
-    "target": N_("The decoder to every word of the source."),
+    "source": N_("Encoder: both directions. Decoder: only back, and to the source."),
+    "answering": N_("Every token to every other except padding."),
+    "sequence": N_("Every token to itself and earlier ones."),
+    "target": N_("The decoder to every source word."),
 }
 
 
@@ -53,28 +53,28 @@ def aspects(language: Experiment, vision: Experiment) -> list[Aspect]:
     """Compare a model of words with a Vision Transformer, from their own sizes."""
     words, pixels = _Words(language), _Pixels(vision)
     return [
-        Aspect(N_("it reads"), words.reads, pixels.reads),
-        Aspect(N_("in pieces"), words.pieces, pixels.pieces),
-        Aspect(N_("a piece becomes a vector by"), words.embedding, pixels.embedding),
-        Aspect(N_("parameters of that"), words.counted("embedding"), pixels.counted("stem")),
+        Aspect(N_("input"), words.reads, pixels.reads),
+        Aspect(N_("pieces"), words.pieces, pixels.pieces),
+        Aspect(N_("from piece to vector"), words.embedding, pixels.embedding),
+        Aspect(N_("parameters for that"), words.counted("embedding"), pixels.counted("stem")),
         Aspect(
-            N_("pieces that are alike"),
-            N_("An id says nothing: which words are alike the table has to learn."),
-            N_("Patches of similar pixels get similar vectors from the first step on."),
+            N_("similar pieces"),
+            N_("Ids say nothing: the table must learn which words are similar."),
+            N_("Patches with similar pixels have similar vectors from the first step."),
         ),
         Aspect(N_("positions"), words.positions, pixels.positions),
         Aspect(
             N_("neighbours"),
-            N_("One before and one after: the order is a line."),
-            N_("Four: the picture has two axes, the sequence of patches one."),
+            N_("One before, one after: the order is a line."),
+            N_("Four: a picture has two axes, the patch sequence has one."),
         ),
         Aspect(
             N_("length"),
-            N_("Sentences differ: they are filled up with <pad>, which a mask hides."),
+            N_("Sentences vary: they are padded with <pad>, which a mask hides."),
             N_("Always {n} tokens: no padding and no mask.", n=pixels.n_tokens),
         ),
-        Aspect(N_("who attends to whom"), words.attends, N_("Every token to every other one.")),
-        Aspect(N_("it answers"), words.answers, pixels.answers),
+        Aspect(N_("attention"), words.attends, N_("Every token to every other one.")),
+        Aspect(N_("output"), words.answers, pixels.answers),
     ]
 
 
@@ -101,7 +101,7 @@ class _Counted:
         n = sum(row.n_parameters for row in self.rows if "positions" in row.module)
         if n:
             return N_("{kind}: {n:,} parameters", kind=kind.label, n=n)
-        return N_("{kind}: no parameters of their own", kind=kind.label)
+        return N_("{kind}: no parameters", kind=kind.label)
 
 
 class _Words(_Counted):
@@ -122,22 +122,20 @@ class _Words(_Counted):
     @property
     def pieces(self) -> Sentence:
         """Say how many words there are."""
-        return N_("tokens, each one of {n:,}, by its number", n=self.text.src_vocabulary)
+        return N_("tokens, each one of {n:,} ids", n=self.text.src_vocabulary)
 
     @property
     def embedding(self) -> Sentence:
         """Say how an id becomes a vector."""
         own = N_(
-            "a look-up: row number id of a table of {rows:,} × {d}",
+            "look-up: row id of a {rows:,} × {d} table",
             rows=self.text.src_vocabulary,
             d=self.model.d_model,
         )
         tables = [row for row in self.rows if "embedding" in row.module and row.n_parameters]
         if len(tables) < 2:
             return own
-        other = N_(
-            "of the target: {rows:,} × {d}", rows=self.text.tgt_vocabulary, d=self.model.d_model
-        )
+        other = N_("target: {rows:,} × {d}", rows=self.text.tgt_vocabulary, d=self.model.d_model)
         return N_("{own}; {other}", own=own, other=other)
 
     @property
@@ -154,7 +152,7 @@ class _Words(_Counted):
                 n=self.text.n_labels,
                 pooling=self.text.pooling.label,
             )
-        return N_("one of {n:,} tokens at every position", n=self.text.tgt_vocabulary)
+        return N_("one of {n:,} tokens at each position", n=self.text.tgt_vocabulary)
 
 
 class _Pixels(_Counted):
@@ -176,7 +174,7 @@ class _Pixels(_Counted):
     def reads(self) -> Sentence:
         """Say how large a picture is."""
         return N_(
-            "a picture of {size} × {size} pixels, channels: {channels}",
+            "a picture of {size} × {size} pixels, {channels} channels",
             size=self.image.image_size,
             channels=self.image.channels,
         )
@@ -185,7 +183,7 @@ class _Pixels(_Counted):
     def pieces(self) -> Sentence:
         """Say how many patches there are."""
         return N_(
-            "{n} patches of {size} × {size} pixels, {values} numbers each",
+            "{n} patches of {size} × {size} pixels, {values} values each",
             n=self.n_patches,
             size=self.vit.patch_size,
             values=self.n_values,
@@ -197,12 +195,12 @@ class _Pixels(_Counted):
         stem = STEMS[self.vit.stem]
         if stem.classes is not None:
             return N_(
-                "{stem}, to {d} numbers a patch",
+                "{stem}, {d} values per patch",
                 stem=stem.label,
                 d=self.vit.d_model,
             )
         return N_(
-            "a product: its {values} numbers times a matrix of {values} × {d}",
+            "matrix product: {values} values times a {values} × {d} matrix",
             values=self.n_values,
             d=self.vit.d_model,
         )

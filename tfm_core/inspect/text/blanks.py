@@ -1,7 +1,4 @@
-"""Hidden words: what the model says of each, beside what a perfect reader of the grammar knows.
-
-torch is imported where it is needed.
-"""
+"""Hidden words: the model's guesses beside the grammar's; torch is imported late."""
 
 from __future__ import annotations
 
@@ -29,10 +26,9 @@ __all__ = ["MAX_GAPS", "Blank", "Filled", "fill", "fills_blanks", "hide", "token
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blank:
-    """A hidden word: its position, and word -> probability, the likeliest first.
+    """A hidden word: its position, and word -> probability, likeliest first.
 
-    model: of every token. truth: of every word that the grammar allows, empty where none fits.
-    heads: (L, H, n), where the blank looks.
+    truth: of every word that the grammar allows, if any fits. heads: (L, H, n), where it looks.
     """
 
     position: int
@@ -102,8 +98,7 @@ def hide(tokens: Sequence[str], positions: Sequence[int]) -> tuple[str, ...]:
 def fill(run: Run, tokens: Sequence[str]) -> Filled:
     """Guess the hidden words with the last checkpoint of a run.
 
-    Raises ValueError, in a sentence, for too many hidden words or none, for a run of another task,
-    and where there is no checkpoint.
+    Raises StudentError for too many hidden words or none, another task, or no checkpoint.
     """
     import torch
 
@@ -113,7 +108,7 @@ def fill(run: Run, tokens: Sequence[str]) -> Filled:
 
     task = _task(run)
     if MASK not in tokens:
-        raise StudentError("No word is hidden: press one, or write ___ in its place.")
+        raise StudentError("No word is hidden: select one, or write ___ in its place.")
     data = data_as(data_of(run.experiment), TextData)
     truth = posterior(tokens, data.n_draws)
     model, step = model_of(run)
@@ -134,7 +129,7 @@ def _task(run: Run) -> MaskedWordsTask:
     from tfm_core.data.text import text_task
 
     if not fills_blanks(run.experiment):
-        raise StudentError("This run does not learn to guess hidden words.")
+        raise StudentError("This run did not learn to guess hidden words.")
     task = text_task(run.experiment.task_as(TextTaskConfig))
     assert isinstance(task, MaskedWordsTask)
     return task

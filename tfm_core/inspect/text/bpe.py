@@ -1,8 +1,7 @@
 """Byte-pair encoding, merge by merge (Sennrich et al. 2016, Algorithm 1).
 
-Start from characters; merge the most frequent pair of neighbours into one token; repeat. Frequent
-words end as one token, rare ones as several, and nothing within the alphabet is ever unknown. The
-merges are learned and applied by the ``tokenizers`` package; the counts are taken here.
+Start from characters; merge the most frequent pair of neighbours; repeat. Frequent words become one
+token, and nothing within the alphabet is unknown. The ``tokenizers`` package learns the merges.
 """
 
 from __future__ import annotations
@@ -53,10 +52,7 @@ class Bpe:
     merges: tuple[Merge, ...]
 
     def vocabulary(self, k: int) -> dict[str, int]:
-        """Return token -> number after ``k`` merges; the special tokens keep 0 to 3 for themselves.
-
-        Different merges may write the same token, which then keeps its number.
-        """
+        """Return token -> number after ``k`` merges; the special tokens keep 0 to 3."""
         tokens = dict.fromkeys([*self.alphabet, *(merge.merged for merge in self.merges[:k])])
         return {token: len(SPECIALS) + index for index, token in enumerate(tokens)}
 
@@ -91,10 +87,7 @@ def tokens(learned: Bpe, words: Sequence[str], k: int) -> list[Token]:
 
 
 def lengths(learned: Bpe, words: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return sizes of the vocabulary and tokens of the text after 0, 1, 2, ... merges, int32 each.
-
-    The size counts the special tokens too.
-    """
+    """Return sizes of the vocabulary and of the text after 0, 1, 2, ... merges."""
     counts = Counter(words)
     split = {word: [*word, END] for word in counts}
     known = set(learned.alphabet)

@@ -1,6 +1,6 @@
-"""A composed picture through the last checkpoint: what the model writes, and where it looks.
+"""A composed picture through the last checkpoint: the caption and where the model looks.
 
-torch is imported where it is needed, so that a page that imports this stays quick to appear.
+torch is imported late.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from tfm_core.data.caption_words import caption
 from tfm_core.data.scenes import CANVAS, Placed, are_disjoint
 from tfm_core.inspect.attention.example import Example, captured
 from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
-from tfm_core.probe.caption_items import Box, item_of
+from tfm_core.probe.items import Box, caption_item
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 MEAN = -1
 """Instead of a head: the mean of all heads of the layer."""
@@ -41,10 +41,10 @@ def chosen_maps(look: CaptionReading, chosen: Heads) -> Array:
 
 
 def scores(look: CaptionReading, chosen: Heads) -> list[dict[str, Any]]:
-    """Return one row for each word that names a digit that is there.
+    """Return one row for each word that names a digit in the picture.
 
-    word; share: of the chosen attention, inside its box; best: of the head with most there; layer
-    and head: where that one is, from 1.
+    word; share: of the chosen attention inside its box; best: of the best head; layer and head:
+    that head, from 1.
     """
     rows = []
     for word in look.words:
@@ -81,9 +81,8 @@ class Piece:
 class Word:
     """A word that the model wrote.
 
-    likely: the likeliest words at this place and their probabilities, the written one first. box:
-    of the digit that it names, if it truly is there. share: of each layer's and head's attention
-    (L, H), inside the patches that this box touches; None without a box.
+    likely: the likeliest words here with their probabilities, the written one first. box: of the
+    digit that it truly names. share: (L, H), of each head's attention inside that box, or None.
     """
 
     text: str
@@ -94,11 +93,10 @@ class Word:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CaptionReading:
-    """What the model made of a picture.
+    """The caption of a picture.
 
-    words: what it wrote, <eos> last where it came to an end. maps: (L, H, T, side, side), the
-    cross-attention of each word over the patches. even: the share that even attention would have
-    inside the boxes, mean over the words that have one.
+    words: <eos> last, if written. maps: (L, H, T, side, side), cross-attention over patches. even:
+    the share of even attention inside the boxes, mean over words with one.
     """
 
     example: Example
@@ -115,10 +113,7 @@ class CaptionReading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScenePreview:
-    """A picture as it is composed so far, whether or not a model can describe it.
-
-    picture: uint8 (1, size, size). overlapping: digits, from 0, whose square meets another's.
-    """
+    """A picture as composed so far: uint8 (1, size, size), and digits, from 0, that overlap."""
 
     picture: Array
     overlapping: frozenset[int]
@@ -138,24 +133,19 @@ def preview(pieces: Sequence[Piece]) -> ScenePreview:
 def compose_pieces(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
     """Return the picture uint8 (1, size, size) and the box of each digit's ink.
 
-    Raises ValueError, in a sentence, for digits that overlap or leave the picture.
+    Raises StudentError for digits that overlap or leave the picture.
     """
     for i, piece in enumerate(pieces):
         place = piece.placed
         if min(place.left, place.top) < 0 or max(place.right, place.bottom) > CANVAS:
             raise StudentError(
-                "Digit {i} leaves the picture of {canvas} by {canvas} pixels; move it inside.",
+                "Digit {i} lies outside the {canvas} × {canvas} picture; move it inside.",
                 i=i + 1,
                 canvas=CANVAS,
             )
         for j, other in enumerate(pieces[:i]):
             if not are_disjoint(place, other.placed):
-                raise StudentError(
-                    "Digits {j} and {i} overlap, so that no relation between them is true; move "
-                    "one of them.",
-                    j=j + 1,
-                    i=i + 1,
-                )
+                raise StudentError(Paragraph("text/overlap", j=j + 1, i=i + 1))
     return _composed(pieces)
 
 
@@ -175,20 +165,19 @@ def look_at_scene(run: Run, pieces: Sequence[Piece]) -> CaptionReading:
     patch_size = run.experiment.model_as(CaptionerConfig).patch_size
     if len(pieces) != config.n_digits:
         raise StudentError(
-            "This model learned pictures of {n_digits}, and this one has {n_pieces}.",
+            "This model learned pictures of {n_digits}, but this one has {n_pieces}.",
             n_digits=config.n_digits,
             n_pieces=len(pieces),
         )
     picture, boxes = compose_pieces(pieces)
     truth = caption([piece.placed for piece in pieces], config)
-    return look_at_picture(run, picture, item_of(config, truth, boxes, patch_size))
+    return look_at_picture(run, picture, caption_item(config, truth, boxes, patch_size))
 
 
 def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> CaptionReading:
     """Let the model describe a picture uint8 (1, size, size), reading its own words.
 
-    truth: the item of the picture, as in a probe. Raises ValueError, in a sentence, where the run
-    describes no pictures or has no checkpoint.
+    truth: its item, as in a probe. Raises StudentError for another task or no checkpoint.
     """
     from tfm_core.data.caption_words import join, longest
     from tfm_core.data.captions import CaptionData
@@ -233,11 +222,11 @@ def look_at_unseen(run: Run, row: int) -> CaptionReading:
 
     from tfm_core.data.captions import CaptionData
     from tfm_core.data.load import data_as
-    from tfm_core.probe.caption_items import items_of
+    from tfm_core.probe.items import caption_items
 
     model = run.experiment.model_as(CaptionerConfig, _NO_CAPTIONER)
     data = data_as(data_of(run.experiment), CaptionData)
-    (item,) = items_of(data.config, data.test, [row], model.patch_size)
+    (item,) = caption_items(data.config, data.test, [row], model.patch_size)
     picture = data.test.pictures(torch.tensor([row]))[0].numpy()
     return look_at_picture(run, picture, item)
 
@@ -245,8 +234,7 @@ def look_at_unseen(run: Run, row: int) -> CaptionReading:
 def answered(said: Sequence[str], truth: Mapping[str, Any], text: str) -> dict[str, Any]:
     """Return the item of the words that a model wrote, beside the true ones.
 
-    A word stands for a digit's box where the truth names that digit with the same word: the first
-    “seven” written is the first one of the truth.
+    A word gets the box of the digit that the truth names with the same word, in order.
     """
     left: dict[str, list[int]] = {}
     for index, (word, box) in enumerate(zip(truth["tgt"], truth["boxes"], strict=True)):
@@ -299,10 +287,7 @@ def unseen_digits(run: Run, number: int) -> Array:
 
 
 def unseen_scene(run: Run, row: int) -> list[tuple[Placed, int]]:
-    """Return a scene of the run's test pictures, counted around, and whose handwriting it is.
-
-    Each digit comes with its place among the handwritings of ``unseen_digits``.
-    """
+    """Return a scene of the test pictures, counted around, and the handwriting of each digit."""
     from tfm_core.data.captions import CaptionData
     from tfm_core.data.load import data_as
 

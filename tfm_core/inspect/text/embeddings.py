@@ -1,29 +1,88 @@
-"""Embedding tables of a run: rows looked up, words that became alike, and the way they went.
-
-A table is (vocabulary, d_model), one row a word. torch is imported where it is needed, so that a
-page that imports this stays quick to appear.
-"""
+"""Word embeddings of a run: rows, words that became similar, and their paths; word classes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment
-from tfm_core.data.text import text_task
+from tfm_core.data.text import korean_words, text_task
+from tfm_core.data.text.english_korean import SUFFIXES
 from tfm_core.data.vocabulary import SPECIALS, Vocabulary
 from tfm_core.inspect.attention.trained import model_of, no_checkpoint
 from tfm_core.inspect.positions.tables import cosines
-from tfm_core.inspect.text.word_classes import class_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.models.build import Model
+
+
+CLASSES = (
+    "people",
+    "animals",
+    "food",
+    "things",
+    "place",
+    N_("verb, present"),
+    N_("verb, past"),
+    "adjective",
+    "time",
+    N_("function word"),
+    N_("particle or ending"),
+    "digit",
+    "letter",
+    "sign",
+    "word",
+    "special",
+)
+"""In the order in which figures and legends show them."""
+
+
+def class_of(task: str, token: str) -> str:
+    """Return the class of a token of a task's vocabulary, one of ``CLASSES``."""
+    if token in SPECIALS:
+        return "special"
+    if task == "english-korean":
+        return _grammar().get(token, "word")
+    if token.isdigit():
+        return "digit"
+    if len(token) == 1:
+        return "letter" if token.isalpha() else "sign"
+    return "word"
+
+
+def by_class(classes: tuple[str, ...]) -> list[int]:
+    """Return the places of tokens ordered by class, those of one class as they stand."""
+    return sorted(range(len(classes)), key=lambda index: CLASSES.index(classes[index]))
+
+
+@cache
+def _grammar() -> dict[str, str]:
+    classes: dict[str, str] = {}
+    for verb in korean_words.VERBS:
+        for form in (verb.singular, verb.plural, verb.korean_final, verb.korean_linking):
+            classes[form] = N_("verb, present")
+        for form in (verb.past, verb.korean_past):
+            classes[form] = N_("verb, past")
+    for english, korean in korean_words.ADJECTIVES.items():
+        classes |= dict.fromkeys((english, korean), "adjective")
+    for group, nouns in korean_words.NOUNS.items():
+        for noun in nouns:
+            classes |= dict.fromkeys((noun.english, noun.korean), group)
+    for location in korean_words.PLACES:
+        classes |= dict.fromkeys((location.english, location.korean), "place")
+    for english, (korean, _when) in korean_words.TIMES.items():
+        classes |= dict.fromkeys((english, korean), "time")
+    function = (*korean_words.PREPOSITIONS, *korean_words.ARTICLES, korean_words.AND)
+    classes |= dict.fromkeys(function, N_("function word"))
+    return classes | dict.fromkeys(SUFFIXES, N_("particle or ending"))
+
 
 Array = npt.NDArray[np.floating[Any]]
 FIRST_COMPONENTS = 3
@@ -31,10 +90,10 @@ FIRST_COMPONENTS = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EmbeddingTable:
-    """An embedding table while it is learned.
+    """An embedding table over the training.
 
-    tokens and classes: V words and what each is; steps: (F,) ascending; values: (F, V, D) float32.
-    is_whole: whether the snapshots hold it; else there are its first and its last state only.
+    tokens and classes: of V words; steps: (F,) ascending; values: (F, V, D) float32. is_whole:
+    whether snapshots hold it; else only the first and the last state are known.
     """
 
     name: str
@@ -83,9 +142,7 @@ def can_show(run: Run) -> str | None:
     if run.problem is not None:
         return run.problem
     if not run.experiment.task.has_source:
-        return N_(
-            "This run learns pictures: its patches are projected, there is no table of words."
-        )
+        return N_("This run learned pictures: it projects patches and has no word table.")
     if not run.has_checkpoint:
         return no_checkpoint(run)
     return None
@@ -98,15 +155,12 @@ def names_of(run: Run) -> list[str]:
 
 
 def table_of(run: Run, name: str) -> EmbeddingTable:
-    """Return a table over the training: from the snapshots where they keep it, and the checkpoint.
-
-    Raises ValueError, in a sentence, where there is no checkpoint or no such table.
-    """
+    """Return a table from snapshots and checkpoint. Raises StudentError without either."""
     model, last = model_of(run)
     modules = _modules(model)
     known = _vocabulary(run.experiment, name)
     if name not in modules or known is None:
-        raise StudentError("This run has no table {name!r} of words.", name=name)
+        raise StudentError("This run has no word table {name!r}.", name=name)
     end = modules[name].detach().float().numpy().copy()
     frames: dict[int, Array] = {}
     for step in run.snapshot_steps():
@@ -145,10 +199,7 @@ def look_up(table: Array, id: int) -> Lookup:
 def neighbours(
     table: Array, index: int, *, most: int = 5, skip: int = 0
 ) -> list[tuple[int, float]]:
-    """Return the rows most alike to a row of a table (V, D) by cosine, the most alike first.
-
-    skip: leave out so many first rows, the special tokens.
-    """
+    """Return the rows of a table (V, D) most similar to one by cosine, without ``skip`` first."""
     like = cosines(table)[index]
     order = [int(i) for i in np.argsort(-like, kind="stable") if i != index and i >= skip]
     return [(i, float(like[i])) for i in order[:most]]
@@ -157,9 +208,8 @@ def neighbours(
 def principal(table: Array) -> Projection:
     """Return the three directions of most variance of the rows of a table (V, D).
 
-    By singular values (Pearson 1901). Each axis points where its largest coordinate is positive, so
-    that the picture does not flip from one computation to the next. Where there are fewer than
-    three directions, the others are zero.
+    By singular values (Pearson 1901), each with a positive largest coordinate, so that the picture
+    does not flip. Missing directions are zero.
     """
     rows = np.asarray(table, np.float64)
     mean = rows.mean(0)

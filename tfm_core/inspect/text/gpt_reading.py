@@ -1,21 +1,79 @@
-"""A trained decoder-only model reads: through the logit lens, or a sum digit by digit.
+"""A decoder-only model reads a text through the logit lens, or a sum digit by digit.
 
-torch is imported where it is needed.
+The lens applies the last norm and the output matrix to the residual stream after every block
+(nostalgebraist 2020, "interpreting GPT: the logit lens"). torch is imported late.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import CorpusTaskConfig, DecoderOnlyConfig, SequenceTaskConfig
-from tfm_core.inspect.attention.trained import model_of
-from tfm_core.inspect.text.logit_lens import Lens, logit_lens
+from tfm_core.inspect.attention.trained import check_context, model_of
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, StudentError
-from tfm_core.variants.units import UNITS
+from tfm_core.sentences import N_
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tfm_core.models.text import DecoderOnly
+
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lens:
+    """What the stream of one text predicts at each depth, the embedding first; arrays (L + 1, T).
+
+    ids: the likeliest next token; probability: of it; final: of the model's final choice; entropy:
+    in nats.
+    """
+
+    ids: Array
+    probability: Array
+    final: Array
+    entropy: Array
+
+
+def lens_logits(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> Tensor:
+    """Return (L + 1, T, V): the logits at each depth for src (1, S), tgt_in (1, T)."""
+    import torch
+
+    from tfm_core.layers.masks import is_token
+    from tfm_core.probe.capture import capture
+
+    with capture(model, only={"input", "residual"}) as cache:
+        model(src, tgt_in)
+        depths = [cache["decoder.input"]]
+        depths += [cache[f"decoder.layers.{i}.residual"] for i in range(len(model.decoder.layers))]
+        first = int(is_token(src, model.pad_id).sum())
+        norm = model.decoder.final_norm
+        logits = []
+        for stream in depths:  # one by one, as the model does it: so the last is equal to the bit
+            rows = stream if norm is None else norm(stream)
+            logits.append(model.output(rows[:, first : first + tgt_in.size(1)]))
+    return torch.cat(logits)
+
+
+def logit_lens(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> Lens:
+    """Return what the model says at each depth and position of one text."""
+    chances = lens_logits(model, src, tgt_in).float().softmax(-1)
+    best = chances.max(-1)
+    answer = best.indices[-1]  # (T,)
+    final = chances.gather(-1, answer[None, :, None].expand(len(chances), -1, 1))[..., 0]
+    entropy = -(chances * chances.clamp_min(1e-30).log()).sum(-1)
+    return Lens(
+        best.indices.numpy().astype(np.int32),
+        best.values.numpy(),
+        final.numpy(),
+        entropy.numpy(),
+    )
+
 
 Array = npt.NDArray[Any]
 
@@ -32,10 +90,7 @@ class LensReading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Digits:
-    """A source answered token by token. chances: (T, V) of each place, the answer's own so far.
-
-    answer: what was written, with <eos>; truth: the true tokens, with <eos>, or None.
-    """
+    """A source answered token by token. chances: (T, V). answer, truth: with <eos>."""
 
     step: int
     source: str
@@ -46,9 +101,9 @@ class Digits:
 
 
 def look_through(run: Run, text: str) -> LensReading:
-    """Read a text with the lens: of a language model the text, else a source and its own answer.
+    """Read a text with the lens: a language model the text, others a source and their answer.
 
-    Raises ValueError, in a sentence: another family, no weights, unknown or too many tokens.
+    Raises ValueError, in a sentence.
     """
     import torch
 
@@ -57,9 +112,7 @@ def look_through(run: Run, text: str) -> LensReading:
     from tfm_core.models.text import DecoderOnly
 
     experiment = run.experiment
-    experiment.model_as(
-        DecoderOnlyConfig, N_("The lens is for decoder-only models, which write the next token.")
-    )
+    experiment.model_as(DecoderOnlyConfig, N_("The logit lens needs a decoder-only model."))
     config = experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     tokens = task.tokenize(text)
@@ -67,14 +120,7 @@ def look_through(run: Run, text: str) -> LensReading:
     model, step = model_of(run)
     assert isinstance(model, DecoderOnly)
     if not config.has_source:
-        if len(tokens) > config.max_tgt_len:
-            raise StudentError(
-                "This has {n_tokens} {unit}, but the model sees {max_tgt_len} after "
-                "<bos>; make it shorter.",
-                n_tokens=len(tokens),
-                unit=UNITS[experiment.task_as(CorpusTaskConfig).unit].plural,
-                max_tgt_len=config.max_tgt_len,
-            )
+        check_context(experiment.task_as(CorpusTaskConfig), len(tokens))
         src, written = torch.empty(1, 0, dtype=torch.int64), vocabulary.encode(tokens)
     else:
         src = torch.tensor([task.src_vocabulary.encode(tokens)])
@@ -85,10 +131,7 @@ def look_through(run: Run, text: str) -> LensReading:
 
 
 def sum_of(run: Run, text: str) -> Digits:
-    """Let a decoder-only model answer a source, greedily, and keep every distribution.
-
-    Raises ValueError, in a sentence.
-    """
+    """Let a decoder-only model answer a source greedily. Raises ValueError, in a sentence."""
     import torch
 
     from tfm_core.data.text import text_task

@@ -1,7 +1,4 @@
-"""A trained language model writes: token by token, with what it was drawn from.
-
-torch is imported where it is needed.
-"""
+"""A language model writes token by token, with the distributions; torch is imported late."""
 
 from __future__ import annotations
 
@@ -37,11 +34,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NextToken:
-    """What may come next: the likeliest tokens, and their probabilities.
+    """The likeliest next tokens and their probabilities.
 
-    before and after: as the model gives them, and as temperature, top-k and top-p leave them.
-
-    n_left: tokens that can still be drawn; perplexity_before, perplexity_after: exp(entropy).
+    before and after: without and with temperature, top-k and top-p. n_left: tokens that can still
+    be drawn; perplexity_before, perplexity_after: exp(entropy).
     """
 
     tokens: tuple[str, ...]
@@ -81,10 +77,7 @@ def has_ended(sample: Sample) -> bool:
 def write_on(
     run: Run, samples: Sequence[Sample], sampling: SamplingConfig, seeds: Sequence[int], *, n: int
 ) -> Iterator[list[Sample]]:
-    """Yield the samples after each of up to ``n`` more tokens; one that ended stays as it is.
-
-    The samples must be equally long, or ended. Raises ValueError without weights.
-    """
+    """Yield the samples after each of up to ``n`` more tokens; all equally long, or ended."""
     import torch
 
     from tfm_core.data.vocabulary import EOS, PAD

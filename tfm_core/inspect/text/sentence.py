@@ -1,8 +1,8 @@
-"""A sentence and its label: what the model says, which words it is read from, and which it needs.
+"""A sentence and its label: the prediction, and which words it depends on.
 
-Three explanations and one test: attention of what answers (the CLS token's row, or the mean of all
-rows), rollout (Abnar & Zuidema 2020), gradient-weighted relevance (Chefer et al. 2021), and what
-becomes of the answer without each word. torch is imported where it is needed.
+Three explanations and one test: attention of the answering position, rollout (Abnar & Zuidema
+2020), gradient-weighted relevance (Chefer et al. 2021), and the answer without each word. torch is
+imported late.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pandas as pd
 
 from tfm_core.config import EncoderOnlyConfig, Experiment, TextTaskConfig
 from tfm_core.data.text.sentiment import AND, BUT, INTENSITIES, JOINS, Judged, judged
-from tfm_core.inspect.attention.rollout import rollout
+from tfm_core.inspect.attention.explanations import rollout
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.probe.labels import CLS, modules_by_kind
 from tfm_core.runs.run import Run
@@ -33,12 +33,11 @@ Floats = npt.NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceReading:
-    """A sentence as the last checkpoint reads it, at ``step``.
+    """A sentence as the checkpoint of ``step`` reads it.
 
-    words: n of them; keys: with CLS in front where there is one. probabilities: (labels,). heads:
-    (L, H, keys), where what answers looks. rollout, relevance: (n,), of the predicted label.
-    without: (n, labels), the answer when a word is left out; no rows for a single word. rule: what
-    the grammar says, None where this is no sentence of it.
+    words: n; keys: with CLS, if any. probabilities: (labels,). heads: (L, H, keys), of the
+    answering position. rollout, relevance: (n,), of the predicted label. without: (n, labels), the
+    answer without each word. rule: the grammar's label, or None.
     """
 
     step: int
@@ -53,7 +52,7 @@ class SentenceReading:
     rule: Judged | None
 
     @property
-    def said(self) -> int:
+    def predicted(self) -> int:
         """The index of the likeliest label."""
         return int(self.probabilities.argmax())
 
@@ -62,7 +61,7 @@ class SentenceReading:
         """(n,): how much probability the predicted label loses without each word."""
         if not len(self.without):
             return np.zeros(len(self.words), np.float32)
-        lost: Floats = self.probabilities[self.said] - self.without[:, self.said]
+        lost: Floats = self.probabilities[self.predicted] - self.without[:, self.predicted]
         return lost
 
 
@@ -75,10 +74,9 @@ def reads_labels(experiment: Experiment) -> bool:
 def read(run: Run, text: str) -> SentenceReading:
     """Read a sentence with the last checkpoint of a run.
 
-    Raises ValueError, in a sentence, for words the task does not know, for no or too many words,
-    for a run of another task, and where there is no checkpoint.
+    Raises StudentError for unknown words, no or too many words, another task, or no checkpoint.
     """
-    from tfm_core.inspect.attention.relevance import relevance_of
+    from tfm_core.inspect.attention.explanations import relevance_of
     from tfm_core.probe.capture import capture
 
     task = _task(run)
@@ -116,10 +114,9 @@ def words_of(run: Run) -> tuple[str, ...]:
 
 
 def compared(run: Run, sentences: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Return one row a sentence: what was changed, the text, the rule's label, the model's answer.
+    """Return one row a sentence: change, sentence, rule, model, agrees, sure.
 
-    sentences: what was changed -> words. Columns: change, sentence, rule, model, agrees, and sure,
-    the probability of the answer. Raises ValueError, in a sentence, where there is no checkpoint.
+    sentences: what was changed -> words. Raises StudentError without a checkpoint.
     """
     task = _task(run)
     model, _step = model_of(run)
@@ -127,9 +124,9 @@ def compared(run: Run, sentences: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     for change, words in sentences.items():
         shares = _shares(model, _inputs(task, [words]), task)[0]
         (rule,) = task.solve(words) or ("",)
-        said = labels[int(shares.argmax())]
+        predicted = labels[int(shares.argmax())]
         row: dict[str, object] = {"change": change, "sentence": task.join_src(words)}
-        row |= {"rule": rule, "model": said, "agrees": "✓" if rule == said else "✗"}
+        row |= {"rule": rule, "model": predicted, "agrees": "✓" if rule == predicted else "✗"}
         rows.append(row | {"sure": float(shares.max())})
     return pd.DataFrame(rows)
 
@@ -137,8 +134,7 @@ def compared(run: Run, sentences: Mapping[str, Sequence[str]]) -> pd.DataFrame:
 def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the sentence with one thing changed at a time: what was changed -> the words.
 
-    The changes are to the last clause and to the last joining word. Empty for what is no sentence
-    of the grammar.
+    Changes are to the last clause and the last conjunction. Empty outside the grammar.
     """
     verdict = judged(words)
     if verdict is None:
@@ -171,7 +167,7 @@ def _task(run: Run) -> TextTask:
     from tfm_core.data.text import text_task
 
     if not reads_labels(run.experiment):
-        raise StudentError("This run does not learn to label sentences.")
+        raise StudentError("This run did not learn to label sentences.")
     return text_task(run.experiment.task_as(TextTaskConfig))
 
 

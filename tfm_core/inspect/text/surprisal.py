@@ -1,7 +1,4 @@
-"""Surprisal: how unlikely a language model finds each token of a text, -ln p in nats.
-
-Torch is imported where it is needed.
-"""
+"""Surprisal: -ln p, in nats, of each token of a text; torch is imported late."""
 
 from __future__ import annotations
 
@@ -25,15 +22,12 @@ if TYPE_CHECKING:
 
     from tfm_core.models.text import DecoderOnly
 
-NO_LANGUAGE_MODEL = N_("This run learned to answer sources; it is no language model of a text.")
+NO_LANGUAGE_MODEL = N_("This run is not a language model: it answers sources.")
 _LENGTH = {"words": 60, "characters": 300, "bpe": 120}
 
 
 def example_text(run: Run, n: int | None = None) -> str:
-    """Return about ``n`` tokens of the last tenth of a run's text, or a sentence of the grammar.
-
-    Where the text is gone, what the run has kept as its first example.
-    """
+    """Return about ``n`` tokens of the end of a run's text, a sentence, or its first example."""
     config = run.experiment.task_as(CorpusTaskConfig)
     task = corpus_task(config)
     if task.is_grammar:
@@ -69,11 +63,10 @@ MAX_TOKENS = 1000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surprisals:
-    """A text of T tokens as the model of step ``step`` sees it, each from those before it.
+    """A text of T tokens as the model of ``step`` predicts it.
 
-    nats: (T,) -ln p of each token. rank: (T,) its place among all tokens, from 1. entropy: (T,) of
-    the prediction, in nats: the surprisal that the model itself expects. best: for each token the
-    likeliest ones, (token, probability), likeliest first.
+    nats: (T,) -ln p. rank: (T,) from 1. entropy: (T,) of the prediction, in nats. best: for each
+    token the likeliest (token, probability).
     """
 
     step: int
@@ -95,11 +88,7 @@ class Surprisals:
 
 
 def surprisals(run: Run, text: str) -> Surprisals:
-    """Read a text with the last checkpoint of a language model.
-
-    Raises ValueError, in a sentence: no language model, no checkpoint, tokens it never saw, too
-    many of them.
-    """
+    """Read a text with the last checkpoint of a language model. Raises ValueError."""
     import torch
 
     from tfm_core.models.text import DecoderOnly
@@ -109,8 +98,7 @@ def surprisals(run: Run, text: str) -> Surprisals:
     tokens = task.tokenize(text)
     if len(tokens) > MAX_TOKENS:
         raise StudentError(
-            "The text has {n_tokens:,} {unit}, but this goes up to {most_tokens:,}; make it "
-            "shorter.",
+            "{n_tokens:,} {unit} are too many: the limit is {most_tokens:,}. Shorten the text.",
             n_tokens=len(tokens),
             unit=UNITS[config.unit].plural,
             most_tokens=MAX_TOKENS,
@@ -141,8 +129,7 @@ def surprisals(run: Run, text: str) -> Surprisals:
 def predictions(model: DecoderOnly, ids: Tensor, context: int) -> Tensor:
     """Return (T, V): logits for each of ids (T,), from <bos> and the tokens before it.
 
-    A text longer than the context is read in windows that overlap by half, so that every token
-    behind the first window is predicted from at least half a context.
+    A text longer than the context is read in windows that overlap by half.
     """
     import torch
 

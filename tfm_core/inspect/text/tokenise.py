@@ -1,7 +1,6 @@
-"""Text cut into tokens: by word, by character, by byte; and what each vocabulary knows.
+"""Text cut into tokens, and sentences of different lengths padded into one batch.
 
-A tokeniser is a rule for cutting and a vocabulary learned from a corpus; what the vocabulary lacks
-becomes <unk>, one number for everything unknown. Byte-pair encoding is in ``bpe``.
+What a vocabulary lacks becomes <unk>. Byte-pair encoding is in ``bpe``.
 """
 
 from __future__ import annotations
@@ -13,12 +12,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from tfm_core.config import TextTaskConfig
 from tfm_core.data.text import text_task
-from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
-from tfm_core.sentences import StudentError
+from tfm_core.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
+from tfm_core.sentences import Paragraph, StudentError
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its threads would fight the training
 
@@ -42,10 +44,7 @@ class Token:
 
 
 def clean(text: str, *, lower: bool = False) -> str:
-    """Return a text with composed characters (NFC) and without what cannot be seen.
-
-    Raises ValueError, in a sentence, for nothing at all and for more than MAX_TEXT characters.
-    """
+    """Return a text in NFC, visible characters only. Raises StudentError if empty or too long."""
     seen = "".join(
         " " if c.isspace() else c
         for c in unicodedata.normalize("NFC", text)
@@ -53,7 +52,7 @@ def clean(text: str, *, lower: bool = False) -> str:
     )
     seen = " ".join(seen.split())
     if not seen:
-        raise StudentError("There is no text to cut: type at least one character.")
+        raise StudentError("There is no text to tokenise: enter at least one character.")
     if len(seen) > MAX_TEXT:
         raise StudentError(
             "The text has {n_seen:,} characters; the limit is {max_text:,}. Shorten it.",
@@ -122,3 +121,86 @@ def bytes_of(text: str) -> list[tuple[str, str]]:
 def unknown_share(tokens: Sequence[Token]) -> float:
     """Return the share of tokens that are <unk>, 0 to 1."""
     return sum(token.is_unknown for token in tokens) / len(tokens) if tokens else 0.0
+
+
+MAX_SENTENCES = 8
+MAX_TOKENS = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Sentences as numbers.
+
+    ids: int64 (B, T); mask: bool (B, T), False = padding. tokens: as words. cut: for each sentence
+    the words that did not fit.
+    """
+
+    ids: npt.NDArray[np.int64]
+    mask: npt.NDArray[np.bool_]
+    tokens: tuple[tuple[str, ...], ...]
+    cut: tuple[tuple[str, ...], ...]
+    known: Vocabulary
+
+    @property
+    def padding_share(self) -> float:
+        """Share of the cells that are padding, computed for nothing."""
+        return float(1 - self.mask.mean())
+
+
+def sentences_of(text: str) -> list[list[str]]:
+    """Read one sentence a line, cut into words. Raises StudentError for none or too many."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise StudentError("There is no sentence: enter at least one, each on its own line.")
+    if len(lines) > MAX_SENTENCES:
+        raise StudentError(
+            "{n_lines} sentences are too many: the limit is {most_sentences}.",
+            n_lines=len(lines),
+            most_sentences=MAX_SENTENCES,
+        )
+    sentences = [words_of(clean(line)) for line in lines]
+    for number, words in enumerate(sentences, 1):
+        if len(words) > MAX_TOKENS:
+            raise StudentError(
+                "Sentence {number} has {n_words} words: the limit is {most_tokens}.",
+                number=number,
+                n_words=len(words),
+                most_tokens=MAX_TOKENS,
+            )
+    return sentences
+
+
+def longest(sentences: Sequence[Sequence[str]], *, has_bos: bool, has_eos: bool) -> int:
+    """Return how many tokens the longest sentence has, special ones included."""
+    return max(map(len, sentences)) + has_bos + has_eos
+
+
+def batch(
+    sentences: Sequence[Sequence[str]], *, length: int, has_bos: bool = True, has_eos: bool = True
+) -> Batch:
+    """Number the words and pad the sentences to the longest, at most ``length``.
+
+    A longer sentence loses its last words; <bos> and <eos> stay. Raises StudentError if no word
+    fits.
+    """
+    room = length - has_bos - has_eos
+    if room < 1:
+        raise StudentError(
+            Paragraph("text/length-too-small", length=length, least=1 + has_bos + has_eos)
+        )
+    known = vocabulary(Counter(word for sentence in sentences for word in sentence))
+    start, end = [BOS] * has_bos, [EOS] * has_eos
+    rows = [[*start, *known.encode(sentence[:room]), *end] for sentence in sentences]
+    width = max(map(len, rows))
+    ids = np.full((len(rows), width), PAD, np.int64)
+    for i, row in enumerate(rows):
+        ids[i, : len(row)] = row
+    words = tuple(tuple(known.token(int(id)) for id in row) for row in ids)
+    cut = tuple(tuple(sentence[room:]) for sentence in sentences)
+    return Batch(ids, ids != PAD, words, cut, known)
+
+
+def entries(known: Vocabulary) -> list[dict[str, Any]]:
+    """Return the vocabulary as rows: number and token, the special ones first."""
+    return [{"id": id, "token": known.token(id), "special": id < len(SPECIALS)}
+            for id in range(len(known))]  # fmt: skip

@@ -18,13 +18,13 @@ from tfm_core.data.captions import STATISTICS_OF, CaptionData, load_captions
 from tfm_core.data.shape import data_shape
 from tfm_core.data.vocabulary import BOS
 from tfm_core.decoding import greedy
-from tfm_core.inspect.attention.budget import at_once
+from tfm_core.inspect.attention.trained import at_once
 from tfm_core.inspect.walk.forward import Described, Item, Subject, on_device, recorded
 from tfm_core.inspect.walk.steps import WalkStep
 from tfm_core.inspect.walk.texts import padded
 from tfm_core.models.build import Model
 from tfm_core.models.captioner import Captioner
-from tfm_core.probe.caption_items import items_of
+from tfm_core.probe.items import caption_items
 from tfm_core.probe.labels import patch_names
 
 
@@ -75,7 +75,7 @@ def of_captions(
     data = _few(config, experiment.seed)
     if images is None or not items:
         rows = range(min(N_PICTURES, len(data.validation)))
-        items = items_of(config, data.validation, rows, patch_size)
+        items = caption_items(config, data.validation, rows, patch_size)
         images = data.validation.pictures(torch.tensor(rows)).numpy()
     n = at_once(experiment, len(items))
     items, images = items[:n], images[:n]

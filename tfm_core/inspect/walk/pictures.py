@@ -17,7 +17,7 @@ from tfm_core.data.embedded import read_embedded
 from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
 from tfm_core.data.own.pictures_task import load_own_pictures
 from tfm_core.data.shape import data_shape
-from tfm_core.inspect.attention.budget import at_once
+from tfm_core.inspect.attention.trained import at_once
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
 from tfm_core.models.build import ImageShape, Model
 from tfm_core.sentences import N_, joined

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.mistakes.scale import SQRT_D_MODEL
+from tfm_core.mistakes.attention import SQRT_D_MODEL
 from tfm_core.variants.scales import SCALES
 
 

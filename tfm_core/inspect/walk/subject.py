@@ -18,7 +18,7 @@ from tfm_core.data.vocabulary import BOS, PAD
 from tfm_core.facts.architecture import Architecture
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.facts.storage import attention_numbers
-from tfm_core.inspect.attention.budget import AT_ONCE
+from tfm_core.inspect.attention.trained import AT_ONCE
 from tfm_core.inspect.walk.forward import Item, Subject, recorded
 from tfm_core.inspect.walk.pictures import of_digits
 from tfm_core.models.build import ImageShape, Model, TextShape, build_model

@@ -8,24 +8,28 @@ model, which writes all positions at once. torch is imported where it is needed.
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, Experiment, SequenceTaskConfig
-from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
+from tfm_core.data.text.nearest import drawn_sentences
+from tfm_core.data.text.task import TextTask
+from tfm_core.inspect.attention.trained import check_context, data_of, inputs_of, model_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
-from tfm_core.variants.units import UNITS
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from tfm_core.data.vocabulary import Vocabulary
     from tfm_core.decoding import Writes
+
 
 Ids = tuple[int, ...]
 _KINDS = ("cross", "picture", "sequence", "text", "slots", "blanks")
@@ -151,14 +155,8 @@ def continuing(run: Run, prompt: Ids, longest: int | None = None) -> Source:
     task = corpus_task(config)
     model, step = model_of(run)
     room = config.max_tgt_len + 1 - len(prompt)
-    if longest is None and room < 1:
-        raise StudentError(
-            "This has {n_tokens} {unit}, but the model sees {max_tgt_len} after <bos>; "
-            "make it shorter.",
-            n_tokens=len(prompt),
-            unit=UNITS[config.unit].plural,
-            max_tgt_len=config.max_tgt_len,
-        )
+    if longest is None:
+        check_context(config, len(prompt))
     return Source(
         experiment=run.experiment,
         model=model,
@@ -253,3 +251,37 @@ def passed(source: Source, ids: Ids) -> Pass:
     own = logits[len(source.prompt) :][: len(ids)].clone()
     own[:, list(source.never)] = -torch.inf
     return Pass(own, maps[:, :, rows, : len(keys)].numpy(), keys, n_read)
+
+
+Words = tuple[str, ...]
+
+
+def next_words(task: TextTask, begun: Sequence[str], most: int = 24) -> Words:
+    """Return the words that drawn sentences put behind a beginning, the most frequent first.
+
+    Where no drawn sentence begins so, those that follow its last two words, or its last one.
+    """
+    words = tuple(begun)
+    found = _after_beginnings(task).get(words)
+    for n in (2, 1):
+        if not found and len(words) >= n:
+            found = _after_words(task, n).get(words[-n:])
+    return tuple(word for word, _n in (found or Counter()).most_common(most))
+
+
+@lru_cache(maxsize=16)
+def _after_beginnings(task: TextTask) -> dict[Words, Counter[str]]:
+    return _counted(task, lambda words, at: words[:at])
+
+
+@lru_cache(maxsize=32)
+def _after_words(task: TextTask, n: int) -> dict[Words, Counter[str]]:
+    return _counted(task, lambda words, at: words[max(0, at - n) : at])
+
+
+def _counted(task: TextTask, before: Callable[[Words, int], Words]) -> dict[Words, Counter[str]]:
+    found: dict[Words, Counter[str]] = {}
+    for words in drawn_sentences(task):
+        for at, word in enumerate(words):
+            found.setdefault(before(words, at), Counter())[word] += 1
+    return found

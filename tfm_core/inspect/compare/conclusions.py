@@ -1,0 +1,206 @@
+"""Conclusions in words from measured shares, and how far a share of n examples can be trusted.
+
+Two shares of n examples differ if they are more than two standard errors apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined, listed
+
+ENOUGH = 0.05
+"""By how much more alike, as a cosine, the words of a class must become to be called so."""
+
+
+def tells_apart(higher: float, lower: float, n: int) -> bool:
+    """Return whether two shares, each of n examples, differ by more than two standard errors."""
+    variance = (higher * (1 - higher) + lower * (1 - lower)) / max(1, n)
+    return higher - lower > 2 * math.sqrt(variance)
+
+
+def ranked(shares: Mapping[str, float], n: int) -> tuple[list[str], list[str]]:
+    """Return the names that nothing surpasses, as far as n examples can tell, and the others."""
+    order = sorted(shares, key=lambda name: -shares[name])
+    best = shares[order[0]]
+    first = [name for name in order if not tells_apart(best, shares[name], n)]
+    return first, [name for name in order if name not in first]
+
+
+def most_right(shares: Mapping[str, float], n: int) -> Sentence | None:
+    """Say which of several models answers most examples, or that they cannot be told apart.
+
+    shares: label -> share of n examples that is right. None for fewer than two.
+    """
+    if len(shares) < 2:
+        return None
+    first, others = ranked(shares, n)
+    if not others:
+        return Paragraph("conclusions/none-better", figures=_figures(shares, first), n=n)
+    if len(first) == 1:
+        return N_(
+            "{best} is best, against {others}.",
+            best=_figures(shares, first),
+            others=_figures(shares, others),
+        )
+    return Paragraph(
+        "conclusions/several-best",
+        figures=_figures(shares, first),
+        others=_figures(shares, others),
+        n=n,
+    )
+
+
+def best_aligned(
+    attention: Mapping[str, float], right: Mapping[str, float], n: int
+) -> Sentence | None:
+    """Say whose attention lies most on the true words, and whether that one also answers best.
+
+    attention: label -> share of attention on true words; right: label -> share of n examples.
+    """
+    if len(attention) < 2:
+        return None
+    order = sorted(attention, key=lambda name: -attention[name])
+    words = Paragraph(
+        "conclusions/aligned-best",
+        best=_figures(attention, order[:1]),
+        others=_figures(attention, order[1:]),
+    )
+    if order[0] not in right or len(right) < 2:
+        return words
+    first, _others = ranked(right, n)
+    if order[0] not in first:
+        more = Paragraph("conclusions/aligned-not-right")
+    elif len(first) == 1:
+        more = N_("It is also the most accurate.")
+    else:
+        more = N_("That does not make it more accurate than the others.")
+    return joined(words, more)
+
+
+def strongest(hits: int, rows: int) -> Sentence:
+    """Say how often the strongest cell of a row is a true one."""
+    if hits == rows:
+        return N_("The strongest cell is framed in all {rows:,} rows.", rows=rows)
+    if not hits:
+        return N_("The strongest cell is framed in none of {rows:,} rows.", rows=rows)
+    return N_(
+        "The strongest cell is framed in {hits:,} of {rows:,} rows, {share:.0%}.",
+        hits=hits,
+        rows=rows,
+        share=hits / rows,
+    )
+
+
+def beyond(tokens: Mapping[str, float], n: int, length: int, trained: int) -> Sentence | None:
+    """Say which kind still answers at a length that no model was trained on.
+
+    tokens: label -> share of tokens right of n sequences of that length.
+    """
+    if len(tokens) < 2:
+        return None
+    first, others = ranked(tokens, n)
+    values = {"length": length, "trained": trained, "first": _figures(tokens, first)}
+    if not others:
+        return Paragraph("conclusions/none-longer", **values)
+    name = "one-longer" if len(first) == 1 else "several-longer"
+    return Paragraph(f"conclusions/{name}", others=_figures(tokens, others), **values)
+
+
+def settled(says: Sequence[Sequence[str]]) -> Sentence:
+    """Say from which depth on the answers stand. says: depth -> the likeliest token at each place.
+
+    An answer stands from the first depth at which, and behind which, it is the last one's.
+    """
+    final, last = says[-1], len(says) - 1
+    stands = []
+    for place, answer in enumerate(final):
+        depth = last
+        while depth and says[depth - 1][place] == answer:
+            depth -= 1
+        stands.append(depth)
+    counts = Counter(stands)
+    if counts[last] == len(stands):
+        return Paragraph("conclusions/none-settled", n=len(stands), layers=last)
+    parts = []
+    for depth in sorted(counts):
+        where = (
+            N_("{n} from the embedding", n=counts[depth])
+            if not depth
+            else N_("{n} from layer {depth}", n=counts[depth], depth=depth)
+        )
+        parts.append(where)
+    return Paragraph(
+        "conclusions/settled",
+        n=len(stands),
+        where=listed(parts),
+        late=counts[last] / len(stands),
+    )
+
+
+def classes_apart(
+    before: tuple[float, float], after: tuple[float, float], step: int
+) -> Sentence | None:
+    """Say whether training made the words of one class alike.
+
+    before, after: the mean cosine within classes and between them. None where there is none.
+    """
+    gaps = [within - between for within, between in (before, after)]
+    if any(map(math.isnan, gaps)):
+        return None
+    figures = {
+        "within": after[0],
+        "between": after[1],
+        "within_0": before[0],
+        "between_0": before[1],
+        "step": step,
+    }
+    if gaps[1] - gaps[0] > ENOUGH:
+        return Paragraph("conclusions/classes-alike", **figures)
+    if gaps[0] - gaps[1] > ENOUGH:
+        return Paragraph("conclusions/classes-less-alike", **figures)
+    return Paragraph("conclusions/classes-unchanged", **figures)
+
+
+def _figures(shares: Mapping[str, float], names: Sequence[str]) -> str:
+    return ", ".join(f"“{name}” ({shares[name]:.1%})" for name in names)
+
+
+Z_95 = 1.959963985
+
+
+def wilson(right: int, n: int, z: float = Z_95) -> tuple[float, float]:
+    """Return the interval of a binomial share, with 95 % confidence (Wilson 1927).
+
+    Unlike the plain one it stays within 0 to 1 and has a width at 0 and at n right.
+    Raises ValueError for no examples, and for more right than there are.
+    """
+    if not 0 <= right <= n or n < 1:
+        raise StudentError("{right} right of {n} is impossible.", right=right, n=n)
+    share, squared = right / n, z * z
+    centre = (share + squared / (2 * n)) / (1 + squared / n)
+    half = z * math.sqrt(share * (1 - share) / n + squared / (4 * n * n)) / (1 + squared / n)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def best_of(tries: int, share: float, n: int) -> float:
+    """Return the expected best of ``tries`` equally good models, each measured on n examples.
+
+    Every one is right with probability ``share``; the best looks better than it is: the sum over k
+    of P(best >= k) / n, exactly, from the binomial distribution.
+    """
+    below = 0.0  # P(fewer than k right)
+    total = 0.0
+    for k in range(1, n + 1):
+        below += _binomial(k - 1, n, share)
+        total += 1 - min(1.0, below) ** tries
+    return max(share, total / n)  # never below what one try expects, also by rounding
+
+
+def _binomial(k: int, n: int, share: float) -> float:
+    if share in (0.0, 1.0):
+        return float(k == n * share)
+    log = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    return math.exp(log + k * math.log(share) + (n - k) * math.log1p(-share))

@@ -1,0 +1,427 @@
+"""Moments of a training: what happened when, in a sentence with its numbers.
+
+Each is computed from snapshots and curves up to its step. A snapshot gets the most telling new
+event, if any: none that was true from the start, none twice. What has to wait for its turn comes
+with a later snapshot while it is still news, with the numbers of that snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import Experiment
+from tfm_core.inspect.attention import alignment
+from tfm_core.inspect.attention.head_roles import ROLES
+from tfm_core.inspect.attention.head_statistics import leading_role, of_step
+from tfm_core.probe.items import is_language
+from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
+from tfm_core.probe.labels import patches_per_side as side_of
+from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.runs.curves import Curves
+from tfm_core.runs.record.outcome import MIN_PROGRESS
+from tfm_core.runs.record.snapshots import snapshot_path
+from tfm_core.runs.run import Run
+from tfm_core.sentences import N_, percent
+from tfm_core.sentences import N_, Paragraph, Sentence, joined, percent
+
+DIFFERENT = 0.4
+"""Difference between the shares on true source words from which two heads of a layer differ."""
+PLAIN = 0.5
+"""Share of a head's attention on one role, or on the strokes, that makes a moment."""
+SURE = 0.5
+"""Probability from which a picture counts as right: never reached by chance with ten classes."""
+_SURE_OF_LABEL = 0.9  # the same for a single token, where there may be only two
+_JUMP = 0.25  # share of the way from guessing to the lowest loss that a loss may not jump up
+_BEFORE = 20  # losses before a jump, whose median it is compared with
+_INK = 128  # of 255: a patch with a pixel as bright is one that the digit covers
+
+STALE = 1.2
+"""An event is news up to this many times its first step."""
+
+Shares = tuple[float, ...]
+Floats = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What was first seen at the snapshot of a step, in a sentence."""
+
+    step: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What a snapshot shows; by module, one value a head.
+
+    aligned: share on true source words, even: the same under even attention, by module. roles: the
+    leading role and its share. ink, even_ink: the same for patches with ink. right: by example.
+    """
+
+    aligned: Mapping[str, Shares]
+    even: Mapping[str, float]
+    roles: Mapping[str, tuple[tuple[str | None, float], ...]]
+    ink: Mapping[str, Shares]
+    even_ink: float
+    right: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """A possible moment. rank: the lowest is the most telling; keys: the facts that it states."""
+
+    rank: int
+    keys: frozenset[object]
+    sentence: str
+
+
+@dataclass(eq=False)
+class _History:
+    """The facts that were stated, and the step since which each fact is true."""
+
+    since: dict[object, int] = field(default_factory=dict)
+    stated: set[object] = field(default_factory=set)
+
+    def news(self, step: int, events: Sequence[_Event]) -> _Event | None:
+        """Return the most telling new event, and count it as stated."""
+        for event in events:
+            for key in event.keys:
+                self.since.setdefault(key, step)
+        fresh = [event for event in events if any(self._is_news(key, step) for key in event.keys)]
+        if not fresh:
+            return None
+        chosen = min(fresh, key=lambda event: event.rank)
+        self.stated |= chosen.keys
+        return chosen
+
+    def _is_news(self, key: object, step: int) -> bool:
+        return key not in self.stated and step <= STALE * self.since[key]
+
+
+def moments(run: Run, steps: Sequence[int], curves: Curves | None = None) -> tuple[Moment, ...]:
+    """Return at most one moment for each snapshot of a run, ascending.
+
+    steps: of the snapshots, ascending; damaged ones are left out. curves: of the run, if already
+    read. Raises ValueError, in a sentence, without a readable probe.
+    """
+    experiment, probe = run.experiment, run.probe()
+    curves = run.thinned_curves() if curves is None else curves
+    history, found, before = _History(), [], -1
+    for step in steps:
+        try:
+            changed = snapshot_path(run.folder, step).stat().st_mtime_ns
+            measured = _measure(run.folder, step, changed)
+        except (OSError, ValueError):
+            continue
+        events = [*_of_heads(experiment, measured), *_of_answers(probe, measured)]
+        events += _of_curves(experiment, probe, curves, before, step)
+        before = step
+        if step == 0:
+            history.stated |= {key for event in events for key in event.keys}
+            found.append(Moment(0, N_("The weights are random: every answer is a guess.")))
+        elif (news := history.news(step, events)) is not None:
+            found.append(Moment(step, news.sentence))
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _measure(folder: Path, step: int, changed: int) -> _Measured:
+    """Return what a snapshot shows of heads and answers."""
+    run = Run(folder)
+    experiment, probe, snapshot = run.experiment, run.probe(), run.snapshot(step)
+    scored = {}
+    if alignment.can_be_scored(experiment, probe):
+        scored = alignment.score(experiment, probe, snapshot)
+    roles = {}
+    for module, stats in of_step(folder, step, changed).items():
+        names = [leading_role(stats, head) for head in range(len(stats.entropy))]
+        roles[module] = tuple(
+            (name, 0.0 if name is None else float(stats.shares[name][head]))
+            for head, name in enumerate(names)
+        )
+    covered = _covered(experiment, probe)
+    return _Measured(
+        aligned={name: tuple(map(float, one.share)) for name, one in scored.items()},
+        even={name: one.chance for name, one in scored.items()},
+        roles=roles,
+        ink={} if covered is None else dict(_on_ink(experiment, snapshot, covered)),
+        even_ink=0.0 if covered is None else float(covered.mean()),
+        right=tuple(_is_right(experiment, probe, snapshot, n) for n in range(len(probe.items))),
+    )
+
+
+def _covered(experiment: Experiment, probe: Probe) -> npt.NDArray[np.bool_] | None:
+    """Return bool (P, patches): which patches a digit covers; None where there are none."""
+    task = experiment.task
+    if probe.images is None or not task.class_names or probe.images.shape[1] != 1:
+        return None
+    side = side_of(experiment)
+    size = probe.images.shape[-1] // side
+    tiles = probe.images[:, 0].reshape(len(probe.images), side, size, side, size)
+    return np.asarray((tiles.max((2, 4)) >= _INK).reshape(len(tiles), side**2))
+
+
+def _on_ink(
+    experiment: Experiment, snapshot: Snapshot, covered: npt.NDArray[np.bool_]
+) -> Iterator[tuple[str, Shares]]:
+    """Yield modules, and the share of each head's attention on the patches that digits cover."""
+    first = int(experiment.has_cls)
+    for module in modules_by_kind(experiment).get("patches", []):
+        if (maps := snapshot.attention.get(module)) is not None:
+            weights = np.asarray(maps[..., first:], np.float32)  # (A, H, Q, patches)
+            on = np.einsum("ahqk,ak->h", weights, covered[: len(weights)].astype(np.float32))
+            yield module, tuple(map(float, on / (weights.shape[0] * weights.shape[2])))
+
+
+def _is_right(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> bool:
+    """Say whether an example is answered right, and not by chance."""
+    item = probe.items[index]
+    if snapshot.probabilities is not None:
+        return bool(snapshot.probabilities[index][item["label"]] >= SURE)
+    if snapshot.tokens is None or is_language(item):
+        return False
+    is_right = tuple(snapshot.tokens[index]) == tuple(item["tgt"])
+    if len(item["tgt"]) > 1 or snapshot.confidence is None:
+        return is_right
+    return is_right and bool(snapshot.confidence[index][0] >= _SURE_OF_LABEL)
+
+
+def _of_heads(experiment: Experiment, measured: _Measured) -> Iterator[_Event]:
+    """Yield what the heads of a snapshot do."""
+    for module, shares in measured.aligned.items():
+        kind = kind_of(experiment, module).name
+        least = max(alignment.LEARNED, 2 * measured.even[module])
+        words = {
+            "cross": N_("the words that it translates"),
+            "picture": N_("the digit that it names"),
+        }.get(kind, N_("the tokens that decide its answer"))
+        align = [head for head, share in enumerate(shares) if share >= least]
+        if align:
+            yield _Event(
+                1,
+                frozenset((module, head) for head in align),
+                _aligning(experiment, module, align, shares, words),
+            )
+        high, low = int(np.argmax(shares)), int(np.argmin(shares))
+        if shares[high] >= least and shares[high] - shares[low] >= DIFFERENT:
+            yield _Event(
+                6,
+                frozenset({("different", module)}),
+                Paragraph(
+                    "moments/heads-differ",
+                    layer=_named(experiment, module),
+                    high=high + 1,
+                    most=percent(shares[high]),
+                    low=low + 1,
+                    few=percent(shares[low]),
+                    words=words,
+                ),
+            )
+    for module, roles in measured.roles.items():
+        kind = kind_of(experiment, module).name
+        for head, (role, share) in enumerate(roles):
+            if role is not None and share >= PLAIN:
+                yield _Event(
+                    7,
+                    frozenset({(kind, role)}),
+                    N_(
+                        "{head} now puts {share} of its attention here: {role}.",
+                        head=_named(experiment, module, head),
+                        share=percent(share),
+                        role=ROLES[role].words(kind),
+                    ),
+                )
+    for module, shares in measured.ink.items():
+        for head, share in enumerate(shares):
+            if share >= max(PLAIN, 1.5 * measured.even_ink):
+                yield _Event(
+                    5,
+                    frozenset({"ink"}),
+                    Paragraph(
+                        "moments/follows-strokes",
+                        head=_named(experiment, module, head),
+                        share=percent(share),
+                        even=percent(measured.even_ink),
+                    ),
+                )
+
+
+def _aligning(
+    experiment: Experiment, module: str, heads: Sequence[int], shares: Shares, words: str
+) -> str:
+    """Return, in a sentence, which heads of a layer align, and how much."""
+    if len(heads) == 1:
+        return N_(
+            "{head} now puts {share} of its attention on {words}.",
+            head=_named(experiment, module, heads[0]),
+            share=percent(shares[heads[0]]),
+            words=words,
+        )
+    return Paragraph(
+        "moments/several-heads-align",
+        layer=_named(experiment, module),
+        n=len(heads),
+        n_heads=len(shares),
+        least=percent(min(shares[head] for head in heads)),
+        most=percent(max(shares[head] for head in heads)),
+        words=words,
+    )
+
+
+def _of_answers(probe: Probe, measured: _Measured) -> Iterator[_Event]:
+    """Yield what is answered right at a snapshot."""
+    n, right = len(measured.right), [index for index, is_so in enumerate(measured.right) if is_so]
+    if len(right) == 1:
+        item = probe.items[right[0]]
+        name = str(item["label"]) if "label" in item else item.get("src_text") or item["tgt_text"]
+        yield _Event(
+            3,
+            frozenset({"right"}),
+            N_("The first of the {n} examples is right: “{name}”.", n=n, name=name),
+        )
+    elif len(right) == n:
+        sentence = N_("All {n} examples are right.", n=n)
+        yield _Event(3, frozenset({"right", "all right"}), sentence)
+    elif right:
+        sentence = N_("{k} of the {n} examples are right.", k=len(right), n=n)
+        yield _Event(3, frozenset({"right"}), sentence)
+
+
+def _of_curves(
+    experiment: Experiment, probe: Probe, curves: Curves, before: int, step: int
+) -> Iterator[_Event]:
+    """Yield what the curves say up to a step; ``before`` is that of the snapshot before."""
+    guessing, floor = curves.started.get("start_loss"), curves.started.get("floor")
+    if guessing is None:
+        return
+    yield from _jump(curves, guessing - (floor or 0.0), before, step)
+    measured = curves.unseen.up_to(step)
+    loss, accuracy = measured.last("loss"), measured.last("accuracy")
+    chance, whole = curves.started.get("chance"), measured.last("sequence_accuracy")
+    at = int(measured.last("step") or 0)
+    if loss is None or accuracy is None or chance is None:
+        return
+    way = (guessing - loss) / max(1e-9, guessing - (floor or 0.0))
+    if way >= MIN_PROGRESS and accuracy > chance:
+        yield _Event(
+            8,
+            frozenset({"better than guessing"}),
+            Paragraph(
+                "moments/better-than-guessing",
+                at=at,
+                share=percent(accuracy),
+                parts=_parts(experiment, probe),
+                chance=percent(chance),
+            ),
+        )
+    if floor:  # not every answer can be known, so the loss says how much of it is
+        for level in (0.5, 0.9):
+            if way >= level:
+                yield _Event(
+                    2,
+                    frozenset({("way", share) for share in (0.5, 0.9) if share <= level}),
+                    Paragraph(
+                        "moments/learned-share",
+                        at=at,
+                        share=percent(way),
+                        loss=loss,
+                        guessing=guessing,
+                        floor=floor,
+                    ),
+                )
+        return
+    parts = _parts(experiment, probe)
+    for level in (0.5, 0.9, 0.99):
+        if accuracy >= level:
+            yield _Event(
+                2,
+                frozenset({("right", share) for share in (0.5, 0.9, 0.99) if share <= level}),
+                _with_since(
+                    N_(
+                        "{share} of the validation {parts} are right.",
+                        share=percent(accuracy),
+                        parts=parts,
+                    ),
+                    measured["step"],
+                    measured["accuracy"],
+                    step,
+                ),
+            )
+        if whole is not None and whole >= level:
+            yield _Event(
+                2,
+                frozenset({("whole", share) for share in (0.5, 0.9, 0.99) if share <= level}),
+                _with_since(
+                    N_("{share} of the validation examples are all right.", share=percent(whole)),
+                    measured["step"],
+                    measured["sequence_accuracy"],
+                    step,
+                ),
+            )
+
+
+def _with_since(sentence: Sentence, steps: Floats, shares: Floats, step: int) -> Sentence:
+    """Return the sentence, and since which validation the share, as shown, is the same.
+
+    steps, shares: (n,) of the validations up to ``step``.
+    """
+    known = np.isfinite(shares)
+    steps, shares = steps[known], shares[known]
+    last = percent(float(shares[-1]))
+    different = [n for n, share in enumerate(shares.tolist()) if percent(share) != last]
+    since = int(steps[different[-1] + 1 if different else 0])
+    if since == step:
+        return sentence
+    return joined(sentence, N_("Measured since step {since:,}.", since=since))
+
+
+def _jump(curves: Curves, way: float, before: int, step: int) -> Iterator[_Event]:
+    """Yield that the loss of a batch jumped up since the snapshot before."""
+    steps, losses = curves.steps["step"], curves.steps["loss"]
+    for at in np.flatnonzero((steps > max(before, 1)) & (steps <= step)):
+        earlier = losses[max(0, at - _BEFORE) : at]
+        if not len(earlier) or not np.isfinite(earlier).all():
+            continue
+        usual = float(np.median(earlier))
+        if losses[at] >= max(3 * usual, usual + _JUMP * way):
+            yield _Event(
+                0,
+                frozenset({("jump", step)}),
+                N_(
+                    "The loss jumped from {usual:,.2f} to {loss:,.2f} at step {step:,}.",
+                    usual=usual,
+                    loss=float(losses[at]),
+                    step=int(steps[at]),
+                ),
+            )
+            return
+
+
+def _parts(experiment: Experiment, probe: Probe) -> str:
+    """Return what an accuracy counts: pictures, answers, words or tokens."""
+    if experiment.task.class_names:
+        return N_("pictures")
+    if all(len(item["tgt"]) == 1 for item in probe.items):
+        return N_("answers")
+    words: list[Any] = [token for item in probe.items for token in item["tgt"]]
+    return N_("words") if any(len(word) > 1 for word in words) else N_("tokens")
+
+
+def _named(experiment: Experiment, module: str, head: int | None = None) -> str:
+    """Return a layer or a head in words, with its kind of attention where the model has several."""
+    is_one = len(modules_by_kind(experiment)) == 1
+    label, layer = kind_of(experiment, module).label, layer_of(module) + 1
+    if head is None:
+        if is_one:
+            return N_("Layer {layer}", layer=layer)
+        return N_("{kind}, layer {layer}", kind=label, layer=layer)
+    if is_one:
+        return N_("Layer {layer}, head {head}", layer=layer, head=head + 1)
+    return N_("{kind}, layer {layer}, head {head}", kind=label, layer=layer, head=head + 1)

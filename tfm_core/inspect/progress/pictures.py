@@ -1,0 +1,167 @@
+"""What a model made of one picture at each kept step of its training, and where it looked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core import byte_cache
+from tfm_core.config import Experiment, ImageTaskConfig, ViTConfig
+from tfm_core.inspect.attention.explanations import rollout, to_patches
+from tfm_core.inspect.attention.trained import inputs_of, model_of, no_checkpoint
+from tfm_core.probe.labels import modules_by_kind
+from tfm_core.runs.run import Run
+from tfm_core.runs.record.weights import weights_path
+from tfm_core.sentences import N_, StudentError
+
+if TYPE_CHECKING:
+    from tfm_core.models.build import Model
+
+
+Readings = tuple[tuple[int, ...], npt.NDArray[np.float32]]
+
+
+def readings(run: Run, picture: npt.NDArray[np.uint8]) -> Readings:
+    """Return the steps whose weights were kept, ascending, and (steps, classes): their answers.
+
+    picture: uint8 (C, height, width), as the run's pictures are. Sets of weights that are damaged
+    are left out. Raises ValueError, in a sentence, where the run learned no pictures, kept no
+    weights that can be read, or the picture has another shape.
+    """
+    import torch
+
+    run.experiment.task_as(ImageTaskConfig, N_("This run learned sentences; it reads no pictures."))
+    (images,) = inputs_of(run, {}, picture)
+    models = kept_models(run)
+    if not models:
+        raise StudentError("This run kept no weights from during its training.")
+    with torch.inference_mode():
+        logits = torch.cat([model(images) for _step, model in models])
+    answers: npt.NDArray[np.float32] = logits.float().softmax(-1).numpy()
+    return tuple(step for step, _model in models), answers
+
+
+def read_from(found: Readings, answer: int) -> int | None:
+    """Return the step from which on a run read a picture as ``answer``, None where it doesn't."""
+    steps, answers = found
+    since = None
+    for step, is_right in zip(steps, answers.argmax(-1) == answer, strict=True):
+        since = (step if since is None else since) if is_right else None
+    return since
+
+
+def model_at(run: Run, step: int) -> Model:
+    """Return the model with the weights of a step that were kept; built once.
+
+    Raises ValueError, in a sentence, where there are none or they are damaged.
+    """
+    try:
+        changed = weights_path(run.folder, step).stat().st_mtime_ns
+    except OSError:
+        raise StudentError("No weights of step {step:,} were kept.", step=step) from None
+    return _model(str(run.folder), step, changed)
+
+
+def kept_models(run: Run) -> list[tuple[int, Model]]:
+    """Return the models of the kept steps, ascending, each built once; none of damaged weights."""
+    found = []
+    for step in run.weight_steps():
+        try:
+            found.append((step, model_at(run, step)))
+        except ValueError:  # gone meanwhile, or damaged
+            continue
+    return found
+
+
+@byte_cache.kept
+def _model(folder: str, step: int, _changed: int) -> Model:
+    import torch
+
+    from tfm_core.training.models import new_model
+
+    torch.set_num_threads(1)  # OpenMP's waiting threads would take the processor from the training
+    run = Run(Path(folder))
+    weights = {name: torch.from_numpy(value) for name, value in run.weights(step).items()}
+    model = new_model(run.experiment).eval()
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError:
+        raise StudentError(
+            "The weights of step {step:,} have another shape than the model.", step=step
+        ) from None
+    return model.requires_grad_(False)
+
+
+Array = npt.NDArray[Any]
+MAX_CLASSES = 12
+"""Of how many classes a bar each can be shown beside a drawing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looks:
+    """S times of a training, the last one last.
+
+    steps: of the weights. shares: (S, classes), probabilities. heads: (S, L, H, side, side), what
+    the classifier's token, or the mean of all where there is none, takes from each patch. rollout:
+    (S, side, side), the same through all layers at once.
+    """
+
+    steps: tuple[int, ...]
+    shares: Array
+    heads: Array
+    rollout: Array
+
+
+def reads_drawings(experiment: Experiment) -> bool:
+    """Return whether a model tells apart grey pictures of a few classes, as one can draw them."""
+    task = experiment.task
+    channels = task.picture_shape[0] if task.picture_shape else 0
+    return channels == 1 and 0 < len(task.class_names) <= MAX_CLASSES
+
+
+def looks(run: Run, picture: npt.NDArray[np.uint8]) -> Looks:
+    """Look at a picture uint8 (C, height, width) with all weights that a run has kept.
+
+    Where the last checkpoint is younger than these, it is the last one. Raises ValueError, in a
+    sentence, where the run learned no pictures or has no weights at all.
+    """
+    run.experiment.model_as(ViTConfig, N_("This run learned sentences; it reads no pictures."))
+    (images,) = inputs_of(run, {}, picture)
+    kept = models_of(run)
+    found = [_look(run.experiment, model, images) for _step, model in kept]
+    shares, heads, rolled = (np.stack(part) for part in zip(*found, strict=True))
+    return Looks(tuple(step for step, _model in kept), shares, heads, rolled)
+
+
+def models_of(run: Run) -> list[tuple[int, Model]]:
+    """Return the models of a run by step, ascending. Raises ValueError where there is none."""
+    kept = kept_models(run)
+    if run.has_checkpoint:
+        model, step = model_of(run)
+        if not kept or step > kept[-1][0]:
+            kept.append((step, model))
+    if not kept:
+        raise StudentError(no_checkpoint(run))
+    return kept
+
+
+def _look(experiment: Experiment, model: Model, images: Any) -> tuple[Array, Array, Array]:
+    import torch
+
+    from tfm_core.probe.capture import capture
+
+    (names,) = modules_by_kind(experiment).values()
+    with torch.inference_mode(), capture(model, only={"weights"}) as cache:
+        shares = model(images).float().softmax(-1)[0].numpy()
+    kept = cache.of("weights")
+    layers = np.stack([kept[name][0].float().numpy() for name in names])  # (L, H, T, T)
+    is_cls = experiment.has_cls
+    heads = np.stack(
+        [np.stack([to_patches(head, has_cls=is_cls) for head in layer]) for layer in layers]
+    )
+    reached = rollout(list(layers), has_residual=experiment.model_as(ViTConfig).has_residuals)
+    return shares, heads, to_patches(reached, has_cls=is_cls)

@@ -1,0 +1,244 @@
+"""The stage: what a run shows of itself at each of its snapshots, for one kind of attention.
+
+Answers to the same unseen examples, all heads on one of them, and a few words for each head, step
+by step: what a page plays back and forth. Torch-free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import Experiment, ImageTaskConfig
+from tfm_core.inspect.attention import head_labels
+from tfm_core.inspect.attention.example import example_of
+from tfm_core.inspect.attention.map_view import MapView, map_view
+from tfm_core.probe.items import is_language
+from tfm_core.probe.labels import (
+    CLS,
+    AttentionKind,
+    kinds_of,
+    modules_by_kind,
+    patches_per_side,
+)
+from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.runs.record.snapshots import snapshot_path
+from tfm_core.runs.run import Run
+
+Array = npt.NDArray[Any]
+Surface = Literal["map", "picture", "words", "none"]
+MAX_CLASSES = 3
+_FIRST_KINDS = ("cross", "picture")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An example of the probe: its source and truth as text, and the tokens that are the truth."""
+
+    source: str
+    truth: str
+    tokens: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model says to one example at one step.
+
+    tokens, confidence: what it writes, and the probability of each token. classes: the likeliest
+    ones with theirs, for a picture. is_right: None where a text may go on in many ways.
+    """
+
+    tokens: tuple[str, ...] = ()
+    confidence: tuple[float, ...] = ()
+    classes: tuple[tuple[str, float], ...] = ()
+    is_right: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One snapshot: the answer to every example, and a few words for each head, row by row."""
+
+    step: int
+    answers: tuple[Answer, ...]
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """All snapshots of a run, for one kind of attention on one example.
+
+    maps: of weights float16 (F, L, H, Q, K); None without attention. surface: how they are drawn.
+    ``map``: queries down, keys across. ``words``: K patches of the picture, for each of Q words.
+    ``picture``: K patches, Q = 1 without a name: the row of CLS, or where there is none the mean of
+    all rows. side: patches to a side of the picture, else 0. kinds: the names of all that the model
+    has; kind_words: the same in words. pictures: uint8 (P, C, height, width), None for texts.
+    """
+
+    kind: str | None
+    kinds: tuple[str, ...]
+    example: int
+    n_attended: int
+    examples: tuple[Shown, ...]
+    frames: tuple[Frame, ...]
+    surface: Surface
+    maps: MapView | None = None
+    side: int = 0
+    pictures: Array | None = None
+    has_cls: bool = False
+    kind_words: tuple[AttentionKind, ...] = ()
+
+    @property
+    def weights(self) -> Array | None:
+        """The weights as they are seen, NaN where the mask forbids to look."""
+        return None if self.maps is None else self.maps.seen()
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Return the steps of the frames, ascending."""
+        return tuple(frame.step for frame in self.frames)
+
+
+def read(
+    run: Run,
+    kind: str | None = None,
+    example: int | None = None,
+    steps: Sequence[int] | None = None,
+) -> Stage:
+    """Return the stage of a run as it is now; what cannot be shown falls back to the first.
+
+    steps: of the snapshots to read; all there are, unless said. Snapshots that are damaged are left
+    out. Raises ValueError, in a sentence, where the run has no probe that can be read.
+    """
+    experiment, probe = run.experiment, run.probe()
+    kinds = _kinds(experiment)
+    words = tuple(kinds_of(experiment)[name] for name in kinds)
+    n_attended = len(probe.attended)
+    chosen = kind if kind in kinds else next(iter(kinds), None)
+    index = example if example is not None and 0 <= example < n_attended else _telling(probe)
+    frames: list[Frame] = []
+    views: list[MapView] = []
+    for step in run.snapshot_steps() if steps is None else steps:
+        try:
+            frame, view = _frame(run, probe, step, chosen, index)
+        except ValueError:
+            continue  # one that is damaged is said where it is asked for by its step
+        if views and (view is None or view.weights.shape != views[0].weights.shape):
+            continue
+        frames.append(frame)
+        if view is not None:
+            views.append(view)
+    examples = tuple(_shown(experiment, item) for item in probe.items)
+    if chosen is None or not views:
+        return Stage(
+            chosen, kinds, index, n_attended, examples, tuple(frames), "none",
+            pictures=probe.images, kind_words=words,
+        )  # fmt: skip
+    surface: Surface = {"patches": "picture", "picture": "words"}.get(chosen, "map")  # type: ignore[assignment]
+    side = patches_per_side(experiment) if surface != "map" else 0
+    return Stage(
+        kind=chosen,
+        kinds=kinds,
+        example=index,
+        n_attended=n_attended,
+        examples=examples,
+        frames=tuple(frames),
+        surface=surface,
+        maps=_together(views),
+        side=side,
+        pictures=probe.images,
+        has_cls=experiment.has_cls,
+        kind_words=words,
+    )
+
+
+def _telling(probe: Probe) -> int:
+    """Return the example to begin with: the first, or the longest where texts only go on."""
+    items = probe.attended
+    if not items or not is_language(items[0]):
+        return 0
+    return max(range(len(items)), key=lambda index: len(items[index]["tgt"]))
+
+
+def _kinds(experiment: Experiment) -> tuple[str, ...]:
+    """Return the kinds of attention, the one that tells most first."""
+    return tuple(sorted(modules_by_kind(experiment), key=lambda kind: kind not in _FIRST_KINDS))
+
+
+def _together(views: Sequence[MapView]) -> MapView:
+    """Return the maps (F, L, H, Q, K) of all snapshots; a mask may have changed between two."""
+    masks = [view.may_attend for view in views if view.may_attend is not None]
+    return replace(
+        views[0],
+        weights=np.stack([view.weights for view in views]),
+        may_attend=np.stack(masks) if masks else None,
+    )
+
+
+def _frame(
+    run: Run, probe: Probe, step: int, kind: str | None, index: int
+) -> tuple[Frame, MapView | None]:
+    """Return what a snapshot shows, from memory where it was read before. Raises ValueError."""
+    snapshot = run.snapshot(step)
+    path = snapshot_path(run.folder, step)
+    changed = path.stat().st_mtime_ns
+    answers = _answers(run.folder, step, changed)
+    if kind is None:
+        return Frame(step, answers, ()), None
+    modules = modules_by_kind(run.experiment)[kind]
+    if any(module not in snapshot.attention for module in modules):
+        return Frame(step, answers, ()), None
+    example = example_of(run.experiment, probe, snapshot, index)
+    view = map_view(run.experiment, example, kind=kind)
+    if kind == "patches":
+        cls = CLS in view.key
+        view = replace(
+            view, weights=over_picture(view.weights, has_cls=cls), may_attend=None,
+            query=(), query_words=(), key=view.key[cls:],
+        )  # fmt: skip
+    return Frame(step, answers, head_labels.of_step(run, step, kind).short), view
+
+
+def over_picture(maps: Array, *, has_cls: bool) -> Array:
+    """Return (L, H, 1, patches) of (L, H, Q, K): the row of CLS, or else the mean of all rows."""
+    if has_cls:
+        return np.asarray(maps[:, :, :1, 1:])
+    return np.asarray(maps.astype(np.float32).mean(2, keepdims=True).astype(np.float16))
+
+
+@lru_cache(maxsize=512)
+def _answers(folder: Path, step: int, changed: int) -> tuple[Answer, ...]:
+    run = Run(folder)
+    probe, snapshot = run.probe(), run.snapshot(step)
+    return tuple(_answer(run.experiment, probe, snapshot, n) for n in range(len(probe.items)))
+
+
+def _answer(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> Answer:
+    item = probe.items[index]
+    if snapshot.probabilities is not None:
+        names = experiment.task_as(ImageTaskConfig).facts.class_names
+        row = np.asarray(snapshot.probabilities[index], np.float32)
+        best = [int(number) for number in np.argsort(-row, kind="stable")[:MAX_CLASSES]]
+        classes = tuple((names[number], float(row[number])) for number in best)
+        return Answer(classes=classes, is_right=best[0] == item["label"])
+    if snapshot.tokens is None:
+        return Answer()
+    tokens = tuple(snapshot.tokens[index])
+    sure: tuple[float, ...] = ()
+    if snapshot.confidence is not None:
+        sure = tuple(float(share) for share in snapshot.confidence[index][: len(tokens)])
+    is_right = None if is_language(item) else tokens == tuple(item["tgt"])
+    return Answer(tokens, sure, is_right=is_right)
+
+
+def _shown(experiment: Experiment, item: Mapping[str, Any]) -> Shown:
+    if "label" in item:
+        name = experiment.task_as(ImageTaskConfig).facts.class_names[item["label"]]
+        return Shown("", name, ())
+    tokens = () if is_language(item) else tuple(item["tgt"])
+    return Shown(item.get("src_text", ""), item["tgt_text"], tokens)
