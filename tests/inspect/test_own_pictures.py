@@ -108,6 +108,6 @@ def test_without_its_set_it_still_opens_and_says_what_is_missing(run: Run, tmp_p
     assert alone.probe() is not None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TFM_RUNS_DIR", str(tmp_path))
-        with pytest.raises(SetMissing, match="is not on this machine"):
+        with pytest.raises(SetMissing, match="is not here"):
             sets.check(alone.experiment.task)
         assert sets.missing(alone.experiment.task)

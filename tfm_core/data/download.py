@@ -53,8 +53,8 @@ def fetch(
                 return
             failures.append(f"{address}: the checksum is not {md5}")
         raise DataUnavailable(
-            "{label} could not be downloaded ({failures}). Put {name} into {parent} by hand, or "
-            "choose the 5,000 MNIST digits, which come with the app and need no download.",
+            "{label} could not be downloaded ({failures}). Put {name} into {parent} "
+            "yourself, or choose the 5,000 MNIST digits, which need no download.",
             label=label,
             failures="; ".join(failures),
             name=path.name,
@@ -70,8 +70,7 @@ def unpack_gzip(packed: Path, path: Path) -> None:
                 shutil.copyfileobj(source, file)
         except (gzip.BadGzipFile, EOFError, zlib.error):
             raise DataUnavailable(
-                "{packed} is damaged: it cannot be unpacked. Delete it, and it is downloaded "
-                "again.",
+                "{packed} is damaged. Delete it to download it again.",
                 packed=packed,
             ) from None
 
@@ -109,9 +108,8 @@ def _written(path: Path) -> Iterator[IO[bytes]]:
         handle, part = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".part", dir=path.parent)
     except OSError as error:
         raise DataUnavailable(
-            "The folder {parent} cannot be written to ({strerror}). Set TFM_DATA_DIR to a "
-            "folder that can, or choose the 5,000 MNIST digits, which come with the app and "
-            "need no download.",
+            "Cannot write to {parent} ({strerror}). Set TFM_DATA_DIR to another folder, "
+            "or choose the 5,000 MNIST digits, which need no download.",
             parent=path.parent.absolute(),
             strerror=error.strerror,
         ) from None

@@ -109,8 +109,7 @@ def _shared_out(
     """Return the data with training and validation drawn from what the test leaves."""
     if config.n_validation >= len(rest):
         raise StudentError(
-            "n_validation is {n_validation}, but {label} has only {n_rest} pictures to take "
-            "them from; choose fewer.",
+            "n_validation is {n_validation}, but {label} has only {n_rest} pictures. Choose fewer.",
             n_validation=config.n_validation,
             label=facts.label,
             n_rest=len(rest),
@@ -118,8 +117,7 @@ def _shared_out(
     validation, train = split_off(rest, config.n_validation, generator)
     if len(train) > 1 and (train.images == train.images[:1]).all():
         raise StudentError(
-            "All {n:,} training pictures of {label} are the same, so there is nothing to learn; "
-            "look at the files in {folder}.",
+            "All {n:,} training pictures of {label} are the same. Check the files in {folder}.",
             n=len(train),
             label=facts.label,
             folder=data_dir(),

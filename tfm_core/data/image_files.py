@@ -57,9 +57,9 @@ def read_images(
         expected = (len(labels), facts.channels, facts.image_size, facts.image_size)
         if images.shape != expected or int(labels.max()) >= facts.n_classes:
             raise DataUnavailable(
-                "{label} in {data_dir} has pictures {shape} and labels up to {highest}, but "
-                "{expected} and {last} would be right. If they are your own, take them in on the "
-                "page “Own data”; put them elsewhere, and the official ones are downloaded.",
+                "{label} in {data_dir} has pictures {shape} and labels up to {highest} "
+                "instead of {expected} and {last}. If they are yours, move them elsewhere "
+                "and add them on the page “Own data”.",
                 label=facts.label,
                 data_dir=data_dir(),
                 shape=tuple(images.shape),
@@ -103,8 +103,8 @@ def _ready_idx(
         )
         if n_pictures != n_labels:
             raise DataUnavailable(
-                "{folder} has {n_pictures} pictures but {n_labels} labels in its {part} files; "
-                "each picture needs one.",
+                "{folder} has {n_pictures} {part} pictures but {n_labels} labels. Each "
+                "picture needs one.",
                 folder=folder,
                 n_pictures=n_pictures,
                 n_labels=n_labels,
@@ -115,8 +115,8 @@ def _ready_idx(
     if not others:
         return None
     return N_(
-        "{label} is not the official set here: {files} in {folder} hold other pictures or "
-        "labels ({n_train:,} for training, {n_test:,} for the test).",
+        "{label} is not the official set: {files} in {folder} differ ({n_train:,} "
+        "training, {n_test:,} test pictures).",
         label=facts.label,
         files=", ".join(others),
         folder=folder,
@@ -152,8 +152,7 @@ def _ready_cifar(
     for file, md5 in files:
         if not matches(folder / file, md5):
             raise DataUnavailable(
-                "{path} is damaged: its checksum is not {md5}; delete it, and it is "
-                "downloaded again.",
+                "{path} is damaged: its checksum is not {md5}. Delete it to download it again.",
                 path=folder / file,
                 md5=md5,
             )

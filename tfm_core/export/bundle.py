@@ -146,7 +146,7 @@ def _members(
     yield 0.1, _SETTINGS, layout.METRICS, metrics.csv_of(curves)
     data = _carried(run)
     model = source_code(experiment.model, data_shape(experiment), data=data)
-    yield 0.2, N_("Writing the model as one file"), layout.MODEL, model.encode()
+    yield 0.2, N_("Writing the model file"), layout.MODEL, model.encode()
     if tensors:
         yield 0.3, _NUMBERS, layout.WEIGHTS, save(_renamed(experiment, tensors), said)
         if _is_averaged(tensors):
@@ -257,9 +257,7 @@ def _checkpoint(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             said = file.metadata() or {}
     except (OSError, SafetensorError, TypeError):
-        raise StudentError(
-            "The last checkpoint of this run is damaged and cannot be read."
-        ) from None
+        raise StudentError("This run's last checkpoint is damaged.") from None
     are_numbers = all(np.isfinite(value).all() for value in tensors.values())
     return (tensors, said) if are_numbers else ({}, {})
 

@@ -50,11 +50,8 @@ EXPORTS = (
     Export(
         "onnx",
         "tfm_core.export.onnx",
-        N_("The model as ONNX"),
-        N_(
-            "Its forward pass, for other languages, browsers and phones. Checked against the "
-            "model before the download."
-        ),
+        N_("ONNX model"),
+        N_("The forward pass for other languages, browsers and phones, checked against the model."),
         ":material/deployed_code:",
         "application/octet-stream",
         needs_weights=True,
@@ -64,7 +61,7 @@ EXPORTS = (
         "tensorboard",
         "tfm_core.export.tensorboard",
         N_("TensorBoard events"),
-        N_("Curves, settings and heads: unpack it and run `tensorboard --logdir .`"),
+        N_("Curves, settings and heads. Unpack it and run `tensorboard --logdir .`"),
         ":material/query_stats:",
         "application/zip",
         needs_weights=False,

@@ -85,7 +85,7 @@ class OnnxFile:
 def bundle(run: Run, progress: Progress | None = None) -> bytes:
     """Return the bytes of ``onnx_file``."""
     if progress is not None:
-        progress(0.1, N_("Exporting the model to ONNX and checking it"))
+        progress(0.1, N_("Exporting and checking the ONNX model"))
     return onnx_file(run).content
 
 
@@ -172,7 +172,7 @@ def exported(
             except Exception as error:  # torch and onnxruntime raise dozens of kinds
                 refused = error
     raise StudentError(
-        "This model cannot be written as ONNX: {why}",
+        "Cannot export this model as ONNX: {why}",
         why=str(refused).strip().partition("\n")[0][:300] or type(refused).__name__,
     ) from refused
 
@@ -314,8 +314,8 @@ def _checked(
             answer, said, rtol=TOLERANCE, atol=TOLERANCE
         ):
             raise StudentError(
-                "The ONNX file would not answer as the model does: of inputs {sizes} its answers "
-                "differ by up to {worst:.2g}. It was not handed out.",
+                "The ONNX file was not saved: for inputs {sizes} its answers differ by up to "
+                "{worst:.2g}.",
                 sizes=[tuple(one.shape) for one in given],
                 worst=_apart(answer, said),
             )

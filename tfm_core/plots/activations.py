@@ -15,7 +15,7 @@ from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 
 Floats = npt.NDArray[np.floating[Any]]
-_X_TITLE = N_("u, one number of the hidden layer before it")
+_X_TITLE = N_("u, a hidden value before it")
 
 
 def lines(curves: Mapping[str, tuple[str, Floats, Floats]], chosen: str, y_title: str) -> go.Figure:
@@ -60,6 +60,6 @@ def histogram(layers: Mapping[str, Floats], edges: Floats) -> go.Figure:
         figure,
         height=300,
         x={"title": _X_TITLE},
-        y={"title": N_("share of the numbers"), "tickformat": ".1%", "rangemode": "tozero"},
+        y={"title": N_("share of values"), "tickformat": ".1%", "rangemode": "tozero"},
         showlegend=True,
     )

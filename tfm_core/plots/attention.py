@@ -87,13 +87,13 @@ def head_map(
             "height": _FLAT if is_flat else int(np.clip(160 + 24 * len(view.query), 380, 660)),
             "margin": {"l": 8, "r": 8, "t": 80 if title else 48, "b": 8},
             "xaxis": {
-                "title": {"text": N_("{key_title} (key, across)", key_title=view.key_title)},
+                "title": {"text": N_("{key_title} (key)", key_title=view.key_title)},
                 "tickangle": -45,
                 "constrain": "domain",
                 **_ticks(view.key),
             },
             "yaxis": {
-                "title": {"text": N_("{query_title} (query, down)", query_title=view.query_title)},
+                "title": {"text": N_("{query_title} (query)", query_title=view.query_title)},
                 "autorange": "reversed",
                 "scaleanchor": None if is_flat else "x",
                 "constrain": "domain",

@@ -49,7 +49,7 @@ def beam_tree(nodes: Sequence[Node], *, most: int = 16) -> go.Figure:
         title=N_("token"), range=[first + 0.4, last + 1.6], dtick=1, showgrid=False, zeroline=False
     )
     figure.update_yaxes(
-        title=N_("place in the beam"), range=[depth + 0.75, 0.4], dtick=1, showgrid=False,
+        title=N_("beam rank"), range=[depth + 0.75, 0.4], dtick=1, showgrid=False,
         zeroline=False,
     )  # fmt: skip
     return figure

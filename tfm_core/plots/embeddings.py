@@ -92,7 +92,7 @@ def lookup(table: Floats, looked_up: Lookup, tokens: Sequence[str], theme: Theme
             "zeroline": False,
         },
         y={
-            "title": N_("row of the table: its word"),
+            "title": N_("table row: its word"),
             "tickvals": list(range(len(rows))),
             "ticktext": [f"{row}: {short(tokens[row])}" for row in rows],
             "autorange": "reversed",

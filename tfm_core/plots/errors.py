@@ -98,7 +98,7 @@ def confusion(
 def _said(truth: str, said: str, n: int, n_wrong: int) -> str:
     names = {"truth": escape(marked(truth)), "said": escape(marked(said))}
     if truth == said and n_wrong:
-        return N_("true {truth}, predicted {said}: {n:,}, of them {bad:,} wrong", **names, n=n,
+        return N_("true {truth}, predicted {said}: {n:,} ({bad:,} wrong)", **names, n=n,
                   bad=n_wrong)  # fmt: skip
     return N_("true {truth}, predicted {said}: {n:,}", **names, n=n)
 
@@ -141,11 +141,11 @@ def losses(groups: Sequence[Group], kind: str) -> go.Figure:
         (error, error),
         np.stack([[g.n for g in groups], error, [g.accuracy for g in groups]], 1),
         N_(
-            "%{y}: %{x:.3f} ± %{customdata[1]:.3f} nats on %{customdata[0]:,} tokens; the "
-            "likeliest token is right for %{customdata[2]:.1%}<extra></extra>"
+            "%{y}: %{x:.3f} ± %{customdata[1]:.3f} nats, %{customdata[0]:,} "
+            "tokens<br>top token right: %{customdata[2]:.1%}<extra></extra>"
         ),
     )
-    axes(figure, N_("mean loss, in nats a token"), kind)
+    axes(figure, N_("mean loss (nats per token)"), kind)
     return figure.update_xaxes(rangemode="tozero")
 
 
@@ -201,7 +201,7 @@ def reliability(found: Calibration) -> go.Figure:
                 constraintext="none",
                 customdata=facts,
                 hovertemplate=N_(
-                    "confidence %{customdata[0]:.0%} to %{customdata[1]:.0%}, in the mean "
+                    "confidence %{customdata[0]:.0%} to %{customdata[1]:.0%}, mean "
                     "%{customdata[4]:.1%}<br>%{customdata[3]:,} of %{customdata[2]:,} right: "
                     "%{y:.1%}<extra></extra>"
                 ),
@@ -212,7 +212,7 @@ def reliability(found: Calibration) -> go.Figure:
                 y=[0, 1],
                 mode="lines",
                 line={"color": GREY, "dash": "dash", "width": 2},
-                name=N_("as sure as it is right"),
+                name=N_("perfectly calibrated"),
                 hoverinfo="skip",
             ),
         ]

@@ -162,7 +162,7 @@ def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
             z=np.asarray(chances, np.float32),
             text=text,
             customdata=[[shown(name)] * chances.shape[1] for name in names],
-            hovertemplate=N_("place %{x}, %{customdata}: %{z:.5f}<extra></extra>"),
+            hovertemplate=N_("position %{x}, %{customdata}: %{z:.5f}<extra></extra>"),
             x=list(range(1, chances.shape[1] + 1)),
             y=list(range(len(names))),
             **_cells(theme),
@@ -176,7 +176,7 @@ def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
         )  # fmt: skip
     figure.update_layout(height=480, margin={"l": 8, "r": 8, "t": 64, "b": 8})
     figure.update_xaxes(
-        title={"text": N_("place of the answer, from the left"), "standoff": 12},
+        title={"text": N_("position in the answer"), "standoff": 12},
         dtick=1, showgrid=False, automargin=True,
     )  # fmt: skip
     figure.update_yaxes(

@@ -93,7 +93,7 @@ def _mark_chance(figure: go.Figure, chance: float) -> None:
         y=chance,
         line={"color": COLOURS["chance"], "width": 1, "dash": "dot"},
         annotation={
-            "text": N_("even attention"),
+            "text": N_("uniform attention"),
             "font": {"size": 11, "color": COLOURS["chance"]},
             "xanchor": "right",
             "yanchor": "bottom",

@@ -39,9 +39,7 @@ def pruning_curve(curves: Pruning, measure: str = "accuracy") -> go.Figure:
                 **edge,
             )
         )
-        figure.add_trace(
-            _line(removed, chance.mean(0), N_("random order, in the mean"), "dash", form)
-        )
+        figure.add_trace(_line(removed, chance.mean(0), N_("random order, mean"), "dash", form))
     figure.add_trace(
         _line(
             removed, _values(curves.ordered, is_share), N_("least important first"), "solid", form
@@ -52,7 +50,7 @@ def pruning_curve(curves: Pruning, measure: str = "accuracy") -> go.Figure:
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
     )
-    figure.update_xaxes(title={"text": N_("heads taken away")}, range=[-0.3, removed[-1] + 0.3])
+    figure.update_xaxes(title={"text": N_("heads removed")}, range=[-0.3, removed[-1] + 0.3])
     if is_share:
         figure.update_yaxes(title={"text": N_("accuracy")}, range=[-0.02, 1.04], tickformat=".0%")
     else:
@@ -76,7 +74,7 @@ def _line(
         line={"color": VERMILION if is_ordered else GREY, "dash": dash, "width": 2.5},
         marker={"size": 6},
         hovertemplate=N_(
-            "%{{x}} heads gone: %{{y:{form}}}<extra>{name}</extra>", form=form, name=name
+            "%{{x}} heads removed: %{{y:{form}}}<extra>{name}</extra>", form=form, name=name
         ),
     )
 

@@ -44,7 +44,7 @@ def weight_map(
             "ticktext": [short(token) for token in key],
             "tickangle": -60,
             "showgrid": False,
-            "title": {"text": N_("key (across)")},
+            "title": {"text": N_("key")},
         },
         "yaxis": {
             "tickmode": "array",
@@ -52,7 +52,7 @@ def weight_map(
             "ticktext": [short(token) for token in query],
             "autorange": "reversed",
             "showgrid": False,
-            "title": {"text": N_("query (down)")},
+            "title": {"text": N_("query")},
         },
         "title": {"text": title},
         "height": int(np.clip(150 + 26 * len(query), 200, 520)),

@@ -26,7 +26,7 @@ Quantity = Literal["loss", "accuracy", "sequence_accuracy"]
 _TITLES: dict[Quantity, str] = {
     "loss": N_("loss (nats)"),
     "accuracy": N_("accuracy"),
-    "sequence_accuracy": N_("whole sequences right"),
+    "sequence_accuracy": N_("sequence accuracy"),
 }
 _MAX_ACROSS = 4  # heads beside each other
 _CELL = 190  # pixels of a small map
@@ -39,7 +39,7 @@ def curves(run: OpenedRun, quantity: Quantity = "loss", *, window: int = 20) -> 
     """
     if quantity not in _TITLES:
         raise StudentError(
-            "There is no curve of {quantity!r}; there is one of {known}.",
+            "There is no curve {quantity!r}. Choose from {known}.",
             quantity=quantity,
             known=", ".join(_TITLES),
         )
@@ -70,13 +70,11 @@ def attention(found: Attention, head: int | None = None) -> go.Figure:
     Raises ValueError for the heads of several layers at once, and for a head that is not there.
     """
     if found.layer is None:
-        raise StudentError(
-            "These are the maps of all layers; ask for one, as in run.attention(layer=0)."
-        )
+        raise StudentError("These are maps of all layers. Choose one: run.attention(layer=0).")
     n_heads = len(found.weights)
     if head is not None and not 0 <= head < n_heads:
         raise StudentError(
-            "There is no head {head}; this layer has {n}, counted from 0.", head=head, n=n_heads
+            "There is no head {head}: this layer has {n}, counted from 0.", head=head, n=n_heads
         )
     kind = KINDS[found.kind]
     title = f"{kind.label}, layer {found.layer + 1}, step {found.step:,}"

@@ -74,11 +74,11 @@ def head_rows(
             showscale=False,
             xgap=1,
             ygap=1,
-            hovertemplate=N_("%{y} looks at “%{customdata}”: %{z:.4f}<extra></extra>"),
+            hovertemplate=N_("%{y} attends to “%{customdata}”: %{z:.4f}<extra></extra>"),
         )
     )
     _name_places(figure, words, marked)
-    figure.update_xaxes(side="top", title={"text": N_("key: the word that is read")})
+    figure.update_xaxes(side="top", title={"text": N_("key: the word read")})
     figure.update_yaxes(autorange="reversed", title={"text": N_("attention head")})
     figure.update_layout(height=150 + 26 * len(rows), margin={**_MARGIN, "r": 44})  # tilted words
     return figure

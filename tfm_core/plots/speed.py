@@ -68,7 +68,7 @@ def times(
             x=float(end), y=_broken(label), text=text, xanchor="left", xshift=8, showarrow=False
         )
     figure.update_xaxes(
-        title={"text": N_("milliseconds a call ({clock})", clock=clock)},
+        title={"text": N_("milliseconds per call ({clock})", clock=clock)},
         range=[0, float(high.max()) * 1.75],
         nticks=5,
     )
@@ -91,7 +91,7 @@ def counted(n_bytes: Mapping[str, int], numbers: Sequence[int] | None = None) ->
     )
     top = float(values.max(initial=0)) or 1.0
     figure.update_xaxes(
-        title={"text": N_("saved for the backward pass (MiB)")}, range=[0, top * 1.4], nticks=5
+        title={"text": N_("saved for backward (MiB)")}, range=[0, top * 1.4], nticks=5
     )
     return _bars(figure, len(labels))
 

@@ -195,7 +195,7 @@ def _given_up(
         mode="markers",
         marker={"symbol": "circle-open", "size": 8, "color": GREY, "line": {"width": 2}},
         text=[plan.looks_for.said(value) for value in figures],
-        hovertemplate=N_("given up at {figure}", figure="%{text}") + "<extra></extra>",
+        hovertemplate=N_("pruned at {figure}", figure="%{text}") + "<extra></extra>",
         showlegend=False,
     )
 
@@ -412,12 +412,12 @@ def _dress(name: str, figure: go.Figure, looks_for: Objective) -> None:
         _log(figure, [figure.data[0].y], looks_for)
     elif name == "on-the-way":
         figure.update_layout(showlegend=False)
-        figure.update_xaxes(title=N_("per cent of its training"))
+        figure.update_xaxes(title=N_("% of training"))
         figure.update_yaxes(title=label)
         _log(figure, [trace.y for trace in figure.data], looks_for)
     elif name == "importance":
         figure.update_layout(showlegend=False, margin={**_MARGIN, "r": 40})
-        figure.update_xaxes(title=N_("share of what made the difference"))
+        figure.update_xaxes(title=N_("importance"))
         figure.update_yaxes(title=None)
         figure.update_traces(marker={"color": BLUE})
     elif name == "parallel":

@@ -227,7 +227,7 @@ def reading(looks: Sequence[TensorView]) -> go.Figure:
         figure,
         height=300,
         top=36,
-        x={"title": N_("element, in the order of reading"), "range": (0.4, last + 0.6)},
-        y={"title": N_("place in memory"), "range": (-0.06 * top - 0.4, 1.06 * top + 0.4)},
+        x={"title": N_("element, in reading order"), "range": (0.4, last + 0.6)},
+        y={"title": N_("memory position"), "range": (-0.06 * top - 0.4, 1.06 * top + 0.4)},
         showlegend=len(looks) > 1,
     )

@@ -197,7 +197,7 @@ def _cells(
         figure,
         height=90 + 44 * n,
         x={
-            "title": N_("place T = {length}", length=length),
+            "title": N_("position T = {length}", length=length),
             "tickvals": list(range(0, length, every)),
             "ticktext": [str(i + 1) for i in range(0, length, every)],
             **bare,

@@ -39,7 +39,7 @@ def example_losses(losses: Floats, names: Sequence[str], mean: float) -> go.Figu
     )
     figure.add_hline(y=mean, line={"color": VERMILION, "dash": "dash", "width": 2})
     figure.add_annotation(
-        text=N_("- - loss of the batch: {mean:.4g}", mean=mean),
+        text=N_("- - batch loss: {mean:.4g}", mean=mean),
         font={"color": VERMILION},
         xref="paper", x=0, xanchor="left", yref="paper", y=1.02, yanchor="bottom",
         showarrow=False,
@@ -74,7 +74,7 @@ def answer(one: Answer) -> go.Figure:
     top = float(one.probabilities.max()) or 1.0
     ticks = {"tickvals": [0, 0.2, 0.4, 0.6, 0.8, 1]} if top > 0.5 else {}  # nothing is above 1
     figure.update_xaxes(
-        title={"text": N_("probability (softmax of the logits)")}, range=[0, 1.25 * top], **ticks
+        title={"text": N_("probability (softmax of logits)")}, range=[0, 1.25 * top], **ticks
     )
     figure.update_yaxes(title={"text": N_("class")}, autorange="reversed", type="category")
     return figure.update_layout(height=90 + 30 * len(one.names), margin={**MARGIN, "t": 8})
@@ -111,7 +111,7 @@ def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -
         hoverinfo="skip",
     )
     figure.update_xaxes(
-        title={"text": N_("norm of the gradient")}, rangemode="tozero", nticks=5, exponentformat="e"
+        title={"text": N_("gradient norm")}, rangemode="tozero", nticks=5, exponentformat="e"
     )
     figure.update_yaxes(
         range=[len(kept) - 0.5, -0.5],
@@ -145,7 +145,7 @@ def singular_values(values: Floats) -> go.Figure:
             hovertemplate=N_("singular value %{{x}}, {name}<br><b>%{{y:.4g}}</b>", name=name)
             + "<extra></extra>",
         )
-    figure.update_xaxes(title={"text": N_("singular values of the matrix, largest first")})
+    figure.update_xaxes(title={"text": N_("singular values, largest first")})
     figure.update_yaxes(type="log", title={"text": N_("size")}, exponentformat="power", dtick=1)
     return figure.update_layout(height=300, margin={**MARGIN, "t": 48})
 
@@ -179,7 +179,7 @@ def rates(
     powers = range(-5, 2)
     figure.update_xaxes(
         type="log",
-        title={"text": N_("learning rate of the step")},
+        title={"text": N_("learning rate")},
         tickvals=[10.0**power for power in powers],
         ticktext=[f"{10.0**power:g}" for power in powers],
     )
@@ -212,7 +212,7 @@ def history(before: Sequence[float], after: Sequence[float]) -> go.Figure:
                 "step %{{x}}, {name}<br><b>%{{y:.4f}} nats</b><extra></extra>", name=name
             ),
         )
-    figure.update_xaxes(title={"text": N_("steps taken here")}, dtick=max(1, len(before) // 10))
+    figure.update_xaxes(title={"text": N_("steps")}, dtick=max(1, len(before) // 10))
     figure.update_yaxes(title={"text": N_("loss (nats)")}, exponentformat="e")
     return figure.update_layout(height=280, margin={**MARGIN, "t": 48})
 

@@ -18,7 +18,7 @@ from tfm_core.data.text.english_sentences import WORDS
 from tfm_core.data.text.task import Pair
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
 from tfm_core.sentences import N_, Sentence, StudentError
-from tfm_core.variants.units import UNITS, joined_words, normalised
+from tfm_core.variants.units import joined_words, normalised
 
 _SHOWN = {"words": 12, "characters": 60, "bpe": 20}  # tokens of an example
 
@@ -134,8 +134,7 @@ class CorpusTask:
         tokens = self._cut(text)
         if not tokens:
             raise StudentError(
-                "There is nothing to read: type at least one of the {unit}.",
-                unit=UNITS[self.config.unit].plural,
+                "There is nothing to read. Type something.",
             )
         forms = {token: self.src_vocabulary.known_form(token) for token in tokens}
         unknown = [token for token, form in forms.items() if form is None]
@@ -173,14 +172,14 @@ class CorpusTask:
         if self.config.unit != "words":
             known = "".join(t for t in self.src_vocabulary.tokens if t.isprintable())[:120]
             return N_(
-                "The model never saw {shown} in its text; it knows {known}",
+                "Not in the text the model learned from: {shown}. It knows {known}",
                 shown=shown,
                 known=known,
             )
         near = [word for token in tokens[:2] for word in self.src_vocabulary.nearest(token[:30])]
         near = near or list(self.src_vocabulary.tokens[:: max(1, len(self.src_vocabulary) // 6)])
         return N_(
-            "The model never saw {shown} in its text; it knows {known}.",
+            "Not in the text the model learned from: {shown}. Try {known}.",
             shown=shown,
             known=", ".join(near[:8]),
         )

@@ -37,7 +37,7 @@ SET_KINDS = Registry(
     SetKind(
         name="pairs",
         label=N_("Sentence pairs"),
-        help=N_("A sentence and its answer a line: a translation, a reply, another spelling."),
+        help=N_("A sentence and its answer per line: a translation, a reply, a correction."),
         source="Sutskever et al. 2014",
         task="own-pairs",
         task_of=lambda: text_proposals.text_task_of,
@@ -46,7 +46,7 @@ SET_KINDS = Registry(
     SetKind(
         name="labels",
         label=N_("Labelled sentences"),
-        help=N_("A sentence and its label a line, of two labels or more."),
+        help=N_("A sentence and its label per line."),
         source="Devlin et al. 2019",
         task="own-labels",
         task_of=lambda: text_proposals.text_task_of,
@@ -54,8 +54,8 @@ SET_KINDS = Registry(
     ),
     SetKind(
         name="text",
-        label=N_("A text"),
-        help=N_("A running text, which a GPT learns to continue."),
+        label=N_("Plain text"),
+        help=N_("A text that a GPT learns to continue."),
         source="Radford et al. 2018",
         task="own-text",
         task_of=lambda: text_proposals.text_task_of,
@@ -64,7 +64,7 @@ SET_KINDS = Registry(
     SetKind(
         name="pictures",
         label=N_("Pictures"),
-        help=N_("Pictures in folders by class, as a zip, or as IDX files."),
+        help=N_("Pictures in one folder per class, as a zip, or as IDX files."),
         source="LeCun et al. 1998",
         task="own-pictures",
         task_of=lambda: pictures_task.task_of,

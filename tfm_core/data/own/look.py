@@ -39,8 +39,7 @@ def report_of(own: OwnSet) -> Report:
         raise
     except (ValueError, KeyError, TypeError, RecursionError):
         raise SetDamaged(
-            "The set “{name}” is damaged: its lines cannot be read. Remove it, and add your data "
-            "again; runs that learned from it still open.",
+            "The set “{name}” is damaged. Remove it and add your data again; its runs still open.",
             name=own.name,
         ) from None
     everything = [row for split in SPLITS for row in rows[split]]

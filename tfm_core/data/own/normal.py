@@ -44,16 +44,14 @@ class Changes:
         """Yield what was changed, in sentences."""
         if self._composed:
             yield N_(
-                "{n:,} lines were normalised to Unicode NFC, so that they hold the same characters "
-                "as typed text.",
+                "{n:,} lines were normalised to Unicode NFC.",
                 n=len(self._composed),
             )
         for sign, n in sorted(self._n_hidden.items()):
             lines = list(self._lines[sign])
             listed = ", ".join(map(str, lines[:_MAX_LINES]))
             yield N_(
-                "The invisible character U+{code} ({name}) was removed: {n:,} times, on lines "
-                "{lines}.",
+                "Removed {n:,} invisible characters U+{code} ({name}) on lines {lines}.",
                 code=f"{ord(sign):04X}",
                 name=unicodedata.name(sign, "unnamed").lower(),
                 n=n,

@@ -104,7 +104,7 @@ def read_arrays(
     order = np.array([class_names.index(called[one]) for one in different.tolist()], np.int64)
     parts = [np.full(len(labels.values), PARTS.index(labels.part)) for _pictures, labels in pairs]
     turned = counted(
-        "{n:,} picture was turned upright.", "{n:,} pictures were turned upright.", len(images)
+        "{n:,} picture was transposed.", "{n:,} pictures were transposed.", len(images)
     )
     return Pictures(
         images,
@@ -139,14 +139,13 @@ def _pairs(files: Sequence[ArrayFile]) -> list[tuple[ArrayFile, ArrayFile]]:
             continue
         if len(pictures) != 1 or len(labels) != 1:
             raise StudentError(
-                "{names}: one file of pictures and one of labels make a set. Where there is a test "
-                "too, names with “train” and “test” (or “t10k”) in them say which is which.",
+                "{names}: upload one file of pictures and one of labels. With a test, put "
+                "“train” and “test” (or “t10k”) in the names.",
                 names=", ".join(file.name for file in of_part),
             )
         if len(pictures[0].values) != len(labels[0].values):
             raise StudentError(
-                "{pictures} has {n_pictures:,} pictures, but {labels} has {n_labels:,} labels; "
-                "each picture needs one.",
+                "{pictures} has {n_pictures:,} pictures, but {labels} has {n_labels:,} labels.",
                 pictures=pictures[0].name,
                 n_pictures=len(pictures[0].values),
                 labels=labels[0].name,
@@ -161,8 +160,8 @@ def _alike(file: ArrayFile, form: Form, done: Counter[str]) -> Grid:
     values = np.asarray(file.values, np.uint8)
     if values.ndim == 2:
         raise StudentError(
-            "{name} has two dimensions, {shape}: neither labels (one) nor pictures (three: how "
-            "many, height, width).",
+            "{name} has the shape {shape}. Labels have one dimension, pictures three: N, "
+            "height, width.",
             name=file.name,
             shape=" x ".join(map(str, values.shape)),
         )
@@ -171,7 +170,7 @@ def _alike(file: ArrayFile, form: Form, done: Counter[str]) -> Grid:
             values = values.transpose(0, 2, 3, 1)
         if values.shape[3] not in (1, 3):
             raise StudentError(
-                "{name} has pictures of {shape}; 1 or 3 channels would be right.",
+                "{name} has pictures of shape {shape}; use 1 or 3 channels.",
                 name=file.name,
                 shape=" x ".join(map(str, values.shape[1:])),
             )

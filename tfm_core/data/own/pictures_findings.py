@@ -83,25 +83,21 @@ def _problems(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding]:
     n, names = len(pictures), pictures.class_names
     if len(names) < 2:
         words = N_(
-            "All {n:,} pictures are of one class, “{name}”: there is nothing to tell apart. A "
-            "folder for each of at least two classes would be right.",
+            "All {n:,} pictures are in one class, “{name}”. Use at least two folders.",
             n=n,
             name=names[0],
         )
         return [Finding("problem", words)]
     if n > 1 and (pictures.images == pictures.images[:1]).all():
         words = N_(
-            "All {n:,} pictures are the same, so there is nothing to learn. Are they perhaps "
-            "empty, or packed wrongly?",
+            "All {n:,} pictures are the same. Are they packed correctly?",
             n=n,
         )
         return [Finding("problem", words)]
     if n < MIN_PICTURES:
         words = counted(
-            "There is {n} picture, but at least {least} are needed for training, validation and "
-            "the test.",
-            "There are {n} pictures, but at least {least} are needed for training, validation and "
-            "the test.",
+            "There is {n} picture; at least {least} are needed.",
+            "There are {n} pictures; at least {least} are needed.",
             n,
             least=MIN_PICTURES,
         )
@@ -110,15 +106,14 @@ def _problems(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding]:
     missing = [name for at, name in enumerate(names) if at not in set(in_training.tolist())]
     if len(in_training) < MIN_PICTURES // 2 or len(names) - len(missing) < 2:
         words = N_(
-            "The test leaves only {n} pictures of {n_classes} classes for training; make the test "
-            "smaller.",
+            "The test leaves {n} training pictures of {n_classes} classes. Make it smaller.",
             n=len(in_training),
             n_classes=len(names) - len(missing),
         )
         return [Finding("problem", words)]
     if missing:
         words = N_(
-            "Only the test has pictures of {names}: the model cannot learn what it never sees.",
+            "Only the test has {names}, so the model cannot learn them.",
             names=_some(missing),
         )
         return [Finding("warning", words)]
@@ -132,9 +127,8 @@ def _on_classes(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding
     names, n = pictures.class_names, len(pictures)
     if per_class[most] >= _UNEVEN * per_class[least]:
         words = N_(
-            "The classes are uneven: {n_most:,} of “{most}”, {n_least:,} of “{least}”. A model "
-            "that always answers “{most}” is right {share:.0f} % of the time: compare accuracy "
-            "with that.",
+            "Classes are uneven: {n_most:,} “{most}”, {n_least:,} “{least}”. Always "
+            "answering “{most}” is right {share:.0f} % of the time.",
             n_most=int(per_class[most]),
             most=names[most],
             n_least=int(per_class[least]),
@@ -145,15 +139,15 @@ def _on_classes(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding
     untested = [names[at] for at, n in enumerate(counts(pictures, parts)[:, 2]) if not n]
     if untested:
         words = N_(
-            "The test has no picture of {names}, so it says nothing about them.",
+            "The test has no pictures of {names}.",
             names=_some(untested),
         )
         said.append(Finding("warning", words))
     blank = int((pictures.images.reshape(n, -1).std(1) == 0).sum())
     if blank:
         words = counted(
-            "{n:,} of {all:,} pictures is empty: one colour everywhere.",
-            "{n:,} of {all:,} pictures are empty: one colour everywhere.",
+            "{n:,} of {all:,} pictures is blank.",
+            "{n:,} of {all:,} pictures are blank.",
             blank,
             all=n,
         )
@@ -165,19 +159,15 @@ def _on_twins(found: Duplicates) -> list[Finding]:
     said: list[Finding] = []
     if found.n_across:
         words = counted(
-            "{n:,} picture of the test or validation is in the training too, so its score is too "
-            "good. Drop the duplicates.",
-            "{n:,} pictures of the test or validation are in the training too, so their score is "
-            "too good. Drop the duplicates.",
+            "{n:,} test or validation picture is also in training. Drop the duplicates.",
+            "{n:,} test or validation pictures are also in training. Drop the duplicates.",
             found.n_across,
         )
         said.append(Finding("warning", words))
     if found.n_contradicting:
         words = counted(
-            "{n:,} picture appears, pixel for pixel, in more than one class: no model can tell "
-            "which is right.",
-            "{n:,} pictures appear, pixel for pixel, in more than one class: no model can tell "
-            "which is right.",
+            "{n:,} picture appears in several classes: no model can tell which is right.",
+            "{n:,} pictures appear in several classes: no model can tell which is right.",
             found.n_contradicting,
         )
         said.append(Finding("warning", words))
@@ -185,7 +175,7 @@ def _on_twins(found: Duplicates) -> list[Finding]:
         first, second = found.example
         words = counted(
             "{n:,} picture is a duplicate: {second} equals {first}.",
-            "{n:,} pictures are duplicates; for example, {second} equals {first}.",
+            "{n:,} pictures are duplicates; {second} equals {first}.",
             found.n_again,
             first=first,
             second=second,
@@ -198,4 +188,4 @@ def _some(names: list[str], most: int = 5) -> str:
     """Return the first few names in quotation marks."""
     said = ", ".join(f"“{name}”" for name in names[:most])
     more = len(names) - most
-    return N_("{said} and {more} more", said=said, more=more) if more > 0 else said
+    return N_("{names} and {more} more", names=said, more=more) if more > 0 else said

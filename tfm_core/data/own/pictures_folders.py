@@ -65,9 +65,8 @@ def layout_of(folders: Sequence[Path], choice: Folders | None = None) -> Layout:
     if not has_inner:
         if len(kinds) > 1:
             raise StudentError(
-                "The folders {names} are named like splits, but hold no folders of classes, so "
-                "nothing says the class of a picture. Folders such as train/cat and test/cat would "
-                "be right; annotations in other files are not read.",
+                "The folders {names} are named like splits but hold no class folders. Use "
+                "folders such as train/cat and test/cat; annotation files are not supported.",
                 names=", ".join(f"“{shown(name)}”" for name in parts),
             )
         is_inside = len(names) > 1 and _are_splits(different)

@@ -40,22 +40,20 @@ def _file(name: str, plain: bytes) -> ArrayFile:
         header = idx_header(plain[:MAX_HEADER])
     except StudentError as error:
         raise StudentError(
-            "{name} cannot be read: {why}. Pictures begin with 0 0 8 3 and their number, height "
-            "and width, labels with 0 0 8 1 and their number.",
+            "{name}: {why} Pictures start with bytes 0 0 8 3, labels with 0 0 8 1.",
             name=shown(name),
             why=error.sentence,
         ) from None
     if len(plain) != header.n_bytes:
         raise StudentError(
-            "{name} says that it holds {shape}, which is {right:,} bytes with its beginning, but "
-            "it has {n:,}; a part of it is missing, or it is something else.",
+            "{name} should have {right:,} bytes for {shape}, but has {n:,}.",
             name=shown(name),
             shape=" x ".join(map(str, header.shape)),
             right=header.n_bytes,
             n=len(plain),
         )
     if not all(header.shape):
-        raise StudentError("{name} holds nothing: its size is 0.", name=shown(name))
+        raise StudentError("{name} is empty.", name=shown(name))
     values = np.frombuffer(plain, np.uint8, offset=header.n_header).reshape(header.shape)
     held = values.astype(np.str_) if values.ndim == 1 else values
     return ArrayFile(shown(name), part_of_file(name), held)
@@ -70,12 +68,12 @@ def unpacked(name: str, content: bytes) -> bytes:
             plain = file.read(MAX_UNPACKED + 1)
     except (OSError, EOFError, zlib.error):
         raise StudentError(
-            "{name} is damaged: it cannot be unpacked to its end. Take it in again, or unpacked.",
+            "{name} is damaged. Upload it again, or unpacked.",
             name=shown(name),
         ) from None
     if len(plain) > MAX_UNPACKED:
         raise StudentError(
-            "{name} unpacks to more than {most} MB, which is more than is read.",
+            "{name} unpacks to more than {most} MB.",
             name=shown(name),
             most=MAX_UNPACKED // 10**6,
         )
@@ -96,15 +94,12 @@ def _compared(contents: Sequence[bytes], arrays: Sequence[ArrayFile]) -> list[st
         else:
             notes.append(
                 N_(
-                    "{name} is called like a file of MNIST, but its checksum is another one: it "
-                    "is taken as your own, with what it holds ({shape}).",
+                    "{name} is named like an MNIST file, but differs ({shape}).",
                     name=file.name,
                     shape=" x ".join(map(str, file.values.shape)),
                 )
             )
     if same:
-        words = N_(
-            "By their checksums these are MNIST’s own files: {names}.", names=", ".join(same)
-        )
+        words = N_("MNIST’s own files: {names}.", names=", ".join(same))
         notes.append(words)
     return notes

@@ -57,8 +57,7 @@ def read_npz(name: str, content: bytes, form: Form, choices: Choices = GUESSED) 
         entries = archive.infolist()
         if len(entries) > _MAX_ARRAYS:
             raise StudentError(
-                "{name} holds {n} arrays, but at most {most} are read: pictures and labels of "
-                "training, validation and test.",
+                "{name} has {n} arrays; the limit is {most}.",
                 name=shown(name),
                 n=len(entries),
                 most=_MAX_ARRAYS,
@@ -75,8 +74,7 @@ def read_npz(name: str, content: bytes, form: Form, choices: Choices = GUESSED) 
     ]
     if not files:
         raise StudentError(
-            "{name} holds no pictures with labels; arrays such as x_train (how many, height, "
-            "width) and y_train (how many) would be right.",
+            "{name} needs arrays such as x_train (N, height, width) and y_train (N).",
             name=shown(name),
         )
     return read_arrays(files, form, choices, left_out, _scaled(arrays))
@@ -93,21 +91,19 @@ def _array(
         raise StudentError(_UNREADABLE, name=shown(name)) from None
     if dtype.hasobject:
         raise StudentError(
-            "{name} holds Python objects, which are never loaded from a file; save numbers.",
+            "{name} holds Python objects, which are never loaded. Save numbers.",
             name=shown(name),
         )
     if shape and max(shape) > MAX_PICTURES:
         raise StudentError(
-            "{name} has the shape {shape}, but at most {most:,} pictures are taken; leave some "
-            "out.",
+            "{name} has the shape {shape}; the limit is {most:,} pictures.",
             name=shown(name),
             shape=" x ".join(map(str, shape)),
             most=MAX_PICTURES,
         )
     if math.prod(shape) * dtype.itemsize > room:
         raise StudentError(
-            "{name} unpacks to more than {most} MB with the arrays before it, which is more than "
-            "is read.",
+            "With {name} the arrays unpack to more than {most} MB.",
             name=shown(name),
             most=MAX_UNPACKED // 10**6,
         )
@@ -119,7 +115,7 @@ def _array(
     return array
 
 
-_UNREADABLE = N_("{name} cannot be read: it is damaged, encrypted, or no array of NumPy's.")
+_UNREADABLE = N_("{name} is damaged, encrypted or not a NumPy array.")
 
 
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -141,12 +137,11 @@ def _file(name: str, array: npt.NDArray[Any], left_out: LeftOut) -> ArrayFile | 
         return ArrayFile(called, part, _as_bytes(called, array))
     if array.ndim == 2:
         raise StudentError(
-            "{name} has the shape {shape}: neither labels, one number for each picture, nor "
-            "pictures (how many, height, width).",
+            "{name} has the shape {shape}. Labels have the shape (N), pictures (N, height, width).",
             name=called,
             shape=shape,
         )
-    left_out.add(name, N_("is an array of shape {shape} without pictures or labels.", shape=shape))
+    left_out.add(name, N_("An array of shape {shape} holds no pictures or labels.", shape=shape))
     return None
 
 
@@ -170,8 +165,7 @@ def _as_bytes(name: str, array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
         return (array.astype(np.float32) * 255).round().astype(np.uint8)
     if not (array.min() >= 0 and array.max() <= 255):  # not a number, too
         raise StudentError(
-            "{name} has values from {low} to {high}; pixels from 0 to 255, or from 0 to 1, would "
-            "be right.",
+            "{name} has values from {low} to {high}. Use 0 to 255, or 0 to 1.",
             name=name,
             low=f"{array.min():g}",
             high=f"{array.max():g}",
@@ -186,5 +180,5 @@ def _scaled(arrays: Sequence[tuple[str, npt.NDArray[Any]]]) -> list[str]:
         for name, array in arrays
         if array.ndim in (3, 4) and array.size and array.dtype.kind in "bf" and _is_fraction(array)
     ]
-    words = N_("Values from 0 to 1 were scaled to 0 to 255: {names}.", names=", ".join(names))
+    words = N_("Values from 0 to 1 were scaled to 255: {names}.", names=", ".join(names))
     return [words] if names else []

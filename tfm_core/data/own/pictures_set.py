@@ -88,18 +88,18 @@ def renamed(pictures: Pictures, names: Sequence[str]) -> Pictures:
     """
     called = [class_label(name) for name in names]
     if not any(called):
-        raise StudentError("No class has a name; give names to at least two classes.")
+        raise StudentError("Name at least two classes.")
     class_names = class_order([name for name in called if name])
     numbers = np.array([class_names.index(name) if name else -1 for name in called])
     labels = numbers[pictures.labels]
     n_each = np.bincount(pictures.labels, minlength=len(called)).tolist()
     reasons: dict[str, int] = {
-        N_("{name}: {why}", name=folder, why=N_("this class has no name, so it was left out.")): n
+        N_("{name}: {why}", name=folder, why=N_("This class has no name.")): n
         for folder, name, n in zip(pictures.class_names, called, n_each, strict=True)
         if not name
     }
     notes = tuple(
-        N_("“{typed}” was changed to “{name}”.", typed=typed.strip()[:80], name=name)
+        N_("“{typed}” was renamed “{name}”.", typed=typed.strip()[:80], name=name)
         for typed, name in dict(zip(names, called, strict=True)).items()
         if name and name != typed.strip()
     )
@@ -231,8 +231,6 @@ def is_sound(details: object) -> bool:
 
 def _damaged(own: OwnSet) -> SetDamaged:
     return SetDamaged(
-        "The set “{name}” is damaged: {file} does not hold the pictures that it should. Remove it, "
-        "and add your pictures again; runs that learned from it still open.",
+        "The set “{name}” is damaged. Remove it and add your data again; its runs still open.",
         name=own.name,
-        file=FILE,
     )

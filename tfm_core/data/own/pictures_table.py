@@ -50,15 +50,14 @@ def _read(name: str, content: bytes, left_out: LeftOut) -> list[ArrayFile]:
     has_header = not all(map(_is_number, first))
     numbers = numbers[has_header:]
     if not numbers:
-        raise StudentError("{name} holds no line with a picture.", name=shown(name))
+        raise StudentError("{name} has no lines with pictures.", name=shown(name))
     header = [cell.decode(errors="replace").casefold() for cell in first]
     label, pixels = _columns(header, has_header=has_header)
     if label is None:
         left_out.add(
             name,
             N_(
-                "has no column “label”, so nothing says what its {n:,} pictures show. Kaggle's "
-                "test.csv is like that: take train.csv, of which a part becomes the test.",
+                "No column “label” for {n:,} pictures. For Kaggle's digits use train.csv.",
                 n=len(numbers),
             ),
             n=len(numbers),
@@ -67,14 +66,13 @@ def _read(name: str, content: bytes, left_out: LeftOut) -> list[ArrayFile]:
     side = math.isqrt(len(pixels))
     if side * side != len(pixels):
         raise StudentError(
-            "{name} has {n:,} columns of pixels, but a square number would be right, such as 784 "
-            "for 28 x 28 grey pixels.",
+            "{name} has {n:,} pixel columns, which make no square; 28 x 28 is 784.",
             name=shown(name),
             n=len(pixels),
         )
     if len(numbers) > (most := min(MAX_PICTURES, MAX_PIXELS // len(pixels))):
         raise StudentError(
-            "{name} has {n:,} lines, but at most {most:,} pictures are taken; leave some out.",
+            "{name} has {n:,} lines; the limit is {most:,} pictures.",
             name=shown(name),
             n=len(numbers),
             most=most,
@@ -84,13 +82,13 @@ def _read(name: str, content: bytes, left_out: LeftOut) -> list[ArrayFile]:
     labels = [_label(row, label) for row in rows]
     for at, number in enumerate(numbers):
         if not labels[at]:
-            problems[at] = problems[at] or N_("has no label.")
+            problems[at] = problems[at] or N_("There is no label.")
         if problems[at]:
             left_out.add(N_("line {n} of {name}", n=number, name=shown(name)), problems[at])
     good = np.array([not why for why in problems])
     if not good.any():
         raise StudentError(
-            "{name} holds no line that can be read as a picture. {first}",
+            "{name} has no readable picture. {first}",
             name=shown(name),
             first=left_out.sentences[0],
         )
@@ -119,7 +117,7 @@ def _pixels(
     rows: Sequence[bytes], n_columns: int, pixels: Sequence[int]
 ) -> tuple[npt.NDArray[np.uint8], list[str]]:
     """Return the pixels of each row, (N, pixels), and why a row cannot be read, "" where it can."""
-    wrong = N_("does not hold whole numbers from 0 to 255 as pixels.")
+    wrong = N_("A pixel is not a whole number from 0 to 255.")
     try:
         text = io.BytesIO(b"\n".join(rows))
         fast = np.loadtxt(
@@ -140,7 +138,7 @@ def _pixels(
         cells = _cells(row)
         if len(cells) != n_columns:
             problems[at] = N_(
-                "has {n:,} cells, but {right:,} would be right.", n=len(cells), right=n_columns
+                "There are {n:,} cells instead of {right:,}.", n=len(cells), right=n_columns
             )
             continue
         try:

@@ -48,7 +48,7 @@ _SYSTEM = {"thumbs.db", "desktop.ini"}
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError)
 _ENDINGS = {".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".bmp", ".dib", ".gif"}
 _ANNOTATIONS = ("annot", "label", "bbox", "instances", "metadata")
-_IS_DAMAGED = N_("is damaged in the zip, and was left out.")
+_IS_DAMAGED = N_("This file is damaged.")
 _BEGINNING = 4096  # bytes that show what a file is
 
 
@@ -80,7 +80,7 @@ def read_zip(name: str, content: bytes, form: Form, choices: Choices = GUESSED) 
         archive = zipfile.ZipFile(io.BytesIO(content))
     except _DAMAGE:
         raise StudentError(
-            "{name} is not a whole zip: its list of files cannot be read. Pack it again.",
+            "{name} is damaged. Pack it again.",
             name=shown(name),
         ) from None
     with archive:
@@ -99,9 +99,7 @@ def read_zip(name: str, content: bytes, form: Form, choices: Choices = GUESSED) 
         for entry, path in zip(packed.candidates, paths, strict=True):
             place = layout.place(path)
             if place is None:
-                left_out.add(
-                    entry.filename, N_("is in no class folder, so nothing says its class.")
-                )
+                left_out.add(entry.filename, N_("It is in no class folder."))
             else:
                 kept.append((entry, *place))
         check_room(len(kept), form)
@@ -124,7 +122,7 @@ def _packed(name: str, archive: zipfile.ZipFile, choices: Choices, left_out: Lef
     found = archive.infolist()
     if len(found) > _MAX_ENTRIES:
         raise StudentError(
-            "{name} holds {n:,} files, but at most {most:,} pictures are taken; leave some out.",
+            "{name} has {n:,} files; the limit is {most:,} pictures.",
             name=name,
             n=len(found),
             most=MAX_PICTURES,
@@ -136,8 +134,7 @@ def _packed(name: str, archive: zipfile.ZipFile, choices: Choices, left_out: Lef
         path = PurePosixPath(filename)
         if path.is_absolute() or ".." in path.parts or ":" in (path.parts or ("",))[0]:
             raise StudentError(
-                "{name} holds a file called {entry}, which points outside of the zip. No program "
-                "packs that by itself, so none of it was read; pack the folders again.",
+                "{name} has a file outside the zip: {entry}. Pack the folders again.",
                 name=name,
                 entry=shown(filename),
             )
@@ -149,12 +146,12 @@ def _packed(name: str, archive: zipfile.ZipFile, choices: Choices, left_out: Lef
             packed.n_system += 1
         elif entry.flag_bits & _ENCRYPTED:
             raise StudentError(
-                "{name} is encrypted ({entry} asks for a password); pack it without one.",
+                "{name} is encrypted ({entry}). Pack it without a password.",
                 name=name,
                 entry=shown(filename),
             )
         elif stat.S_ISLNK(entry.external_attr >> 16):
-            left_out.add(filename, N_("is a link to a file elsewhere, and was left out."))
+            left_out.add(filename, N_("This is a link to another file."))
         elif path.suffix.casefold() in _ENDINGS or looks_like_picture(_begin(archive, entry)):
             packed.candidates.append(entry)
         else:
@@ -181,7 +178,7 @@ def _from_arrays(
     """Read the IDX files or tables in a zip without pictures, and leave out what is beside them."""
     for entry in packed.others:
         if entry not in arrays:
-            left_out.add(entry.filename, N_("holds neither pictures nor their labels."))
+            left_out.add(entry.filename, N_("It has no pictures or labels."))
     files, unpacked = [], 0
     for entry in arrays:
         try:
@@ -209,9 +206,8 @@ def _check_labels(kept: Sequence[_Kept], others: Iterable[zipfile.ZipInfo]) -> N
     ]
     if len(classes) == 1 and labels:
         raise StudentError(
-            "All {n:,} pictures are in one folder, “{folder}”, so nothing says their classes. "
-            "Annotations in other files, such as {file}, are not read: put the pictures of each "
-            "class into a separate folder.",
+            "All {n:,} pictures are in one folder, “{folder}”, and annotations such as "
+            "{file} are not supported. Use one folder per class.",
             n=len(kept),
             folder=shown(classes.pop()),
             file=shown(labels[0]),
@@ -225,8 +221,8 @@ def _empty(folders: Iterable[Place | None], kept: Iterable[_Kept]) -> list[str]:
     if not empty:
         return []
     words = counted(
-        "The folder {names} holds no picture, so it makes no class.",
-        "The folders {names} hold no pictures, so they make no classes.",
+        "The folder {names} has no pictures and is no class.",
+        "The folders {names} have no pictures and are no classes.",
         len(empty),
         names=", ".join(f"“{shown(name)}”" for name in empty),
     )
@@ -262,10 +258,9 @@ def _read(
         names.append(entry.filename)
         parts.append(part)
     if not images:
-        first = left_out.sentences[:1] or [N_("It holds no file.")]
+        first = left_out.sentences[:1] or [N_("The zip is empty.")]
         raise StudentError(
-            "{name} holds no picture that can be read. {first} A folder for each class, with PNG "
-            "or JPEG files in it, would be right.",
+            "{name} has no readable picture. {first} Use a folder of PNG or JPEG files per class.",
             name=name,
             first=first[0],
         )
@@ -292,15 +287,13 @@ class _TooMuch(StudentError):
 def _check_sum(name: str, unpacked: int, decoded: int) -> None:
     if unpacked > MAX_UNPACKED:
         raise _TooMuch(
-            "{name} unpacks to more than {most} MB, which is more than is read; leave pictures "
-            "out, or make them smaller.",
+            "{name} unpacks to more than {most} MB. Use fewer or smaller pictures.",
             name=name,
             most=MAX_UNPACKED // 10**6,
         )
     if decoded > MAX_DECODED:
         raise _TooMuch(
-            "The pictures of {name} have more than {most:,} million pixels together, which is "
-            "more than is read; make them smaller.",
+            "The pictures in {name} have more than {most:,} million pixels. Use smaller ones.",
             name=name,
             most=MAX_DECODED // 10**6,
         )
@@ -324,7 +317,7 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int = MAX_
         raise StudentError(_IS_DAMAGED) from None
     if len(content) > most:
         raise StudentError(
-            "unpacks to more than {most} MB, which is more than is read; it was left out.",
+            "This file unpacks to more than {most} MB.",
             most=most // 10**6,
         )
     return content

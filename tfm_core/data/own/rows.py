@@ -83,19 +83,18 @@ def decoded(raw: bytes | str) -> str:
     """Return a text with all its line ends alike. Raises BadData, with the number of the line."""
     if len(raw) > MAX_BYTES:
         raise BadData(
-            "This has {size:,} bytes, but at most {most:,} can be taken; leave some of it out.",
+            "This has {size:,} bytes; the limit is {most:,}.",
             size=len(raw),
             most=MAX_BYTES,
         )
     text = raw if isinstance(raw, str) else _decoded(raw)
     if "\0" in text:
         raise BadData(
-            "Line {line} holds a zero byte, which no text has: this is a file of another kind, or "
-            "in UTF-16 without its mark. Save it as text in UTF-8.",
+            "Line {line} has a zero byte, so this is not a UTF-8 text. Save it as UTF-8.",
             line=text[: text.index("\0")].count("\n") + 1,
         )
     if not is_text(text, len(text)):
-        raise BadData("This holds half a character, which no alphabet has; save it as UTF-8.")
+        raise BadData("This has an invalid character. Save it as UTF-8.")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -116,8 +115,8 @@ def _decoded(raw: bytes) -> str:
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise BadData(
-            "Line {line} is not {encoding}: the byte {byte} there begins no character. Save the "
-            "file as UTF-8 (spreadsheets call it “CSV UTF-8”) and choose it again.",
+            "Line {line} is not {encoding} (byte {byte}). Save the file as UTF-8 (“CSV "
+            "UTF-8” in spreadsheets).",
             line=line,
             encoding=encoding.removesuffix("-sig").upper(),
             byte=f"0x{raw[error.start]:02X}",
@@ -129,21 +128,21 @@ def _row(record: Record, layout: Layout, numbered: str) -> Row | Problem:
     first, second = _one_line(first), _one_line(second)
     row = Row(record.line, first or "", second or "", record.n_lines, numbered)
     if first is None or second is None:
-        return row.problem(N_("{place} does not hold two texts.", place=row.place))
+        return row.problem(N_("{place} needs two texts.", place=row.place))
     if not first or not second:
         return row.problem(N_("{place} has an empty text.", place=row.place))
     longest = max(len(first), len(second))
     if longest > MAX_LINE:
         return row.problem(
             N_(
-                "{place} has a text of {n:,} characters, but it may have {most:,}.",
+                "{place} has a text of {n:,} characters; the limit is {most:,}.",
                 place=row.place,
                 n=longest,
                 most=MAX_LINE,
             )
         )
     if "\0" in first + second:
-        return row.problem(N_("{place} holds a zero byte, which no text has.", place=row.place))
+        return row.problem(N_("{place} has a zero byte.", place=row.place))
     return row
 
 

@@ -164,13 +164,12 @@ class _SetFile:
 _PARTS = ("kind", "name", "counts", "split", "details")
 _STORED = Stored(_SetFile, SET)
 _DAMAGED = N_(
-    "The set “{name}” is damaged: {what}. Remove it, and add your data again; runs that learned "
-    "from it still open."
+    "The set “{name}” is damaged: {what}. Remove it and add your data again; its runs still open."
 )
 _GONE, _CHANGED, _NO_JSON = (
     N_("{file} is missing"),
     N_("{file} was changed"),
-    N_("{file} is no JSON"),
+    N_("{file} is not JSON"),
 )
 
 
@@ -188,8 +187,7 @@ def write(prepared: Prepared, *, owner: str | None = None, root: Path | None = N
     root = place.root() if root is None else root
     if prepared.n_bytes > MAX_BYTES:
         raise StudentError(
-            "This set would take {size:,} bytes, but one set may take {most:,}; leave some of it "
-            "out.",
+            "This set has {size:,} bytes; the limit is {most:,}.",
             size=prepared.n_bytes,
             most=MAX_BYTES,
         )
@@ -239,7 +237,7 @@ def read_from(read: Callable[[str, int], bytes]) -> Prepared:
         raise Unreadable(_NO_JSON, file=SET) from None
     found = _set_of(values)
     if found is None or len(found.files) > _MAX_FILES:
-        raise Unreadable("{file} says nothing that a set is", file=SET)
+        raise Unreadable("{file} is damaged", file=SET)
     room, files = MAX_BYTES, {}
     for name, digest in found.files.items():
         files[name] = read(name, room)
@@ -254,10 +252,9 @@ def find(set_id: str) -> OwnSet:
     folder = folder_of(set_id)
     if folder is None:
         raise SetMissing(
-            "This learns from the set {set_id} of someone's own data, which is not on this "
-            "machine: it was removed, or it lies where it was made. Take the run along there once "
-            "more with its data and bring that, add the same data under the same name, or choose "
-            "another task; runs that learned from it still open.",
+            "The set {set_id}, which this learns from, is not here. Add the same data "
+            "under the same name, import the run with its data, or choose another task. "
+            "Its runs still open.",
             set_id=set_id[:40],
         )
     own = opened(folder)

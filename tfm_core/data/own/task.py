@@ -148,8 +148,8 @@ def _task(config: OwnTextTaskConfig, _folder: str) -> OwnTask:
     told = {name: own.details.get(name) for name in _TOLD}
     if own.kind != config.name.removeprefix("own-") or told != config.model_dump(include={*_TOLD}):
         raise StudentError(
-            "This configuration speaks of another set than the one called {set_id}, which is "
-            "“{name}”: begin with the configuration that “Own data” proposes for it.",
+            "The set “{name}” ({set_id}) does not fit this configuration. Start from the "
+            "one that “Own data” proposes.",
             set_id=own.id,
             name=own.name,
         )

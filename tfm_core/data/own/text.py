@@ -18,7 +18,8 @@ def own_text(set_id: str) -> str:
     own = sets.find(set_id)
     if own.kind != "text":
         raise StudentError(
-            "The set “{name}” is no running text; choose one, or paste a text.", name=own.name
+            "The set “{name}” is not a plain text. Choose one that is, or paste a text.",
+            name=own.name,
         )
     return own.content(FILE).decode()
 

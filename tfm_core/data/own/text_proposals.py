@@ -29,8 +29,7 @@ def text_task_of(own: OwnSet) -> OwnTextTaskConfig | CorpusTaskConfig:
     told = {name: own.details.get(name) for name in ("src_len", "tgt_len", "n_src", "n_tgt")}
     if own.kind not in {"pairs", "labels"} or None in told.values():
         raise SetDamaged(
-            "The set “{name}” does not say what its sentences are like. Remove it, and add them "
-            "again.",
+            "The set “{name}” is damaged. Remove it and add your data again; its runs still open.",
             name=own.name,
         )
     return OwnTextTaskConfig.parse({"name": f"own-{own.kind}", "data": own.id, **told})
@@ -54,13 +53,13 @@ def proposals(own: OwnSet) -> list[Proposal]:
         Proposal(
             "usual",
             N_("Usual"),
-            N_("A width that suits the number of sentences, and each of them read many times."),
+            N_("Sized for this many sentences, each read many times."),
             usual,
         ),
         Proposal(
             "quick",
             N_("Quick look"),
-            N_("Half as wide and a quarter of the steps: does it begin to learn?"),
+            N_("Half as wide, a quarter of the steps: does it start to learn?"),
             quick,
         ),
     ]
@@ -78,13 +77,13 @@ def _of_text(task: CorpusTaskConfig, n_tokens: int) -> list[Proposal]:
         Proposal(
             "usual",
             N_("Usual"),
-            N_("A small GPT that sees {context} tokens at once.", context=context),
+            N_("A small GPT with a context of {context} tokens.", context=context),
             _experiment("decoder-only", task, sized, 32, steps),
         ),
         Proposal(
             "quick",
             N_("Quick look"),
-            N_("Half as wide and a third of the steps: does it begin to learn?"),
+            N_("Half as wide, a third of the steps: does it start to learn?"),
             _experiment("decoder-only", task, small, 32, steps // 3),
         ),
     ]

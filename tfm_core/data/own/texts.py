@@ -38,7 +38,7 @@ from tfm_core.data.own.rows import Accounting, Row, decoded, rows_of
 from tfm_core.data.own.running import running_text
 from tfm_core.data.own.sets import MAX_NAME, TOKENS, Prepared
 from tfm_core.data.own.text import FILE, TEST
-from tfm_core.data.own.tokens import CUTS, LABEL, Cutter, learned
+from tfm_core.data.own.tokens import LABEL, Cutter, learned
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.sentences import N_, Sentence, StudentError, counted
 
@@ -273,10 +273,8 @@ def _of_quotes(found: Records) -> Iterator[str]:
     """Say which lines have a quotation mark that is not closed, and what was done with it."""
     if found.unclosed:
         yield counted(
-            "{n:,} line has a quotation mark that is not closed; the mark was read as text: line "
-            "{lines}.",
-            "{n:,} lines have a quotation mark that is not closed; the mark was read as text: "
-            "lines {lines}.",
+            "{n:,} unclosed quotation mark was read as text, on line {lines}.",
+            "{n:,} unclosed quotation marks were read as text, on lines {lines}.",
             len(found.unclosed),
             lines=", ".join(map(str, found.unclosed[:10]))
             + (" …" if len(found.unclosed) > 10 else ""),
@@ -367,18 +365,14 @@ def _split(
 def _too_few(kind: str, n: int) -> Sentence:
     if kind == "labels":
         return counted(
-            "There is {n} different sentence, but it takes {least} to learn from some and measure "
-            "on others; add more.",
-            "There are {n} different sentences, but it takes {least} to learn from some and "
-            "measure on others; add more.",
+            "There is {n} different sentence; at least {least} are needed.",
+            "There are {n} different sentences; at least {least} are needed.",
             n,
             least=MIN_ROWS,
         )
     return counted(
-        "There is {n} different source, but it takes {least} to learn from some and measure on "
-        "others; add more.",
-        "There are {n} different sources, but it takes {least} to learn from some and measure on "
-        "others; add more.",
+        "There is {n} different source; at least {least} are needed.",
+        "There are {n} different sources; at least {least} are needed.",
         n,
         least=MIN_ROWS,
     )
@@ -399,21 +393,19 @@ def _short_enough(
     parts: Mapping[str, tuple[Row, ...]], cutters: tuple[Cutter, Cutter], longest: int
 ) -> tuple[dict[str, tuple[Row, ...]], list[Problem]]:
     """Leave out what has more tokens than it may have, or none."""
-    kind = CUTS[cutters[0].unit].kind
     problems: list[Problem] = []
 
     def fitting(rows: tuple[Row, ...]) -> Iterator[Row]:
         for row in rows:
             sizes = len(cutters[0].cut(row.first)), len(cutters[1].cut(row.second))
             if min(sizes) == 0:
-                words = N_("{place} has a text without a single word.", place=row.place)
+                words = N_("{place} has a text without a word.", place=row.place)
                 problems.append(row.problem(words))
             elif max(sizes) > longest:
                 words = N_(
-                    "{place} has {n} {kind}s, but at most {longest} are taken.",
+                    "{place} has {n} tokens; the limit is {longest}.",
                     place=row.place,
                     n=max(sizes),
-                    kind=kind,
                     longest=longest,
                 )
                 problems.append(row.problem(words))
@@ -428,8 +420,7 @@ def _check_sizes(parts: Mapping[str, Sequence[Row]]) -> None:
     for split in _SPLITS:
         if not parts[split]:
             raise BadData(
-                "Nothing is left for the part {split}: every line of it was left out. Allow longer "
-                "sentences, or add more lines.",
+                "No lines are left for {split}. Allow longer sentences or add lines.",
                 split=split,
             )
 
@@ -445,8 +436,8 @@ def _vocabularies(
     for words in made:
         if len(words) + len(SPECIALS) > MAX_WORDS:
             raise BadData(
-                "There are {n:,} different words, but a vocabulary may have {most:,}; cut the "
-                "sentences by byte-pair encoding or characters.",
+                "There are {n:,} different words; the limit is {most:,}. Use byte pairs or "
+                "characters.",
                 n=len(words),
                 most=MAX_WORDS - len(SPECIALS),
             )
@@ -476,29 +467,25 @@ def _notes(report: Report, read: Reader) -> Iterator[str]:
     n_unseen = report.counts["validation"] + report.counts["test"]
     if n_ambiguous:
         yield counted(
-            "{n:,} source of the training part has several different answers: no model can give "
-            "all of them.",
-            "{n:,} sources of the training part have several different answers: no model can give "
-            "all of them.",
+            "{n:,} training source has several answers: no model can give them all.",
+            "{n:,} training sources have several answers: no model can give them all.",
             n_ambiguous,
         )
     if report.kind == "pairs" and len({row.second for row in train}) == 1:
-        yield N_("All targets of the training part are the same: there is nothing to learn.")
+        yield N_("All training targets are the same: there is nothing to learn.")
     if report.n_across:
         yield counted(
-            "{n:,} of the {all:,} unseen examples has a source that training holds too: what is "
-            "measured on it is partly memorised.",
-            "{n:,} of the {all:,} unseen examples have a source that training holds too: what is "
-            "measured on them is partly memorised.",
+            "{n:,} of {all:,} unseen examples has a source from training, so its score "
+            "is partly memory.",
+            "{n:,} of {all:,} unseen examples have a source from training, so their "
+            "score is partly memory.",
             report.n_across,
             all=n_unseen,
         )
     if report.n_unknown:
         yield counted(
-            "{n:,} of the {all:,} tokens of the unseen examples never occurs in training; a model "
-            "reads it as <unk>, and cannot write it.",
-            "{n:,} of the {all:,} tokens of the unseen examples never occur in training; a model "
-            "reads each of them as <unk>, and cannot write it.",
+            "{n:,} of {all:,} unseen tokens is not in training: the model reads it as <unk>.",
+            "{n:,} of {all:,} unseen tokens are not in training: the model reads them as <unk>.",
             report.n_unknown,
             all=report.n_tokens,
         )

@@ -45,20 +45,17 @@ class AdditionTask:
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut into characters; spaces and a final “=” are dropped. Raises ValueError."""
         written = re.sub(r"\s+", "", text).removesuffix("=")
-        longest = 2 * self.n_digits + 1
         tokens = check_tokens(written, self.src_vocabulary, longest=10_000, kind="character")
         found = _SUM.fullmatch(written)
         if found is None:
             raise StudentError(
-                "“{written}” is not a sum of two numbers; write it as 12+34.",
+                "“{written}” is not a sum. Write it as 12+34.",
                 written=written[:30],
             )
         if max(map(len, found.groups())) > self.n_digits:
             raise StudentError(
-                "Each number may have up to {n_digits} digits, so that the sum has at most "
-                "{longest} characters.",
+                "Each number may have up to {n_digits} digits.",
                 n_digits=self.n_digits,
-                longest=longest,
             )
         return tokens
 

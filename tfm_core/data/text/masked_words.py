@@ -107,7 +107,7 @@ def posterior(src: Sequence[str], n_draws: int) -> dict[int, dict[str, float]]:
     positions = [position for position, token in enumerate(src) if token == MASK]
     if len(positions) > MAX_GAPS:
         raise StudentError(
-            "{n_places} words are hidden; the exact chances are worked out for up to {most_gaps}.",
+            "Hide at most {most_gaps} words to see exact chances; {n_places} are hidden.",
             n_places=len(positions),
             most_gaps=MAX_GAPS,
         )

@@ -86,7 +86,7 @@ class SpanCorruptionTask:
             if re.fullmatch(r"_{2,}|<extra_id_\d+>", word):
                 if n == len(SENTINELS) - 1:
                     raise StudentError(
-                        "There are more than {most} hidden spans; the task has no more sentinels.",
+                        "This task allows at most {most} hidden spans.",
                         most=len(SENTINELS) - 1,
                     )
                 word, n = SENTINELS[n], n + 1
@@ -144,8 +144,7 @@ def posterior(src: Sequence[str], percent: int, n_draws: int) -> dict[tuple[str,
             continue
         if hidden > MAX_GAPS:
             raise StudentError(
-                "{n_places} words are hidden; the exact chances are worked out for up to "
-                "{most_gaps}.",
+                "Hide at most {most_gaps} words to see exact chances; {n_places} are hidden.",
                 n_places=hidden,
                 most_gaps=MAX_GAPS,
             )

@@ -89,7 +89,7 @@ def check_tokens(
     there, more than ``longest``, or else such a token (the sentence names the nearest known ones).
     """
     if not tokens:
-        raise StudentError("There is nothing to read: type at least one {kind}.", kind=kind)
+        raise StudentError("There is nothing to read. Type something.")
     if kind == "word" or reads_unknown:
         forms = [vocabulary.known_form(token) for token in tokens]
     else:
@@ -105,16 +105,14 @@ def check_tokens(
         listed = " ".join(f"“{token}”" for token in unknown[:5])
         known = " ".join(token for token in vocabulary.tokens if not token.isspace())
         raise StudentError(
-            "No {kind} of this task: {listed}; it knows {known}",
-            kind=kind,
+            "Unknown here: {listed}. This task knows {known}",
             listed=listed,
             known=known,
         )
     if len(tokens) > longest:
         raise StudentError(
-            "This has {n_tokens} {kind}s, but the task goes up to {longest}; make it shorter.",
+            "Too long: {n_tokens} tokens; the limit is {longest}.",
             n_tokens=len(tokens),
-            kind=kind,
             longest=longest,
         )
     return tuple(form or SPECIALS[UNK] for form in forms)
@@ -128,7 +126,7 @@ def _unknown_words(words: Sequence[str], vocabulary: Vocabulary) -> Sentence:
         meant = EVERYDAY.get(word)
         near = [meant] if meant in vocabulary.tokens else vocabulary.nearest(word[:30])
         if near:
-            rule = N_("“{shown}” is not a word of this task; near ones are {near}.")
+            rule = N_("“{shown}” is not a word of this task. Try {near}.")
             sentences.append(N_(rule, shown=shown, near=", ".join(map(str, near))))
         else:
             strange.append(shown)
@@ -139,5 +137,5 @@ def _unknown_words(words: Sequence[str], vocabulary: Vocabulary) -> Sentence:
         sentences.append(N_("{listed} are not words of this task.", listed=listed))
     if strange:
         some = ", ".join(vocabulary.tokens[:: max(1, len(vocabulary.tokens) // 8)][:8])
-        sentences.append(N_("Some that are: {some}.", some=some))
+        sentences.append(N_("Try {some}.", some=some))
     return joined(*sentences)
