@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pages.components.component import component, is_index
-from tfm_core.plots.png import picture_url
+from tfm_core.plots.pictures import picture_url
 
 _component = component("thumbnails", css=["thumbnails.css"])
 

@@ -18,7 +18,7 @@ from tfm_core.inspect.errors.corpus_scores import corpus_scores
 from tfm_core.inspect.errors.groups import groupings
 from tfm_core.inspect.errors.worst import hard_tokens
 from tfm_core.plots import errors as plots
-from tfm_core.plots.language import marked
+from tfm_core.plots.writing import marked
 from tfm_core.runs.run import Run
 
 _SCORED = ("english-korean", "own-pairs", "captions")

@@ -138,7 +138,7 @@ def test_figures_say_what_cannot_be_drawn(korean) -> None:
         of_run.curves(korean, "speed")
     with pytest.raises(ValueError, match=r"Choose one: run\.attention"):
         of_run.attention(korean.attention())
-    with pytest.raises(ValueError, match="There is no head 4; this layer has 4"):
+    with pytest.raises(ValueError, match="There is no head 4: this layer has 4"):
         of_run.attention(korean.attention(layer=0), head=4)
     (test,) = [line for line in of_run.curves(korean, "accuracy").data if line.name == "test"]
     assert test.y[0] == pytest.approx(korean.run.curves().test.last("accuracy"))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfm_core.data.download import DataUnavailable
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 TYPES = {  # what the third byte says, and the bytes of a value
     0x08: ("unsigned bytes", 1),
@@ -85,11 +85,12 @@ def idx_count(path: Path, shape: tuple[int, ...]) -> int:
         problem = N_("It has {size} bytes instead of {right}.", size=size, right=header.n_bytes)
     elif header.shape and all(header.shape) and size == header.n_bytes:
         raise DataUnavailable(
-            "{path} holds {found}, but the official file holds {each}. If it is yours, "
-            "move it elsewhere and add it on the page “Own data”.",
-            path=path,
-            found=" x ".join(map(str, header.shape)),
-            each=each,
+            Paragraph(
+                "data/custom-idx",
+                path=path,
+                found=" x ".join(map(str, header.shape)),
+                each=each,
+            )
         )
     raise DataUnavailable(
         "{path} is damaged. {problem} Delete it to download it again.",

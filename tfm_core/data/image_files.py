@@ -16,10 +16,17 @@ import torch
 from torch import Tensor
 
 from tfm_core.config.image_tasks import ImageTaskFacts
-from tfm_core.data.download import DataUnavailable, Progress, fetch, matches, unpack_gzip
+from tfm_core.data.download import (
+    SOURCES,
+    DataUnavailable,
+    DownloadSource,
+    Progress,
+    fetch,
+    matches,
+    unpack_gzip,
+)
 from tfm_core.data.idx import idx_count
-from tfm_core.data.picture_sources import SOURCES, DownloadSource
-from tfm_core.sentences import N_
+from tfm_core.sentences import Paragraph
 
 __all__ = ["DataUnavailable", "Progress", "data_dir", "read_images"]
 
@@ -57,15 +64,15 @@ def read_images(
         expected = (len(labels), facts.channels, facts.image_size, facts.image_size)
         if images.shape != expected or int(labels.max()) >= facts.n_classes:
             raise DataUnavailable(
-                "{label} in {data_dir} has pictures {shape} and labels up to {highest} "
-                "instead of {expected} and {last}. If they are yours, move them elsewhere "
-                "and add them on the page “Own data”.",
-                label=facts.label,
-                data_dir=data_dir(),
-                shape=tuple(images.shape),
-                highest=int(labels.max()),
-                expected=expected,
-                last=facts.n_classes - 1,
+                Paragraph(
+                    "data/custom-pictures",
+                    label=facts.label,
+                    data_dir=data_dir(),
+                    shape=tuple(images.shape),
+                    highest=int(labels.max()),
+                    expected=expected,
+                    last=facts.n_classes - 1,
+                )
             )
     return train, test, remark
 
@@ -103,20 +110,20 @@ def _ready_idx(
         )
         if n_pictures != n_labels:
             raise DataUnavailable(
-                "{folder} has {n_pictures} {part} pictures but {n_labels} labels. Each "
-                "picture needs one.",
-                folder=folder,
-                n_pictures=n_pictures,
-                n_labels=n_labels,
-                part=part,
+                Paragraph(
+                    "data/labels-missing",
+                    folder=folder,
+                    n_pictures=n_pictures,
+                    n_labels=n_labels,
+                    part=part,
+                )
             )
         if n_pictures != n and f"{part}-images-idx3-ubyte" not in others:
             others.append(f"{part}-images-idx3-ubyte")
     if not others:
         return None
-    return N_(
-        "{label} is not the official set: {files} in {folder} differ ({n_train:,} "
-        "training, {n_test:,} test pictures).",
+    return Paragraph(
+        "data/not-official",
         label=facts.label,
         files=", ".join(others),
         folder=folder,

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config.image_tasks import ImageTaskFacts
-from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -104,12 +104,7 @@ def opened(picture: bytes | npt.NDArray[np.uint8]) -> tuple[Image.Image, Size]:
     if isinstance(picture, np.ndarray):
         fits = picture.ndim == 2 or (picture.ndim == 3 and picture.shape[2] in (3, 4))
         if picture.dtype != np.uint8 or not fits or not picture.size:
-            raise StudentError(
-                "The picture is {dtype} {shape}. Use uint8 (height, width), with 3 or 4 "
-                "channels or none.",
-                dtype=picture.dtype,
-                shape=picture.shape,
-            )
+            raise StudentError(Paragraph("data/array", dtype=picture.dtype, shape=picture.shape))
         image = Image.fromarray(picture)
         return image, image.size
     if len(picture) > MAX_BYTES:
@@ -308,12 +303,5 @@ def _like_mnist(grey: Grey, side: int, notes: list[str], size: Size) -> Grey:
         starts.append(min(max(round(side / 2 - centre), 0), side - length))
     top, left = starts
     result[top : top + small.shape[0], left : left + small.shape[1]] = small
-    notes.append(
-        N_(
-            "Resized from {width} x {height} to {side} x {side} pixels and centred, as in MNIST.",
-            width=size[0],
-            height=size[1],
-            side=side,
-        )
-    )
+    notes.append(Paragraph("data/resized-digit", width=size[0], height=size[1], side=side))
     return result

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tfm_core.inspect.attention.trained import no_checkpoint
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.record import resolve
 
 Progress = Callable[[float, str], None]
@@ -51,7 +51,7 @@ EXPORTS = (
         "onnx",
         "tfm_core.export.onnx",
         N_("ONNX model"),
-        N_("The forward pass for other languages, browsers and phones, checked against the model."),
+        Paragraph("export/onnx-help"),
         ":material/deployed_code:",
         "application/octet-stream",
         needs_weights=True,

@@ -52,7 +52,7 @@ from tfm_core.models.build import Model
 from tfm_core.models.recurrent import RecurrentTranslator
 from tfm_core.models.text import EncoderOnly
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 OPSET = 18
 """The version of ONNX's operations: runtimes since 2023 read it."""
@@ -314,10 +314,11 @@ def _checked(
             answer, said, rtol=TOLERANCE, atol=TOLERANCE
         ):
             raise StudentError(
-                "The ONNX file was not saved: for inputs {sizes} its answers differ by up to "
-                "{worst:.2g}.",
-                sizes=[tuple(one.shape) for one in given],
-                worst=_apart(answer, said),
+                Paragraph(
+                    "export/onnx-differs",
+                    sizes=[tuple(one.shape) for one in given],
+                    worst=_apart(answer, said),
+                )
             )
         checked.append(tuple(tuple(one.shape) for one in given))
         worst = max(worst, _apart(answer, said))

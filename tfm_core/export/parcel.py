@@ -16,7 +16,7 @@ import zlib
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
-from tfm_core.sentences import N_, StudentError, in_bytes
+from tfm_core.sentences import N_, Paragraph, StudentError, in_bytes
 
 MAX_MEMBERS = 1_000
 MAX_UNPACKED = 2**31
@@ -118,34 +118,30 @@ def _check_end(file: BinaryIO) -> None:
 
 
 def _check_names(infos: list[zipfile.ZipInfo]) -> None:
-    taken: dict[str, bool] = {}
+    is_folder: dict[str, bool] = {}
     for info in infos:
-        name = info.filename
-        if not _is_inside(info):
-            raise Refused(
-                "This zip has an unsafe file name: {name!r}.",
-                name=name[:_MAX_NAME],
-            )
-        kind = stat.S_IFMT(info.external_attr >> 16)
-        if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-            raise Refused("{name} is a link or a device, not a file.", name=name)
-        if name.lower().endswith(_PICKLES):
-            raise Refused(
-                "{name} could run code when opened. Only safetensors weights are accepted.",
-                name=name,
-            )
-        if info.flag_bits & 1:
-            raise Refused("{name} is encrypted. Pack it without a password.", name=name)
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise Refused("{name} uses an unsupported compression.", name=name)
-        plain = unicodedata.normalize("NFC", name.rstrip("/")).casefold()
-        if plain in taken:
-            raise Refused("{name} is there twice, or differs only in case.", name=name)
-        taken[plain] = info.is_dir()
-    for name in taken:
-        for parent in PurePosixPath(name).parents:
-            if taken.get(str(parent)) is False:
-                raise Refused("{name} lies inside another file.", name=name)
+        _check_entry(info)
+        plain = unicodedata.normalize("NFC", info.filename.rstrip("/")).casefold()
+        if plain in is_folder:
+            raise Refused("{name} is there twice, or differs only in case.", name=info.filename)
+        is_folder[plain] = info.is_dir()
+    for name in is_folder:
+        if any(is_folder.get(str(parent)) is False for parent in PurePosixPath(name).parents):
+            raise Refused("{name} lies inside another file.", name=name)
+
+
+def _check_entry(info: zipfile.ZipInfo) -> None:
+    name = info.filename
+    if not _is_inside(info):
+        raise Refused("This zip has an unsafe file name: {name!r}.", name=name[:_MAX_NAME])
+    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise Refused("{name} is a link or a device, not a file.", name=name)
+    if name.lower().endswith(_PICKLES):
+        raise Refused(Paragraph("export/pickle", name=name))
+    if info.flag_bits & 1:
+        raise Refused("{name} is encrypted. Pack it without a password.", name=name)
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise Refused("{name} uses an unsupported compression.", name=name)
 
 
 _DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *", re.IGNORECASE)

@@ -15,7 +15,7 @@ from tfm_core.config import Experiment
 from tfm_core.data.load import load
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.kinds import SET_KINDS
-from tfm_core.data.own.look import report_of
+from tfm_core.data.own.report import report_of
 from tfm_core.data.own.rows import MAX_LINE as MAX_TOKEN
 from tfm_core.data.own.sets import OwnSet, Prepared
 from tfm_core.data.own.task import own_task

@@ -35,7 +35,7 @@ from tfm_core.runs.origin import Origin
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 from tfm_core.runs.store import RunStore
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 from tfm_core.stored import Device, Moment, Step, Stored, WrongValue, line, number, text, whole
 from tfm_core.training.devices import usable_cores
 
@@ -194,10 +194,7 @@ def _facts(parcel: Parcel) -> dict[str, Any]:
         raise Refused("run.json has no format number.")
     if found > layout.FORMAT:
         raise Refused(
-            "This zip comes from a newer app ({version}; this is {own}). Update this app "
-            "and import it again.",
-            version=_version(facts) or "?",
-            own=tfm_core.__version__,
+            Paragraph("export/newer-app", version=_version(facts) or "?", own=tfm_core.__version__)
         )
     return facts
 
@@ -215,11 +212,12 @@ def _experiment(parcel: Parcel, facts: Mapping[str, Any]) -> Experiment:
         version = _version(facts)
         if version is not None and _is_newer(version):
             raise Refused(
-                "This zip comes from version {version}; this is {own}, which lacks some of "
-                "its settings: {why}",
-                version=version,
-                own=tfm_core.__version__,
-                why=error.sentence,
+                Paragraph(
+                    "export/newer-settings",
+                    version=version,
+                    own=tfm_core.__version__,
+                    why=error.sentence,
+                )
             ) from None
         raise Refused("experiment.json is not valid. {why}", why=error.sentence) from None
 

@@ -17,6 +17,7 @@ from tfm_core.export.parcel import MAX_UNPACKED, Parcel, Refused
 from tfm_core.probe.types import Array
 from tfm_core.reading import Unreadable
 from tfm_core.runs.status import Status
+from tfm_core.sentences import Paragraph
 from tfm_core.training.checkpoint_facts import facts_of
 
 if TYPE_CHECKING:
@@ -110,12 +111,13 @@ def _check_tensors(
     lacking, unknown = shapes.keys() - found.keys(), found.keys() - shapes.keys()
     if lacking or unknown:
         raise Refused(
-            "{file} belongs to another model: {n_lacking} weights are missing and "
-            "{n_unknown} unknown, such as {name}.",
-            file=file,
-            n_lacking=len(lacking),
-            n_unknown=len(unknown),
-            name=min(lacking or unknown),
+            Paragraph(
+                "export/other-model",
+                file=file,
+                n_lacking=len(lacking),
+                n_unknown=len(unknown),
+                name=min(lacking or unknown),
+            )
         )
     for name, shape in shapes.items():
         value = found[name]

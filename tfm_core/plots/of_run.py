@@ -15,10 +15,11 @@ from plotly.subplots import make_subplots
 
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.attention import SCALES, head_map, short, top_of
-from tfm_core.plots.curves import Measurements, learning_curve
+from tfm_core.plots.curves import MeasuredCurves, Measurements, learning_curve
+from tfm_core.plots.kinds import template, ticks
 from tfm_core.plots.palette import BACKGROUNDS
-from tfm_core.plots.template import template
 from tfm_core.probe.labels import KINDS
+from tfm_core.runs.curves import Series
 from tfm_core.runs.notebook import Attention, OpenedRun
 from tfm_core.sentences import N_, StudentError
 
@@ -44,18 +45,19 @@ def curves(run: OpenedRun, quantity: Quantity = "loss", *, window: int = 20) -> 
             known=", ".join(_TITLES),
         )
     found = run.run.curves()
-    if quantity == "sequence_accuracy":  # is not measured of a batch
-        none = np.empty(0, np.float32)
-        batches = Measurements(N_("training"), none, none)
-    else:
-        batches = Measurements(N_("training"), found.steps["step"], found.steps[quantity])
+
+    def measured(name: str, series: Series) -> Measurements:
+        if quantity not in series.columns:  # whole sequences are not measured of a batch
+            return Measurements(name, np.empty(0, np.float32), np.empty(0, np.float32))
+        return Measurements(name, series["step"], series[quantity])
+
     figure = learning_curve(
-        batches,
-        [Measurements(N_("validation"), found.validation["step"], found.validation[quantity])],
-        [Measurements(N_("test"), found.test["step"], found.test[quantity])],
-        averaged=[
-            Measurements(N_("averaged weights"), found.averaged["step"], found.averaged[quantity])
-        ],
+        MeasuredCurves(
+            measured(N_("training"), found.steps),
+            [measured(N_("validation"), found.validation)],
+            [measured(N_("test"), found.test)],
+            [measured(N_("averaged weights"), found.averaged)],
+        ),
         y_title=_TITLES[quantity],
         total_steps=run.status.total_steps or None,
         window=window,
@@ -115,12 +117,8 @@ def _grid(found: Attention, title: str) -> go.Figure:
             number // across + 1,
             number % across + 1,
         )
-    ticks = {"tickmode": "array", "showgrid": False, "zeroline": False}
-    queries, keys = ([short(name) for name in names] for names in (found.query, found.key))
-    figure.update_yaxes(
-        **ticks, tickvals=list(range(len(queries))), ticktext=queries, autorange="reversed"
-    )
-    figure.update_xaxes(**ticks, tickvals=list(range(len(keys))), ticktext=keys, tickangle=-45)
+    figure.update_yaxes(**ticks(list(map(short, found.query))), autorange="reversed")
+    figure.update_xaxes(**ticks(list(map(short, found.key))), tickangle=-45)
     return _shown(figure).update_layout(
         title={"text": title},
         coloraxis={

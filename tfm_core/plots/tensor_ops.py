@@ -16,9 +16,8 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.inspect.tensors.sight import NEW, TensorView
-from tfm_core.plots.attention import MASKED, SCALES
+from tfm_core.plots.attention import DIVERGING, MASKED, SCALES
 from tfm_core.plots.kinds import lay_out
-from tfm_core.plots.masks import DIVERGING
 from tfm_core.plots.palette import BLUE, GREY
 from tfm_core.plots.sheet import Board, Panel, Scale, SheetCell, mixed, shades, written
 from tfm_core.sentences import N_

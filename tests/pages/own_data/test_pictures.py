@@ -10,13 +10,14 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui import forecast
 from tests.data.own.files import idx, packed, png, stripes
-from tests.data.own.test_pictures_names import as_windows_packs
+from tests.data.own.test_pictures_folders import as_windows_packs
 from tests.pages.opening import opened_at
 from tfm_core.config import Experiment, OwnPicturesTaskConfig, ViTConfig
 from tfm_core.data.own import sets
-from tfm_core.data.own.pictures import Form, read_pictures
+from tfm_core.data.own.pictures import Form
 from tfm_core.data.own.pictures_set import Split, arrays, prepare
 from tfm_core.data.own.pictures_task import proposals
+from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.runs import own_sets
 from tfm_core.runs.owners import hashed
 from tfm_core.runs.queue import RunQueue

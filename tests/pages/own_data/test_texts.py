@@ -13,7 +13,7 @@ from tests.pages.opening import opened_at
 from tfm_core.config import CorpusTaskConfig, Experiment
 from tfm_core.config.own_tasks import OwnTextTaskConfig
 from tfm_core.data.own import kinds, sets
-from tfm_core.data.own.look import as_lines, report_of
+from tfm_core.data.own.report import as_lines, report_of
 from tfm_core.data.own.texts import inspect_text
 from tfm_core.runs.queue import RunQueue
 from tfm_core.runs.store import RunStore

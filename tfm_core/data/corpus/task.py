@@ -1,4 +1,4 @@
-"""A corpus behind the contract of a text task: sources are empty, targets are what is written."""
+"""A corpus as a text task: sources are empty, targets are what is written."""
 
 from __future__ import annotations
 
@@ -6,19 +6,28 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
 
 from tfm_core.config.corpus_tasks import CorpusTaskConfig
 from tfm_core.data.corpus import grammar
-from tfm_core.data.corpus.book import read_text
 from tfm_core.data.own import sets
-from tfm_core.data.own.text import own_test, own_text, own_vocabulary
+from tfm_core.data.own.task import own_test, own_text, own_vocabulary
 from tfm_core.data.own.tokens import Cutter, learned_from_text
 from tfm_core.data.text.english_sentences import WORDS
 from tfm_core.data.text.task import Pair
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
 from tfm_core.sentences import N_, Sentence, StudentError
 from tfm_core.variants.units import joined_words, normalised
+
+_ALICE = Path(__file__).with_name("alice.txt")
+
+
+@cache
+def read_text() -> str:
+    """Return the first chapter of Alice's Adventures in Wonderland, about 11,000 characters."""
+    return _ALICE.read_text(encoding="utf-8")
+
 
 _SHOWN = {"words": 12, "characters": 60, "bpe": 20}  # tokens of an example
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tfm_core.data.own.records import BadData, Problem
 from tfm_core.data.own.rows import Row
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.sentences import N_, counted
+from tfm_core.sentences import N_, Paragraph, counted
 
 MAX_CLASSES = 100
 _MAX_SPELLINGS = 3  # groups that are listed one by one
@@ -78,8 +78,8 @@ def of_classes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
     label, most = balance.most_common(1)[0]
     if most > 0.8 * balance.total():
         notes.append(
-            N_(
-                "{share:.0%} of sentences are “{label}”: always answering that is right as often.",
+            Paragraph(
+                "own-data/mostly-one-label",
                 share=most / balance.total(),
                 label=label[:40],
             )

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -35,8 +35,6 @@ MAX_DECODED = 2_000_000_000
 """Pixels that are decoded of one upload, before they are made smaller: some twenty seconds."""
 MAX_SAID = 50
 """Sentences on files that were left out; the rest is counted."""
-_MANY = 0.05
-"""The share of files left out from which on it is a warning."""
 
 Part = Literal["train", "validation", "test"]
 PARTS: tuple[Part, ...] = ("train", "validation", "test")
@@ -176,57 +174,6 @@ class LeftOut:
         self.n += n
         if len(self.sentences) < MAX_SAID:
             self.sentences.append(N_("{name}: {why}", name=shown(name), why=why))
-
-
-def read_pictures(
-    files: Sequence[tuple[str, bytes]], form: Form, choices: Choices = GUESSED
-) -> Pictures:
-    """Read what was uploaded, each file with its name: one zip, one npz, IDX files or tables.
-
-    Raises ValueError, in a sentence that names the file.
-    """
-    read = _read(files, form, choices)
-    n = len(read) + read.n_left_out
-    if read.n_left_out <= _MANY * n:
-        return read
-    words = counted(
-        "{n:,} of {all:,} files or lines was skipped ({share:.0f} %); see why below.",
-        "{n:,} of {all:,} files or lines were skipped ({share:.0f} %); see why below.",
-        read.n_left_out,
-        all=n,
-        share=100 * read.n_left_out / n,
-    )
-    return replace(read, warnings=(words, *read.warnings))
-
-
-def _read(files: Sequence[tuple[str, bytes]], form: Form, choices: Choices) -> Pictures:
-    from tfm_core.data.own.pictures_arrays import is_array_file, read_array_files
-    from tfm_core.data.own.pictures_npz import is_npz, read_npz
-    from tfm_core.data.own.pictures_zip import is_zip, read_zip
-
-    if not files:
-        raise StudentError("Choose a zip of folders, or IDX files.")
-    zips = [(name, content) for name, content in files if is_zip(content)]
-    if len(zips) == 1 and len(files) == 1:
-        read = read_npz if is_npz(zips[0][1]) else read_zip
-        return read(*zips[0], form, choices)
-    if zips:
-        raise StudentError(
-            "{name} is a zip, which is a whole set. Upload it alone.",
-            name=shown(zips[0][0]),
-        )
-    arrays = [(name, content) for name, content in files if is_array_file(name, content)]
-    if not arrays:
-        raise StudentError(
-            "{name} is not a zip, an IDX file or a table of pixels. Pack your class "
-            "folders into one zip.",
-            name=shown(files[0][0]),
-        )
-    left_out = LeftOut()
-    for name, content in files:
-        if (name, content) not in arrays:
-            left_out.add(name, N_("It has no pictures or labels."))
-    return read_array_files(arrays, form, choices, left_out)
 
 
 def shown(name: str) -> str:

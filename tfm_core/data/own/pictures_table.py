@@ -10,9 +10,23 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.data.own.pictures import MAX_PICTURES, MAX_PIXELS, LeftOut, shown
-from tfm_core.data.own.pictures_arrays import ArrayFile, part_of_file
-from tfm_core.data.own.pictures_idx import unpacked
+from tfm_core.data.own.pictures import (
+    MAX_PICTURES,
+    MAX_PIXELS,
+    Choices,
+    Form,
+    LeftOut,
+    Pictures,
+    shown,
+)
+from tfm_core.data.own.pictures_arrays import (
+    ArrayFile,
+    idx_arrays,
+    is_idx,
+    part_of_file,
+    read_arrays,
+    unpacked,
+)
 from tfm_core.sentences import N_, StudentError
 
 _LABELS = ("label", "labels", "class", "target", "y", "digit", "letter")
@@ -166,3 +180,18 @@ def _label(row: bytes, column: int) -> str:
 
 def _is_number(cell: bytes) -> bool:
     return re.fullmatch(rb"[-+]?\d+(\.\d*)?([eE][-+]?\d+)?", cell) is not None
+
+
+def is_array_file(name: str, content: bytes) -> bool:
+    """Say whether a file, or the beginning of it, is IDX (perhaps packed) or a table of pixels."""
+    return is_idx(content) or is_table(name, content)
+
+
+def read_array_files(
+    files: Sequence[tuple[str, bytes]], form: Form, choices: Choices, left_out: LeftOut
+) -> Pictures:
+    """Read IDX files, or tables of pixels. Raises ValueError, in a sentence that names the file."""
+    if all(is_table(name, content) for name, content in files):
+        return read_arrays(table_arrays(files, left_out), form, choices, left_out, ())
+    arrays, notes = idx_arrays(files)
+    return read_arrays(arrays, form, choices, left_out, notes)

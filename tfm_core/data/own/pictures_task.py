@@ -9,10 +9,10 @@ from tfm_core.config.codec import default_sections
 from tfm_core.config.own_pictures import BETWEEN, OwnPicturesTaskConfig
 from tfm_core.data.download import Progress
 from tfm_core.data.own import sets
+from tfm_core.data.own.kinds import Proposal
 from tfm_core.data.own.pictures import PARTS
 from tfm_core.data.own.pictures_set import VALIDATION, arrays, is_sound
-from tfm_core.data.own.proposal import Proposal
-from tfm_core.data.own.sets import OwnSet, SetDamaged
+from tfm_core.data.own.sets import OwnSet
 from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
@@ -27,10 +27,7 @@ def task_of(own: OwnSet) -> OwnPicturesTaskConfig:
     """Return the settings that learn a set. Raises ValueError, in a sentence."""
     details, counts = own.details, own.counts
     if not is_sound(details) or not all(part in counts for part in PARTS):
-        raise SetDamaged(
-            "The set “{name}” is damaged. Remove it and add your data again; its runs still open.",
-            name=own.name,
-        )
+        raise sets.damaged(own.name)
     n_learned, n_held_out = counts["train"] + counts["validation"], counts["validation"]
     return OwnPicturesTaskConfig.parse(
         {

@@ -35,11 +35,11 @@ from tfm_core.data.own.pictures import (
     shown,
     squared,
 )
-from tfm_core.data.own.pictures_arrays import is_array_file, read_array_files
-from tfm_core.data.own.pictures_folders import Place, layout_of
-from tfm_core.data.own.pictures_names import named
+from tfm_core.data.own.pictures_arrays import is_npz, read_npz
+from tfm_core.data.own.pictures_folders import Place, layout_of, named
+from tfm_core.data.own.pictures_table import is_array_file, read_array_files
 from tfm_core.data.own_picture import MAX_BYTES, looks_like_picture, opened, why_not
-from tfm_core.sentences import N_, StudentError, counted
+from tfm_core.sentences import N_, Paragraph, StudentError, counted
 
 _BEGINS = (b"PK\x03\x04", b"PK\x05\x06")
 _MAX_ENTRIES = 2 * MAX_PICTURES
@@ -49,6 +49,7 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImp
 _ENDINGS = {".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".bmp", ".dib", ".gif"}
 _ANNOTATIONS = ("annot", "label", "bbox", "instances", "metadata")
 _IS_DAMAGED = N_("This file is damaged.")
+_MANY = 0.05  # the share of files left out that deserves a warning
 _BEGINNING = 4096  # bytes that show what a file is
 
 
@@ -61,6 +62,49 @@ class _Packed:
     folders: list[str]
     n_system: int
     encoding: str | None
+
+
+def read_pictures(
+    files: Sequence[tuple[str, bytes]], form: Form, choices: Choices = GUESSED
+) -> Pictures:
+    """Read what was uploaded, each file with its name: one zip, one npz, IDX files or tables.
+
+    Raises ValueError, in a sentence that names the file.
+    """
+    read = _read_files(files, form, choices)
+    n = len(read) + read.n_left_out
+    if read.n_left_out <= _MANY * n:
+        return read
+    words = counted(
+        "{n:,} of {all:,} files or lines was skipped ({share:.0f} %); see why below.",
+        "{n:,} of {all:,} files or lines were skipped ({share:.0f} %); see why below.",
+        read.n_left_out,
+        all=n,
+        share=100 * read.n_left_out / n,
+    )
+    return replace(read, warnings=(words, *read.warnings))
+
+
+def _read_files(files: Sequence[tuple[str, bytes]], form: Form, choices: Choices) -> Pictures:
+    if not files:
+        raise StudentError("Choose a zip of folders, or IDX files.")
+    zips = [(name, content) for name, content in files if is_zip(content)]
+    if len(zips) == 1 and len(files) == 1:
+        read = read_npz if is_npz(zips[0][1]) else read_zip
+        return read(*zips[0], form, choices)
+    if zips:
+        raise StudentError(
+            "{name} is a zip, which is a whole set. Upload it alone.",
+            name=shown(zips[0][0]),
+        )
+    arrays = [(name, content) for name, content in files if is_array_file(name, content)]
+    if not arrays:
+        raise StudentError(Paragraph("own-data/unknown-file", name=shown(files[0][0])))
+    left_out = LeftOut()
+    for name, content in files:
+        if (name, content) not in arrays:
+            left_out.add(name, N_("It has no pictures or labels."))
+    return read_array_files(arrays, form, choices, left_out)
 
 
 def is_zip(content: bytes) -> bool:
@@ -206,11 +250,12 @@ def _check_labels(kept: Sequence[_Kept], others: Iterable[zipfile.ZipInfo]) -> N
     ]
     if len(classes) == 1 and labels:
         raise StudentError(
-            "All {n:,} pictures are in one folder, “{folder}”, and annotations such as "
-            "{file} are not supported. Use one folder per class.",
-            n=len(kept),
-            folder=shown(classes.pop()),
-            file=shown(labels[0]),
+            Paragraph(
+                "own-data/one-folder",
+                n=len(kept),
+                folder=shown(classes.pop()),
+                file=shown(labels[0]),
+            )
         )
 
 
@@ -259,11 +304,7 @@ def _read(
         parts.append(part)
     if not images:
         first = left_out.sentences[:1] or [N_("The zip is empty.")]
-        raise StudentError(
-            "{name} has no readable picture. {first} Use a folder of PNG or JPEG files per class.",
-            name=name,
-            first=first[0],
-        )
+        raise StudentError(Paragraph("own-data/no-picture", name=name, first=first[0]))
     called = class_labels(classes)
     classes = [called[folder] for folder in classes]
     class_names = class_order(classes)
@@ -292,11 +333,7 @@ def _check_sum(name: str, unpacked: int, decoded: int) -> None:
             most=MAX_UNPACKED // 10**6,
         )
     if decoded > MAX_DECODED:
-        raise _TooMuch(
-            "The pictures in {name} have more than {most:,} million pixels. Use smaller ones.",
-            name=name,
-            most=MAX_DECODED // 10**6,
-        )
+        raise _TooMuch(Paragraph("own-data/too-many-pixels", name=name, most=MAX_DECODED // 10**6))
 
 
 def _begin(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tfm_core.reading import is_text
-from tfm_core.sentences import N_, Sentence, StudentError, counted
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, counted
 
 LINE, ENTRY = N_("Line {line}"), N_("Entry {line}")
 TEST_LINE, TEST_ENTRY = N_("Line {line} of the test file"), N_("Entry {line} of the test file")
@@ -150,11 +150,7 @@ def _of_one_width(
             why = _why(one, N_(numbered, line=one.line), width, delimiter)
             problems.append(Problem(one.line, why, one.n_lines, numbered))
     if not records:
-        raise BadData(
-            "No line has two texts. Write one pair per line, separated by a tab or "
-            "comma, or use JSON lines. {why}",
-            why=problems[0].sentence if problems else "",
-        )
+        raise BadData(Paragraph("own-data/no-pairs", why=problems[0].sentence if problems else ""))
     total = sum(one.n_lines for one in found)
     blank = total - sum(one.n_lines for one in filled)
     return Records(tuple(records), tuple(problems), width, total, blank, numbered, tuple(unclosed))
@@ -196,12 +192,7 @@ def _why(one: Record, place: Sentence, width: int, delimiter: str | None) -> Sen
             place=place,
             width=width,
         )
-    return N_(
-        "{place} has {n} columns instead of {width}. Quote a text that holds the delimiter.",
-        place=place,
-        n=n,
-        width=width,
-    )
+    return Paragraph("own-data/columns", place=place, n=n, width=width)
 
 
 # Text with a delimiter

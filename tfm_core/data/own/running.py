@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tfm_core.config.corpus_tasks import text_problem
-from tfm_core.data.own.normal import normalised_text
 from tfm_core.data.own.records import BadData
 from tfm_core.data.own.report import Report, set_name
-from tfm_core.data.own.rows import Accounting, decoded
+from tfm_core.data.own.rows import Accounting, decoded, normalised_text
 from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.sentences import N_, counted
 

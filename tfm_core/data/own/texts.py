@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from tfm_core.config.own_tasks import MAX_TOKENS, MAX_WORDS
+from tfm_core.config.own_tasks import MAX_WORDS
 from tfm_core.data.own.classes import (
     known_labels,
     of_classes,
@@ -24,7 +24,6 @@ from tfm_core.data.own.classes import (
     spellings_of,
 )
 from tfm_core.data.own.layout import Layout, guess
-from tfm_core.data.own.normal import normalised_rows
 from tfm_core.data.own.records import (
     ENTRY,
     TEST_ENTRY,
@@ -33,23 +32,21 @@ from tfm_core.data.own.records import (
     Records,
     read_records,
 )
-from tfm_core.data.own.report import MAX_PREVIEW, Report, set_name
-from tfm_core.data.own.rows import Accounting, Row, decoded, rows_of
+from tfm_core.data.own.report import COLUMNS, MAX_PREVIEW, SPLITS, Report, set_name
+from tfm_core.data.own.rows import Accounting, Row, decoded, normalised_rows, rows_of
 from tfm_core.data.own.running import running_text
 from tfm_core.data.own.sets import MAX_NAME, TOKENS, Prepared
-from tfm_core.data.own.text import FILE, TEST
+from tfm_core.data.own.task import TEST_TEXT, TEXT
 from tfm_core.data.own.tokens import LABEL, Cutter, learned
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.sentences import N_, Sentence, StudentError, counted
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, counted
 
 MIN_ROWS = 10
 """Different sources that a set needs, so that each part of it has some."""
 LONGEST = 128
-"""Tokens of a sentence that is taken, unless asked for otherwise."""
+"""Tokens of a sentence."""
 SHARE = 0.1
 """Of the examples, for validation and for the test, each."""
-
-_SPLITS = ("train", "validation", "test")
 
 
 def inspect_text(
@@ -60,16 +57,14 @@ def inspect_text(
     unit: str = "words",
     seed: int = 0,
     test: bytes | str | None = None,
-    longest: int = LONGEST,
     layout: Layout | None = None,
     merges_labels: bool = True,
 ) -> Report:
     """Look through what was pasted or chosen. Never raises for what is in it.
 
     kind: "pairs", "labels" or "text". name: of the file. unit: how sentences are cut. seed: of the
-    split; test: a test file of one's own instead of a share by seed. longest: tokens of a sentence
-    that is taken. layout: which columns are read, guessed without one. merges_labels: labels that
-    differ only in capitals are one.
+    split; test: a test file instead of a share by seed. layout: which columns are read, guessed
+    without one. merges_labels: labels that differ only in case are one.
     """
     if kind == "text":
         return running_text(raw, name, unit, test)
@@ -89,7 +84,7 @@ def inspect_text(
         if test is not None:
             is_guess = layout.has_header == guessed.has_header
             tests = _tests(kind, test, found, layout, is_guess=is_guess)
-        return _rows(blank, found, rows, tests, seed, min(longest, MAX_TOKENS), merges_labels)
+        return _rows(blank, found, rows, tests, seed, merges_labels)
     except BadData as error:
         return replace(blank, refusal=error.sentence)
 
@@ -110,9 +105,9 @@ def prepare(report: Report, *, name: str = "") -> Prepared:
         raise StudentError(report.refusal)
     name = set_name(name or report.name, report.kind)
     if report.kind == "text":
-        files = {FILE: report.text.encode(), TOKENS: _tokens(report)}
+        files = {TEXT: report.text.encode(), TOKENS: _tokens(report)}
         if report.test:
-            files[TEST] = report.test.encode()
+            files[TEST_TEXT] = report.test.encode()
         return Prepared("text", name, report.counts, report.split, {"unit": report.unit}, files)
     src, tgt = report.words
     details: dict[str, object] = {
@@ -124,13 +119,9 @@ def prepare(report: Report, *, name: str = "") -> Prepared:
         "n_across": report.n_across,
         **_read_as(report),
     }
-    files = {f"{split}.jsonl": _lines(report.rows[split]) for split in _SPLITS}
+    files = {f"{split}.jsonl": _lines(report.rows[split]) for split in SPLITS}
     files[TOKENS] = _tokens(report)
     return Prepared(report.kind, name, report.counts, report.split, details, files)
-
-
-COLUMNS = {"pairs": (N_("source"), N_("target")), "labels": (N_("sentence"), N_("label"))}
-"""What the two texts of a row are, by kind."""
 
 
 def _read_as(report: Report) -> dict[str, object]:
@@ -153,7 +144,6 @@ def _rows(
     rows: list[Row],
     tested: _Tests | None,
     seed: int,
-    longest: int,
     merges_labels: bool,
 ) -> Report:
     """Look through rows of two texts. Raises BadData."""
@@ -191,7 +181,7 @@ def _rows(
             )
     parts = _split(kind, rows, tests, seed, read)
     cutters = _cutters(kind, unit, parts["train"])
-    parts, too_long = _short_enough(parts, cutters, longest)
+    parts, too_long = _short_enough(parts, cutters)
     problems += too_long
     if kind == "labels":
         notes += of_classes(parts)
@@ -201,8 +191,8 @@ def _rows(
     words = _vocabularies(kind, parts["train"], cutters)
     n_unknown, n_tokens = _unknown(parts, cutters, words)
     seen = {read(row.first) for row in parts["train"]}
-    n_across = sum(read(row.first) in seen for split in _SPLITS[1:] for row in parts[split])
-    everything = [row for split in _SPLITS for row in parts[split]]
+    n_across = sum(read(row.first) in seen for split in SPLITS[1:] for row in parts[split])
+    everything = [row for split in SPLITS for row in parts[split]]
     balance = Counter(row.second for row in everything if kind == "labels")
     report = replace(
         blank,
@@ -359,7 +349,7 @@ def _split(
         split: tuple(sorted((row for group in part for row in group), key=lambda row: row.line))
         for split, part in parts.items()
     }
-    return {split: tuple(tests or ()) if split not in flat else flat[split] for split in _SPLITS}
+    return {split: tuple(tests or ()) if split not in flat else flat[split] for split in SPLITS}
 
 
 def _too_few(kind: str, n: int) -> Sentence:
@@ -390,7 +380,7 @@ def _cutters(kind: str, unit: str, train: Sequence[Row]) -> tuple[Cutter, Cutter
 
 
 def _short_enough(
-    parts: Mapping[str, tuple[Row, ...]], cutters: tuple[Cutter, Cutter], longest: int
+    parts: Mapping[str, tuple[Row, ...]], cutters: tuple[Cutter, Cutter]
 ) -> tuple[dict[str, tuple[Row, ...]], list[Problem]]:
     """Leave out what has more tokens than it may have, or none."""
     problems: list[Problem] = []
@@ -401,12 +391,12 @@ def _short_enough(
             if min(sizes) == 0:
                 words = N_("{place} has a text without a word.", place=row.place)
                 problems.append(row.problem(words))
-            elif max(sizes) > longest:
+            elif max(sizes) > LONGEST:
                 words = N_(
                     "{place} has {n} tokens; the limit is {longest}.",
                     place=row.place,
                     n=max(sizes),
-                    longest=longest,
+                    longest=LONGEST,
                 )
                 problems.append(row.problem(words))
             else:
@@ -417,7 +407,7 @@ def _short_enough(
 
 
 def _check_sizes(parts: Mapping[str, Sequence[Row]]) -> None:
-    for split in _SPLITS:
+    for split in SPLITS:
         if not parts[split]:
             raise BadData(
                 "No lines are left for {split}. Allow longer sentences or add lines.",
@@ -436,10 +426,7 @@ def _vocabularies(
     for words in made:
         if len(words) + len(SPECIALS) > MAX_WORDS:
             raise BadData(
-                "There are {n:,} different words; the limit is {most:,}. Use byte pairs or "
-                "characters.",
-                n=len(words),
-                most=MAX_WORDS - len(SPECIALS),
+                Paragraph("own-data/too-many-words", n=len(words), most=MAX_WORDS - len(SPECIALS))
             )
     return made
 
@@ -452,7 +439,7 @@ def _unknown(
     """Return how many tokens of validation and test are unknown, and of how many."""
     src, tgt = map(set, words)
     n_unknown = n_tokens = 0
-    for split in _SPLITS[1:]:
+    for split in SPLITS[1:]:
         for row in parts[split]:
             one, other = cutters[0].cut(row.first), cutters[1].cut(row.second)
             n_tokens += len(one) + len(other)

@@ -22,7 +22,7 @@ from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import english_sentences
 from tfm_core.data.text.english_completions import completions
 from tfm_core.data.text.masked_words import MAX_GAPS, chance_in_data, n_hidden
-from tfm_core.data.text.task import Pair, check_tokens
+from tfm_core.data.text.task import Pair, as_sentence, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 from tfm_core.sentences import StudentError
 
@@ -104,8 +104,7 @@ class SpanCorruptionTask:
 
     def join_src(self, tokens: Sequence[str]) -> str:
         """Write as a sentence with sentinels."""
-        text = " ".join(tokens)
-        return f"{text[:1].upper()}{text[1:]}." if text else ""
+        return as_sentence(" ".join(tokens))
 
     def join_tgt(self, tokens: Sequence[str]) -> str:
         """Write as T5 does: each sentinel with its words behind it."""

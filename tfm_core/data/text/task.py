@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from tfm_core.data.text.everyday_words import EVERYDAY
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
@@ -60,6 +60,26 @@ class TextTask(Protocol):
 
     def join_tgt(self, tokens: Sequence[str]) -> str:
         """Write target tokens as a person reads them."""
+
+
+class JoinedTask:
+    """A task whose tokens a person reads with the same gap between all of them, or none."""
+
+    src_gap: ClassVar[str] = ""
+    tgt_gap: ClassVar[str] = ""
+
+    def join_src(self, tokens: Sequence[str]) -> str:
+        """Write source tokens as a person reads them."""
+        return self.src_gap.join(tokens)
+
+    def join_tgt(self, tokens: Sequence[str]) -> str:
+        """Write target tokens as a person reads them."""
+        return self.tgt_gap.join(tokens)
+
+
+def as_sentence(text: str) -> str:
+    """Return a text with a capital and a full stop; "" for none."""
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def missing_examples(task: TextTask) -> str | None:
