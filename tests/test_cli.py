@@ -170,7 +170,7 @@ def test_a_run_is_exported_and_imported_as_it_was(runs, capsys, tmp_path, monkey
 def test_a_file_that_is_no_run_is_one_sentence(runs, capsys, tmp_path):
     (tmp_path / "a.zip").write_bytes(b"PK")
     assert main(["import", str(tmp_path / "a.zip")]) == 2
-    assert "This is no zip that can be read" in capsys.readouterr().err
+    assert "This is not a readable zip" in capsys.readouterr().err
     assert main(["import", str(tmp_path / "b.zip")]) == 2
     assert "There is no file" in capsys.readouterr().err
 

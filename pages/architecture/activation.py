@@ -8,7 +8,7 @@ from pages.i18n import _
 from pages.ui import show
 from pages.ui.model_choice import Chosen
 from tfm_core.inspect import activations
-from tfm_core.plots import activations as plots
+from tfm_core.plots import architecture as plots
 from tfm_core.runs.run import Run
 from tfm_core.variants.activations import ACTIVATIONS
 

@@ -12,7 +12,7 @@ from tfm_core.config.shape import CaptionShape, ImageShape
 from tfm_core.facts.compute import grown, lengths, macs, unasked
 from tfm_core.facts.memory import PROCESS_BYTES, Memory, memory
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.plots import costs as plots
+from tfm_core.plots import architecture as plots
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.precisions import PRECISIONS

@@ -15,7 +15,7 @@ from tfm_core.inspect.source.carried import Carried, carried
 from tfm_core.inspect.source.command import command
 from tfm_core.inspect.source.file import FORMS, AttentionForm, source_code
 from tfm_core.inspect.source.printed import printed
-from tfm_core.plots.png import png
+from tfm_core.plots.pictures import png
 from tfm_core.runs.run import Run
 
 _FORM = "build-attention-form"

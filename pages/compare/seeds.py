@@ -24,7 +24,7 @@ from tfm_core.inspect.compare.spread import (
     spread,
 )
 from tfm_core.plots.comparison import Band, slots
-from tfm_core.plots.thinning import smooth
+from tfm_core.plots.stage import smooth
 from tfm_core.sentences import N_
 
 WITH_BANDS: tuple[AxisName, ...] = ("step", "epoch", "examples")

@@ -20,7 +20,7 @@ import plotly.io as pio
 from pages.components import addresses
 from pages.components.component import component, is_index
 from pages.i18n import _
-from tfm_core.plots.template import template
+from tfm_core.plots.kinds import template
 from tfm_core.sentences import Sentence
 
 CONFIG: dict[str, Any] = {

@@ -21,7 +21,7 @@ from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.progress.stage import Answer, Frame, Stage
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import COLOURS
-from tfm_core.plots.png import picture_url
+from tfm_core.plots.pictures import picture_url
 from tfm_core.plots.stage import ROLE_COLOURS, Line
 
 MAX_VALUES = 500_000

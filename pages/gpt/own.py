@@ -8,7 +8,7 @@ from pages.i18n import _
 from pages.ui import own_choice, run_actions, show, state
 from tfm_core.config import Experiment
 from tfm_core.config.corpus_tasks import text_problem
-from tfm_core.data.corpus.book import read_text
+from tfm_core.data.corpus.task import read_text
 from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.presets import PRESETS
 from tfm_core.variants.units import UNITS

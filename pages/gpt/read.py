@@ -13,7 +13,7 @@ from tfm_core.data.text import text_task
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text.surprisal import BITS, Surprisals, example_text, surprisals
 from tfm_core.plots import gpt as plots
-from tfm_core.plots.language import surprise_text
+from tfm_core.plots.writing import surprise_text
 from tfm_core.runs.run import Run
 from tfm_core.variants.units import UNITS
 

@@ -17,7 +17,7 @@ from tfm_core.inspect.text import gpt_writing
 from tfm_core.inspect.text.gpt_writing import Sample
 from tfm_core.inspect.text.surprisal import example_text
 from tfm_core.plots import gpt as plots
-from tfm_core.plots.language import written_text
+from tfm_core.plots.writing import written_text
 from tfm_core.runs.run import Run
 from tfm_core.variants.units import UNITS
 

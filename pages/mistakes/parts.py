@@ -17,7 +17,7 @@ from tfm_core.inspect.errors.examples import hard_tokens
 from tfm_core.inspect.errors.groups import groupings
 from tfm_core.inspect.errors.scores import calibration, corpus_scores
 from tfm_core.plots import errors as plots
-from tfm_core.plots.language import marked
+from tfm_core.plots.writing import marked
 from tfm_core.runs.run import Run
 
 _SCORED = ("english-korean", "own-pairs", "captions")

@@ -8,7 +8,7 @@ from pages.i18n import _
 from pages.ui import page_table, run_actions, run_time, show, state
 from pages.ui.typed import escape
 from tfm_core.data.own import kinds
-from tfm_core.data.own.proposal import Proposal
+from tfm_core.data.own.kinds import Proposal
 from tfm_core.data.own.sets import OwnSet
 
 

@@ -18,25 +18,20 @@ from pages.ui import show
 from pages.ui.typed import MAX_MEGABYTES, escape
 from tfm_core.config.own_pictures import MAX_NAME as MAX_CLASS_NAME
 from tfm_core.data.own import pictures_set
-from tfm_core.data.own.pictures import (
-    ENCODINGS,
-    FITS,
-    SIZES,
-    Choices,
-    Form,
-    Pictures,
-    read_pictures,
-)
-from tfm_core.data.own.pictures_findings import counts, duplicates, findings
+from tfm_core.data.own.build_examples import as_zip
+from tfm_core.data.own.pictures import ENCODINGS, FITS, SIZES, Choices, Form, Pictures
 from tfm_core.data.own.pictures_set import (
     Split,
+    counts,
+    duplicates,
+    findings,
     prepare,
     renamed,
     shared_out,
     without_doubles,
 )
+from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.data.own.sets import MAX_NAME, OwnSet
-from tfm_core.data.own.shapes import as_zip
 from tfm_core.plots import own_data as plots
 
 _ICONS = {

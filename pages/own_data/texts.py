@@ -14,8 +14,7 @@ from pages.own_data import columns, shelf, state
 from pages.ui import show
 from pages.ui.typed import MAX_MEGABYTES, escape
 from tfm_core.data.own import texts
-from tfm_core.data.own.look import as_lines, report_of
-from tfm_core.data.own.report import Report
+from tfm_core.data.own.report import Report, as_lines, report_of
 from tfm_core.data.own.rows import Accounting
 from tfm_core.data.own.sets import MAX_NAME, OwnSet
 from tfm_core.data.own.texts import inspect_text
@@ -202,7 +201,7 @@ def look(own: OwnSet) -> None:
 
 def nothing_yet() -> None:
     """Show the text that comes with the app, which one press takes as a set."""
-    from tfm_core.data.corpus.book import read_text
+    from tfm_core.data.corpus.task import read_text
 
     unit = str(st.session_state.get("own-data-unit-text") or "words")
     name = _("Alice in Wonderland, first chapter")

@@ -11,7 +11,7 @@ from pages.practice.steps import Runs
 from pages.ui import show, state
 from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.plots import practice as plots
-from tfm_core.plots.predictions import picture_cards
+from tfm_core.plots.pictures import picture_cards
 
 _SHOWN = 20
 

@@ -11,7 +11,7 @@ from pages.practice.steps import NAMES, Runs
 from pages.ui import live_curves, runs_access, show
 from tfm_core.inspect.practice import lesson
 from tfm_core.inspect.practice.lesson import Kind
-from tfm_core.plots.curves import Measurements, learning_curve
+from tfm_core.plots.curves import MeasuredCurves, Measurements, learning_curve
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 from tfm_core.training.patience import Patience
@@ -47,11 +47,12 @@ def curves_of(run: Run, column: str, *, name: str) -> None:
     curves = runs_access.curves(run)
     is_loss = column == "loss"
     figure = learning_curve(
-        Measurements(_("training"), curves.steps["step"], curves.steps[column]),
-        [Measurements(_("validation"), curves.validation["step"], curves.validation[column])],
-        [],
+        MeasuredCurves(
+            Measurements(_("training"), curves.steps["step"], curves.steps[column]),
+            [Measurements(_("validation"), curves.validation["step"], curves.validation[column])],
+            best=live_curves.best(curves, column),
+        ),
         y_title=_("loss (nats)") if is_loss else _("accuracy"),
-        best=live_curves.best(curves, column),
         total_steps=run.experiment.training.steps,
         window=_WINDOW,
         is_share=not is_loss,

@@ -12,7 +12,7 @@ from pages.i18n import _
 from pages.ui import controls, drafts, own_choice, state
 from pages.ui.drafts import Checked
 from tfm_core.config.corpus_tasks import text_problem
-from tfm_core.data.corpus.book import read_text
+from tfm_core.data.corpus.task import read_text
 from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.variants.units import UNITS
 

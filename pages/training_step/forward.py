@@ -13,7 +13,7 @@ from pages.training_step import state
 from pages.training_step.state import ModelAtStep
 from pages.ui import show
 from tfm_core.plots import training_step as plots
-from tfm_core.plots.png import picture_url
+from tfm_core.plots.pictures import picture_url
 
 if TYPE_CHECKING:
     from tfm_core.inspect.training_step.batch import Answer, Floats, Rows

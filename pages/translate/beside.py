@@ -17,7 +17,7 @@ from tfm_core.inspect.writing import steps
 from tfm_core.inspect.writing.beside import BesideTruth, beside_truth
 from tfm_core.inspect.writing.source import Source
 from tfm_core.inspect.writing.steps import in_nats
-from tfm_core.plots.beside_truth import beside_table
+from tfm_core.plots.writing import beside_table
 
 
 def part(source: Source, row: DeltaGenerator) -> None:

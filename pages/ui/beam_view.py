@@ -12,8 +12,7 @@ from pages.i18n import N_, _, paragraph
 from pages.ui import show
 from pages.ui.typed import escape
 from tfm_core.inspect.writing.beams import BeamComparison, Hypothesis
-from tfm_core.plots.beam_tree import beam_tree
-from tfm_core.plots.language import visible
+from tfm_core.plots.writing import beam_tree, visible
 
 Join = Callable[[Sequence[str]], str]
 FOUND_BY = {

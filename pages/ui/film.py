@@ -23,7 +23,7 @@ from tfm_core.config.base import Config
 from tfm_core.inspect.progress import stage as stages
 from tfm_core.inspect.progress.stage import Stage
 from tfm_core.made_with import versions
-from tfm_core.plots.png import picture_url
+from tfm_core.plots.pictures import picture_url
 from tfm_core.runs.run import Run
 
 MAX_VALUES = 1_600_000

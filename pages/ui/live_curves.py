@@ -11,7 +11,7 @@ from pages.i18n import _, language
 from pages.ui import runs_access, show
 from tfm_core.config.own_tasks import OwnTextTaskFacts
 from tfm_core.config.text_tasks import TextTaskFacts
-from tfm_core.plots.curves import Measurements, ReferenceLine, learning_curve
+from tfm_core.plots.curves import MeasuredCurves, Measurements, ReferenceLine, learning_curve
 from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.run import Run
 
@@ -87,13 +87,15 @@ def _figures(
     drawn = partial(learning_curve, total_steps=total, window=window, is_log=is_log)
     is_patient = _run.experiment.training.patience > 0
     loss = drawn(
-        _train(_curves, "loss"),
-        [_measured(_("validation"), _curves.validation, "loss")],
-        [_measured(_("test"), _curves.test, "loss")],
-        averaged=[_measured(_("averaged weights"), _curves.averaged, "loss")],
+        MeasuredCurves(
+            _train(_curves, "loss"),
+            [_measured(_("validation"), _curves.validation, "loss")],
+            [_measured(_("test"), _curves.test, "loss")],
+            [_measured(_("averaged weights"), _curves.averaged, "loss")],
+            best(_curves, "loss") if is_patient else None,
+        ),
         y_title=_("loss (nats)"),
         marks=_loss_marks(started, is_smoothed=_is_floor_smoothed(_run)),
-        best=best(_curves, "loss") if is_patient else None,
     )
     tokens = [("accuracy", _("validation"), _("averaged weights"))]
     if _run.experiment.task.facts.answer in ("sequence", "blanks"):
@@ -106,13 +108,15 @@ def _figures(
             ),
         ]
     accuracy = drawn(
-        _train(_curves, "accuracy"),
-        [_measured(name, _curves.validation, column) for column, name, _averaged in tokens],
-        [_measured(_("test"), _curves.test, "accuracy")],
-        averaged=[_measured(name, _curves.averaged, column) for column, _last, name in tokens],
+        MeasuredCurves(
+            _train(_curves, "accuracy"),
+            [_measured(name, _curves.validation, column) for column, name, _averaged in tokens],
+            [_measured(_("test"), _curves.test, "accuracy")],
+            [_measured(name, _curves.averaged, column) for column, _last, name in tokens],
+            best(_curves, "accuracy") if is_patient else None,
+        ),
         y_title=_("accuracy"),
         marks=_chance_marks(started),
-        best=best(_curves, "accuracy") if is_patient else None,
         is_share=True,
     )
     for figure in (loss, accuracy):

@@ -114,7 +114,7 @@ def test_a_sentence_of_ones_own_is_read_and_an_unknown_word_named(open_tab: Open
     sentence.press("Enter")
     problem = tab.main.get_by_role("alert")
     expect(problem).to_contain_text("“teachr” is not a word of this task")
-    expect(problem).to_contain_text("near ones are teacher")
+    expect(problem).to_contain_text("Try teacher")
     expect(tab.figure(MAP)).to_be_visible()  # of the sentence before
     tab.button("Read “A teacher bought a book.”").click()
     expect(problem).to_have_count(0)

@@ -9,8 +9,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import PATIENCE
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.attention import head_map
-from tfm_core.plots.export import page
-from tfm_core.plots.map_image import map_svg
+from tfm_core.plots.export import map_svg, page
 
 pytestmark = pytest.mark.browser
 

@@ -70,4 +70,4 @@ def test_a_class_whose_name_is_emptied_is_left_out_and_said(open_tab: OpenTab) -
     select(tab, 1)
     tab.page.keyboard.press("Delete")
     expect(tab.main.get_by_text("40 pictures of 2 classes")).to_be_visible()
-    expect(tab.main.get_by_text("dog: this class has no name, so it was left out.")).to_be_visible()
+    expect(tab.main.get_by_text("dog: This class has no name.")).to_be_visible()

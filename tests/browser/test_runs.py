@@ -89,7 +89,7 @@ def test_a_large_file_after_another_reaches_the_server_and_is_answered(open_tab:
         place = tab.main.locator("details", has_text="Import a run")
         file: FilePayload = {"name": f"{name}.zip", "mimeType": "", "buffer": content}
         place.locator("input[type=file]").set_input_files(file)
-        expect(place).to_contain_text(f"{name}.zip was not imported: This is no zip")
+        expect(place).to_contain_text(f"{name}.zip was not imported: This is not a readable zip")
 
 
 MARKS = r"1. *a* _b_ `c` [d](e) $f$ ~~g~~ <b>h</b> # :red[i] &lt; | {j} \k (v1.2-x)!"

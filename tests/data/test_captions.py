@@ -5,6 +5,7 @@ import itertools
 import pytest
 import torch
 
+from tests.pairwise import pairwise
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.data.caption_words import (
     ENGLISH_PLACES,
@@ -15,9 +16,8 @@ from tfm_core.data.caption_words import (
     longest,
     vocabulary,
 )
-from tfm_core.data.captions import load_captions
+from tfm_core.data.captions import are_plain, draw_scenes, load_captions
 from tfm_core.data.compose import Changes, compose, ink_boxes
-from tfm_core.data.scene_draws import draw_scenes, plain
 from tfm_core.data.scenes import (
     CANVAS,
     GRID,
@@ -35,8 +35,8 @@ from tfm_core.data.vocabulary import BOS, EOS, PAD
 
 FEW = {"n_train": 67, "n_validation": 13, "n_test": 17}
 CONFIGS = [
-    CaptionTaskConfig(n_digits=n, language=language, sizes=sizes, **FEW)
-    for n, language, sizes in itertools.product((1, 2, 3), ("english", "korean"), (False, True))
+    CaptionTaskConfig(**chosen, **FEW)
+    for chosen in pairwise(n_digits=(1, 2, 3), language=("english", "korean"), sizes=(False, True))
 ]
 IDS = [f"{c.n_digits} {c.language}{' sizes' * c.sizes}" for c in CONFIGS]
 WORD_OF = {"left": "left of", "right": "right of", "above": "above", "below": "below"}
@@ -123,7 +123,7 @@ def test_smaller_numbers_are_named_first_and_equal_ones_from_the_top_left_corner
     assert " ".join(words) == "a three right of a seven , above a seven"
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=IDS)
+@pytest.mark.parametrize("config", CONFIGS[:3], ids=IDS[:3])
 def test_every_caption_fits_the_vocabulary_and_the_longest(config):
     data = load_captions(config, seed=5)
     words = vocabulary(config)
@@ -222,7 +222,7 @@ def test_many_scenes_are_told_plain_as_one_by_one():
         is_plain([Placed(n, *square) for n, square in zip(*pair, strict=True)])
         for pair in zip(numbers.tolist(), squares.tolist(), strict=True)
     ]
-    assert plain(squares, numbers).tolist() == one_by_one
+    assert are_plain(squares, numbers).tolist() == one_by_one
     assert 0 < sum(one_by_one) < 500
 
 

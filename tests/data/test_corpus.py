@@ -140,21 +140,18 @@ def test_tokens_join_to_the_text_they_were_cut_from(unit):
         assert learned_from_text("words", said).cut_text(said) == task.tokens
 
 
-@pytest.mark.parametrize(
-    ("text", "unit", "sentence"),
-    [
+def test_a_text_that_cannot_be_learned_gets_a_sentence_where_it_was_pasted():
+    for text, unit, sentence in [
         ("too short", "characters", "has 9 characters, but must have from 20"),
         ("x" * 200_001, "characters", "has 200,001 characters, but must have from 20 to 200,000"),
         ("a" * 50, "characters", "one token repeated, 'a'"),
         (" " * 50, "characters", "one token repeated"),
         ("incomprehensibilities abound", "words", "has 2 words, but must have at least 20"),
         ("no " * 30, "words", "one token repeated, 'no'"),
-    ],
-)
-def test_a_text_that_cannot_be_learned_gets_a_sentence_where_it_was_pasted(text, unit, sentence):
-    with pytest.raises(ConfigError, match=sentence) as caught:
-        CorpusTaskConfig.parse({"text": text, "unit": unit})
-    assert [problem.field for problem in caught.value.problems] == ["text"]
+    ]:
+        with pytest.raises(ConfigError, match=sentence) as caught:
+            CorpusTaskConfig.parse({"text": text, "unit": unit})
+        assert [problem.field for problem in caught.value.problems] == ["text"]
 
 
 def test_what_a_text_of_ones_own_never_holds_is_unknown():
@@ -166,7 +163,7 @@ def test_what_a_text_of_ones_own_never_holds_is_unknown():
 def test_tokens_that_the_text_never_holds_are_named():
     task = corpus_task(CorpusTaskConfig(unit="words"))
     assert task.tokenize("Sister") == ("sister",)
-    with pytest.raises(ValueError, match=r"never saw “sistar”.*sister"):
+    with pytest.raises(ValueError, match=r"“sistar”.*sister"):
         task.tokenize("sistar")
     with pytest.raises(ValueError, match="nothing to read"):
         task.tokenize("  ")

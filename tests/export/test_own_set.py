@@ -85,7 +85,7 @@ def test_without_being_asked_for_no_set_leaves(here, there):
         assert sets.listed() == []
     assert own_set(brought) is None
     assert execute(brought).state == "failed"
-    assert "Take the run along there once more with its data" in brought.status.reason
+    assert "import the run with its data" in brought.status.reason
 
 
 def test_what_the_set_is_called_goes_on_from_zip_to_zip(here, there):
@@ -142,35 +142,35 @@ _LINES, _TOKENS = f"{layout.SET}train.jsonl", f"{layout.SET}tokens.json"
 CONTENTS = {
     "a line was changed": (
         lambda p: p | {_LINES: p[_LINES].replace(b"1", b"2", 1)},
-        r"not whole: train\.jsonl was changed",
+        r"damaged: train\.jsonl was changed",
     ),
     "a file is missing": (
         lambda p: {name: content for name, content in p.items() if name != _LINES},
-        r"not whole: train\.jsonl is missing",
+        r"damaged: train\.jsonl is missing",
     ),
     "nothing says what it is": (
         lambda p: {name: c for name, c in p.items() if name != f"{layout.SET}{sets.SET}"},
-        r"not whole: set\.json is missing",
+        r"damaged: set\.json is missing",
     ),
     "it says nothing": (
         lambda p: p | {f"{layout.SET}{sets.SET}": b'{"format": 1}'},
-        r"set\.json says nothing that a set is",
+        r"set\.json is damaged",
     ),
-    "no JSON": (lambda p: p | {f"{layout.SET}{sets.SET}": b"[" * 90_000}, "is no JSON"),
-    "another name": (lambda p: _set_json(p, name="Forged"), "but its run learned from"),
+    "no JSON": (lambda p: p | {f"{layout.SET}{sets.SET}": b"[" * 90_000}, "is not JSON"),
+    "another name": (lambda p: _set_json(p, name="Forged"), "but the run uses"),
     "a path in a name": (
         lambda p: _set_json(p, files={"../../evil.txt": "0" * 64}),
-        "says nothing that a set is",
+        "set.json is damaged",
     ),
-    "a path": (lambda p: p | {"set/../../evil": b"x"}, "leads out of its folder"),
-    "one more file": (lambda p: p | {f"{layout.SET}more.txt": b"x"}, "is no file of a set"),
+    "a path": (lambda p: p | {"set/../../evil": b"x"}, "unsafe file name"),
+    "one more file": (lambda p: p | {f"{layout.SET}more.txt": b"x"}, "does not belong to a set"),
     "lines that are none": (
         lambda p: forged(p, lambda files: files | {"train.jsonl": b'{"a": 1}\n'}),
-        "cannot be read as the set",
+        "data in this zip are damaged",
     ),
     "tokens that are none": (
         lambda p: forged(p, lambda files: files | {"tokens.json": b"[1, 2]"}),
-        "cannot be read as the set",
+        "data in this zip are damaged",
     ),
     "another way to cut": (
         lambda p: forged(
@@ -179,11 +179,11 @@ CONTENTS = {
                 files | {"tokens.json": files["tokens.json"].replace(b'"words",', b'"x",')}
             ),
         ),
-        "cannot be read as the set|has other words",
+        "data in this zip are damaged|does not fit",
     ),
     "more words than the model has room for": (
         lambda p: forged(p, _more_words),
-        "has other words than its settings say",
+        "vocabulary of “My pairs” does not fit",
     ),
 }
 
@@ -204,12 +204,12 @@ def test_a_set_beside_a_run_that_learns_none_is_refused(good, there):
     experiment = json.loads(good[layout.EXPERIMENT])
     experiment["task"]["data"] = "example-pairs"
     parts = good | {layout.EXPERIMENT: json.dumps(experiment).encode()}
-    refused(packed(parts), there, "but its run learned from example-pairs")
+    refused(packed(parts), there, "but the run uses example-pairs")
 
 
 def test_a_set_that_unpacks_to_too_much_is_refused(good, there, monkeypatch):
     monkeypatch.setattr(sets, "MAX_BYTES", 100)
-    refused(packed(good), there, "more than the 100 B that it may have")
+    refused(packed(good), there, "the limit is 100 B")
 
 
 def test_where_the_set_cannot_be_kept_the_run_is_not_either(good, there):

@@ -103,86 +103,85 @@ def _experiment(parts: Parts, **values: object) -> Parts:
 
 
 CONTENTS = {
-    "no experiment": (lambda p: {"a.txt": b"hello"}, "holds no run: it has no experiment.json"),
+    "no experiment": (lambda p: {"a.txt": b"hello"}, "has no experiment.json"),
     "no facts": (lambda p: {layout.EXPERIMENT: p[layout.EXPERIMENT]}, "has no run.json"),
     "facts are no JSON": (
         lambda p: p | {layout.FACTS: b"\xff{"},
-        "run.json in this zip is not JSON",
+        "run.json is not JSON",
     ),
-    "facts are a list": (lambda p: p | {layout.FACTS: b"[1]"}, "holds no named values"),
+    "facts are a list": (lambda p: p | {layout.FACTS: b"[1]"}, "is not a JSON object"),
     "deep JSON": (lambda p: p | {layout.FACTS: b"[" * 90_000}, "is not JSON"),
     "a newer form": (
         lambda p: with_facts(p, format=99, versions={"tfm_core": "9.0"}),
-        r"newer version of this app \(9\.0; this is",
+        r"newer app \(9\.0; this is",
     ),
     "settings of a newer version": (
         lambda p: _experiment(with_facts(p, versions={"tfm_core": "9.0"}), hologram=1),
-        rf"made by version 9\.0 of this app, and this is {tfm_core.__version__}",
+        rf"from version 9\.0; this is {tfm_core.__version__}",
     ),
-    "no form": (lambda p: with_facts(p, format="one"), "does not say of which form"),
-    "no experiment in it": (lambda p: _experiment(p, model=3), "holds no experiment"),
-    "steps beyond the end": (lambda p: with_facts(p, step=8), "value of “step” that cannot be"),
+    "no form": (lambda p: with_facts(p, format="one"), "no format number"),
+    "no experiment in it": (lambda p: _experiment(p, model=3), "is not valid"),
+    "steps beyond the end": (lambda p: with_facts(p, step=8), "value of “step”"),
     "a name of two lines": (lambda p: with_facts(p, name="a\nb"), "value of “name”"),
     "infinite seconds": (lambda p: with_facts(p, seconds=float("inf")), "value of “seconds”"),
-    "too many tags": (lambda p: with_facts(p, tags=["x"] * 99), "value of “tags”"),
     "a tag of two lines": (lambda p: with_facts(p, tags=["a\nb"]), "value of “tags”"),
     "an endless note": (lambda p: with_facts(p, note="x" * 10_000), "value of “note”"),
     "a group that is a list": (lambda p: with_facts(p, group=[1]), "value of “group”"),
     "a set of two lines": (lambda p: with_facts(p, data="a\nb"), "value of “data”"),
     "weights are a pickle": (
         lambda p: p | {layout.WEIGHTS: pickle.dumps({"a": 1})},
-        r"weights\.safetensors in this zip is no safetensors file",
+        r"weights\.safetensors is not a safetensors file",
     ),
     "weights are cut off": (
         lambda p: p | {layout.WEIGHTS: p[layout.WEIGHTS][:-9]},
-        "is no safetensors file",
+        "is not a safetensors file",
     ),
     "weights say a huge head": (
         lambda p: p | {layout.WEIGHTS: struct.pack("<Q", 2**60) + b"{}"},
-        "is no safetensors file",
+        "is not a safetensors file",
     ),
     "weights of another name": (lambda p: with_weights(p, _renamed), "belongs to another model"),
     "weights of another shape": (lambda p: with_weights(p, _reshaped), r"has the shape \(3, 5\)"),
-    "weights in half precision": (lambda p: with_weights(p, _halved), "holds float16"),
-    "weights that are NaN": (lambda p: with_weights(p, _broken(np.nan)), "are no numbers"),
-    "weights that are infinite": (lambda p: with_weights(p, _broken(np.inf)), "are no numbers"),
-    "weights of a later step": (lambda p: with_facts(p, step=2), "is of step 7, but its run came"),
+    "weights in half precision": (lambda p: with_weights(p, _halved), "is float16"),
+    "weights that are NaN": (lambda p: with_weights(p, _broken(np.nan)), "infinite or NaN"),
+    "weights of a later step": (
+        lambda p: with_facts(p, step=2),
+        "is from step 7, but the run ended",
+    ),
     "an optimiser in part": (
         lambda p: with_weights(p, _without_a_moment, layout.OPTIMISER),
         "only a part of the optimiser",
     ),
     "an optimiser of another": (
         lambda p: with_weights(p, _renamed, layout.OPTIMISER),
-        "does not hold the state of this optimiser",
+        "does not fit this optimiser",
     ),
     "a snapshot of another name": (
         lambda p: p | {f"{layout.SNAPSHOTS}x.safetensors": b""},
-        "is no file of a run",
+        "does not belong to a run",
     ),
     "a snapshot that is none": (
         lambda p: p | {f"{layout.SNAPSHOTS}00000001.safetensors": b"12345678"},
-        "This zip is not whole",
+        "This zip is damaged",
     ),
     "examples of another task": (
         lambda p: p | {layout.PROBE: b'{"kind": "image", "items": [{"label": 3}]}'},
-        "This zip is not whole",
+        "This zip is damaged",
     ),
-    "a file of PyTorch": (lambda p: p | {"extra/weights.PT": b"x"}, "can run code when they are"),
-    "a path upwards": (lambda p: p | {"../../evil.txt": b"x"}, "leads out of its folder"),
-    "a path upwards inside": (lambda p: p | {"run/../../evil": b"x"}, "leads out of its folder"),
-    "an absolute path": (lambda p: p | {"/etc/evil": b"x"}, "leads out of its folder"),
-    "a drive": (lambda p: p | {"C:/evil": b"x"}, "leads out of its folder"),
-    "a path of Windows": (lambda p: p | {"a\\..\\evil": b"x"}, "leads out of its folder"),
+    "a file of PyTorch": (lambda p: p | {"extra/weights.PT": b"x"}, "could run code"),
+    "a path upwards": (lambda p: p | {"../../evil.txt": b"x"}, "unsafe file name"),
+    "a path upwards inside": (lambda p: p | {"run/../../evil": b"x"}, "unsafe file name"),
+    "a path of Windows": (lambda p: p | {"a\\..\\evil": b"x"}, "unsafe file name"),
     "a name that cannot be seen": (
         lambda p: p | {"a\u202egpj.py": b"x"},
-        "leads out of its folder",
+        "unsafe file name",
     ),
-    "capitals only": (lambda p: p | {"MODEL.PY": b"x"}, "differs from another in capitals only"),
-    "a folder that is a file": (lambda p: p | {"run": b"x"}, "lies in what is a file"),
-    "a bomb": (lambda p: p | {"run/zeros": bytes(30_000_000)}, "times its size; no file of a run"),
+    "capitals only": (lambda p: p | {"MODEL.PY": b"x"}, "differs only in case"),
+    "a folder that is a file": (lambda p: p | {"run": b"x"}, "lies inside another file"),
+    "a bomb": (lambda p: p | {"run/zeros": bytes(30_000_000)}, "times its size"),
     "too many files": (
         lambda p: p | {f"extra/{n}": b"" for n in range(parcel.MAX_MEMBERS)},
-        "more files than a run has",
+        "more files than a run",
     ),
 }
 
@@ -208,33 +207,42 @@ def added(parts: Parts, info: zipfile.ZipInfo, content: bytes) -> bytes:
     return target.getvalue()
 
 
-@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR])
-def test_links_and_devices_are_refused(kind, good, store):
-    content = added(good, _entry("run/link", mode=kind | 0o777), b"/etc/passwd")
-    refused(content, store, "is a link or a device")
+def test_links_and_devices_are_refused(good, store):
+    for kind in [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR]:
+        content = added(good, _entry("run/link", mode=kind | 0o777), b"/etc/passwd")
+        refused(content, store, "is a link or a device")
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["CON", "run/nul.json", "aux ", "run/com1", "lpt9.txt/a", "PRN .x", "a./b", "run/a ", "COM²"],
-)
-def test_a_name_that_windows_refuses_is_refused(name, good, store):
-    refused(added(good, _entry(name), b"x"), store, "no name on every system")
+def test_a_name_that_windows_refuses_is_refused(good, store):
+    for name in [
+        "CON",
+        "run/nul.json",
+        "aux ",
+        "run/com1",
+        "lpt9.txt/a",
+        "PRN .x",
+        "a./b",
+        "run/a ",
+        "COM²",
+        "/etc/evil",
+        "C:/evil",
+    ]:
+        refused(added(good, _entry(name), b"x"), store, "unsafe file name")
 
 
-@pytest.mark.parametrize("name", ["run/console.txt", "com10", "nullable", "auxiliary.md"])
-def test_a_name_that_only_begins_like_a_device_is_taken(name, good, store):
-    assert take_in(io.BytesIO(added(good, _entry(name), b"x")), store).problem is None
+def test_a_name_that_only_begins_like_a_device_is_taken(good, store):
+    for name in ["run/console.txt", "com10", "nullable", "auxiliary.md"]:
+        assert take_in(io.BytesIO(added(good, _entry(name), b"x")), store).problem is None
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_name_that_is_there_twice_is_refused(good, store):
-    refused(added(good, _entry(layout.EXPERIMENT), b"{}"), store, "is in this zip twice")
+    refused(added(good, _entry(layout.EXPERIMENT), b"{}"), store, "is there twice")
 
 
 def test_another_way_of_packing_is_refused(good, store):
     info = _entry("a", compress_type=zipfile.ZIP_LZMA)
-    refused(added(good, info, b"x" * 99), store, "packed in a way that is not read here")
+    refused(added(good, info, b"x" * 99), store, "unsupported compression")
 
 
 def test_an_encrypted_file_is_refused(good, store):
@@ -253,15 +261,18 @@ def test_a_size_that_lies_is_refused(good, store):
 
 
 def test_more_than_may_be_unpacked_is_refused_before_it_is(good, store):
-    refused(packed(good), store, "This zip would unpack to", most=10_000)
+    refused(packed(good), store, "This zip unpacks to", most=10_000)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"PK", b"hello" * 99, b"PK\x05\x06" + bytes(18), b"PK\x05\x06" + b"\xff" * 18],
-)
-def test_what_is_no_zip_is_refused(content, store):
-    refused(content, store, "zip")
+def test_what_is_no_zip_is_refused(store):
+    for content in [
+        b"",
+        b"PK",
+        b"hello" * 99,
+        b"PK\x05\x06" + bytes(18),
+        b"PK\x05\x06" + b"\xff" * 18,
+    ]:
+        refused(content, store, "zip")
 
 
 def test_a_zip_for_more_than_four_gigabytes_is_refused(good, store):
@@ -269,9 +280,9 @@ def test_a_zip_for_more_than_four_gigabytes_is_refused(good, store):
     refused(content[:-22] + b"PK\x06\x07" + bytes(16) + content[-22:], store, "more than 4 GB")
 
 
-@pytest.mark.parametrize("cut", [1, 100, 5_000])
-def test_a_zip_that_was_cut_off_is_refused(good, store, cut):
-    refused(packed(good)[:-cut], store, "zip")
+def test_a_zip_that_was_cut_off_is_refused(good, store):
+    for cut in [1, 100, 5_000]:
+        refused(packed(good)[:-cut], store, "zip")
 
 
 def test_the_limits_of_the_host_hold(good, store):
@@ -292,15 +303,15 @@ def test_events_that_are_none_are_left_out(good, store):
 
 def test_events_beyond_the_run_are_refused(good, store):
     lines = good[layout.EVENTS] + b'{"event": "step", "step": 8, "loss": 1.0}\n'
-    refused(packed(good | {layout.EVENTS: lines}), store, "go up to step 8, but the run to step 7")
+    refused(packed(good | {layout.EVENTS: lines}), store, "go up to step 8, but the run to 7")
 
 
-@pytest.mark.parametrize("event", ["step", "measured", "resumed"])
-def test_more_events_than_a_run_makes_are_refused(event, good, store):
-    losses = np.random.default_rng(0).random(20_000)  # lines that differ: a zip packs no bomb
-    more = [json.dumps({"event": event, "step": 7, "loss": loss}) for loss in losses.tolist()]
-    lines = good[layout.EVENTS] + "\n".join(more).encode() + b"\n"
-    refused(packed(good | {layout.EVENTS: lines}), store, "more events in this zip than a run of 7")
+def test_more_events_than_a_run_makes_are_refused(good, store):
+    for event in ["step", "measured", "resumed"]:
+        losses = np.random.default_rng(0).random(20_000)  # lines that differ: a zip packs no bomb
+        more = [json.dumps({"event": event, "step": 7, "loss": loss}) for loss in losses.tolist()]
+        lines = good[layout.EVENTS] + "\n".join(more).encode() + b"\n"
+        refused(packed(good | {layout.EVENTS: lines}), store, "more events than a run of 7")
 
 
 def test_what_was_done_again_after_breaks_is_taken(good, store):
@@ -322,7 +333,7 @@ def test_only_what_a_run_has_is_written(good, store):
 def test_a_run_that_trained_when_it_was_taken_is_stopped_here(good, store):
     run = take_in(io.BytesIO(packed(with_facts(good, state="running", step=7))), store)
     assert run.status.state == "stopped"
-    assert "as it was at step 7" in run.status.reason
+    assert "at step 7" in run.status.reason
 
 
 def test_what_unzips_it_by_hand_finds_the_same(good, tmp_path):

@@ -45,8 +45,14 @@ def brought(run, store, **settings):
     return take_in(io.BytesIO(bundle(run)), store, **settings)
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_trained_run_of_each_preset_comes_back_as_it_was(name, store, elsewhere):
+KINDS = {  # the first preset of each family and kind of task
+    (one.experiment.model.family, one.experiment.task.kind): name
+    for name, one in reversed(PRESETS.items())
+}
+
+
+@pytest.mark.parametrize("name", KINDS.values())
+def test_a_trained_run_of_each_kind_comes_back_as_it_was(name, store, elsewhere):
     run = store.create(small(PRESETS[name].experiment), name=f"A {name}", preset=name)
     assert execute(run).state == "finished"
     again = brought(run, elsewhere, owner=OWNER)

@@ -9,9 +9,10 @@ import pytest
 from tests.data.own.files import packed, stripes
 from tfm_core.config import Experiment
 from tfm_core.data.own import sets
-from tfm_core.data.own.pictures import Form, read_pictures
+from tfm_core.data.own.pictures import Form
 from tfm_core.data.own.pictures_set import Split, prepare
 from tfm_core.data.own.pictures_task import proposals
+from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.data.own.sets import SetMissing
 from tfm_core.data.shape import data_shape
 from tfm_core.inspect.attention.explanations import explained
@@ -108,6 +109,6 @@ def test_without_its_set_it_still_opens_and_says_what_is_missing(run: Run, tmp_p
     assert alone.probe() is not None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TFM_RUNS_DIR", str(tmp_path))
-        with pytest.raises(SetMissing, match="is not on this machine"):
+        with pytest.raises(SetMissing, match="is not here"):
             sets.check(alone.experiment.task)
         assert sets.missing(alone.experiment.task)

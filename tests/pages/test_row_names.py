@@ -48,7 +48,7 @@ def test_on_attention(store, kind):
     app = opened(constructed_run(store, text_experiment()), kind=kind)
     names, title = ROWS[kind]
     assert grid(app)[0]["query"] == names
-    assert (names, f"{title} (query, down)") in figures_on(app)
+    assert (names, f"{title} (query)") in figures_on(app)
 
 
 @KIND
@@ -84,7 +84,7 @@ def test_on_knockouts(store, open_page, monkeypatch):
     monkeypatch.setattr(store, "recorded", RECORDED)
     app = open_page("knockouts/page.py", run="recorded-causal-mask", off="decoder.1.cross")
     item = store.get("recorded-causal-mask").probe().items[0]
-    written = ([*item["tgt"], "<eos>"], "target token written (query, down)")
+    written = ([*item["tgt"], "<eos>"], "target token written (query)")
     assert figures_on(app).count(written) == 2  # before and after
 
 

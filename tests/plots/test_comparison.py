@@ -20,7 +20,7 @@ from tfm_core.plots.comparison import (
     most_points,
     slots,
 )
-from tfm_core.plots.thinning import smooth
+from tfm_core.plots.stage import smooth
 
 pytestmark = pytest.mark.quick
 

@@ -11,8 +11,7 @@ import pytest
 
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.attention import MASKED, SCALES
-from tfm_core.plots.export import csv, map_table, page
-from tfm_core.plots.map_image import cell_colours, map_svg
+from tfm_core.plots.export import cell_colours, csv, map_svg, map_table, page
 
 QUERY, KEY = ("<bos>", "학교", "에"), ("I", "&", "</text>", "school", "\x07")
 SVG = "{http://www.w3.org/2000/svg}"

@@ -134,11 +134,11 @@ def test_a_run_without_snapshots_or_checkpoint_says_so(store) -> None:
 
 
 def test_figures_say_what_cannot_be_drawn(korean) -> None:
-    with pytest.raises(ValueError, match="There is no curve of 'speed'"):
+    with pytest.raises(ValueError, match="There is no curve 'speed'"):
         of_run.curves(korean, "speed")
-    with pytest.raises(ValueError, match=r"ask for one, as in run\.attention"):
+    with pytest.raises(ValueError, match=r"Choose one: run\.attention"):
         of_run.attention(korean.attention())
-    with pytest.raises(ValueError, match="There is no head 4; this layer has 4"):
+    with pytest.raises(ValueError, match="There is no head 4: this layer has 4"):
         of_run.attention(korean.attention(layer=0), head=4)
     (test,) = [line for line in of_run.curves(korean, "accuracy").data if line.name == "test"]
     assert test.y[0] == pytest.approx(korean.run.curves().test.last("accuracy"))

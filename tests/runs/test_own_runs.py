@@ -114,7 +114,7 @@ def test_a_run_whose_set_is_gone_opens_and_says_why_it_cannot_go_on(whole):
     assert data_shape(whole.experiment).src_vocabulary == whole.experiment.task.n_src
     queue = RunQueue(store, max_running=1, warm=0)
     for ask, run in ((queue.submit, fresh), (queue.resume, again)):
-        with pytest.raises(ValueError, match=r"not on this machine: it was removed"):
+        with pytest.raises(ValueError, match=r"is not here"):
             ask(run)
     assert "not on this machine" in fresh.status.reason
     assert execute(again).state == "failed"

@@ -146,7 +146,7 @@ def test_another_visitors_copy_does_not_keep_a_set_and_says_that_it_is_gone(stor
     assert own_sets.listed(store, MINE) == []
     with place.below(store.root):
         assert execute(copy).state == "failed"
-    assert "not on this machine: it was removed" in copy.status.reason
+    assert "is not here" in copy.status.reason
 
 
 def test_on_ones_own_machine_every_waiting_run_keeps_a_set(store):

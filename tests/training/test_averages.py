@@ -16,8 +16,8 @@ from tests.training.test_patience import RESTLESS
 from tfm_core.config import Experiment
 from tfm_core.data.shape import data_shape
 from tfm_core.export.bundle import bundle
+from tfm_core.export.figures import table
 from tfm_core.export.layout import weight_names
-from tfm_core.export.metrics import table
 from tfm_core.export.take_in import take_in
 from tfm_core.facts.memory import of_run
 from tfm_core.inspect.source.file import source_code

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from tfm_core.config.caption_task import CaptionTaskConfig
 from tfm_core.data.scenes import LARGE, Placed, named_order, relation
-from tfm_core.data.text.korean_particles import TOPIC, particle
+from tfm_core.data.text.korean_words import TOPIC, particle
 from tfm_core.data.text.numbers import ONES
 from tfm_core.data.vocabulary import Vocabulary
 from tfm_core.variants.languages import LANGUAGES

@@ -1,4 +1,4 @@
-"""Downloads: every mirror tried, the checksum compared, and no half a file left behind."""
+"""Downloads: where data sets come from, checksums, and no half a file left behind."""
 
 from __future__ import annotations
 
@@ -10,13 +10,46 @@ import shutil
 import tempfile
 import urllib.request
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from tfm_core.disk import replace
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadSource:
+    """The torchvision dataset of a task, and mirrors to try after its own.
+
+    unpacked: MD5 of the official files once they are unpacked, where known.
+    """
+
+    dataset: str
+    mirrors: tuple[str, ...] = ()
+    unpacked: Mapping[str, str] = field(default_factory=dict)
+
+
+SOURCES = {
+    "mnist": DownloadSource(
+        "MNIST",
+        ("https://storage.googleapis.com/cvdf-datasets/mnist/",),
+        {
+            "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
+            "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
+            "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
+            "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
+        },
+    ),
+    "fashion-mnist": DownloadSource(
+        "FashionMNIST",
+        ("https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",),
+    ),
+    "cifar-10": DownloadSource("CIFAR10"),
+}
+
 
 Progress = Callable[[int, int, str], None]  # bytes done, bytes in all (0: unknown), what happens
 
@@ -53,12 +86,13 @@ def fetch(
                 return
             failures.append(f"{address}: the checksum is not {md5}")
         raise DataUnavailable(
-            "{label} could not be downloaded ({failures}). Put {name} into {parent} by hand, or "
-            "choose the 5,000 MNIST digits, which come with the app and need no download.",
-            label=label,
-            failures="; ".join(failures),
-            name=path.name,
-            parent=path.parent.absolute(),
+            Paragraph(
+                "data/download-failed",
+                label=label,
+                failures="; ".join(failures),
+                name=path.name,
+                parent=path.parent.absolute(),
+            )
         )
 
 
@@ -70,8 +104,7 @@ def unpack_gzip(packed: Path, path: Path) -> None:
                 shutil.copyfileobj(source, file)
         except (gzip.BadGzipFile, EOFError, zlib.error):
             raise DataUnavailable(
-                "{packed} is damaged: it cannot be unpacked. Delete it, and it is downloaded "
-                "again.",
+                "{packed} is damaged. Delete it to download it again.",
                 packed=packed,
             ) from None
 
@@ -109,11 +142,9 @@ def _written(path: Path) -> Iterator[IO[bytes]]:
         handle, part = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".part", dir=path.parent)
     except OSError as error:
         raise DataUnavailable(
-            "The folder {parent} cannot be written to ({strerror}). Set TFM_DATA_DIR to a "
-            "folder that can, or choose the 5,000 MNIST digits, which come with the app and "
-            "need no download.",
-            parent=path.parent.absolute(),
-            strerror=error.strerror,
+            Paragraph(
+                "data/folder-not-writable", parent=path.parent.absolute(), strerror=error.strerror
+            )
         ) from None
     try:
         with os.fdopen(handle, "w+b") as file:

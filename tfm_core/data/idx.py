@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfm_core.data.download import DataUnavailable
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 TYPES = {  # what the third byte says, and the bytes of a value
     0x08: ("unsigned bytes", 1),
@@ -50,10 +50,10 @@ def idx_header(begin: bytes) -> IdxHeader:
     n_dimensions = begin[3] if len(begin) >= 4 else 0
     is_idx = begin[:2] == b"\0\0" and len(begin) >= 4 and begin[2] in TYPES
     if not is_idx or not 1 <= n_dimensions <= 4 or len(begin) < 4 + 4 * n_dimensions:
-        raise StudentError("it does not begin like an IDX file")
+        raise StudentError("This is not an IDX file.")
     if begin[2] != _UNSIGNED_BYTE:
         raise StudentError(
-            "it is an IDX file of {values}, but only unsigned bytes (0 to 255) are read",
+            "This IDX file holds {values}; only unsigned bytes are supported.",
             values=TYPES[begin[2]][0],
         )
     return IdxHeader(struct.unpack(f">{n_dimensions}I", begin[4 : 4 + 4 * n_dimensions]))
@@ -73,7 +73,7 @@ def idx_count(path: Path, shape: tuple[int, ...]) -> int:
             "{path} cannot be read: {strerror}.", path=path, strerror=error.strerror
         ) from None
     each = " x ".join(map(str, ("n", *shape)))
-    problem = N_("it does not begin like an IDX file of {each}", each=each)
+    problem = N_("It is not an IDX file of {each}.", each=each)
     try:
         header = idx_header(begin)
     except StudentError:
@@ -82,20 +82,18 @@ def idx_count(path: Path, shape: tuple[int, ...]) -> int:
     if is_fitting and header.shape[0]:
         if size == header.n_bytes:
             return header.shape[0]
-        problem = N_(
-            "it has {size} bytes, but {right} would be right", size=size, right=header.n_bytes
-        )
+        problem = N_("It has {size} bytes instead of {right}.", size=size, right=header.n_bytes)
     elif header.shape and all(header.shape) and size == header.n_bytes:
         raise DataUnavailable(
-            "{path} is a whole IDX file, but of {found}, where {each} would be right: it is a set "
-            "of your own. Take it in on the page “Own data”, and put it elsewhere: the official "
-            "file is downloaded then.",
-            path=path,
-            found=" x ".join(map(str, header.shape)),
-            each=each,
+            Paragraph(
+                "data/custom-idx",
+                path=path,
+                found=" x ".join(map(str, header.shape)),
+                each=each,
+            )
         )
     raise DataUnavailable(
-        "{path} is damaged: {problem}. Delete it, and it is downloaded again.",
+        "{path} is damaged. {problem} Delete it to download it again.",
         path=path,
         problem=problem,
     )

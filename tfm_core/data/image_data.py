@@ -10,7 +10,7 @@ from torch import Tensor
 from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.data.image_files import DataUnavailable, Progress, data_dir, read_images
 from tfm_core.data.moving import moved, normalised
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 
 __all__ = ["DataUnavailable", "ImageData", "ImageSplit", "data_dir", "load_images"]
 
@@ -109,20 +109,17 @@ def _shared_out(
     """Return the data with training and validation drawn from what the test leaves."""
     if config.n_validation >= len(rest):
         raise StudentError(
-            "n_validation is {n_validation}, but {label} has only {n_rest} pictures to take "
-            "them from; choose fewer.",
-            n_validation=config.n_validation,
-            label=facts.label,
-            n_rest=len(rest),
+            Paragraph(
+                "data/n-validation",
+                n_validation=config.n_validation,
+                label=facts.label,
+                n_rest=len(rest),
+            )
         )
     validation, train = split_off(rest, config.n_validation, generator)
     if len(train) > 1 and (train.images == train.images[:1]).all():
         raise StudentError(
-            "All {n:,} training pictures of {label} are the same, so there is nothing to learn; "
-            "look at the files in {folder}.",
-            n=len(train),
-            label=facts.label,
-            folder=data_dir(),
+            Paragraph("data/all-alike", n=len(train), label=facts.label, folder=data_dir())
         )
     mean, std = pixel_statistics(train.images)
     return ImageData(facts, train, validation, test, mean, std)

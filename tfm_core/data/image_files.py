@@ -16,10 +16,17 @@ import torch
 from torch import Tensor
 
 from tfm_core.config.image_tasks import ImageTaskFacts
-from tfm_core.data.download import DataUnavailable, Progress, fetch, matches, unpack_gzip
+from tfm_core.data.download import (
+    SOURCES,
+    DataUnavailable,
+    DownloadSource,
+    Progress,
+    fetch,
+    matches,
+    unpack_gzip,
+)
 from tfm_core.data.idx import idx_count
-from tfm_core.data.picture_sources import SOURCES, DownloadSource
-from tfm_core.sentences import N_
+from tfm_core.sentences import Paragraph
 
 __all__ = ["DataUnavailable", "Progress", "data_dir", "read_images"]
 
@@ -57,15 +64,15 @@ def read_images(
         expected = (len(labels), facts.channels, facts.image_size, facts.image_size)
         if images.shape != expected or int(labels.max()) >= facts.n_classes:
             raise DataUnavailable(
-                "{label} in {data_dir} has pictures {shape} and labels up to {highest}, but "
-                "{expected} and {last} would be right. If they are your own, take them in on the "
-                "page “Own data”; put them elsewhere, and the official ones are downloaded.",
-                label=facts.label,
-                data_dir=data_dir(),
-                shape=tuple(images.shape),
-                highest=int(labels.max()),
-                expected=expected,
-                last=facts.n_classes - 1,
+                Paragraph(
+                    "data/custom-pictures",
+                    label=facts.label,
+                    data_dir=data_dir(),
+                    shape=tuple(images.shape),
+                    highest=int(labels.max()),
+                    expected=expected,
+                    last=facts.n_classes - 1,
+                )
             )
     return train, test, remark
 
@@ -103,20 +110,20 @@ def _ready_idx(
         )
         if n_pictures != n_labels:
             raise DataUnavailable(
-                "{folder} has {n_pictures} pictures but {n_labels} labels in its {part} files; "
-                "each picture needs one.",
-                folder=folder,
-                n_pictures=n_pictures,
-                n_labels=n_labels,
-                part=part,
+                Paragraph(
+                    "data/labels-missing",
+                    folder=folder,
+                    n_pictures=n_pictures,
+                    n_labels=n_labels,
+                    part=part,
+                )
             )
         if n_pictures != n and f"{part}-images-idx3-ubyte" not in others:
             others.append(f"{part}-images-idx3-ubyte")
     if not others:
         return None
-    return N_(
-        "{label} is not the official set here: {files} in {folder} hold other pictures or "
-        "labels ({n_train:,} for training, {n_test:,} for the test).",
+    return Paragraph(
+        "data/not-official",
         label=facts.label,
         files=", ".join(others),
         folder=folder,
@@ -152,8 +159,7 @@ def _ready_cifar(
     for file, md5 in files:
         if not matches(folder / file, md5):
             raise DataUnavailable(
-                "{path} is damaged: its checksum is not {md5}; delete it, and it is "
-                "downloaded again.",
+                "{path} is damaged: its checksum is not {md5}. Delete it to download it again.",
                 path=folder / file,
                 md5=md5,
             )

@@ -70,7 +70,7 @@ def data_as(data: Data, kind: type[D]) -> D:
     if isinstance(data, kind):
         return data
     raise StudentError(
-        "The data are {found}, but {needed} is needed here.",
+        "This needs {needed}, not {found}.",
         found=type(data).__name__,
         needed=kind.__name__,
     )

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config.image_tasks import ImageTaskFacts
-from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -53,18 +53,18 @@ def picture_to_input(
         return np.asarray(colours).transpose(2, 0, 1).copy(), notes
     flat = flattened(image)
     if flat.mode != "L":
-        notes.append(N_("Made grey."))
+        notes.append(N_("Converted to greyscale."))
     grey = np.asarray(flat.convert("L"))
     if facts.ground != "any" and (_background(grey) > 127) != (facts.ground == "bright"):
         grey = 255 - grey
         said = {
-            "dark": N_("Inverted: the task's pictures are light on dark."),
-            "bright": N_("Inverted: the task's pictures are dark on bright."),
+            "dark": N_("Inverted to light on dark, as in the task."),
+            "bright": N_("Inverted to dark on light, as in the task."),
         }
         notes.append(said[facts.ground])
     ground = _background(grey)
     if max(int(grey.max()) - ground, ground - int(grey.min())) < _FAINT:
-        raise StudentError("The picture is blank: nothing stands out from its background.")
+        raise StudentError("The picture is blank.")
     is_digit = facts.ground == "dark" and all(name.isdigit() for name in facts.class_names)
     if grey.shape == (side, side):
         return grey[None].copy(), notes
@@ -90,10 +90,7 @@ def from_text(text: str, facts: ImageTaskFacts) -> npt.NDArray[np.uint8]:
     except (binascii.Error, ValueError, zlib.error):
         raw = b""
     if len(raw) != size:
-        raise StudentError(
-            "The picture in the link cannot be read; perhaps a part of the link is missing. Draw "
-            "or upload it again."
-        )
+        raise StudentError("The link's picture is incomplete. Draw or upload it again.")
     return np.frombuffer(raw, np.uint8).reshape(shape).copy()
 
 
@@ -107,17 +104,12 @@ def opened(picture: bytes | npt.NDArray[np.uint8]) -> tuple[Image.Image, Size]:
     if isinstance(picture, np.ndarray):
         fits = picture.ndim == 2 or (picture.ndim == 3 and picture.shape[2] in (3, 4))
         if picture.dtype != np.uint8 or not fits or not picture.size:
-            raise StudentError(
-                "The picture is {dtype} {shape}, but must be uint8 (height, width) with 3 or 4 "
-                "colour channels or none.",
-                dtype=picture.dtype,
-                shape=picture.shape,
-            )
+            raise StudentError(Paragraph("data/array", dtype=picture.dtype, shape=picture.shape))
         image = Image.fromarray(picture)
         return image, image.size
     if len(picture) > MAX_BYTES:
         raise StudentError(
-            "The file has {size:.1f} MB, but at most {most} are read; make the picture smaller.",
+            "The file has {size:.1f} MB; the limit is {most} MB.",
             size=len(picture) / 1000000.0,
             most=MAX_BYTES // 10**6,
         )
@@ -139,8 +131,7 @@ def opened(picture: bytes | npt.NDArray[np.uint8]) -> tuple[Image.Image, Size]:
         raise
     except Image.DecompressionBombError:
         raise StudentError(
-            "The picture has far more pixels than are read, {most_pixels} million; make it "
-            "smaller.",
+            "The picture has too many pixels; the limit is {most_pixels} million.",
             most_pixels=_MAX_PIXELS // 10**6,
         ) from None
     except _DAMAGE:
@@ -182,22 +173,20 @@ def looks_like_picture(begin: bytes) -> bool:
 def why_not(content: bytes) -> Sentence:
     """Return why a file is no picture, from its content or the first part of it."""
     if not content.strip(b"\0"):
-        return N_("This file is not a picture: it is empty.")
+        return N_("This file is empty.")
     kind = _format_of(content)
     if kind and _is_cut_off(kind, content):
-        return N_("This {kind} file is cut off: its end is missing. Copy it again.", kind=kind)
+        return N_("This {kind} file is cut off. Copy it again.", kind=kind)
     if kind:
         return N_("This {kind} file is damaged. Copy it again.", kind=kind)
     for foreign, beginning in _FOREIGN:
         if beginning.match(content):
-            return N_(
-                "This file is {kind}, which is not read here; save it as PNG or JPEG.", kind=foreign
-            )
+            return N_("{kind} files are not supported. Save it as PNG or JPEG.", kind=foreign)
     if re.match(rb"\s*<(!doctype html|html)", content, re.IGNORECASE):
-        return N_("This file is not a picture: its content is a web page.")
+        return N_("This is a web page, not a picture.")
     if _is_text(content):
-        return N_("This file is not a picture: its content is text.")
-    return N_("This file cannot be read as a picture; a PNG or JPEG file would be right.")
+        return N_("This is a text file, not a picture.")
+    return N_("This is not a picture. Use a PNG or JPEG file.")
 
 
 def _format_of(content: bytes) -> str:
@@ -239,8 +228,7 @@ def _check_size(image: Image.Image) -> None:
     most = _MAX_PIXELS_JPEG if image.format == "JPEG" else _MAX_PIXELS
     if image.width * image.height > most:
         raise StudentError(
-            "The picture has {width} x {height} pixels, but at most {most_pixels} million are "
-            "read; make it smaller.",
+            "The picture has {width} x {height} pixels; the limit is {most_pixels} million.",
             width=image.width,
             height=image.height,
             most_pixels=most // 10**6,
@@ -280,7 +268,7 @@ def _square(image: Image.Image, side: int, notes: list[str], size: Size) -> Imag
     if image.size == (side, side):
         return image
     if image.width != image.height:
-        notes.append(N_("Cut to the square in the middle."))
+        notes.append(N_("Cropped to the centre square."))
     notes.append(
         N_(
             "Resized from {width} x {height} to {side} x {side} pixels.",
@@ -315,14 +303,5 @@ def _like_mnist(grey: Grey, side: int, notes: list[str], size: Size) -> Grey:
         starts.append(min(max(round(side / 2 - centre), 0), side - length))
     top, left = starts
     result[top : top + small.shape[0], left : left + small.shape[1]] = small
-    notes.append(
-        N_(
-            "Resized from {width} x {height} to {side} x {side} pixels, the digit {box} pixels "
-            "long and centred, as in MNIST.",
-            width=size[0],
-            height=size[1],
-            side=side,
-            box=box,
-        )
-    )
+    notes.append(Paragraph("data/resized-digit", width=size[0], height=size[1], side=side))
     return result

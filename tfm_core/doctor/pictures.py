@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tfm_core.data.download import DataUnavailable, matches
+from tfm_core.data.download import SOURCES, DataUnavailable, matches
 from tfm_core.data.idx import idx_count
 from tfm_core.data.image_files import data_dir
-from tfm_core.data.picture_sources import SOURCES
 from tfm_core.doctor.finding import Finding
 
 _ANEW = "Do: put them elsewhere; whole ones are downloaded when they are asked for."

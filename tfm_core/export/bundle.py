@@ -22,7 +22,7 @@ from tfm_core.config import Experiment
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.shape import data_shape
-from tfm_core.export import figures, layout, metrics, notebook, readme
+from tfm_core.export import figures, layout, notebook, readme
 from tfm_core.export.exports import Progress
 from tfm_core.inspect.source.carried import Carried, carried
 from tfm_core.inspect.source.file import source_code
@@ -133,40 +133,28 @@ def _entry(name: str, run: Run) -> zipfile.ZipInfo:
     return info
 
 
-def _members(
-    run: Run, *, with_set: bool, with_labels: bool
-) -> Iterator[tuple[float, str, str, bytes]]:
+_Member = tuple[float, str, str, bytes]
+
+
+def _members(run: Run, *, with_set: bool, with_labels: bool) -> Iterator[_Member]:
     """Yield share, what is done, name and content of each member."""
     experiment = run.experiment
     curves = run.curves()
-    looks, n_left_out = chosen_looks(run)
-    tensors, said = _checkpoint(run.folder / _LAST)
+    snapshots, n_left_out = chosen_looks(run)
+    tensors, metadata = _checkpoint(run.folder / _LAST)
     yield 0.0, _SETTINGS, layout.EXPERIMENT, _json(json.loads(experiment.model_dump_json()))
     yield 0.05, _SETTINGS, layout.FACTS, _json(_facts(run) | (_labels(run) if with_labels else {}))
-    yield 0.1, _SETTINGS, layout.METRICS, metrics.csv_of(curves)
+    yield 0.1, _SETTINGS, layout.METRICS, figures.csv_of(curves)
     data = _carried(run)
     model = source_code(experiment.model, data_shape(experiment), data=data)
-    yield 0.2, N_("Writing the model as one file"), layout.MODEL, model.encode()
+    yield 0.2, N_("Writing the model file"), layout.MODEL, model.encode()
     if tensors:
-        yield 0.3, _NUMBERS, layout.WEIGHTS, save(_renamed(experiment, tensors), said)
-        if _is_averaged(tensors):
-            trained = save(_renamed(experiment, tensors, "model/"), said)
-            yield 0.35, _NUMBERS, layout.TRAINED_WEIGHTS, trained
-        states = {name: value for name, value in tensors.items() if name.startswith("optimizer/")}
-        if states:
-            yield 0.4, _NUMBERS, layout.OPTIMISER, save(states)
-        if experiment.training.keeps_best:
-            best, of_best = _checkpoint(run.folder / _BEST)
-            if best:
-                yield 0.45, _NUMBERS, layout.BEST_WEIGHTS, save(_renamed(experiment, best), of_best)
+        yield from _weights(run, tensors, metadata)
     yield 0.5, _NUMBERS, layout.EVENTS, _content(run.folder / "events.jsonl") or b""
     for name in (layout.PROBE, layout.PICTURES, layout.BEST):
         if (content := _content(run.folder / name.removeprefix("run/"))) is not None:
             yield 0.55, _NUMBERS, name, content
-    for number, path in enumerate(looks):
-        folder = layout.SNAPSHOTS if path.parent.name == "snapshots" else layout.KEPT_WEIGHTS
-        if (content := _content(path)) is not None:
-            yield 0.6 + 0.2 * number / len(looks), _LOOKS, folder + path.name, content
+    yield from _snapshots(snapshots)
     if with_set and (set_id := sets.added_of(experiment.task)):
         for name, content in sets.files_of(sets.taken(sets.find(set_id))).items():
             yield 0.82, N_("Writing the data"), layout.SET + name, content
@@ -180,6 +168,28 @@ def _members(
     yield 0.95, N_("Writing the notebook"), layout.NOTEBOOK, text.encode()
     words = readme.of(run, data, has_weights=has_weights, n_left_out=n_left_out, has_set=with_set)
     yield 0.98, N_("Writing the notebook"), layout.README, words.encode()
+
+
+def _weights(run: Run, tensors: dict[str, Array], metadata: dict[str, str]) -> Iterator[_Member]:
+    experiment = run.experiment
+    yield 0.3, _NUMBERS, layout.WEIGHTS, save(_renamed(experiment, tensors), metadata)
+    if _is_averaged(tensors):
+        trained = save(_renamed(experiment, tensors, "model/"), metadata)
+        yield 0.35, _NUMBERS, layout.TRAINED_WEIGHTS, trained
+    states = {name: value for name, value in tensors.items() if name.startswith("optimizer/")}
+    if states:
+        yield 0.4, _NUMBERS, layout.OPTIMISER, save(states)
+    if experiment.training.keeps_best:
+        best, of_best = _checkpoint(run.folder / _BEST)
+        if best:
+            yield 0.45, _NUMBERS, layout.BEST_WEIGHTS, save(_renamed(experiment, best), of_best)
+
+
+def _snapshots(paths: list[Path]) -> Iterator[_Member]:
+    for number, path in enumerate(paths):
+        folder = layout.SNAPSHOTS if path.parent.name == "snapshots" else layout.KEPT_WEIGHTS
+        if (content := _content(path)) is not None:
+            yield 0.6 + 0.2 * number / len(paths), _LOOKS, folder + path.name, content
 
 
 _SETTINGS = N_("Writing settings and metrics")
@@ -257,9 +267,7 @@ def _checkpoint(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             said = file.metadata() or {}
     except (OSError, SafetensorError, TypeError):
-        raise StudentError(
-            "The last checkpoint of this run is damaged and cannot be read."
-        ) from None
+        raise StudentError("This run's last checkpoint is damaged.") from None
     are_numbers = all(np.isfinite(value).all() for value in tensors.values())
     return (tensors, said) if are_numbers else ({}, {})
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tfm_core.inspect.attention.trained import no_checkpoint
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.record import resolve
 
 Progress = Callable[[float, str], None]
@@ -50,11 +50,8 @@ EXPORTS = (
     Export(
         "onnx",
         "tfm_core.export.onnx",
-        N_("The model as ONNX"),
-        N_(
-            "Its forward pass, for other languages, browsers and phones. Checked against the "
-            "model before the download."
-        ),
+        N_("ONNX model"),
+        Paragraph("export/onnx-help"),
         ":material/deployed_code:",
         "application/octet-stream",
         needs_weights=True,
@@ -64,7 +61,7 @@ EXPORTS = (
         "tensorboard",
         "tfm_core.export.tensorboard",
         N_("TensorBoard events"),
-        N_("Curves, settings and heads: unpack it and run `tensorboard --logdir .`"),
+        N_("Curves, settings and heads. Unpack it and run `tensorboard --logdir .`"),
         ":material/query_stats:",
         "application/zip",
         needs_weights=False,

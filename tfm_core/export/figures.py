@@ -1,19 +1,20 @@
-"""The figures of a run as files that open anywhere: its curves as a page, its heads as SVG."""
+"""Figures of a run as files, and its curves as one table of what was recorded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.export import layout
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots import export
-from tfm_core.plots.curves import Measurements, ReferenceLine, learning_curve
-from tfm_core.plots.map_image import map_svg
+from tfm_core.plots.curves import MeasuredCurves, Measurements, ReferenceLine, learning_curve
+from tfm_core.plots.export import map_svg
 from tfm_core.probe.labels import axes, kind_of, modules_by_kind, rows
 from tfm_core.probe.masks import on_examples
-from tfm_core.runs.curves import Curves
+from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
@@ -58,10 +59,7 @@ def _drawn(
         Measurements(name, one["step"], one[column]) for name, one in series.items()
     )
     return learning_curve(
-        train,
-        [validation],
-        [test],
-        averaged=[averaged],
+        MeasuredCurves(train, [validation], [test], [averaged]),
         y_title=title,
         marks=marks,
         total_steps=run.status.total_steps,
@@ -109,3 +107,30 @@ def heads(run: Run) -> Iterator[tuple[str, bytes]]:
                     title=f"{kind} attention, layer {layer}, head {head}, step {snapshot.step:,}",
                 ),
             )
+
+
+def table(curves: Curves) -> pd.DataFrame:
+    """Return all series one below the other; ``split`` says which, "train" for the batches.
+
+    Validation of averaged weights, where there are any, is "validation-average".
+    """
+    parts = [
+        _frame("train", curves.steps),
+        _frame("validation", curves.validation),
+        _frame("validation-average", curves.averaged),
+        _frame("test", curves.test),
+    ]
+    names = list(dict.fromkeys(name for part in parts for name in part.columns))
+    rows = [part for part in parts if len(part)]
+    whole = pd.concat(rows) if rows else parts[0]
+    return whole.reindex(columns=names).astype({"step": "int64"})
+
+
+def csv_of(curves: Curves) -> bytes:
+    """Return the table as CSV."""
+    return export.csv(table(curves))
+
+
+def _frame(split: str, series: Series) -> pd.DataFrame:
+    columns = {name: series[name] for name in series.columns}
+    return pd.DataFrame({"split": [split] * len(series), **columns})

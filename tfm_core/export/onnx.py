@@ -52,7 +52,7 @@ from tfm_core.models.build import Model
 from tfm_core.models.recurrent import RecurrentTranslator
 from tfm_core.models.text import EncoderOnly
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 OPSET = 18
 """The version of ONNX's operations: runtimes since 2023 read it."""
@@ -85,7 +85,7 @@ class OnnxFile:
 def bundle(run: Run, progress: Progress | None = None) -> bytes:
     """Return the bytes of ``onnx_file``."""
     if progress is not None:
-        progress(0.1, N_("Exporting the model to ONNX and checking it"))
+        progress(0.1, N_("Exporting and checking the ONNX model"))
     return onnx_file(run).content
 
 
@@ -172,7 +172,7 @@ def exported(
             except Exception as error:  # torch and onnxruntime raise dozens of kinds
                 refused = error
     raise StudentError(
-        "This model cannot be written as ONNX: {why}",
+        "Cannot export this model as ONNX: {why}",
         why=str(refused).strip().partition("\n")[0][:300] or type(refused).__name__,
     ) from refused
 
@@ -314,10 +314,11 @@ def _checked(
             answer, said, rtol=TOLERANCE, atol=TOLERANCE
         ):
             raise StudentError(
-                "The ONNX file would not answer as the model does: of inputs {sizes} its answers "
-                "differ by up to {worst:.2g}. It was not handed out.",
-                sizes=[tuple(one.shape) for one in given],
-                worst=_apart(answer, said),
+                Paragraph(
+                    "export/onnx-differs",
+                    sizes=[tuple(one.shape) for one in given],
+                    worst=_apart(answer, said),
+                )
             )
         checked.append(tuple(tuple(one.shape) for one in given))
         worst = max(worst, _apart(answer, said))

@@ -16,7 +16,7 @@ import zlib
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
-from tfm_core.sentences import N_, StudentError, in_bytes
+from tfm_core.sentences import N_, Paragraph, StudentError, in_bytes
 
 MAX_MEMBERS = 1_000
 MAX_UNPACKED = 2**31
@@ -81,7 +81,7 @@ class Parcel:
         info = self._members[self._top + name]
         if info.file_size > most:
             raise Refused(
-                "{name} in this zip has {size}, more than the {most} that it may have.",
+                "{name} has {size}; the limit is {most}.",
                 name=name,
                 size=in_bytes(info.file_size),
                 most=in_bytes(most),
@@ -90,14 +90,14 @@ class Parcel:
             with self._zip.open(info) as member:
                 content = member.read(most + 1)
         except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, ValueError):
-            raise Refused("{name} in this zip is damaged and cannot be read.", name=name) from None
+            raise Refused("{name} is damaged.", name=name) from None
         if len(content) != info.file_size:
-            raise Refused("{name} in this zip is damaged and cannot be read.", name=name)
+            raise Refused("{name} is damaged.", name=name)
         return content
 
 
-_DAMAGED = N_("This is no zip that can be read: it is damaged, or another kind of file.")
-_MANY = N_("This zip holds more files than a run has.")
+_DAMAGED = N_("This is not a readable zip file.")
+_MANY = N_("This zip has more files than a run.")
 
 
 def _check_end(file: BinaryIO) -> None:
@@ -110,7 +110,7 @@ def _check_end(file: BinaryIO) -> None:
         raise Refused(_DAMAGED)
     *_, n_members, directory_bytes, _at, comment = _END.unpack(tail[-_END.size :])
     if tail[: -_END.size].startswith(_END_64_MARK):
-        raise Refused("This zip is of the kind for more than 4 GB; a run is smaller than that.")
+        raise Refused("This zip uses the format for more than 4 GB; runs are smaller.")
     if comment:
         raise Refused(_DAMAGED)
     if n_members > MAX_MEMBERS or directory_bytes > _MAX_DIRECTORY:
@@ -118,38 +118,30 @@ def _check_end(file: BinaryIO) -> None:
 
 
 def _check_names(infos: list[zipfile.ZipInfo]) -> None:
-    taken: dict[str, bool] = {}
+    is_folder: dict[str, bool] = {}
     for info in infos:
-        name = info.filename
-        if not _is_inside(info):
-            raise Refused(
-                "This zip has a file named {name!r}, which leads out of its folder or is no name "
-                "on every system.",
-                name=name[:_MAX_NAME],
-            )
-        kind = stat.S_IFMT(info.external_attr >> 16)
-        if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-            raise Refused("{name} in this zip is a link or a device, not a file.", name=name)
-        if name.lower().endswith(_PICKLES):
-            raise Refused(
-                "This zip holds {name}: files of this kind can run code when they are opened, so "
-                "weights are taken as safetensors only.",
-                name=name,
-            )
-        if info.flag_bits & 1:
-            raise Refused("{name} in this zip is encrypted; send it without a password.", name=name)
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise Refused("{name} in this zip is packed in a way that is not read here.", name=name)
-        plain = unicodedata.normalize("NFC", name.rstrip("/")).casefold()
-        if plain in taken:
-            raise Refused(
-                "{name} is in this zip twice, or differs from another in capitals only.", name=name
-            )
-        taken[plain] = info.is_dir()
-    for name in taken:
-        for parent in PurePosixPath(name).parents:
-            if taken.get(str(parent)) is False:
-                raise Refused("{name} in this zip lies in what is a file.", name=name)
+        _check_entry(info)
+        plain = unicodedata.normalize("NFC", info.filename.rstrip("/")).casefold()
+        if plain in is_folder:
+            raise Refused("{name} is there twice, or differs only in case.", name=info.filename)
+        is_folder[plain] = info.is_dir()
+    for name in is_folder:
+        if any(is_folder.get(str(parent)) is False for parent in PurePosixPath(name).parents):
+            raise Refused("{name} lies inside another file.", name=name)
+
+
+def _check_entry(info: zipfile.ZipInfo) -> None:
+    name = info.filename
+    if not _is_inside(info):
+        raise Refused("This zip has an unsafe file name: {name!r}.", name=name[:_MAX_NAME])
+    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise Refused("{name} is a link or a device, not a file.", name=name)
+    if name.lower().endswith(_PICKLES):
+        raise Refused(Paragraph("export/pickle", name=name))
+    if info.flag_bits & 1:
+        raise Refused("{name} is encrypted. Pack it without a password.", name=name)
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise Refused("{name} uses an unsupported compression.", name=name)
 
 
 _DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *", re.IGNORECASE)
@@ -177,7 +169,7 @@ def _check_sizes(infos: list[zipfile.ZipInfo], file: BinaryIO, most: int) -> Non
     total = sum(info.file_size for info in infos)
     if total > most:
         raise Refused(
-            "This zip would unpack to {total}; at most {most} are taken in here.",
+            "This zip unpacks to {total}; the limit is {most}.",
             total=in_bytes(total),
             most=in_bytes(most),
         )
@@ -187,8 +179,7 @@ def _check_sizes(infos: list[zipfile.ZipInfo], file: BinaryIO, most: int) -> Non
         is_large = info.file_size > _MEGABYTE
         if is_large and info.file_size > MAX_RATIO * max(1, info.compress_size):
             raise Refused(
-                "{name} in this zip would unpack to {ratio:,} times its size; no file of a run "
-                "does.",
+                "{name} unpacks to {ratio:,} times its size, more than any file of a run.",
                 name=info.filename,
                 ratio=info.file_size // max(1, info.compress_size),
             )

@@ -15,7 +15,7 @@ from tfm_core.config import Experiment
 from tfm_core.data.load import load
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.kinds import SET_KINDS
-from tfm_core.data.own.look import report_of
+from tfm_core.data.own.report import report_of
 from tfm_core.data.own.rows import MAX_LINE as MAX_TOKEN
 from tfm_core.data.own.sets import OwnSet, Prepared
 from tfm_core.data.own.task import own_task
@@ -39,12 +39,12 @@ def set_in(parcel: Parcel, experiment: Experiment) -> Prepared | None:
     prepared = _read(parcel)
     if sets.id_of(prepared) != set_id:
         raise Refused(
-            "The data in this zip are the set {found}, but its run learned from {set_id}.",
+            "The data in this zip are the set {found}, but the run uses {set_id}.",
             found=sets.id_of(prepared),
             set_id=set_id or "none",
         )
     if strange := inside - {layout.SET + name for name in sets.files_of(prepared)}:
-        raise Refused("{name} in this zip is no file of a set.", name=min(strange))
+        raise Refused("{name} does not belong to a set.", name=min(strange))
     _try(prepared, experiment)
     return prepared
 
@@ -61,7 +61,7 @@ def vocabulary_in(parcel: Parcel, experiment: Experiment) -> Iterator[dict[str, 
         return
     set_id = sets.added_of(experiment.task)
     if strange := inside - {layout.VOCABULARY + name for name in (sets.SET, sets.TOKENS)}:
-        raise Refused("{name} in this zip is no file of a set.", name=min(strange))
+        raise Refused("{name} does not belong to a set.", name=min(strange))
     try:
         files = sets.read_vocabulary(set_id, _reader(parcel, layout.VOCABULARY))
     except Unreadable as error:
@@ -84,20 +84,20 @@ def _refusing() -> Iterator[None]:
     except StudentError as error:
         raise _not_whole(error) from None
     except _STRANGE:
-        raise Refused("The data in this zip cannot be read as the set that they say.") from None
+        raise Refused("The data in this zip are damaged.") from None
 
 
 def _check_words(experiment: Experiment) -> None:
     """Read a vocabulary as pages do. Raises Refused, StudentError and what _STRANGE names."""
     task = experiment.task
     if task.kind not in ("corpus", "own"):
-        raise Refused("The data in this zip are not what its run learns from: another kind.")
+        raise Refused("The data in this zip are of another kind than the run's.")
     if task.kind == "own":
         _check_vocabularies(experiment, sets.find_vocabulary(task.data))
     found = text_task(task)
     for vocabulary in (found.src_vocabulary, found.tgt_vocabulary):
         if not all(is_text(token, MAX_TOKEN) and token for token in vocabulary.tokens):
-            raise Refused("The data in this zip hold a word that is no text.")
+            raise Refused("The vocabulary in this zip is damaged.")
     spelling_of(task)
     found.join_tgt(found.tgt_vocabulary.tokens[:1])
 
@@ -121,7 +121,7 @@ def _reader(parcel: Parcel, folder: str) -> Callable[[str, int], bytes]:
 def _try(prepared: Prepared, experiment: Experiment) -> None:
     """Read a set in every way in which pages and trainings do. Raises Refused."""
     if prepared.kind not in SET_KINDS or SET_KINDS[prepared.kind].task != experiment.task.name:
-        raise Refused("The data in this zip are not what its run learns from: another kind.")
+        raise Refused("The data in this zip are of another kind than the run's.")
     with tempfile.TemporaryDirectory() as folder, place.below(Path(folder)), _refusing():
         own = sets.write(prepared)
         _check_vocabularies(experiment, own)
@@ -138,10 +138,8 @@ def _check_vocabularies(experiment: Experiment, own: OwnSet) -> None:
         return
     found = own_task(task)
     if (len(found.src_vocabulary), len(found.tgt_vocabulary)) != (task.n_src, task.n_tgt):
-        raise Refused(
-            "The set “{name}” in this zip has other words than its settings say.", name=own.name
-        )
+        raise Refused("The vocabulary of “{name}” does not fit its settings.", name=own.name)
 
 
 def _not_whole(error: StudentError) -> Refused:
-    return Refused("The data in this zip are not whole: {why}", why=error.sentence)
+    return Refused("The data in this zip are damaged: {why}", why=error.sentence)

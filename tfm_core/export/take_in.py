@@ -35,7 +35,7 @@ from tfm_core.runs.record.origin import Origin
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 from tfm_core.runs.store import RunStore
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 from tfm_core.stored import Device, Moment, Step, Stored, WrongValue, line, number, text, whole
 from tfm_core.training.devices import usable_cores
 
@@ -128,7 +128,7 @@ def _taken_in(
 ) -> tuple[Run, Prepared | None]:
     """Return the run that was made, and the set that is to be kept with it."""
     say = progress or (lambda share, words: None)
-    say(0.0, N_("Looking into the zip"))
+    say(0.0, N_("Reading the zip"))
     parcel = Parcel(file, most=most, marked_by=layout.EXPERIMENT)
     facts = _facts(parcel)
     experiment = _experiment(parcel, facts)
@@ -174,9 +174,9 @@ def _object(parcel: Parcel, name: str, *, most: int = _MAX_TEXT) -> dict[str, An
     except Refused:
         raise
     except (ValueError, RecursionError):
-        raise Refused("{name} in this zip is not JSON.", name=name) from None
+        raise Refused("{name} is not JSON.", name=name) from None
     if not isinstance(values, dict):
-        raise Refused("{name} in this zip holds no named values.", name=name)
+        raise Refused("{name} is not a JSON object.", name=name)
     return values
 
 
@@ -185,20 +185,16 @@ def _facts(parcel: Parcel) -> dict[str, Any]:
     for name in (layout.EXPERIMENT, layout.FACTS):
         if name not in parcel:
             raise Refused(
-                "This zip holds no run: it has no {name}. A run is taken along with “Take it with "
-                "you”, which makes a zip that can be brought here.",
+                "This zip has no {name}, so it is not a run. Make one with “Take it with you”.",
                 name=name,
             )
     facts = _object(parcel, layout.FACTS)
     found = facts.get("format")
     if not is_whole(found, 1, 10**6):
-        raise Refused("run.json in this zip does not say of which form it is.")
+        raise Refused("run.json has no format number.")
     if found > layout.FORMAT:
         raise Refused(
-            "This zip was made by a newer version of this app ({version}; this is {own}), in a "
-            "form that is not known here: update this app, then bring it again.",
-            version=_version(facts) or "?",
-            own=tfm_core.__version__,
+            Paragraph("export/newer-app", version=_version(facts) or "?", own=tfm_core.__version__)
         )
     return facts
 
@@ -216,15 +212,14 @@ def _experiment(parcel: Parcel, facts: Mapping[str, Any]) -> Experiment:
         version = _version(facts)
         if version is not None and _is_newer(version):
             raise Refused(
-                "This zip was made by version {version} of this app, and this is {own}, which does "
-                "not know all of its settings: {why}",
-                version=version,
-                own=tfm_core.__version__,
-                why=error.sentence,
+                Paragraph(
+                    "export/newer-settings",
+                    version=version,
+                    own=tfm_core.__version__,
+                    why=error.sentence,
+                )
             ) from None
-        raise Refused(
-            "experiment.json in this zip holds no experiment. {why}", why=error.sentence
-        ) from None
+        raise Refused("experiment.json is not valid. {why}", why=error.sentence) from None
 
 
 def _is_newer(version: str) -> bool:
@@ -242,13 +237,11 @@ def _said(facts: Mapping[str, Any], experiment: Experiment) -> _Said:
         if said.step > total:
             raise WrongValue(layout.FACTS, "step")
     except WrongValue as error:
-        raise Refused(
-            "run.json in this zip has a value of “{name}” that cannot be.", name=error.name
-        ) from None
+        raise Refused("run.json has an invalid value of “{name}”.", name=error.name) from None
     state = _STATES.get(said.state, "stopped")
     reason = said.reason
     if state != said.state:  # it trained, waited or was interrupted where it was taken
-        reason = N_("Imported as it was at step {step:,}.", step=said.step)
+        reason = N_("Imported at step {step:,}.", step=said.step)
     status = Status(
         state,
         step=said.step,
@@ -282,14 +275,14 @@ def _write_events(parcel: Parcel, folder: Path, status: Status) -> None:
         reached = max((record.get("step", 0) for record in records), default=0)
         if reached > last:
             raise Refused(
-                "The events in this zip go up to step {reached:,}, but the run to step {last:,}.",
+                "The events go up to step {reached:,}, but the run to {last:,}.",
                 reached=reached,
                 last=last,
             )
         lines += [json.dumps(record, separators=(",", ":")) for record in records]
         if len(lines) > most or n_resumed > _MAX_RESUMES:
             raise Refused(
-                "There are more events in this zip than a run of {step:,} steps makes.",
+                "There are more events than a run of {step:,} steps has.",
                 step=status.step,
             )
     write_bytes(path, "".join(f"{line}\n" for line in lines).encode(), lasting=True)
@@ -311,7 +304,7 @@ def _write_looks(parcel: Parcel, folder: Path) -> None:
         names = [name for name in parcel.names if name.startswith(folder_name)]
         for name in names:
             if not _LOOK.fullmatch(name.removeprefix(folder_name)):
-                raise Refused("{name} in this zip is no file of a run.", name=name)
+                raise Refused("{name} does not belong to a run.", name=name)
             target = folder / name.removeprefix("run/")
             target.parent.mkdir(exist_ok=True)
             write_bytes(target, parcel.read(name, most=MAX_UNPACKED), lasting=True)
@@ -332,11 +325,11 @@ def _check_looks(run: Run) -> None:
         for name in files[weights.FOLDER]:
             kept = run.weights(int(name.partition(".")[0]))
             if {key: value.shape for key, value in kept.items()} != shapes:
-                raise Refused("{name} in this zip belongs to another model.", name=name)
+                raise Refused("{name} belongs to another model.", name=name)
     except Refused:
         raise
     except StudentError as error:
-        raise Refused("This zip is not whole: {why}", why=error.sentence) from None
+        raise Refused("This zip is damaged: {why}", why=error.sentence) from None
     steps = {*run.snapshot_steps(), *run.weight_steps()}
     if steps and max(steps) > run.experiment.training.steps:
-        raise Refused("This zip has a snapshot of a step beyond its training.")
+        raise Refused("This zip has a snapshot from after its training.")

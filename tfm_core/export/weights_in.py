@@ -17,6 +17,7 @@ from tfm_core.export.parcel import MAX_UNPACKED, Parcel, Refused
 from tfm_core.probe.types import Array
 from tfm_core.reading import Unreadable
 from tfm_core.runs.status import Status
+from tfm_core.sentences import Paragraph
 from tfm_core.training.checkpoint_facts import facts_of
 
 if TYPE_CHECKING:
@@ -61,11 +62,11 @@ def _weights(
         facts = facts_of(metadata)
     except Unreadable as error:
         raise Refused(
-            "{file} in this zip is not of a run: {why}.", file=file, why=error.sentence
+            "{file} does not belong to a run: {why}.", file=file, why=error.sentence
         ) from None
     if facts.step > status.step:
         raise Refused(
-            "{file} in this zip is of step {step:,}, but its run came to step {last:,} only.",
+            "{file} is from step {step:,}, but the run ended at {last:,}.",
             file=file,
             step=facts.step,
             last=status.step,
@@ -99,7 +100,7 @@ def _tensors(parcel: Parcel, name: str) -> tuple[dict[str, Array], dict[str, str
         length = int.from_bytes(content[:8], "little")
         metadata = json.loads(content[8 : 8 + length]).get("__metadata__", {})
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise Refused("{name} in this zip is no safetensors file.", name=name) from None
+        raise Refused("{name} is not a safetensors file.", name=name) from None
     return tensors, metadata
 
 
@@ -110,19 +111,19 @@ def _check_tensors(
     lacking, unknown = shapes.keys() - found.keys(), found.keys() - shapes.keys()
     if lacking or unknown:
         raise Refused(
-            "{file} in this zip belongs to another model: {n_lacking} of its weights are missing "
-            "and {n_unknown} are unknown, as {name}.",
-            file=file,
-            n_lacking=len(lacking),
-            n_unknown=len(unknown),
-            name=min(lacking or unknown),
+            Paragraph(
+                "export/other-model",
+                file=file,
+                n_lacking=len(lacking),
+                n_unknown=len(unknown),
+                name=min(lacking or unknown),
+            )
         )
     for name, shape in shapes.items():
         value = found[name]
         if value.shape != shape:
             raise Refused(
-                "{name} in {file} has the shape {found}, but {shape} in the model that "
-                "experiment.json describes.",
+                "{name} in {file} has the shape {found}; the model needs {shape}.",
                 name=name,
                 file=file,
                 found=str(tuple(value.shape)),
@@ -134,14 +135,14 @@ def _check_tensors(
 def _check_numbers(name: str, value: Array, file: str) -> None:
     if value.dtype != np.float32:
         raise Refused(
-            "{name} in {file} holds {found}, but weights are float32.",
+            "{name} in {file} is {found}, not float32.",
             name=name,
             file=file,
             found=str(value.dtype),
         )
     if not np.isfinite(value).all():
         raise Refused(
-            "{name} in {file} holds weights that are no numbers (infinite or NaN).",
+            "{name} in {file} has infinite or NaN weights.",
             name=name,
             file=file,
         )
@@ -163,8 +164,7 @@ def _optimiser(
         is_known &= parameter in shapes
         if not is_known or value.shape != (() if name == "step" else shapes[parameter]):
             raise Refused(
-                "{file} in this zip does not hold the state of this optimiser: {name} is none of "
-                "it.",
+                "{file} does not fit this optimiser: {name} is unknown.",
                 file=layout.OPTIMISER,
                 name=key[:200],
             )
@@ -173,7 +173,5 @@ def _optimiser(
     if any(not memory[parameter] <= names for parameter, names in fields.items()) or (
         len({frozenset(names) for names in fields.values()}) > len(set(memory.values()))
     ):
-        raise Refused(
-            "{file} in this zip holds only a part of the optimiser's state.", file=layout.OPTIMISER
-        )
+        raise Refused("{file} holds only a part of the optimiser's state.", file=layout.OPTIMISER)
     return found

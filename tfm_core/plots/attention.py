@@ -1,9 +1,8 @@
-"""One head's attention as a figure, the difference of two, and frames around cells.
+"""Attention maps: weights in colour, tokens on the axes; query down, key across.
 
-Query runs down, key across, everywhere. Zero is the paper and more ink is more weight, on light and
-on dark; what the mask forbids is grey, which no weight is. In a difference orange is more in the
-first and purple more in the second (ColorBrewer's PuOr), which every kind of colour vision tells
-apart.
+Zero is the paper and more ink is more weight, on light and on dark; what the mask forbids is grey.
+Differences and scores have a sign, so their scale has two ends (ColorBrewer's PuOr), which every
+kind of colour vision tells apart.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.plots.language import marked
+from tfm_core.plots.kinds import ticks
 from tfm_core.plots.palette import ThemeName
+from tfm_core.plots.writing import marked
 from tfm_core.sentences import N_
 
 Theme = ThemeName
@@ -87,13 +87,13 @@ def head_map(
             "height": _FLAT if is_flat else int(np.clip(160 + 24 * len(view.query), 380, 660)),
             "margin": {"l": 8, "r": 8, "t": 80 if title else 48, "b": 8},
             "xaxis": {
-                "title": {"text": N_("{key_title} (key, across)", key_title=view.key_title)},
+                "title": {"text": N_("{key_title} (key)", key_title=view.key_title)},
                 "tickangle": -45,
                 "constrain": "domain",
                 **_ticks(view.key),
             },
             "yaxis": {
-                "title": {"text": N_("{query_title} (query, down)", query_title=view.query_title)},
+                "title": {"text": N_("{query_title} (query)", query_title=view.query_title)},
                 "autorange": "reversed",
                 "scaleanchor": None if is_flat else "x",
                 "constrain": "domain",
@@ -134,12 +134,9 @@ def _ticks(tokens: Sequence[str]) -> dict[str, Any]:
     every = -(-len(tokens) // _MAX_TICKS)
     shown = range(0, len(tokens), every)
     return {
-        "tickmode": "array",
+        **ticks([short(tokens[i]) for i in shown]),
         "tickvals": list(shown),
-        "ticktext": [short(tokens[i]) for i in shown],
         "tickfont": {"size": 12 if len(shown) <= 16 else 10},
-        "showgrid": False,
-        "zeroline": False,
         "ticks": "",
     }
 
@@ -247,3 +244,62 @@ def _difference_hover(
             )
         texts.append(cells)
     return texts
+
+
+DIVERGING: dict[Theme, tuple[str, ...]] = {  # ColorBrewer PuOr: below zero orange, above purple
+    "light": ("#b35806", "#fdb863", "#f7f5f0", "#b2abd2", "#542788"),
+    "dark": ("#f0a24a", "#8a5310", "#1d2128", "#5b4a92", "#b9a9ea"),
+}
+NAN = "#d55e00"
+
+
+def weight_map(
+    weights: Floats,
+    query: Sequence[str],
+    key: Sequence[str],
+    title: str = "",
+    theme: Theme = "light",
+) -> go.Figure:
+    """Draw weights (Q, K) with their numbers; what is not a number is orange.
+
+    Raises ValueError when the map and the tokens do not fit together.
+    """
+    if weights.shape != (len(query), len(key)):
+        raise ValueError(
+            f"The weights are {weights.shape}, but there are {len(query)} query and "
+            f"{len(key)} key tokens."
+        )
+    # the whole layout at once: plotly takes milliseconds for each update of a figure
+    layout = {
+        "xaxis": {"title": {"text": N_("key")}, "tickangle": -60, **ticks(list(map(short, key)))},
+        "yaxis": {
+            "title": {"text": N_("query")},
+            "autorange": "reversed",
+            **ticks(list(map(short, query))),
+        },
+        "title": {"text": title},
+        "height": int(np.clip(150 + 26 * len(query), 200, 520)),
+        "margin": {"l": 8, "r": 8, "t": 36, "b": 8},
+    }
+    return go.Figure(_heat(weights, theme), layout)
+
+
+def _heat(weights: Floats, theme: Theme) -> go.Heatmap:
+    shown = np.asarray(weights, np.float32)
+    is_nan = np.isnan(shown)
+    text = np.where(is_nan, "NaN", np.char.mod("%.2f", np.nan_to_num(shown)))
+    scale = [[0.0, NAN], [0.0001, NAN]] if is_nan.any() else []
+    stops = np.linspace(0.0001 if scale else 0.0, 1, len(SCALES[theme]))
+    scale += [[float(stop), colour] for stop, colour in zip(stops, SCALES[theme], strict=True)]
+    return go.Heatmap(
+        z=np.where(is_nan, -0.0001, shown).astype(np.float32),
+        zmin=-0.0001 if is_nan.any() else 0,
+        zmax=1,
+        colorscale=scale,
+        showscale=False,
+        xgap=1,
+        ygap=1,
+        text=text,
+        texttemplate="%{text}" if weights.shape[1] <= 10 else None,
+        hovertemplate=N_("query %{y}<br>key %{x}<br>weight %{text}<extra></extra>"),
+    )

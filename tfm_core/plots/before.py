@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.plots.attention import Floats
-from tfm_core.plots.palette import BLUE, GREEN, GREY, VERMILION
-from tfm_core.plots.positions import MARGIN, axes, from_zero
-from tfm_core.plots.thinning import thin
+from tfm_core.plots.kinds import from_zero, lay_out, reference_line
+from tfm_core.plots.palette import BLUE, GREEN, VERMILION
+from tfm_core.plots.stage import thin
 from tfm_core.sentences import N_
 
 LOOKS: dict[str, dict[str, str]] = {  # one look for each model, in every figure
@@ -28,9 +29,13 @@ def race(series: Mapping[str, tuple[str, Floats, Floats]], x_title: str, y_title
         kept = thin(x, y)
         _line(figure, name, label, np.asarray(x)[kept], np.asarray(y)[kept],
               f"{x_title} %{{x:,}}: %{{y:.1%}}")  # fmt: skip
-    axes(figure, x_title, y_title)
-    from_zero(figure, [x for _label, x, _y in series.values()])
-    return figure.update_yaxes(range=[0, 1.04], tickformat=".0%")
+    return lay_out(
+        figure,
+        height=340,
+        top=36,
+        x={"title": x_title, **from_zero(x for _label, x, _y in series.values())},
+        y={"title": y_title, "range": [0, 1.04], "tickformat": ".0%"},
+    )
 
 
 def times(
@@ -40,9 +45,8 @@ def times(
     figure = go.Figure()
     for name, (label, x, y) in series.items():
         _line(figure, name, label, x, y, "%{x} tokens: %{y:.2f} ms")
-    axes(figure, x_title, y_title)
-    _lengths(figure, series)
-    return figure.update_yaxes(type="log", dtick="D2", tickformat="~g")
+    y_axis = {"title": y_title, "type": "log", "dtick": "D2", "tickformat": "~g"}
+    return lay_out(figure, height=340, top=36, x=_lengths(series, x_title), y=y_axis)
 
 
 def ratios(
@@ -52,10 +56,9 @@ def ratios(
     figure = go.Figure()
     for name, (label, x, y) in series.items():
         _line(figure, name, label, x, y, "%{x} tokens: %{y:.2f} times")
-    axes(figure, x_title, y_title)
-    _lengths(figure, series)
-    figure.add_hline(y=1, line={"color": GREY, "dash": "dot", "width": 2})
-    return figure.update_yaxes(rangemode="tozero")
+    reference_line(figure, y=1)
+    y_axis = {"title": y_title, "rangemode": "tozero"}
+    return lay_out(figure, height=340, top=36, x=_lengths(series, x_title), y=y_axis)
 
 
 def _line(figure: go.Figure, name: str, label: str, x: Floats, y: Floats, hover: str) -> None:
@@ -71,7 +74,7 @@ def _line(figure: go.Figure, name: str, label: str, x: Floats, y: Floats, hover:
     )
 
 
-def _lengths(figure: go.Figure, series: Mapping[str, tuple[str, Floats, Floats]]) -> None:
-    ticks = sorted({float(n) for _, x, _ in series.values() for n in x})
-    figure.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{n:.0f}" for n in ticks])
-    figure.update_layout(margin=MARGIN)
+def _lengths(series: Mapping[str, tuple[str, Floats, Floats]], title: str) -> dict[str, Any]:
+    shown = sorted({float(n) for _, x, _ in series.values() for n in x})
+    texts = [f"{n:.0f}" for n in shown]
+    return {"title": title, "type": "log", "tickvals": shown, "ticktext": texts}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
@@ -17,8 +17,7 @@ from plotly.subplots import make_subplots
 from tfm_core.inspect.by_hand import arithmetic
 from tfm_core.inspect.by_hand.arithmetic import Say
 from tfm_core.inspect.by_hand.attention import Attended, Bools, Floats, MultiHead
-from tfm_core.plots.attention import MASKED, SCALES
-from tfm_core.plots.masks import DIVERGING
+from tfm_core.plots.attention import DIVERGING, MASKED, SCALES
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, PURPLE, SKY, VERMILION
 from tfm_core.plots.sheet import PLAIN, Board, Panel, SheetCell, SheetLine, shades, written
 from tfm_core.sentences import N_
@@ -42,10 +41,10 @@ def projection_line(
     return SheetLine(
         title,
         (
-            board(say("X, the words"), vectors, words, names, roles=used),
-            board(f"W_{letter}", matrix, names, names, sign="×", roles=column, hue=kind),
+            board(say("X, the words"), vectors, (words, names), roles=used),
+            board(f"W_{letter}", matrix, (names, names), sign="×", roles=column, hue=kind),
             board(
-                letter, made, words, names, sign="=", hue=kind, name=f"made-{kind}",
+                letter, made, (words, names), sign="=", hue=kind, name=f"made-{kind}",
                 roles={cell: "picked"},
             ),
         ),
@@ -85,11 +84,11 @@ def _scores(
     column = {(i, key): "used" for i in range(width)}
     q, k, _v = letters
     boards = (
-        board(q, attended.query, words, names, hue="query", name="query", roles=row,
+        board(q, attended.query, (words, names), hue="query", name="query", roles=row,
               axes=(say("query"), say("number")), links=lambda i, _j: (f"q{i}",)),
-        board(f"{k[0]}ᵀ{k[1:]}", attended.key.T, names, words, hue="key", sign="×", name="key",
+        board(f"{k[0]}ᵀ{k[1:]}", attended.key.T, (names, words), hue="key", sign="×", name="key",
               roles=column, axes=(say("number"), say("key")), links=lambda _i, j: (f"k{j}",)),
-        board("QKᵀ", attended.products, words, words, sign="=", name="scores",
+        board("QKᵀ", attended.products, (words, words), sign="=", name="scores",
               axes=(say("query"), say("key")), roles={(query, key): "picked"}, links=_pair),
     )  # fmt: skip
     told = arithmetic.score(attended, query, key, (words[query], words[key]))
@@ -105,14 +104,14 @@ def _masked(
     sign = f"QKᵀ ÷ √{width} =" if attended.scale != 1 else say("QKᵀ, not divided =")
     boards = [
         board(say("Scaled scores") if attended.scale != 1 else say("Scores, not divided"),
-              attended.scores, words, words, sign=sign, name="scaled",
+              attended.scores, (words, words), sign=sign, name="scaled",
               axes=(say("query"), say("key")), roles={cell: "picked"}, links=_pair),
         mask_board(attended.allowed, words, pick, sign=say("with"), say=say),
     ]  # fmt: skip
     told = [arithmetic.scaled(attended, *cell, say)]
     if not attended.allowed.all():
         boards.append(
-            board(say("Masked scores"), attended.masked, words, words, sign="=", name="masked",
+            board(say("Masked scores"), attended.masked, (words, words), sign="=", name="masked",
                   lowest=say("lowest"), axes=(say("query"), say("key")), roles={cell: "picked"},
                   links=_pair)
         )  # fmt: skip
@@ -128,12 +127,12 @@ def _softmax(
     cell = (pick.query, pick.key)
     row = {(pick.query, j): "used" for j in range(len(words))}
     boards = (
-        board(say("e^(score − largest)"), attended.exponentials, words, words, is_share=True,
+        board(say("e^(score − largest)"), attended.exponentials, (words, words), scale="share",
               name="exp", axes=(say("query"), say("key")), links=_pair,
               roles=row | {cell: "picked"}),
-        board(say("Sum"), attended.totals[:, None], words, (say("sum"),), sign="÷", is_plain=True,
+        board(say("Sum"), attended.totals[:, None], (words, (say("sum"),)), sign="÷", scale="plain",
               roles={(pick.query, 0): "used"}, links=lambda i, _j: (f"t{i}",)),
-        board(say("Weights"), attended.weights, words, words, is_share=True, sign="=",
+        board(say("Weights"), attended.weights, (words, words), scale="share", sign="=",
               name="weights", axes=(say("query"), say("key")), roles={cell: "picked"}, links=_pair),
     )  # fmt: skip
     return SheetLine(title, boards, sentence, arithmetic.softmaxed(attended, *cell, say))
@@ -148,11 +147,11 @@ def _summed(
     row = {(query, j): "used" for j in range(len(words))}
     column = {(i, dimension): "used" for i in range(len(words))}
     boards = (
-        board(say("Weights"), attended.weights, words, words, is_share=True, name="mix", roles=row,
-              axes=(say("query"), say("key")), links=lambda i, j: (f"w{i}", f"v{j}")),
-        board(letters[2], attended.value, words, names, sign="×", hue="value", name="value",
+        board(say("Weights"), attended.weights, (words, words), scale="share", name="mix",
+              roles=row, axes=(say("query"), say("key")), links=lambda i, j: (f"w{i}", f"v{j}")),
+        board(letters[2], attended.value, (words, names), sign="×", hue="value", name="value",
               roles=column, axes=(say("key"), say("number")), links=lambda i, _j: (f"v{i}",)),
-        board(say("Output"), attended.output, words, names, sign="=", name="output",
+        board(say("Output"), attended.output, (words, names), sign="=", name="output",
               roles={(query, dimension): "picked"}, axes=(say("query"), say("number")),
               links=lambda i, j: (f"o{i},{j}", f"w{i}")),
     )  # fmt: skip
@@ -171,12 +170,12 @@ def overview_line(
     return SheetLine(
         title,
         (
-            board("Q", attended.query, words, names, hue="query", axes=(say("query"), number)),
-            board("K", attended.key, words, names, hue="key", axes=(say("key"), number)),
-            board(scores, attended.scores, words, words, axes=axes),
-            board(say("Weights"), attended.weights, words, words, is_share=True, axes=axes),
-            board("V", attended.value, words, names, hue="value", axes=(say("key"), number)),
-            board(say("Output"), attended.output, words, names, axes=(say("query"), number)),
+            board("Q", attended.query, (words, names), hue="query", axes=(say("query"), number)),
+            board("K", attended.key, (words, names), hue="key", axes=(say("key"), number)),
+            board(scores, attended.scores, (words, words), axes=axes),
+            board(say("Weights"), attended.weights, (words, words), scale="share", axes=axes),
+            board("V", attended.value, (words, names), hue="value", axes=(say("key"), number)),
+            board(say("Output"), attended.output, (words, names), axes=(say("query"), number)),
         ),
         sentence,
     )  # fmt: skip
@@ -187,7 +186,7 @@ def heads_line(
 ) -> SheetLine:
     """Return the weights of every head side by side."""
     boards = tuple(
-        board(say("Head {n}").format(n=h + 1), head.weights, words, words, is_share=True,
+        board(say(N_("Head {n}", n=h + 1)), head.weights, (words, words), scale="share",
               axes=(say("query"), say("key")), links=lambda i, j: (f"h{i},{j}",))
         for h, head in enumerate(attended.heads)
     )  # fmt: skip
@@ -207,16 +206,16 @@ def joined_line(
     width = attended.joined.shape[1]
     names = numbered(width)
     boards = [
-        board(say("Head {n}").format(n=h + 1), head.output, words,
-              names[h * head.output.shape[1] : (h + 1) * head.output.shape[1]],
+        board(say(N_("Head {n}", n=h + 1)), head.output, (words,
+              names[h * head.output.shape[1] : (h + 1) * head.output.shape[1]]),
               sign="|" if h else "", roles={(pick.query, i): "used" for i in range(width)})
         for h, head in enumerate(attended.heads)
     ]  # fmt: skip
     cell = pick.query, pick.dimension
     boards += [
-        board("W_O", matrix, names, names, sign="×",
+        board("W_O", matrix, (names, names), sign="×",
               roles={(i, pick.dimension): "used" for i in range(width)}),
-        board(say("Output"), attended.output, words, names, sign="=", name="final",
+        board(say("Output"), attended.output, (words, names), sign="=", name="final",
               roles={cell: "picked"}),
     ]  # fmt: skip
     total = float(attended.output[cell])
@@ -235,11 +234,11 @@ def comparison_line(
 ) -> SheetLine:
     """Return the weights with and without the scale."""
     boards = tuple(
-        board(name, attended.weights, words, words, is_share=True, axes=(say("query"), say("key")),
-              links=lambda i, j: (f"c{i},{j}",),
-              facts=(say("largest {weight:.4f}").format(weight=attended.weights.max()),))
+        board(name, attended.weights, (words, words), scale="share",
+              axes=(say("query"), say("key")), links=lambda i, j: (f"c{i},{j}",),
+              facts=(say(N_("largest {weight:.4f}", weight=attended.weights.max())),))
         for name, attended in (
-            (say("Divided by √{d}").format(d=scaled.query.shape[1]), scaled),
+            (say(N_("Divided by √{d}", d=scaled.query.shape[1])), scaled),
             (say("Not divided"), plain),
         )
     )  # fmt: skip
@@ -252,14 +251,13 @@ def forms_line(
     """Return the outputs (T, d_model) of the forms side by side."""
     names = numbered(forms[0].output.shape[1])
     boards = tuple(
-        board(say(form.name), form.output, words, names, links=lambda i, j: (f"f{i},{j}",),
-              facts=(say("differs by {value:.2g}").format(value=form.difference),))
+        board(say(form.name), form.output, (words, names), links=lambda i, j: (f"f{i},{j}",),
+              facts=(say(N_("differs by {value:.2g}", value=form.difference)),))
         for form in forms
     )  # fmt: skip
     return SheetLine(title, boards, say("Point at a number: the same one lights up in every form."))
 
 
-PLAIN_FILL = (PLAIN["light"], PLAIN["dark"])
 _GREY = (MASKED["light"], MASKED["dark"])
 _LOWEST = -1e30  # below that a score was masked
 Links = Callable[[int, int], tuple[str, ...]]
@@ -275,12 +273,10 @@ class Pick:
 
     def within(self, n_words: int, n_dimensions: int) -> Pick:
         """Return the pick moved to what there is."""
-        most = n_words - 1, n_words - 1, n_dimensions - 1
-        return Pick(*(min(x, m) for x, m in zip(_of(self), most, strict=True)))
-
-
-def _of(pick: Pick) -> tuple[int, int, int]:
-    return pick.query, pick.key, pick.dimension
+        last = n_words - 1
+        return Pick(
+            min(self.query, last), min(self.key, last), min(self.dimension, n_dimensions - 1)
+        )
 
 
 def numbered(n: int) -> tuple[str, ...]:
@@ -288,29 +284,29 @@ def numbered(n: int) -> tuple[str, ...]:
     return tuple(str(i + 1) for i in range(n))
 
 
+Names = tuple[Sequence[str], Sequence[str]]
+"""Of rows and columns."""
+
+
 def board(
     title: str,
     values: Floats,
-    rows: Sequence[str],
-    columns: Sequence[str],
+    names: Names,
     *,
-    name: str = "",
-    sign: str = "",
-    hue: str = "",
-    is_share: bool = False,
-    is_plain: bool = False,
+    scale: Literal["signed", "share", "plain"] = "signed",
     axes: tuple[str, str] = ("", ""),
     roles: dict[tuple[int, int], str] | None = None,
     links: Links | None = None,
-    facts: tuple[str, ...] = (),
     lowest: str = "lowest",
+    **more: Any,
 ) -> Board:
     """Return a table of values (rows, columns).
 
-    is_share: shares from 0 to 1 in one hue; is_plain: without a hue; else two hues around zero.
-    lowest: what a masked score is called.
+    scale: two hues around zero, one hue from 0 to 1, or none. lowest: what a masked score is
+    called. more: further fields of the board.
     """
-    fills = _fills(values, is_share)
+    rows, columns = names
+    fills = _fills(values, scale)
     cells = []
     for i, row in enumerate(values.tolist()):
         made = []
@@ -320,19 +316,20 @@ def board(
             made.append(
                 SheetCell(
                     lowest if is_out else written(value),
-                    _GREY if is_out else (PLAIN_FILL if is_plain else fills[i][j]),
+                    _GREY if is_out else fills[i][j],
                     tip=f"{title}, {rows[i]}, {columns[j]}: {value:.6g}",
                     links=links(i, j) if links else (),
                     role=role,
                 )
             )
         cells.append(tuple(made))
-    panel = Panel(tuple(cells), tuple(rows), tuple(columns), *axes)
-    return Board(title, (panel,), name=name, sign=sign, hue=hue, facts=facts)
+    return Board(title, (Panel(tuple(cells), tuple(rows), tuple(columns), *axes),), **more)
 
 
-def _fills(values: Floats, is_share: bool) -> list[list[tuple[str, str]]]:
-    if is_share:
+def _fills(values: Floats, scale: str) -> list[list[tuple[str, str]]]:
+    if scale == "plain":
+        return [[(PLAIN["light"], PLAIN["dark"])] * values.shape[1]] * len(values)
+    if scale == "share":
         return shades(values, SCALES, low=0, high=1)
     largest = float(np.abs(values[np.abs(values) < -_LOWEST]).max(initial=0)) or 1.0
     return shades(values, DIVERGING, low=-largest, high=largest)
@@ -342,15 +339,19 @@ def mask_board(
     allowed: Bools, words: Sequence[str], pick: Pick, sign: str = "", say: Say = str
 ) -> Board:
     """Return the mask (T, T) as ticks and crosses; a click turns one over."""
-    may_tip = say("{query} may attend to {key}; click turns")
-    not_tip = say("{query} must not attend to {key}; click turns")
     yes, no = (SCALES["light"][1], SCALES["dark"][1]), _GREY
     cells = tuple(
         tuple(
             SheetCell(
                 "✓" if may else "✕",
                 yes if may else no,
-                tip=(may_tip if may else not_tip).format(query=words[i], key=words[j]),
+                tip=say(
+                    N_("{query} may attend to {key}; click to mask", query=words[i], key=words[j])
+                    if may
+                    else N_(
+                        "{query} is masked from {key}; click to allow", query=words[i], key=words[j]
+                    )
+                ),
                 links=(f"{i},{j}",),
                 role="picked" if (i, j) == (pick.query, pick.key) else ("" if may else "out"),
             )

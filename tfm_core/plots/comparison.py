@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from tfm_core.plots.kinds import band
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
-from tfm_core.plots.thinning import smooth, thin
+from tfm_core.plots.stage import smooth, thin
 from tfm_core.sentences import Sentence
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -136,8 +137,8 @@ def comparison(
         most_named = max(most_named, n_named)
         thin_ones = _thin_ones(panel, window)
         traces += _measured(thin_ones, axis, most, is_log_x=is_log_x, is_many=n_named > MAX_NAMED)
-        for band in panel.bands:
-            traces += _band(band, axis, panel, is_log_x=is_log_x)
+        for one in panel.bands:
+            traces += _band(one, axis, panel, is_log_x=is_log_x)
         is_marked = not panel.is_noisy and n_named <= MAX_HOVERED
         for line in named:
             y = smooth(line.y, window) if panel.is_noisy else line.y
@@ -211,30 +212,26 @@ def _value(panel: Panel) -> str:
     return f"%{{y:.1%}} {title}" if panel.is_share else f"%{{y:.4~g}} {title}"
 
 
-def _band(band: Band, axis: str, panel: Panel, *, is_log_x: bool) -> list[go.Scatter]:
-    own = look(band.slot)
-    shown = band.x > 0 if is_log_x else np.ones(len(band.x), np.bool_)
-    x = np.asarray(band.x[shown], np.float32)
-    common = {"yaxis": axis, "xaxis": "x", "legendgroup": f"band {band.slot}", "x": x}
-    edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+def _band(one: Band, axis: str, panel: Panel, *, is_log_x: bool) -> list[go.Scatter]:
+    own = look(one.slot)
+    shown = one.x > 0 if is_log_x else np.ones(len(one.x), np.bool_)
+    x, mean, low, high = (
+        np.asarray(values[shown], np.float32) for values in (one.x, one.mean, one.low, one.high)
+    )
+    common = {"xaxis": "x", "yaxis": axis, "legendgroup": f"band {one.slot}"}
     return [
-        go.Scatter(y=np.asarray(band.high[shown], np.float32), **edge, **common),
+        *band(x, low, high, own.colour, showlegend=False, **common),
         go.Scatter(
-            y=np.asarray(band.low[shown], np.float32), fill="tonexty",
-            fillcolor=_pale(own.colour), **edge, **common,
-        ),
-        go.Scatter(
-            y=np.asarray(band.mean[shown], np.float32), mode="lines",
+            x=x,
+            y=mean,
+            mode="lines",
             line={"color": own.colour, "width": 3, "dash": own.dash},
-            name=escape(band.name, quote=False), hovertemplate=_value(panel),
-            showlegend=axis == "y", **common,
+            name=escape(one.name, quote=False),
+            hovertemplate=_value(panel),
+            showlegend=axis == "y",
+            **common,
         ),
-    ]  # fmt: skip
-
-
-def _pale(colour: str) -> str:
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.18)"
+    ]
 
 
 def _kept(
@@ -268,7 +265,7 @@ def _lay_out(
         hoversubplots="axis" if is_read_at_once else "single",
         hoverdistance=_REACH,
         showlegend=n_named <= MAX_NAMED,
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
+        legend={"font": {"size": 12}},
     )
     lowest = "y" if n == 1 else f"y{n}"
     log = Sentence("{title} (log)", {"title": x_title})

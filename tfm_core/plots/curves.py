@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from tfm_core.plots.kinds import reference_line
 from tfm_core.plots.palette import COLOURS
-from tfm_core.plots.thinning import smooth, thin
+from tfm_core.plots.stage import smooth, thin
 from tfm_core.sentences import N_
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -42,15 +43,25 @@ class ReferenceLine:
     is_lower_bound: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredCurves:
+    """All series of one quantity. A second one of a split is that of whole sequences.
+
+    averaged: what validation says of averaged weights. best: one point, ringed.
+    """
+
+    train: Measurements
+    validation: Sequence[Measurements] = ()
+    test: Sequence[Measurements] = ()
+    averaged: Sequence[Measurements] = ()
+    best: Measurements | None = None
+
+
 def learning_curve(
-    train: Measurements,
-    validation: Sequence[Measurements],
-    test: Sequence[Measurements],
+    measured: MeasuredCurves,
     *,
     y_title: str,
-    averaged: Sequence[Measurements] = (),
     marks: Sequence[ReferenceLine] = (),
-    best: Measurements | None = None,
     total_steps: int | None = None,
     window: int = 20,
     is_log: bool = False,
@@ -59,23 +70,21 @@ def learning_curve(
     """Draw one quantity over the steps.
 
     window: how many batches the thick line averages. is_log: steps on a logarithmic axis.
-    is_share: values are 0 to 1 and are shown as per cent. best: one point, ringed. averaged: what
-    validation says of averaged weights. A second series (whole sequences) of validation, or of
-    averaged weights, gets dashes and diamonds.
+    is_share: values are 0 to 1 and are shown as per cent.
     """
     number = ":.1%" if is_share else ":.4f"
-    lines = _train_lines(train, window, is_log, number)
-    for series, look in zip(validation, _VALIDATION, strict=False):
+    lines = _train_lines(measured.train, window, is_log, number)
+    for series, look in zip(measured.validation, _VALIDATION, strict=False):
         lines.append(_markers(series, look, COLOURS["validation"], number, is_log))
-    for series, look in zip(averaged, _VALIDATION, strict=False):
+    for series, look in zip(measured.averaged, _VALIDATION, strict=False):
         if len(series.steps):
             lines.append(_markers(series, look, COLOURS["average"], number, is_log))
-    lines += [_stars(series, number) for series in test if len(series.steps)]
-    if best is not None:
-        lines.append(_ring(best, number))
+    lines += [_points(series, number, _STAR) for series in measured.test if len(series.steps)]
+    if measured.best is not None:
+        lines.append(_points(measured.best, number, _RING))
     figure = go.Figure(lines, _layout(y_title, total_steps, is_log, is_share))
     for mark in marks:
-        _add_mark(figure, mark)
+        reference_line(figure, y=mark.value, words=mark.words, is_below=mark.is_lower_bound)
     return figure
 
 
@@ -109,9 +118,7 @@ def _line(
         mode="lines",
         line={"color": COLOURS["train"], **line},
         legendgroup="train",
-        hovertemplate=N_(
-            "step %{{x:,}}: %{{y{number}}}<extra>{name}</extra>", number=number, name=name
-        ),
+        hovertemplate=_hover(name, number),
     )
 
 
@@ -128,57 +135,33 @@ def _markers(
         mode="lines+markers",
         line={"color": colour, "width": 2, "dash": look["dash"]},
         marker={"symbol": look["symbol"], "size": 7},
-        hovertemplate=N_(
-            "step %{{x:,}}: %{{y{number}}}<extra>{name}</extra>", number=number, name=series.name
-        ),
+        hovertemplate=_hover(series.name, number),
     )
 
 
-def _stars(series: Measurements, number: str) -> go.Scatter:
+def _points(series: Measurements, number: str, marker: dict[str, Any]) -> go.Scatter:
     return go.Scatter(
         x=_float32(series.steps),
         y=_float32(series.values),
         name=series.name,
         mode="markers",
-        marker={"color": COLOURS["test"], "symbol": "star", "size": 15},
+        marker=marker,
         cliponaxis=False,
-        hovertemplate=N_(
-            "step %{{x:,}}: %{{y{number}}}<extra>{name}</extra>", number=number, name=series.name
-        ),
+        hovertemplate=_hover(series.name, number),
     )
 
 
-def _ring(series: Measurements, number: str) -> go.Scatter:
-    return go.Scatter(
-        x=_float32(series.steps),
-        y=_float32(series.values),
-        name=series.name,
-        mode="markers",
-        marker={
-            "color": COLOURS["validation"],
-            "symbol": "circle-open",
-            "size": 17,
-            "line": {"width": 2.5},
-        },
-        cliponaxis=False,
-        hovertemplate=N_(
-            "step %{{x:,}}: %{{y{number}}}<extra>{name}</extra>", number=number, name=series.name
-        ),
-    )
+_STAR = {"color": COLOURS["test"], "symbol": "star", "size": 15}
+_RING = {
+    "color": COLOURS["validation"],
+    "symbol": "circle-open",
+    "size": 17,
+    "line": {"width": 2.5},
+}
 
 
-def _add_mark(figure: go.Figure, mark: ReferenceLine) -> None:
-    figure.add_hline(
-        y=mark.value,
-        line={"color": COLOURS["chance"], "width": 1, "dash": "dot"},
-        annotation={
-            "text": mark.words,
-            "font": {"size": 11, "color": COLOURS["chance"]},
-            "xanchor": "right",
-            "yanchor": "top" if mark.is_lower_bound else "bottom",
-            "x": 1,
-        },
-    )
+def _hover(name: str, number: str) -> str:
+    return N_("step %{{x:,}}: %{{y{number}}}<extra>{name}</extra>", number=number, name=name)
 
 
 def _layout(y_title: str, total_steps: int | None, is_log: bool, is_share: bool) -> dict[str, Any]:
@@ -196,12 +179,10 @@ def _layout(y_title: str, total_steps: int | None, is_log: bool, is_share: bool)
         "height": 340,
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "hovermode": "closest",
-        "legend": {
-            "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12},
-        },
+        "legend": {"font": {"size": 12}},
         "xaxis": across,
         "yaxis": up,
-    }  # fmt: skip
+    }
 
 
 def _on_axis(steps: Floats, values: Floats, is_log: bool) -> tuple[Floats, Floats]:

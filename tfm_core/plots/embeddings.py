@@ -1,7 +1,12 @@
-"""Embedding tables as figures: lookup, likeness, and words that move while they are learned."""
+"""Embedding tables as figures: lookup, likeness, and words that move while they are learned.
+
+Each word in turn takes the side of its point where it covers least of the points and of the words
+before it: greedy point-feature labelling (Christensen, Marks & Shieber 1995, section 4).
+"""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from functools import partial
 from html import escape
@@ -15,9 +20,74 @@ from tfm_core.plots import label_sides
 from tfm_core.plots.attention import Floats, Theme, short
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.masks import DIVERGING
+from tfm_core.inspect.text.embeddings import EmbeddingTable, Lookup, Projection
+from tfm_core.inspect.text.word_classes import CLASSES
+from tfm_core.plots.attention import DIVERGING, Floats, Theme, short
+from tfm_core.plots.kinds import lay_out, ticks
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
 from tfm_core.plots.positions import matrix
 from tfm_core.sentences import N_
+
+SIDES: dict[str, tuple[float, float]] = {  # plotly's name -> where the word's middle lies, of 1
+    "top center": (0, 1),
+    "bottom center": (0, -1),
+    "middle right": (1, 0),
+    "middle left": (-1, 0),
+    "top right": (1, 1),
+    "top left": (-1, 1),
+    "bottom right": (1, -1),
+    "bottom left": (-1, -1),
+}
+_LETTER, _WIDE_LETTER, _LINE, _MARKER = 6.0, 11.0, 13.0, 10.0  # pixels
+_WORSE = 4.0  # a word is harder to read under another word than over a point
+_MAX = 400  # words; more of them cover each other wherever they stand
+
+
+def sides(points: Floats, words: Sequence[str], *, size: tuple[float, float]) -> list[str]:
+    """Return plotly's ``textposition`` of each word.
+
+    points: (n, 2), from 0 to 1 in x and y of the figure. size: its width and height in pixels.
+    """
+    first = next(iter(SIDES))
+    if len(words) > _MAX:
+        return [first] * len(words)
+    middles = np.asarray(points, np.float64) * np.asarray(size)
+    markers = _boxes(middles, np.full((len(words), 2), _MARKER))
+    taken, chosen = np.empty((0, 4)), []
+    for middle, word in zip(middles, words, strict=True):
+        extent = np.array([width(word), _LINE])
+        away = np.array(list(SIDES.values())) * (extent + _MARKER) / 2
+        candidates = _boxes(middle + away, np.tile(extent, (len(SIDES), 1)))
+        covered = [
+            _overlap(box, markers) + _WORSE * (_overlap(box, taken) + _outside(box, size))
+            for box in candidates
+        ]
+        best = int(np.argmin(covered))
+        taken = np.vstack([taken, candidates[best]])
+        chosen.append(list(SIDES)[best])
+    return chosen
+
+
+def width(word: str) -> float:
+    """Return about how many pixels a word takes; Korean letters are wide."""
+    return sum(_WIDE_LETTER if unicodedata.east_asian_width(c) in "WF" else _LETTER for c in word)
+
+
+def _boxes(middles: Floats, extents: Floats) -> Floats:
+    return np.hstack([middles - extents / 2, middles + extents / 2])  # (n, 4)
+
+
+def _overlap(box: Floats, others: Floats) -> float:
+    """Return the pixels that a box (4,) shares with others (n, 4)."""
+    low = np.maximum(box[:2], others[:, :2])
+    high = np.minimum(box[2:], others[:, 2:])
+    return float(np.prod(np.clip(high - low, 0, None), axis=1).sum())
+
+
+def _outside(box: Floats, size: tuple[float, float]) -> float:
+    inside = _overlap(box, np.array([[0, 0, *size]]))
+    return float(np.prod(box[2:] - box[:2])) - inside
+
 
 _DIMENSIONS_SHOWN = 8
 
@@ -39,10 +109,9 @@ def likeness(
     figure.data[0].colorbar.title = {"text": N_("cosine  "), "font": {"size": 12}}
     every = -(-len(names) // 40)
     shown = list(range(0, len(names), every))
-    ticks = {"tickvals": shown, "ticktext": [short(tokens[order[i]]) for i in shown]}
-    figure.update_xaxes(**ticks, tickangle=-90, tickfont={"size": 9})
-    figure.update_yaxes(**ticks, tickfont={"size": 9})
-    return figure.update_layout(height=500)
+    words = {"tickvals": shown, "ticktext": [short(tokens[order[i]]) for i in shown]}
+    words["tickfont"] = {"size": 9}
+    return figure.update_layout(height=500, xaxis={**words, "tickangle": -90}, yaxis=words)
 
 
 def lookup(table: Floats, looked_up: Lookup, tokens: Sequence[str], theme: Theme) -> go.Figure:
@@ -81,22 +150,16 @@ def lookup(table: Floats, looked_up: Lookup, tokens: Sequence[str], theme: Theme
         height=300,
         x={
             "title": N_(
-                "one-hot, and dimensions 1 to {shape} of {shape_2}",
-                shape=shown.shape[1],
-                shape_2=table.shape[1],
+                "one-hot, and dimensions 1 to {n} of {d_model}",
+                n=shown.shape[1],
+                d_model=table.shape[1],
             ),
-            "tickvals": list(range(len(names))),
-            "ticktext": names,
-            "showgrid": False,
-            "zeroline": False,
+            **ticks(names),
         },
         y={
-            "title": N_("row of the table: its word"),
-            "tickvals": list(range(len(rows))),
-            "ticktext": [f"{row}: {short(tokens[row])}" for row in rows],
+            "title": N_("table row: its word"),
             "autorange": "reversed",
-            "showgrid": False,
-            "zeroline": False,
+            **ticks([f"{row}: {short(tokens[row])}" for row in rows]),
         },
     )
 
@@ -191,7 +254,7 @@ def _sides(
     if not has_labels:
         return []
     low, high = np.array(reach[:2]).T
-    return label_sides.sides((points[:, :2] - low) / (high - low), table.tokens, size=_PIXELS)
+    return sides((points[:, :2] - low) / (high - low), table.tokens, size=_PIXELS)
 
 
 def _label(token: str, *, in_space: bool) -> str:

@@ -13,10 +13,10 @@ import plotly.graph_objects as go
 from tfm_core.inspect.errors.groups import Group
 from tfm_core.inspect.errors.scores import Calibration
 from tfm_core.plots.attention import Theme
-from tfm_core.plots.language import marked
+from tfm_core.plots.kinds import error_bars, lay_out, ticks
 from tfm_core.plots.palette import CARDS, COLOURS, GREY, INKS
-from tfm_core.plots.positions import MARGIN, axes
-from tfm_core.sentences import N_
+from tfm_core.plots.writing import marked
+from tfm_core.sentences import N_, Paragraph
 
 _ERRORS: dict[Theme, tuple[str, str]] = {
     "light": ("#fbe3d0", "#d55e00"),
@@ -71,16 +71,8 @@ def confusion(
             hoverongaps=True,
         )
     )
-    ticks = {
-        "tickmode": "array",
-        "tickvals": places.tolist(),
-        "ticktext": [_short(name) for name in names],
-        "showgrid": False,
-        "zeroline": False,
-    }
+    classes = ticks([_short(name) for name in names])
     end = len(names) - 0.5
-    figure.update_xaxes(title={"text": N_("predicted")}, range=[-0.5, end], **ticks)
-    figure.update_yaxes(title={"text": N_("true")}, range=[end, -0.5], **ticks)
     if chosen is not None:
         row, column = chosen
         figure.add_shape(
@@ -91,14 +83,19 @@ def confusion(
             y1=row + 0.5,
             line={"color": INKS[theme], "width": 3},
         )
-    margin = {**MARGIN, "t": 8}
-    return figure.update_layout(height=height, margin=margin, plot_bgcolor=CARDS[theme])
+    return lay_out(
+        figure,
+        height=height,
+        x={"title": N_("predicted"), "range": [-0.5, end], **classes},
+        y={"title": N_("true"), "range": [end, -0.5], **classes},
+        plot_bgcolor=CARDS[theme],
+    )
 
 
 def _said(truth: str, said: str, n: int, n_wrong: int) -> str:
     names = {"truth": escape(marked(truth)), "said": escape(marked(said))}
     if truth == said and n_wrong:
-        return N_("true {truth}, predicted {said}: {n:,}, of them {bad:,} wrong", **names, n=n,
+        return N_("true {truth}, predicted {said}: {n:,} ({bad:,} wrong)", **names, n=n,
                   bad=n_wrong)  # fmt: skip
     return N_("true {truth}, predicted {said}: {n:,}", **names, n=n)
 
@@ -115,46 +112,42 @@ def accuracies(groups: Sequence[Group], kind: str) -> go.Figure:
     """
     share = np.array([group.accuracy for group in groups])
     ends = np.array([group.interval for group in groups])
-    figure = _rows(
+    low = max(0.0, float(ends[:, 0].min()) - 0.02)
+    return _rows(
         groups,
         share,
-        (ends[:, 1] - share, share - ends[:, 0]),
+        between(share, ends),
         np.stack([[g.n_right for g in groups], [g.n for g in groups], *ends.T], 1),
-        N_(
-            "%{y}: %{customdata[0]:,} of %{customdata[1]:,} right, %{x:.1%}<br>95 % interval "
-            "%{customdata[2]:.1%} to %{customdata[3]:.1%}<extra></extra>"
-        ),
+        Paragraph("figures/accuracy"),
+        x={"title": N_("share right"), "tickformat": ".0%", "range": [low, 1.005]},
+        kind=kind,
     )
-    axes(figure, N_("share right"), kind)
-    low = max(0.0, float(ends[:, 0].min()) - 0.02)
-    figure.update_xaxes(tickformat=".0%", range=[low, 1.005])
-    return figure
 
 
 def losses(groups: Sequence[Group], kind: str) -> go.Figure:
     """Draw the mean loss of each group in nats, one below the other, with its 95 % interval."""
     loss = np.array([group.loss for group in groups])
     error = np.array([group.loss_error for group in groups])
-    figure = _rows(
+    return _rows(
         groups,
         loss,
-        (error, error),
+        error_bars(error, error, thickness=1.5),
         np.stack([[g.n for g in groups], error, [g.accuracy for g in groups]], 1),
-        N_(
-            "%{y}: %{x:.3f} ± %{customdata[1]:.3f} nats on %{customdata[0]:,} tokens; the "
-            "likeliest token is right for %{customdata[2]:.1%}<extra></extra>"
-        ),
+        Paragraph("figures/loss"),
+        x={"title": N_("mean loss (nats per token)"), "rangemode": "tozero"},
+        kind=kind,
     )
-    axes(figure, N_("mean loss, in nats a token"), kind)
-    return figure.update_xaxes(rangemode="tozero")
 
 
 def _rows(
     groups: Sequence[Group],
     values: npt.NDArray[np.float64],
-    errors: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
+    whiskers: dict[str, Any],
     facts: npt.NDArray[np.float64],
     hover: str,
+    *,
+    x: dict[str, Any],
+    kind: str,
 ) -> go.Figure:
     figure = go.Figure(
         go.Scatter(
@@ -162,19 +155,13 @@ def _rows(
             y=[group.label for group in groups],
             mode="markers",
             marker={"color": COLOURS["validation"], "size": 9},
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": errors[0],
-                "arrayminus": errors[1],
-                "thickness": 1.5,
-            },
+            error_x=whiskers,
             customdata=facts,
             hovertemplate=hover,
         )
     )
-    figure.update_yaxes(type="category", dtick=1, autorange="reversed", automargin=True)
-    return figure.update_layout(height=90 + _ROW * len(groups), margin={**MARGIN, "t": 8})
+    y = {"title": kind, "type": "category", "dtick": 1, "autorange": "reversed"}
+    return lay_out(figure, height=90 + _ROW * len(groups), x=x, y=y)
 
 
 def reliability(found: Calibration) -> go.Figure:
@@ -200,11 +187,7 @@ def reliability(found: Calibration) -> go.Figure:
                 textangle=0,
                 constraintext="none",
                 customdata=facts,
-                hovertemplate=N_(
-                    "confidence %{customdata[0]:.0%} to %{customdata[1]:.0%}, in the mean "
-                    "%{customdata[4]:.1%}<br>%{customdata[3]:,} of %{customdata[2]:,} right: "
-                    "%{y:.1%}<extra></extra>"
-                ),
+                hovertemplate=Paragraph("figures/calibration"),
                 showlegend=False,
             ),
             go.Scatter(
@@ -212,23 +195,16 @@ def reliability(found: Calibration) -> go.Figure:
                 y=[0, 1],
                 mode="lines",
                 line={"color": GREY, "dash": "dash", "width": 2},
-                name=N_("as sure as it is right"),
+                name=N_("perfectly calibrated"),
                 hoverinfo="skip",
             ),
         ]
     )
-    axes(figure, N_("confidence"), N_("share right"))
-    figure.update_xaxes(range=[0, 1], tickformat=".0%")
-    figure.update_yaxes(range=[0, 1.02], tickformat=".0%")
-    return figure.update_layout(height=350)
+    x = {"title": N_("confidence"), "range": [0, 1], "tickformat": ".0%"}
+    y = {"title": N_("share right"), "range": [0, 1.02], "tickformat": ".0%"}
+    return lay_out(figure, height=350, top=36, x=x, y=y)
 
 
 def between(share: npt.NDArray[np.float64], ends: npt.NDArray[np.float64]) -> dict[str, Any]:
     """Return the error bars of shares (n,) whose intervals are ends (n, 2)."""
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": ends[:, 1] - share,
-        "arrayminus": share - ends[:, 0],
-        "thickness": 1.5,
-    }
+    return error_bars(ends[:, 1] - share, share - ends[:, 0], thickness=1.5)

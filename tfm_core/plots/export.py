@@ -1,19 +1,24 @@
-"""Figures and numbers to take away: a page that works offline, and tables as CSV."""
+"""Figures and numbers to download: an offline page, maps as SVG, tables as CSV."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from html import escape
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.plots.attention import Theme
+from tfm_core.plots.attention import MASKED, SCALES, Theme, top_of
+from tfm_core.plots.kinds import FONT, template
 from tfm_core.plots.palette import BACKGROUNDS, INKS
-from tfm_core.plots.template import FONT, template
+from tfm_core.plots.pictures import png_url
+from tfm_core.plots.sheet import colours_at
+from tfm_core.plots.writing import marked
 
 
 def page(*figures: go.Figure, title: str, words: str = "", theme: Theme = "light") -> bytes:
@@ -83,3 +88,130 @@ def csv(table: pd.DataFrame) -> bytes:
 def _no_formula(value: Any) -> Any:
     is_formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
     return f"'{value}" if is_formula else value
+
+
+_CELL = 24  # pixels to a side of a cell with room enough
+_LARGEST = 1600  # pixels to a side of a map; cells become smaller beyond
+_MAX_LABELS = 100
+_MAX_SQUARES = 10_000  # cells with a square and a tooltip of their own; more become one picture
+
+
+def map_svg(
+    view: MapView,
+    *,
+    title: str = "",
+    theme: Theme = "light",
+    top: float | None = 1.0,
+    scale: Sequence[str] | None = None,
+    lowest: float = 0.0,
+) -> bytes:
+    """Return a map as SVG: every cell a square with its value as a tooltip, tokens on both axes.
+
+    view: of weights (Q, K). top: the weight with the most ink, None the largest; scale and lowest:
+    another colour scale and where it begins (a difference: the diverging one, -top).
+    """
+    query_tokens, key_tokens, shape = view.query, view.key, view.weights.shape
+    end = top_of(view.weights) if top is None else top
+    colours = cell_colours(view, scale or SCALES[theme], lowest, end, theme)
+    size = _cell_size(shape)
+    left, head = _room(query_tokens), _room(key_tokens) + (26 if title else 0)
+    words = (
+        f"{view.query_title} down, {view.key_title} across; colours from {lowest:.3g} to {end:.3g}"
+    )
+    width = max(left + size * shape[1] + 24, 7 * max(len(words), len(title)) + 16)
+    height = head + size * shape[0] + 34
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        f'width="{width:g}" height="{height:g}" font-family="{escape(FONT)}" font-size="12" '
+        f'fill="{INKS[theme]}" '
+        f'role="img"><title>{_plain(title or "Attention map")}</title>',
+        f'<rect width="{width:g}" height="{height:g}" fill="{BACKGROUNDS[theme]}"/>',
+        f'<text x="8" y="20" font-size="15">{_plain(title)}</text>',
+        *_cells(view, colours, (left, head, size)),
+        *_labels(query_tokens, key_tokens, (left, head, size)),
+        f'<text x="8" y="{height - 10:g}">{_plain(words)}</text>',
+        "</svg>",
+    ]
+    return "\n".join(parts).encode()
+
+
+def cell_colours(
+    view: MapView,
+    scale: Sequence[str],
+    lowest: float,
+    highest: float,
+    theme: Theme,
+) -> npt.NDArray[np.uint8]:
+    """Return (Q, K, 3): the colour of every cell; what the mask forbids is grey."""
+    shares = np.clip((np.asarray(view.weights, np.float64) - lowest) / (highest - lowest), 0, 1)
+    colours = colours_at(scale, np.nan_to_num(shares))
+    colours[~view.allowed] = list(bytes.fromhex(MASKED[theme][1:]))
+    return colours
+
+
+Frame = tuple[float, float, float]  # left and upper edge of the cells, size of one, in pixels
+
+
+def _cells(view: MapView, colours: npt.NDArray[np.uint8], frame: Frame) -> list[str]:
+    left, upper, size = frame
+    weights, allowed = view.weights, view.allowed
+    if weights.size > _MAX_SQUARES:
+        rows, columns = weights.shape
+        return [
+            f'<image x="{left}" y="{upper}" width="{columns * size}" height="{rows * size}" '
+            f'preserveAspectRatio="none" style="image-rendering:pixelated" '
+            f'href="{png_url(colours)}"/>'
+        ]
+    squares = []
+    for q, row in enumerate(np.asarray(weights, np.float32).tolist()):
+        for k, weight in enumerate(row):
+            words = f"{view.query[q]} → {view.key[k]}: {weight:.4f}"
+            words += "" if allowed[q, k] else " (masked)"
+            colour = "#{:02x}{:02x}{:02x}".format(*colours[q, k].tolist())
+            squares.append(
+                f'<rect x="{left + k * size:g}" y="{upper + q * size:g}" width="{size:g}" '
+                f'height="{size:g}" fill="{colour}"><title>{_plain(words)}</title></rect>'
+            )
+    return squares
+
+
+def _labels(query: Sequence[str], key: Sequence[str], frame: Frame) -> list[str]:
+    left, upper, size = frame
+    down, across = (-(-len(tokens) // _MAX_LABELS) for tokens in (query, key))
+    font = min(12.0, max(5.0, size * max(down, across) * 0.8))
+    words = [
+        f'<text x="{left - 6}" y="{upper + (q + 0.5) * size:g}" text-anchor="end" '
+        f'dominant-baseline="central" font-size="{font:g}">{_plain(_short(query[q]))}</text>'
+        for q in range(0, len(query), down)
+    ]
+    for k in range(0, len(key), across):
+        x, y = left + (k + 0.5) * size, upper - 6
+        words.append(
+            f'<text x="{x:g}" y="{y:g}" transform="rotate(-90 {x:g} {y:g})" '
+            f'dominant-baseline="central" font-size="{font:g}">{_plain(_short(key[k]))}</text>'
+        )
+    return words
+
+
+def _room(tokens: Sequence[str]) -> int:
+    """Return the pixels that the longest token takes; Hangul and the like are twice as wide."""
+    widths = [
+        sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in _short(token))
+        for token in tokens
+    ]
+    return 18 + 7 * max(widths, default=1)
+
+
+def _short(token: str) -> str:
+    cut = token if len(token) <= 16 else f"{token[:15]}…"
+    return marked(cut) if cut.strip(" ") else "␣"
+
+
+def _plain(text: str) -> str:
+    """Return text as XML can carry it: escaped, without the signs that XML forbids."""
+    legal = "".join(sign if sign >= " " else "�" for sign in text)
+    return escape(legal)
+
+
+def _cell_size(shape: tuple[int, ...]) -> float:
+    return min(_CELL, _LARGEST / max(1, *shape))

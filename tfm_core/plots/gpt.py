@@ -12,10 +12,9 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.text.gpt_reading import Digits, LensReading
 from tfm_core.plots.attention import LEGEND
-from tfm_core.plots.kinds import bars
-from tfm_core.plots.language import marked
+from tfm_core.plots.kinds import bars, lay_out, sequential, ticks
 from tfm_core.plots.palette import COLOURS, GREY, ThemeName
-from tfm_core.plots.template import sequential
+from tfm_core.plots.writing import marked
 from tfm_core.sentences import N_
 
 Floats = npt.NDArray[np.floating]
@@ -68,15 +67,10 @@ def before_and_after(tokens: Sequence[str], before: Floats, after: Floats) -> go
 
 
 def _bars(figure: go.Figure, names: Sequence[str]) -> go.Figure:
-    figure.update_layout(height=90 + 28 * len(names), margin={"l": 8, "r": 48, "t": 32})
-    figure.update_xaxes(title=N_("probability"), rangemode="tozero", tickformat=".2~%", nticks=6)
-    figure.update_yaxes(
-        title=N_("next token"),
-        autorange="reversed",
-        tickvals=list(range(len(names))),
-        ticktext=list(names),
-    )
-    return figure
+    x = {"title": N_("probability"), "rangemode": "tozero", "tickformat": ".2~%", "nticks": 6}
+    y = {"title": N_("next token"), "autorange": "reversed"}
+    y |= {"tickvals": list(range(len(names))), "ticktext": list(names)}
+    return lay_out(figure, height=90 + 28 * len(names), top=32, right=48, x=x, y=y)
 
 
 def lens_map(looked: LensReading, theme: ThemeName, *, most: int = 24) -> go.Figure:
@@ -105,18 +99,14 @@ def lens_map(looked: LensReading, theme: ThemeName, *, most: int = 24) -> go.Fig
             **_cells(theme),
         )
     )
-    figure.update_layout(height=150 + 28 * length, margin={"l": 8, "r": 8, "t": 64, "b": 8})
-    figure.update_xaxes(
-        title=N_("answer after"), tickvals=list(range(depth)), ticktext=labels, showgrid=False
+    read = ticks([shown(token) for token in looked.read[:length]])
+    return lay_out(
+        figure,
+        height=150 + 28 * length,
+        top=64,
+        x={"title": N_("answer after"), **ticks(labels)},
+        y={"title": N_("token read"), "autorange": "reversed", **read},
     )
-    figure.update_yaxes(
-        title=N_("token read"),
-        tickvals=list(range(length)),
-        ticktext=[shown(token) for token in looked.read[:length]],
-        autorange="reversed",
-        showgrid=False,
-    )
-    return figure
 
 
 def _cells(theme: ThemeName) -> dict[str, Any]:
@@ -162,7 +152,7 @@ def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
             z=np.asarray(chances, np.float32),
             text=text,
             customdata=[[shown(name)] * chances.shape[1] for name in names],
-            hovertemplate=N_("place %{x}, %{customdata}: %{z:.5f}<extra></extra>"),
+            hovertemplate=N_("position %{x}, %{customdata}: %{z:.5f}<extra></extra>"),
             x=list(range(1, chances.shape[1] + 1)),
             y=list(range(len(names))),
             **_cells(theme),
@@ -174,16 +164,10 @@ def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
             x0=column + 0.5, x1=column + 1.5, y0=row - 0.5, y1=row + 0.5,
             line={"color": COLOURS["right"], "width": 3},
         )  # fmt: skip
-    figure.update_layout(height=480, margin={"l": 8, "r": 8, "t": 64, "b": 8})
-    figure.update_xaxes(
-        title={"text": N_("place of the answer, from the left"), "standoff": 12},
-        dtick=1, showgrid=False, automargin=True,
-    )  # fmt: skip
-    figure.update_yaxes(
-        title=N_("digit"),
-        tickvals=list(range(len(names))),
-        ticktext=[shown(name) for name in names],
-        autorange="reversed",
-        showgrid=False,
+    return lay_out(
+        figure,
+        height=480,
+        top=64,
+        x={"title": N_("position in the answer"), "dtick": 1, "showgrid": False},
+        y={"title": N_("digit"), "autorange": "reversed", **ticks([shown(n) for n in names])},
     )
-    return figure

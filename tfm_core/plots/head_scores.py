@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from tfm_core.plots.kinds import lay_out
+from tfm_core.plots.kinds import lay_out, reference_line
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.sentences import N_
 
@@ -44,11 +44,18 @@ def score_lines(
             is_chosen = (module, head - 1) == chosen
             figure.add_trace(_line(str(module), int(head), rows, measure, is_chosen, is_log))
         if measure == "share":
-            _mark_chance(figure, float(frame["chance"].iloc[0]))
+            chance = float(frame["chance"].iloc[0])
+            reference_line(figure, y=chance, words=N_("uniform attention"))
     if at_step is not None and (at_step > 0 or not is_log):
         figure.add_vline(x=at_step, line={"color": GREY, "width": 1})
-    _lay_out(figure, measure, is_log)
-    return figure
+    return lay_out(
+        figure,
+        height=340,
+        x={"title": "step (log)", "type": "log"} if is_log else {"title": "step"},
+        y={"title": MEASURES[measure][0], "range": [0, 1.04], "tickformat": ".0%"},
+        hovermode="closest",
+        showlegend=0 < len(figure.data) <= 12,
+    )
 
 
 def best_of(frame: pd.DataFrame, measure: str) -> tuple[str, int]:
@@ -85,29 +92,4 @@ def _line(
             measures=MEASURES[measure][1],
             name=name,
         ),
-    )
-
-
-def _mark_chance(figure: go.Figure, chance: float) -> None:
-    figure.add_hline(
-        y=chance,
-        line={"color": COLOURS["chance"], "width": 1, "dash": "dot"},
-        annotation={
-            "text": N_("even attention"),
-            "font": {"size": 11, "color": COLOURS["chance"]},
-            "xanchor": "right",
-            "yanchor": "bottom",
-            "x": 1,
-        },
-    )
-
-
-def _lay_out(figure: go.Figure, measure: str, is_log: bool) -> None:
-    lay_out(
-        figure,
-        height=340,
-        x={"title": "step (log)", "type": "log"} if is_log else {"title": "step"},
-        y={"title": MEASURES[measure][0], "range": [0, 1.04], "tickformat": ".0%"},
-        hovermode="closest",
-        showlegend=0 < len(figure.data) <= 12,
     )

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from tfm_core.inspect.attention.deletion import Deletion
 from tfm_core.inspect.attention.explanations import EXPLANATIONS
 from tfm_core.inspect.knockouts.measure import Pruning, Score
-from tfm_core.plots.kinds import lay_out
+from tfm_core.plots.kinds import band, lay_out
 from tfm_core.plots.palette import BLUE, GREEN, GREY, VERMILION
 from tfm_core.sentences import N_
 
@@ -28,36 +28,23 @@ def pruning_curve(curves: Pruning, measure: str = "accuracy") -> go.Figure:
     figure = go.Figure()
     removed = list(curves.removed)
     if len(chance):
-        edge = {"x": removed, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
-        figure.add_trace(go.Scatter(y=chance.max(0), showlegend=False, **edge))
-        figure.add_trace(
-            go.Scatter(
-                y=chance.min(0),
-                fill="tonexty",
-                fillcolor="rgba(125, 133, 146, 0.18)",
-                name=N_("range of {n} random orders", n=len(chance)),
-                **edge,
-            )
-        )
-        figure.add_trace(
-            _line(removed, chance.mean(0), N_("random order, in the mean"), "dash", form)
-        )
+        name = N_("range of {n} random orders", n=len(chance))
+        figure.add_traces(band(removed, chance.min(0), chance.max(0), GREY, name=name))
+        figure.add_trace(_line(removed, chance.mean(0), N_("random order, mean"), "dash", form))
     figure.add_trace(
         _line(
             removed, _values(curves.ordered, is_share), N_("least important first"), "solid", form
         )
     )
-    figure.update_layout(
+    return lay_out(
+        figure,
         height=330,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
+        x={"title": N_("heads removed"), "range": [-0.3, removed[-1] + 0.3]},
+        y={"title": N_("accuracy"), "range": [-0.02, 1.04], "tickformat": ".0%"}
+        if is_share
+        else {"title": N_("loss (nats)"), "rangemode": "tozero"},
+        legend={"font": {"size": 12}},
     )
-    figure.update_xaxes(title={"text": N_("heads taken away")}, range=[-0.3, removed[-1] + 0.3])
-    if is_share:
-        figure.update_yaxes(title={"text": N_("accuracy")}, range=[-0.02, 1.04], tickformat=".0%")
-    else:
-        figure.update_yaxes(title={"text": N_("loss (nats)")}, rangemode="tozero")
-    return figure
 
 
 def _line(
@@ -76,7 +63,7 @@ def _line(
         line={"color": VERMILION if is_ordered else GREY, "dash": dash, "width": 2.5},
         marker={"size": 6},
         hovertemplate=N_(
-            "%{{x}} heads gone: %{{y:{form}}}<extra>{name}</extra>", form=form, name=name
+            "%{{x}} heads removed: %{{y:{form}}}<extra>{name}</extra>", form=form, name=name
         ),
     )
 
@@ -102,7 +89,8 @@ def deletion_curves(
     Legend entries say the area under the curve: the lower, the better.
     """
     labels = {name: choice.label for name, choice in EXPLANATIONS.items()} | dict(names or {})
-    figure = go.Figure(_range(deletion))
+    name = N_("range of random orders")
+    figure = go.Figure(band(deletion.removed, deletion.lowest, deletion.highest, GREY, name=name))
     figure.add_trace(
         go.Scatter(
             x=deletion.removed,
@@ -138,20 +126,5 @@ def deletion_curves(
             "tickformat": ".0%",
         },
         y={"title": what, "range": [-0.02, 1.04], "tickformat": ".0%"},
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
+        legend={"font": {"size": 12}},
     )
-
-
-def _range(deletion: Deletion) -> list[go.Scatter]:
-    """Return the band from the lowest to the highest random order."""
-    shared = {"x": deletion.removed, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
-    return [
-        go.Scatter(y=deletion.highest, showlegend=False, **shared),
-        go.Scatter(
-            y=deletion.lowest,
-            fill="tonexty",
-            fillcolor="rgba(125, 133, 146, 0.18)",
-            name=N_("range of random orders"),
-            **shared,
-        ),
-    ]

@@ -15,10 +15,11 @@ from plotly.subplots import make_subplots
 
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.attention import SCALES, head_map, short, top_of
-from tfm_core.plots.curves import Measurements, learning_curve
+from tfm_core.plots.curves import MeasuredCurves, Measurements, learning_curve
+from tfm_core.plots.kinds import template, ticks
 from tfm_core.plots.palette import BACKGROUNDS
-from tfm_core.plots.template import template
 from tfm_core.probe.labels import KINDS
+from tfm_core.runs.curves import Series
 from tfm_core.runs.notebook import Attention, OpenedRun
 from tfm_core.sentences import N_, StudentError
 
@@ -26,7 +27,7 @@ Quantity = Literal["loss", "accuracy", "sequence_accuracy"]
 _TITLES: dict[Quantity, str] = {
     "loss": N_("loss (nats)"),
     "accuracy": N_("accuracy"),
-    "sequence_accuracy": N_("whole sequences right"),
+    "sequence_accuracy": N_("sequence accuracy"),
 }
 _MAX_ACROSS = 4  # heads beside each other
 _CELL = 190  # pixels of a small map
@@ -39,23 +40,24 @@ def curves(run: OpenedRun, quantity: Quantity = "loss", *, window: int = 20) -> 
     """
     if quantity not in _TITLES:
         raise StudentError(
-            "There is no curve of {quantity!r}; there is one of {known}.",
+            "There is no curve {quantity!r}. Choose from {known}.",
             quantity=quantity,
             known=", ".join(_TITLES),
         )
     found = run.run.curves()
-    if quantity == "sequence_accuracy":  # is not measured of a batch
-        none = np.empty(0, np.float32)
-        batches = Measurements(N_("training"), none, none)
-    else:
-        batches = Measurements(N_("training"), found.steps["step"], found.steps[quantity])
+
+    def measured(name: str, series: Series) -> Measurements:
+        if quantity not in series.columns:  # whole sequences are not measured of a batch
+            return Measurements(name, np.empty(0, np.float32), np.empty(0, np.float32))
+        return Measurements(name, series["step"], series[quantity])
+
     figure = learning_curve(
-        batches,
-        [Measurements(N_("validation"), found.validation["step"], found.validation[quantity])],
-        [Measurements(N_("test"), found.test["step"], found.test[quantity])],
-        averaged=[
-            Measurements(N_("averaged weights"), found.averaged["step"], found.averaged[quantity])
-        ],
+        MeasuredCurves(
+            measured(N_("training"), found.steps),
+            [measured(N_("validation"), found.validation)],
+            [measured(N_("test"), found.test)],
+            [measured(N_("averaged weights"), found.averaged)],
+        ),
         y_title=_TITLES[quantity],
         total_steps=run.status.total_steps or None,
         window=window,
@@ -70,13 +72,11 @@ def attention(found: Attention, head: int | None = None) -> go.Figure:
     Raises ValueError for the heads of several layers at once, and for a head that is not there.
     """
     if found.layer is None:
-        raise StudentError(
-            "These are the maps of all layers; ask for one, as in run.attention(layer=0)."
-        )
+        raise StudentError("These are maps of all layers. Choose one: run.attention(layer=0).")
     n_heads = len(found.weights)
     if head is not None and not 0 <= head < n_heads:
         raise StudentError(
-            "There is no head {head}; this layer has {n}, counted from 0.", head=head, n=n_heads
+            "There is no head {head}: this layer has {n}, counted from 0.", head=head, n=n_heads
         )
     kind = KINDS[found.kind]
     title = f"{kind.label}, layer {found.layer + 1}, step {found.step:,}"
@@ -117,12 +117,8 @@ def _grid(found: Attention, title: str) -> go.Figure:
             number // across + 1,
             number % across + 1,
         )
-    ticks = {"tickmode": "array", "showgrid": False, "zeroline": False}
-    queries, keys = ([short(name) for name in names] for names in (found.query, found.key))
-    figure.update_yaxes(
-        **ticks, tickvals=list(range(len(queries))), ticktext=queries, autorange="reversed"
-    )
-    figure.update_xaxes(**ticks, tickvals=list(range(len(keys))), ticktext=keys, tickangle=-45)
+    figure.update_yaxes(**ticks(list(map(short, found.query))), autorange="reversed")
+    figure.update_xaxes(**ticks(list(map(short, found.key))), tickangle=-45)
     return _shown(figure).update_layout(
         title={"text": title},
         coloraxis={

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import BLUE, COLOURS, VERMILION
-from tfm_core.plots.png import picture_url
-from tfm_core.plots.positions import axes
+from tfm_core.plots.pictures import picture_url
 from tfm_core.sentences import N_
 
 PARTS = ("train", "validation", "test")
@@ -49,7 +49,7 @@ def _strip(images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return strip
 
 
-def balance(names: Sequence[str], table: npt.NDArray[np.int64]) -> go.Figure:
+def balance(names: Sequence[str], table: npt.NDArray[np.int64], *, height: int = 240) -> go.Figure:
     """Draw the examples of each class in each split, (classes, splits), one bar on the other.
 
     Of very many classes the largest are drawn.
@@ -58,22 +58,26 @@ def balance(names: Sequence[str], table: npt.NDArray[np.int64]) -> go.Figure:
     if len(names) > _MAX_BARS:
         order = np.sort(table.sum(1).argsort(kind="stable")[::-1][:_MAX_BARS])
     shown = [escape(names[at]) for at in order.tolist()]
-    figure = go.Figure(
-        [
-            go.Bar(
-                x=shown,
-                y=table[order, at],
-                name=f"{_NAMES[part]}: {int(table[:, at].sum()):,}",
-                marker={"color": COLOURS[part], "pattern": {"shape": _PATTERNS[part]}},
-                hovertemplate=N_("%{{x}}: %{{y:,}}<extra>{part}</extra>", part=_NAMES[part]),
-            )
-            for at, part in enumerate(PARTS)
-            if table[:, at].any()
-        ]
+    return lay_out(
+        go.Figure(
+            [
+                go.Bar(
+                    x=shown,
+                    y=table[order, at],
+                    name=f"{_NAMES[part]}: {int(table[:, at].sum()):,}",
+                    marker={"color": COLOURS[part], "pattern": {"shape": _PATTERNS[part]}},
+                    hovertemplate=N_("%{{x}}: %{{y:,}}<extra>{part}</extra>", part=_NAMES[part]),
+                )
+                for at, part in enumerate(PARTS)
+                if table[:, at].any()
+            ]
+        ),
+        height=height,
+        top=36,
+        x={"title": N_("class"), "type": "category"},
+        y={"title": N_("examples")},
+        barmode="stack",
     )
-    axes(figure, N_("class"), N_("examples"))
-    figure.update_xaxes(type="category")
-    return figure.update_layout(barmode="stack", height=240)
 
 
 def labels(balance: Mapping[str, int]) -> go.Figure:
@@ -87,9 +91,8 @@ def labels(balance: Mapping[str, int]) -> go.Figure:
             hovertemplate="%{x}: %{y:,}<extra></extra>",
         )
     )
-    axes(figure, N_("label"), N_("sentences"))
-    figure.update_xaxes(type="category")
-    return figure.update_layout(height=220)
+    x = {"title": N_("label"), "type": "category"}
+    return lay_out(figure, height=220, top=36, x=x, y={"title": N_("sentences")})
 
 
 def lengths(sizes: Mapping[str, Sequence[int]]) -> go.Figure:
@@ -104,8 +107,8 @@ def lengths(sizes: Mapping[str, Sequence[int]]) -> go.Figure:
             marker={"color": colour},
             hovertemplate=N_("%{{x}} tokens: %{{y:,}}<extra>{name}</extra>", name=escape(name)),
         )
-    axes(figure, N_("tokens"), N_("texts"))
-    return figure.update_layout(height=220, barmode="group", showlegend=True)
+    x, y = {"title": N_("tokens")}, {"title": N_("texts")}
+    return lay_out(figure, height=220, top=36, x=x, y=y, barmode="group", showlegend=True)
 
 
 _STYLE = """<style>

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -10,18 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.plots.attention import DIFFERENCE, LEGEND, SCALES, Floats, Theme, short
-from tfm_core.plots.kinds import bars
-from tfm_core.plots.masks import DIVERGING
+from tfm_core.plots.attention import DIFFERENCE, DIVERGING, LEGEND, SCALES, Floats, Theme, short
+from tfm_core.plots.kinds import COLORWAY, bars, from_zero, lay_out, reference_line, ticks
 from tfm_core.plots.palette import BLUE, COLOURS, GREY, HUES, VERMILION
-from tfm_core.plots.template import COLORWAY
-from tfm_core.plots.thinning import thin
+from tfm_core.plots.stage import thin
 from tfm_core.sentences import N_
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.positions.position import Look
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-MARGIN = {"l": 8, "r": 8, "t": 36, "b": 8}
 BORDER = "trained length"
 
 
@@ -49,7 +46,7 @@ def waves(table: Floats, pairs: Sequence[int], *, trained: int | None = None) ->
                     ),
                 )
             )
-    figure = axes(go.Figure(lines), N_("position"), N_("value"))
+    figure = _axes(go.Figure(lines), {"title": N_("position")}, {"title": N_("value")})
     if trained is not None and trained < len(table):
         figure.add_scatter(
             x=[trained - 0.5, trained - 0.5],
@@ -82,7 +79,8 @@ def row(table: Floats, position: int) -> go.Figure:
             )
         ]
     )
-    return axes(figure, N_("dimension, at position {position}", position=position), N_("value"))
+    title = N_("dimension, at position {position}", position=position)
+    return _axes(figure, {"title": title}, {"title": N_("value")})
 
 
 def matrix(
@@ -114,22 +112,16 @@ def matrix(
             hovertemplate=f"{y_title} %{{y}}<br>{x_title} %{{x}}<br>%{{z:.4f}}<extra></extra>",
         )
     )
-    layout = axes(figure, x_title, y_title).layout
-    xaxis, yaxis = layout.xaxis, layout.yaxis
-    xaxis.showgrid = yaxis.showgrid = False
-    yaxis.autorange = "reversed"
+    shared: dict[str, Any] = {"showgrid": False}
     if names is not None:
-        ticks = {"tickmode": "array", "tickvals": list(range(len(names)))}
-        ticks["ticktext"] = [short(name) for name in names]
-        figure.update_xaxes(ticks)
-        figure.update_yaxes(ticks)
+        shared |= ticks([short(name) for name in names])
     if is_square:
-        figure.update_yaxes(scaleanchor="x", constrain="domain", constraintoward="top")
-        figure.update_xaxes(constrain="domain")
+        shared["constrain"] = "domain"
+    square = {"scaleanchor": "x", "constraintoward": "top"} if is_square else {}
+    y = {"title": y_title, "autorange": "reversed", **shared, **square}
+    lay_out(figure, height=420, top=52, x={"title": x_title, **shared}, y=y)
     # with this bottom margin plotly measures the title from the line, not from the ticks' names
-    xaxis.title.standoff = 26
-    layout.margin, layout.height = {**MARGIN, "t": 52, "b": 52}, 420
-    return figure
+    return figure.update_layout(margin_b=52, xaxis_title_standoff=26)
 
 
 def wavelengths(lengths: Floats, n_positions: int) -> go.Figure:
@@ -152,9 +144,8 @@ def wavelengths(lengths: Floats, n_positions: int) -> go.Figure:
         name=N_("the {n_positions} positions shown", n_positions=n_positions),
         hoverinfo="skip",
     )
-    axes(figure, N_("pair of dimensions"), N_("wavelength (positions, log)"))
-    figure.layout.yaxis.type, figure.layout.yaxis.dtick = "log", 1
-    return figure
+    y = {"title": N_("wavelength (positions, log)"), "type": "log", "dtick": 1}
+    return _axes(figure, {"title": N_("pair of dimensions")}, y)
 
 
 def lines_by_offset(
@@ -181,7 +172,7 @@ def lines_by_offset(
         ]
     )
     figure.layout.showlegend = len(lines) > 1
-    return axes(figure, x_title, y_title)
+    return _axes(figure, {"title": x_title}, {"title": y_title})
 
 
 def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
@@ -222,28 +213,13 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
                 ),
             )
     across = [-1.2, 2.4 * (n_pairs - 1) + 1.2]
-    figure.update_xaxes(visible=False, constrain="domain", range=across)
-    figure.update_yaxes(visible=False, constrain="domain", scaleanchor="x", range=[-1.6, 1.2])
-    figure.update_layout(height=230, margin={"l": 4, "r": 4, "t": 8, "b": 4})
-    return figure
+    hidden: dict[str, Any] = {"visible": False, "constrain": "domain"}
+    y = {"scaleanchor": "x", "range": [-1.6, 1.2], **hidden}
+    return lay_out(figure, height=230, x={"range": across, **hidden}, y=y)
 
 
-def from_zero(figure: go.Figure, xs: Iterable[Floats]) -> None:
-    """Let the axis of a figure with one point alone begin at 0: plotly would take it from -1."""
-    there = {float(x) for each in xs for x in each}
-    if len(there) == 1:
-        figure.update_xaxes(range=[0, 2 * max(there) or 1])
-
-
-def axes(figure: go.Figure, x_title: str, y_title: str) -> go.Figure:
-    """Name the axes of a figure and give it its height; return it. What else they are comes later.
-
-    Each is set whole: a title alone takes plotly twice as long, its update methods still longer.
-    """
-    layout = figure.layout
-    layout.xaxis, layout.yaxis = {"title": {"text": x_title}}, {"title": {"text": y_title}}
-    layout.height, layout.margin = 340, MARGIN
-    return figure
+def _axes(figure: go.Figure, x: dict[str, Any], y: dict[str, Any]) -> go.Figure:
+    return lay_out(figure, height=340, top=36, x=x, y=y)
 
 
 CAUSAL = Look("orange", "dot", "star")
@@ -271,11 +247,9 @@ def noticed(changes: Mapping[str, tuple[str | None, float]]) -> go.Figure:
             hovertemplate="%{y}: %{x:.2e}<extra></extra>",
         )
     )
-    axes(figure, N_("mean change of a vector"), "")
-    figure.update_xaxes(range=[0, float(max(values.max(initial=0), 0.01)) * 1.35], tickformat=".0%")
-    figure.update_yaxes(autorange="reversed")
-    figure.update_layout(height=90 + 44 * len(labels), margin={**MARGIN, "t": 8})
-    return figure
+    end = float(max(values.max(initial=0), 0.01)) * 1.35
+    x = {"title": N_("mean change of a vector"), "range": [0, end], "tickformat": ".0%"}
+    return lay_out(figure, height=90 + 44 * len(labels), x=x, y={"autorange": "reversed"})
 
 
 def race(
@@ -306,17 +280,10 @@ def race(
                 label=escape(label),
             ),
         )
-    axes(figure, x_title, y_title)
-    from_zero(figure, [x for _label, x, _y in series.values()])
-    figure.update_yaxes(range=[0, 1.04], tickformat=".0%")
     if trained is not None:
-        figure.add_vline(
-            x=trained,
-            line={"color": GREY, "dash": "dot", "width": 1},
-            annotation={"text": BORDER, "font": {"size": 11, "color": GREY}},
-            annotation_position="bottom right",
-        )
-    return figure
+        reference_line(figure, x=trained, words=BORDER)
+    x_axis = {"title": x_title, **from_zero(x for _label, x, _y in series.values())}
+    return _axes(figure, x_axis, {"title": y_title, "range": [0, 1.04], "tickformat": ".0%"})
 
 
 _GAP = 1  # empty cells between two tiles

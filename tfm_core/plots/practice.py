@@ -10,32 +10,19 @@ import plotly.graph_objects as go
 from tfm_core.inspect.compare.conclusions import wilson
 from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.lesson import SPLITS, Splits
+from tfm_core.inspect.practice.intervals import wilson
+from tfm_core.inspect.practice.lesson import Splits
 from tfm_core.plots import errors
 from tfm_core.plots.attention import Theme
+from tfm_core.plots.kinds import error_bars, lay_out
+from tfm_core.plots.own_data import balance
 from tfm_core.plots.palette import COLOURS
-from tfm_core.plots.positions import MARGIN, axes
-from tfm_core.sentences import N_
-
-_PATTERNS = {"train": "", "validation": "/", "test": "x"}
+from tfm_core.sentences import N_, Paragraph
 
 
 def shares(splits: Splits) -> go.Figure:
     """Draw how many pictures of each class stand in each split, one bar on the other."""
-    figure = go.Figure(
-        [
-            go.Bar(
-                x=list(splits.class_names),
-                y=splits.counts[i],
-                name=f"{name}: {splits.totals[name]:,}",
-                marker={"color": COLOURS[name], "pattern": {"shape": _PATTERNS[name]}},
-                hovertemplate=N_("digit %{{x}}: %{{y:,}} pictures<extra>{name}</extra>", name=name),
-            )
-            for i, name in enumerate(SPLITS)
-        ]
-    )
-    axes(figure, N_("class"), N_("pictures"))
-    figure.update_xaxes(type="category")
-    return figure.update_layout(barmode="stack", height=320)
+    return balance(splits.class_names, np.asarray(splits.counts).T, height=320)
 
 
 def confusion(evaluation: Evaluation, theme: Theme = "light") -> go.Figure:
@@ -59,16 +46,12 @@ def by_class(evaluation: Evaluation) -> go.Figure:
             marker={"color": COLOURS["validation"], "size": 10},
             error_y=errors.between(share, ends),
             customdata=np.stack([right, n, *ends.T], 1),
-            hovertemplate=N_(
-                "digit %{x}: %{customdata[0]} of %{customdata[1]} right, %{y:.1%}<br>95 % "
-                "interval %{customdata[2]:.1%} to %{customdata[3]:.1%}<extra></extra>",
-            ),
+            hovertemplate=Paragraph("figures/digit"),
         )
     )
-    axes(figure, N_("class"), N_("pictures right"))
-    figure.update_xaxes(type="category")
-    figure.update_yaxes(tickformat=".0%")
-    return figure.update_layout(height=400)
+    x = {"title": N_("class"), "type": "category"}
+    y = {"title": N_("pictures right"), "tickformat": ".0%"}
+    return lay_out(figure, height=400, top=36, x=x, y=y)
 
 
 def promises(rows: Sequence[tuple[str, str, int, int]]) -> go.Figure:
@@ -83,25 +66,12 @@ def promises(rows: Sequence[tuple[str, str, int, int]]) -> go.Figure:
             y=[label],
             mode="markers",
             marker={"color": COLOURS[split], "size": 13, "symbol": symbols[split]},
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [high - share],
-                "arrayminus": [share - low],
-                "thickness": 2,
-            },
+            error_x=error_bars([high - share], [share - low], thickness=2),
             showlegend=False,
-            hovertemplate=N_(
-                "{label}: {right:,} of {n:,}, %{{x:.1%}}<br>95 % interval {low:.1%} to "
-                "{high:.1%}<extra></extra>",
-                label=label,
-                right=right,
-                n=n,
-                low=low,
-                high=high,
+            hovertemplate=Paragraph(
+                "figures/interval", label=label, right=right, n=n, low=low, high=high
             ),
         )
-    axes(figure, N_("pictures right"), "")
-    figure.update_xaxes(tickformat=".0%")
-    figure.update_yaxes(range=[len(rows) - 0.4, -0.6], type="category")
-    return figure.update_layout(height=110 + 56 * len(rows), margin={**MARGIN, "t": 8})
+    x = {"title": N_("pictures right"), "tickformat": ".0%"}
+    y = {"range": [len(rows) - 0.4, -0.6], "type": "category"}
+    return lay_out(figure, height=110 + 56 * len(rows), x=x, y=y)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.plots.attention import SCALES, Floats, Theme
-from tfm_core.plots.kinds import bars
+from tfm_core.plots.kinds import bars, lay_out
 from tfm_core.plots.palette import BLUE, GREEN, GREY, PURPLE, VERMILION
 from tfm_core.sentences import N_
 
@@ -19,7 +20,6 @@ EXPLAINED: dict[str, tuple[str, str, str]] = {  # name -> words, colour, pattern
     "relevance": ("relevance", BLUE, "/"),
     "rollout": ("rollout", PURPLE, "x"),
 }
-_MARGIN = {"l": 8, "r": 16, "t": 8, "b": 8}
 
 
 def label_bars(labels: Sequence[str], probabilities: Floats) -> go.Figure:
@@ -34,19 +34,14 @@ def label_bars(labels: Sequence[str], probabilities: Floats) -> go.Figure:
             hovertemplate="%{y}: %{x:.4f}<extra></extra>",
         )
     )
-    figure.update_xaxes(
-        title={"text": N_("probability")}, range=[0, 1], tickformat=".0%", dtick=0.25
-    )
-    figure.update_layout(height=80 + 36 * len(labels), margin={**_MARGIN, "r": 24})
-    return figure
+    x = {"title": N_("probability"), "range": [0, 1], "tickformat": ".0%", "dtick": 0.25}
+    return lay_out(figure, height=80 + 36 * len(labels), right=24, x=x, y={})
 
 
-def _name_places(figure: go.Figure, words: Sequence[str], marked: Sequence[int]) -> list[str]:
-    """Write the words along the axis, the marked ones with a sign; return them for hover texts."""
-    names = [escape(word, quote=False) for word in words]
-    ticks = [f"▸ {name}" if index in marked else name for index, name in enumerate(names)]
-    figure.update_xaxes(tickvals=list(range(len(names))), ticktext=ticks, tickangle=-40)
-    return names
+def _word_ticks(names: Sequence[str], marked: Sequence[int]) -> dict[str, Any]:
+    """Return an axis of words, the marked ones with a sign."""
+    texts = [f"▸ {name}" if index in marked else name for index, name in enumerate(names)]
+    return {"tickvals": list(range(len(names))), "ticktext": texts, "tickangle": -40}
 
 
 def head_rows(
@@ -61,27 +56,28 @@ def head_rows(
         raise ValueError(f"weights are {heads.shape}, but there are {len(words)} words.")
     n_layers, n_heads, n = heads.shape
     rows = [f"layer {i + 1}, head {j + 1}" for i in range(n_layers) for j in range(n_heads)]
+    names = [escape(word, quote=False) for word in words]
     figure = go.Figure(
         go.Heatmap(
             z=heads.reshape(-1, n),
             y=rows,
-            customdata=np.tile(
-                np.array([escape(word, quote=False) for word in words]), (len(rows), 1)
-            ),
+            customdata=np.tile(np.array(names), (len(rows), 1)),
             zmin=0,
             zmax=float(heads.max(initial=1e-6)),
             colorscale=list(SCALES[theme]),
             showscale=False,
             xgap=1,
             ygap=1,
-            hovertemplate=N_("%{y} looks at “%{customdata}”: %{z:.4f}<extra></extra>"),
+            hovertemplate=N_("%{y} attends to “%{customdata}”: %{z:.4f}<extra></extra>"),
         )
     )
-    _name_places(figure, words, marked)
-    figure.update_xaxes(side="top", title={"text": N_("key: the word that is read")})
-    figure.update_yaxes(autorange="reversed", title={"text": N_("attention head")})
-    figure.update_layout(height=150 + 26 * len(rows), margin={**_MARGIN, "r": 44})  # tilted words
-    return figure
+    return lay_out(
+        figure,
+        height=150 + 26 * len(rows),
+        right=44,  # tilted words
+        x={"title": N_("key: the word read"), "side": "top", **_word_ticks(names, marked)},
+        y={"title": N_("attention head"), "autorange": "reversed"},
+    )
 
 
 def word_bars(
@@ -92,7 +88,7 @@ def word_bars(
     values: a name in EXPLAINED -> (n,). marked: places of words with a sign.
     """
     figure = go.Figure()
-    names = _name_places(figure, words, marked)
+    names = [escape(word, quote=False) for word in words]
     lowest = 0.0
     for name, heights in values.items():
         label, colour, pattern = EXPLAINED[name]
@@ -110,16 +106,15 @@ def word_bars(
                 "%{{hovertext}}: %{{customdata:.4f}}<extra>{label}</extra>", label=label
             ),
         )
-    figure.update_yaxes(title={"text": N_("share of the largest")}, range=[1.05 * lowest, 1.05])
-    figure.update_xaxes(title={"text": N_("word")})
-    figure.update_layout(
+    return lay_out(
+        figure,
         height=340,
+        right=16,
+        x={"title": N_("word"), **_word_ticks(names, marked)},
+        y={"title": N_("share of the largest"), "range": [1.05 * lowest, 1.05]},
         barmode="group",
         bargap=0.25,
-        margin=_MARGIN,
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
     )
-    return figure
 
 
 def word_choice(words: Sequence[str], model: Floats, truth: Floats | None) -> go.Figure:
@@ -143,13 +138,12 @@ def word_choice(words: Sequence[str], model: Floats, truth: Floats | None) -> go
                 hovertemplate=N_("“%{{y}}”: %{{x:.4f}}<extra>{label}</extra>", label=label),
             )
         )
-    figure.update_yaxes(autorange="reversed", title={"text": N_("word")})
-    figure.update_xaxes(title={"text": N_("probability")}, rangemode="tozero", tickformat=".0%")
-    figure.update_layout(
+    return lay_out(
+        figure,
         height=110 + 36 * len(names),
+        right=16,
+        x={"title": N_("probability"), "rangemode": "tozero", "tickformat": ".0%"},
+        y={"title": N_("word"), "autorange": "reversed"},
         barmode="group",
         bargap=0.3,
-        margin=_MARGIN,
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
     )
-    return figure

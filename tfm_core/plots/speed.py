@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.inspect.speed.paired import Spread
-from tfm_core.plots.kinds import bars, lay_out, reference_line
+from tfm_core.plots.kinds import bars, error_bars, lay_out, reference_line
 from tfm_core.plots.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from tfm_core.sentences import N_
 
@@ -53,26 +53,20 @@ def times(
             [_broken(label) for label in labels],
             middle,
             [look(i)["color"] for i in numbers or range(len(labels))],
-            error_x={"type": "data", "symmetric": False, "array": high - middle,
-                     "arrayminus": middle - low, "thickness": 1.5, "width": 5,
-                     "color": GREY},
+            error_x=error_bars(high - middle, middle - low, thickness=1.5, width=5, color=GREY),
             hovertext=[
                 f"{escape(label)}<br><b>{m:.4g} ms</b> ({lo:.4g} to {hi:.4g})"
                 for label, m, lo, hi in zip(labels, middle, low, high, strict=True)
             ],
             hoverinfo="text",
         )
-    )  # fmt: skip
+    )
     for label, text, end in zip(labels, texts, high, strict=True):
         figure.add_annotation(
             x=float(end), y=_broken(label), text=text, xanchor="left", xshift=8, showarrow=False
         )
-    figure.update_xaxes(
-        title={"text": N_("milliseconds a call ({clock})", clock=clock)},
-        range=[0, float(high.max()) * 1.75],
-        nticks=5,
-    )
-    return _bars(figure, len(labels))
+    title = N_("milliseconds per call ({clock})", clock=clock)
+    return _bars(figure, labels, title, float(high.max()) * 1.75)
 
 
 def counted(n_bytes: Mapping[str, int], numbers: Sequence[int] | None = None) -> go.Figure:
@@ -90,10 +84,7 @@ def counted(n_bytes: Mapping[str, int], numbers: Sequence[int] | None = None) ->
         )
     )
     top = float(values.max(initial=0)) or 1.0
-    figure.update_xaxes(
-        title={"text": N_("saved for the backward pass (MiB)")}, range=[0, top * 1.4], nticks=5
-    )
-    return _bars(figure, len(labels))
+    return _bars(figure, labels, N_("saved for backward (MiB)"), top * 1.4)
 
 
 def curves(
@@ -114,7 +105,7 @@ def curves(
         figure.add_scatter(
             x=np.asarray(x, np.float32),
             y=middle,
-            error_y={"type": "data", "symmetric": False, "array": up, "arrayminus": down},
+            error_y=error_bars(up, down),
             name=escape(label, quote=False),
             mode="lines+markers",
             line={"color": one["color"], "dash": one["dash"]},
@@ -126,22 +117,28 @@ def curves(
                 label=escape(label),
             ),
         )
-    ticks = sorted({value for x, _ in lines.values() for value in x})
-    figure.update_xaxes(
-        type="log",
-        title={"text": x_title},
-        tickvals=ticks,
-        ticktext=[f"{value:,.0f}" for value in ticks],
-    )
-    figure.update_yaxes(type="log", title={"text": y_title}, tickformat="~g", dtick=1)
     if crossover is not None:
         reference_line(figure, x=crossover)
-    return figure.update_layout(height=340, margin={"l": 8, "r": 12, "t": 36, "b": 8})
+    shown = sorted({value for x, _ in lines.values() for value in x})
+    return lay_out(
+        figure,
+        height=340,
+        top=36,
+        right=12,
+        x={
+            "title": x_title,
+            "type": "log",
+            "tickvals": shown,
+            "ticktext": [f"{value:,.0f}" for value in shown],
+        },
+        y={"title": y_title, "type": "log", "tickformat": "~g", "dtick": 1},
+    )
 
 
-def _bars(figure: go.Figure, count: int) -> go.Figure:
+def _bars(figure: go.Figure, labels: Sequence[str], x_title: str, end: float) -> go.Figure:
+    x = {"title": x_title, "range": [0, end], "nticks": 5}
     y = {"title": "", "autorange": "reversed"}
-    return lay_out(figure, height=84 + 46 * count, x={}, y=y, showlegend=False)
+    return lay_out(figure, height=84 + 46 * len(labels), x=x, y=y, showlegend=False)
 
 
 def _gain(gain: Spread | None) -> str:

@@ -195,7 +195,7 @@ def _given_up(
         mode="markers",
         marker={"symbol": "circle-open", "size": 8, "color": GREY, "line": {"width": 2}},
         text=[plan.looks_for.said(value) for value in figures],
-        hovertemplate=N_("given up at {figure}", figure="%{text}") + "<extra></extra>",
+        hovertemplate=N_("pruned at {figure}", figure="%{text}") + "<extra></extra>",
         showlegend=False,
     )
 
@@ -398,26 +398,15 @@ def _dress(name: str, figure: go.Figure, looks_for: Objective) -> None:
     figure.update_layout(title=None, template=None, height=300, margin=_MARGIN)
     label = looks_for.label
     if name == "history":
-        figure.update_layout(height=300, legend={"orientation": "h", "x": 0, "y": 1.1})
-        figure.update_xaxes(title=N_("trial"), tickformat="d")
-        if len(figure.data[0].x) <= 12:
-            figure.update_xaxes(dtick=1)
-        figure.update_yaxes(title=label)
-        looks: tuple[dict[str, Any], ...] = (
-            {"name": label, "marker": {"color": BLUE, "size": 8}},
-            {"name": N_("best so far"), "line": {"color": VERMILION, "shape": "hv"}},
-        )
-        for trace, look in zip(figure.data, looks, strict=False):
-            trace.update(look)
-        _log(figure, [figure.data[0].y], looks_for)
+        _dress_history(figure, looks_for)
     elif name == "on-the-way":
         figure.update_layout(showlegend=False)
-        figure.update_xaxes(title=N_("per cent of its training"))
+        figure.update_xaxes(title=N_("% of training"))
         figure.update_yaxes(title=label)
         _log(figure, [trace.y for trace in figure.data], looks_for)
     elif name == "importance":
         figure.update_layout(showlegend=False, margin={**_MARGIN, "r": 40})
-        figure.update_xaxes(title=N_("share of what made the difference"))
+        figure.update_xaxes(title=N_("importance"))
         figure.update_yaxes(title=None)
         figure.update_traces(marker={"color": BLUE})
     elif name == "parallel":
@@ -431,6 +420,22 @@ def _dress(name: str, figure: go.Figure, looks_for: Objective) -> None:
             if axis.title.text:
                 axis.title.text = label
         _log(figure, [trace.y for trace in figure.data], looks_for)
+
+
+def _dress_history(figure: go.Figure, looks_for: Objective) -> None:
+    label, n = looks_for.label, len(figure.data[0].x)
+    figure.update_layout(
+        legend={"orientation": "h", "x": 0, "y": 1.1},
+        xaxis={"title": N_("trial"), "tickformat": "d", "dtick": 1 if n <= 12 else None},
+        yaxis={"title": label},
+    )
+    styles: tuple[dict[str, Any], ...] = (
+        {"name": label, "marker": {"color": BLUE, "size": 8}},
+        {"name": N_("best so far"), "line": {"color": VERMILION, "shape": "hv"}},
+    )
+    for trace, style in zip(figure.data, styles, strict=False):
+        trace.update(style)
+    _log(figure, [figure.data[0].y], looks_for)
 
 
 def _dress_lines(figure: go.Figure, looks_for: Objective) -> None:

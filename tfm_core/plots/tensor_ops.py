@@ -16,9 +16,8 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.inspect.tensors.sight import NEW, TensorView
-from tfm_core.plots.attention import MASKED, SCALES
+from tfm_core.plots.attention import DIVERGING, MASKED, SCALES
 from tfm_core.plots.kinds import lay_out
-from tfm_core.plots.masks import DIVERGING
 from tfm_core.plots.palette import BLUE, GREY
 from tfm_core.plots.sheet import Board, Panel, Scale, SheetCell, mixed, shades, written
 from tfm_core.sentences import N_
@@ -227,7 +226,7 @@ def reading(looks: Sequence[TensorView]) -> go.Figure:
         figure,
         height=300,
         top=36,
-        x={"title": N_("element, in the order of reading"), "range": (0.4, last + 0.6)},
-        y={"title": N_("place in memory"), "range": (-0.06 * top - 0.4, 1.06 * top + 0.4)},
+        x={"title": N_("element, in reading order"), "range": (0.4, last + 0.6)},
+        y={"title": N_("memory position"), "range": (-0.06 * top - 0.4, 1.06 * top + 0.4)},
         showlegend=len(looks) > 1,
     )

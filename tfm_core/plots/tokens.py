@@ -17,10 +17,8 @@ import plotly.graph_objects as go
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.text.tokenise import Batch, Token
 from tfm_core.plots.attention import SCALES, Floats, Theme
-from tfm_core.plots.kinds import lay_out
+from tfm_core.plots.kinds import COLORWAY, lay_out, ticks
 from tfm_core.plots.palette import BLUE, CARDS, COLOURS, GREY, INKS, VERMILION
-from tfm_core.plots.positions import axes
-from tfm_core.plots.template import COLORWAY
 from tfm_core.sentences import N_
 
 MAX_CHIPS = 400
@@ -80,9 +78,9 @@ def sizes(
                 label=escape(label),
             ),
         )
-    axes(figure, N_("vocabulary (tokens)"), N_("length of the text (tokens)"))
-    figure.update_yaxes(rangemode="tozero")
-    return figure.update_layout(height=340)
+    x = {"title": N_("vocabulary (tokens)")}
+    y = {"title": N_("length of the text (tokens)"), "rangemode": "tozero"}
+    return lay_out(figure, height=340, top=36, x=x, y=y)
 
 
 def _chip(token: Token) -> str:
@@ -191,21 +189,19 @@ def _cells(
         )
     )
     every = -(-length // 16)
-    bare: dict[str, Any] = {"tickmode": "array", "showgrid": False, "zeroline": False}
+    numbers = ticks([str(i + 1) for i in range(length)])
     return lay_out(
         figure,
         height=90 + 44 * n,
         x={
-            "title": N_("place T = {length}", length=length),
-            "tickvals": list(range(0, length, every)),
-            "ticktext": [str(i + 1) for i in range(0, length, every)],
-            **bare,
+            "title": N_("position T = {length}", length=length),
+            **numbers,
+            "tickvals": numbers["tickvals"][::every],
+            "ticktext": numbers["ticktext"][::every],
         },
         y={
             "title": N_("sentence B = {n}", n=n),
-            "tickvals": list(range(n)),
-            "ticktext": [str(i + 1) for i in range(n)],
             "autorange": "reversed",
-            **bare,
+            **ticks([str(i + 1) for i in range(n)]),
         },
     )

@@ -13,12 +13,11 @@ import plotly.graph_objects as go
 from tfm_core.inspect.training_step.batch import Answer
 from tfm_core.inspect.training_step.fold import Folded, Group
 from tfm_core.inspect.training_step.graph import LOSS
-from tfm_core.plots.kinds import bars
+from tfm_core.plots.kinds import bars, lay_out, rule_above
 from tfm_core.plots.palette import BLUE, COLOURS, GREEN, GREY, VERMILION
 from tfm_core.sentences import N_
 
 Floats = npt.NDArray[np.floating[Any]]
-MARGIN = {"l": 8, "r": 12, "t": 32, "b": 8}
 _MAX_BARS = 40
 _ROUNDING = 1e-9
 
@@ -37,16 +36,11 @@ def example_losses(losses: Floats, names: Sequence[str], mean: float) -> go.Figu
             hoverinfo="text",
         )
     )
-    figure.add_hline(y=mean, line={"color": VERMILION, "dash": "dash", "width": 2})
-    figure.add_annotation(
-        text=N_("- - loss of the batch: {mean:.4g}", mean=mean),
-        font={"color": VERMILION},
-        xref="paper", x=0, xanchor="left", yref="paper", y=1.02, yanchor="bottom",
-        showarrow=False,
-    )  # fmt: skip
-    figure.update_xaxes(title={"text": N_("example of the batch")})
-    figure.update_yaxes(title={"text": N_("loss (nats)")}, rangemode="tozero", exponentformat="e")
-    return figure.update_layout(height=280, margin=MARGIN, bargap=0.15)
+    words = N_("- - batch loss: {mean:.4g}", mean=mean)
+    rule_above(figure, y=mean, colour=VERMILION, words=words)
+    y = {"title": N_("loss (nats)"), "rangemode": "tozero", "exponentformat": "e"}
+    x = {"title": N_("example of the batch")}
+    return lay_out(figure, height=280, top=32, right=12, x=x, y=y, bargap=0.15)
 
 
 def answer(one: Answer) -> go.Figure:
@@ -73,11 +67,13 @@ def answer(one: Answer) -> go.Figure:
     )  # fmt: skip
     top = float(one.probabilities.max()) or 1.0
     ticks = {"tickvals": [0, 0.2, 0.4, 0.6, 0.8, 1]} if top > 0.5 else {}  # nothing is above 1
-    figure.update_xaxes(
-        title={"text": N_("probability (softmax of the logits)")}, range=[0, 1.25 * top], **ticks
+    return lay_out(
+        figure,
+        height=90 + 30 * len(one.names),
+        right=12,
+        x={"title": N_("probability (softmax of logits)"), "range": [0, 1.25 * top], **ticks},
+        y={"title": N_("class"), "autorange": "reversed", "type": "category"},
     )
-    figure.update_yaxes(title={"text": N_("class")}, autorange="reversed", type="category")
-    return figure.update_layout(height=90 + 30 * len(one.names), margin={**MARGIN, "t": 8})
 
 
 def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -> go.Figure:
@@ -110,17 +106,24 @@ def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -
         textfont={"size": 11},
         hoverinfo="skip",
     )
-    figure.update_xaxes(
-        title={"text": N_("norm of the gradient")}, rangemode="tozero", nticks=5, exponentformat="e"
-    )
-    figure.update_yaxes(
-        range=[len(kept) - 0.5, -0.5],
-        showticklabels=False,
-        title={"text": N_("parameter, input to output")},
-        showgrid=False,
-    )
-    return figure.update_layout(
-        height=90 + 20 * len(kept), margin={**MARGIN, "t": 8}, showlegend=False, bargap=0.12
+    return lay_out(
+        figure,
+        height=90 + 20 * len(kept),
+        right=12,
+        x={
+            "title": N_("gradient norm"),
+            "rangemode": "tozero",
+            "nticks": 5,
+            "exponentformat": "e",
+        },
+        y={
+            "title": N_("parameter, input to output"),
+            "range": [len(kept) - 0.5, -0.5],
+            "showticklabels": False,
+            "showgrid": False,
+        },
+        showlegend=False,
+        bargap=0.12,
     )
 
 
@@ -145,9 +148,9 @@ def singular_values(values: Floats) -> go.Figure:
             hovertemplate=N_("singular value %{{x}}, {name}<br><b>%{{y:.4g}}</b>", name=name)
             + "<extra></extra>",
         )
-    figure.update_xaxes(title={"text": N_("singular values of the matrix, largest first")})
-    figure.update_yaxes(type="log", title={"text": N_("size")}, exponentformat="power", dtick=1)
-    return figure.update_layout(height=300, margin={**MARGIN, "t": 48})
+    y = {"title": N_("size"), "type": "log", "exponentformat": "power", "dtick": 1}
+    x = {"title": N_("singular values, largest first")}
+    return lay_out(figure, height=300, top=48, right=12, x=x, y=y)
 
 
 def rates(
@@ -168,29 +171,29 @@ def rates(
             hovertemplate=N_("learning rate %{x:.2g}<br><b>loss %{y:.4f}</b><extra></extra>"),
         )
     )
-    figure.add_hline(y=before, line={"color": GREY, "dash": "dash", "width": 2})
-    figure.add_annotation(
-        text=N_("- - before the step: {before:.4g}", before=before),
-        font={"color": GREY},
-        xref="paper", x=0, xanchor="left", yref="paper", y=1.02, yanchor="bottom",
-        showarrow=False,
-    )  # fmt: skip
+    words = N_("- - before the step: {before:.4g}", before=before)
+    rule_above(figure, y=before, colour=GREY, words=words)
     figure.add_vline(x=chosen, line={"color": COLOURS["learning rate"], "dash": "dot", "width": 2})
-    powers = range(-5, 2)
-    figure.update_xaxes(
-        type="log",
-        title={"text": N_("learning rate of the step")},
-        tickvals=[10.0**power for power in powers],
-        ticktext=[f"{10.0**power:g}" for power in powers],
-    )
     lowest = float(np.nanmin(y)) if np.isfinite(y).any() else before
     room = max(before - lowest, 0.1 * before)
-    figure.update_yaxes(
-        title={"text": N_("loss of the same batch (nats)")},
-        range=[lowest - 0.3 * room, before + 1.2 * room],
-        exponentformat="e",
+    return lay_out(
+        figure,
+        height=330,
+        top=32,
+        right=12,
+        x={
+            "title": N_("learning rate"),
+            "type": "log",
+            "tickvals": [10.0**power for power in range(-5, 2)],
+            "ticktext": [f"{10.0**power:g}" for power in range(-5, 2)],
+        },
+        y={
+            "title": N_("loss of the same batch (nats)"),
+            "range": [lowest - 0.3 * room, before + 1.2 * room],
+            "exponentformat": "e",
+        },
+        showlegend=False,
     )
-    return figure.update_layout(height=330, margin=MARGIN, showlegend=False)
 
 
 def history(before: Sequence[float], after: Sequence[float]) -> go.Figure:
@@ -212,9 +215,9 @@ def history(before: Sequence[float], after: Sequence[float]) -> go.Figure:
                 "step %{{x}}, {name}<br><b>%{{y:.4f}} nats</b><extra></extra>", name=name
             ),
         )
-    figure.update_xaxes(title={"text": N_("steps taken here")}, dtick=max(1, len(before) // 10))
-    figure.update_yaxes(title={"text": N_("loss (nats)")}, exponentformat="e")
-    return figure.update_layout(height=280, margin={**MARGIN, "t": 48})
+    x = {"title": N_("steps"), "dtick": max(1, len(before) // 10)}
+    y = {"title": N_("loss (nats)"), "exponentformat": "e"}
+    return lay_out(figure, height=280, top=48, right=12, x=x, y=y)
 
 
 def graph(folded: Folded, *, ink: str, line: str, fills: dict[str, str]) -> str:

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from tfm_core.config.shape import patches_per_side
 from tfm_core.plots.attention import LEGEND, MASKED, SCALES, Theme, short
-from tfm_core.plots.kinds import lay_out
+from tfm_core.plots.kinds import lay_out, ticks
 from tfm_core.plots.palette import BLUE, GREY, VERMILION
 from tfm_core.sentences import N_
 from tfm_core.variants import scales
@@ -105,14 +105,8 @@ def _template(words: Sequence[Sequence[str]] | None, *, is_whole_number: bool) -
 def _ticks(names: Sequence[str]) -> dict[str, Any]:
     every = -(-len(names) // _MAX_TICKS)
     shown = range(0, len(names), every)
-    return {
-        "tickmode": "array",
-        "tickvals": list(shown),
-        "ticktext": [short(names[i].partition(": ")[2] or names[i]) for i in shown],
-        "showgrid": False,
-        "zeroline": False,
-        "tickfont": {"size": 11},
-    }
+    texts = [short(names[i].partition(": ")[2] or names[i]) for i in shown]
+    return {**ticks(texts), "tickvals": list(shown), "tickfont": {"size": 11}}
 
 
 def cut_picture(
@@ -185,13 +179,7 @@ def entropies(
         figure,
         height=320,
         top=70,
-        x={
-            "title": N_("query token"),
-            "tickmode": "array",
-            "tickvals": positions,
-            "ticktext": [short(name) for name in queries],
-            "tickangle": -45,
-        },
+        x={"title": N_("query token"), "tickangle": -45, **ticks(list(map(short, queries)))},
         y={"title": N_("entropy (bits)"), "rangemode": "tozero"},
         hovermode="x unified",
     )

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tfm_core.plots.stage import WINDOW
-from tfm_core.plots.thinning import smooth
+from tfm_core.plots.stage import WINDOW, smooth
 from tfm_core.runs.curves import Curves, Series
 
 Line = list[Any]

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from tfm_core.data.corpus import load as corpus
     from tfm_core.data.corpus import task as corpus_texts
     from tfm_core.data.load import Data
-    from tfm_core.data.own import load as own_data
     from tfm_core.data.own import pictures_task
     from tfm_core.data.own import task as own_texts
     from tfm_core.data.text.task import TextTask
@@ -63,7 +62,6 @@ else:  # imported where something of it is used first
     corpus = LazyModule("tfm_core.data.corpus.load")
     corpus_texts = LazyModule("tfm_core.data.corpus.task")
     image_data = LazyModule("tfm_core.data.image_data")
-    own_data = LazyModule("tfm_core.data.own.load")
     own_texts = LazyModule("tfm_core.data.own.task")
     pictures_task = LazyModule("tfm_core.data.own.pictures_task")
     shapes = LazyModule("tfm_core.data.shape")
@@ -219,7 +217,7 @@ OWN_TEXT = replace(
     help=N_("Answer a sentence of your own data: with another, or with a label."),
     config=lambda: own_tasks.OwnTextTaskConfig,
     text=lambda: own_texts.own_task,
-    load=lambda: own_data.load_own,
+    load=lambda: own_texts.load_own,
     shape=lambda: shapes.own_shape,
     objective=lambda: objectives.OwnObjective,
     carried=lambda: run_data.of_own_texts,

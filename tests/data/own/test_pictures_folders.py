@@ -1,12 +1,17 @@
-"""What the folders of a zip mean, and that every file of it is a picture or left out and said."""
+"""What folders and names in a zip mean, and that every file is a picture or listed as skipped."""
 
+from __future__ import annotations
+
+import io
+import zipfile
 from collections import Counter
 
 import numpy as np
 import pytest
 
 from tests.data.own.files import packed, png
-from tfm_core.data.own.pictures import Choices, Form, part_of, read_pictures
+from tfm_core.data.own.pictures import Choices, Form, part_of
+from tfm_core.data.own.pictures_zip import read_pictures
 
 FORM = Form(size=16)
 RNG = np.random.default_rng(5)
@@ -132,17 +137,17 @@ def test_folders_are_wrappers_splits_or_classes_and_no_file_is_lost(files, class
     assert len(found) + found.n_left_out + found.n_system == len(files)
     assert len(found.left_out) == found.n_left_out
     n = len(found) + found.n_left_out
-    assert any("left out" in one for one in found.warnings) == (found.n_left_out > 0.05 * n)
+    assert any("skipped" in one for one in found.warnings) == (found.n_left_out > 0.05 * n)
 
 
 def test_each_reason_says_what_a_file_is():
     files, _classes, _parts = SHAPES["broken pictures"]
     reasons = dict(one.split(": ", 1) for one in read(files).left_out)
     assert "JPEG file is cut off" in reasons["a/cut.jpg"]
-    assert "its content is text" in reasons["a/text.jpg"]
+    assert "text file" in reasons["a/text.jpg"]
     assert "PNG file is damaged" in reasons["b/fake.png"]
-    assert "it is empty" in reasons["b/empty.png"]
-    assert "is TIFF" in reasons["b/old.tif"]
+    assert "empty" in reasons["b/empty.png"]
+    assert "TIFF" in reasons["b/old.tif"]
 
 
 def test_reasons_beyond_the_first_ones_are_counted():
@@ -175,28 +180,24 @@ def test_splits_without_classes_are_refused():
         read(pictures("train_images", "test_images") | {"train.csv": b"id,label\n1,2\n"})
 
 
-@pytest.mark.parametrize(
-    "others",
-    [
+def test_labels_in_other_files_are_said_not_to_be_read():
+    for others in [
         {f"annotations/{n}.xml": b"<annotation>" for n in range(7)},
         {"annotations.json": b"{}"},
         {f"labels/{n}.txt": b"0 0.5 0.5 1 1" for n in range(7)},
-    ],
-)
-def test_labels_in_other_files_are_said_not_to_be_read(others):
-    with pytest.raises(ValueError, match="one folder, “images”, so nothing says their classes"):
-        read(pictures("data/images") | {f"data/{name}": one for name, one in others.items()})
+    ]:
+        with pytest.raises(ValueError, match="one folder, “images”"):
+            read(pictures("data/images") | {f"data/{name}": one for name, one in others.items()})
 
 
 def test_a_folder_without_pictures_is_said():
     files = pictures("set/a", "set/b") | {"set/c/": b"", "set/d/notes.txt": b"hello"}
-    assert "The folders “c”, “d” hold no pictures" in " ".join(read(files).warnings)
+    assert "The folders “c”, “d” have no pictures" in " ".join(read(files).warnings)
     assert not read(pictures("set/a", "set/b") | {"set/": b"", "set/a/": b""}).warnings
 
 
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [
+def test_a_split_is_a_word_of_a_name():
+    for name, part in [
         ("seg_train", "train"),
         ("TRAIN", "train"),
         ("train2017", "train"),
@@ -212,7 +213,81 @@ def test_a_folder_without_pictures_is_said():
         ("contest", None),
         ("evaluate", None),
         ("train_test", None),
-    ],
-)
-def test_a_split_is_a_word_of_a_name(name, part):
-    assert part_of(name) == part
+    ]:
+        assert part_of(name) == part
+
+
+NAMES = {
+    "cp949": (["고양이", "개", "새"], ["사과", "바나나", "포도"], ["뱀", "쥐"]),
+    "cp932": (["犬", "猫", "鳥"], ["りんご", "バナナ"], ["表", "能"], ["Tシャツ", "ズボン"]),
+    "gbk": (["猫", "狗", "鸟"], ["苹果", "香蕉"], ["汽车", "火车", "飞机"], ["正常", "异常"]),
+    "big5": (["貓", "狗", "鳥"], ["蘋果", "香蕉", "橘子"]),
+    "cp866": (["кошка", "собака"], ["Яблоки", "Груши"]),
+    "cp437": (["Köln", "München"], ["café", "thé"], ["niño", "año"]),
+    "utf-8": (["고양이", "개"], ["猫"], ["Köln"]),
+}
+
+
+class Unflagged(zipfile.ZipInfo):
+    """An entry whose name is written as bytes, without the flag for UTF-8."""
+
+    raw = b""
+
+    def _encodeFilenameFlags(self):
+        return self.raw, 0
+
+
+def unflagged(files):
+    """Return a zip of files by the bytes of their names."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for raw, content in files.items():
+            entry = Unflagged(raw.hex())
+            entry.raw = raw
+            archive.writestr(entry, content)
+    return file.getvalue()
+
+
+def as_windows_packs(folders, encoding):
+    return unflagged(
+        {
+            f"set/{folder}/{at}.png".encode(encoding): png(np.full((9, 9), 50 * at, np.uint8))
+            for folder in folders
+            for at in range(3)
+        }
+    )
+
+
+@pytest.mark.parametrize("encoding", NAMES)
+def test_the_encoding_is_guessed_from_all_names(encoding):
+    for names in NAMES[encoding]:
+        found = read_pictures([("set.zip", as_windows_packs(names, encoding))], Form(size=16))
+        assert set(found.class_names) == set(names)
+        assert found.understood.encoding == encoding
+        assert len(found) == 3 * len(names)
+
+
+def test_another_encoding_can_be_chosen():
+    content = as_windows_packs(["고양이"], "cp949")
+    found = read_pictures([("set.zip", content)], Form(size=16), Choices(encoding="gbk"))
+    assert found.class_names == (("고양이").encode("cp949").decode("gbk"),)
+    assert found.understood.encoding == "gbk"
+
+
+def test_no_encoding_is_asked_for_where_the_zip_says_it():
+    files = {f"set/{name}/1.png": png(np.zeros((9, 9), np.uint8)) for name in ("고양이", "개")}
+    found = read_pictures([("set.zip", packed(files))], Form(size=16))
+    assert found.class_names == ("개", "고양이")
+    assert found.understood.encoding is None
+
+
+def test_a_path_that_leaves_the_zip_in_its_true_encoding_is_refused():
+    content = unflagged({"犬/../../猫.png".encode("cp932"): b"x"})
+    with pytest.raises(ValueError, match="outside the zip"):
+        read_pictures([("set.zip", content)], Form(size=16))
+
+
+def test_a_file_without_a_name_is_left_out():
+    picture = png(np.zeros((9, 9), np.uint8))
+    found = read_pictures([("set.zip", unflagged({b"": picture, b"a/1.png": picture}))], Form(16))
+    assert (len(found), found.n_left_out) == (1, 1)

@@ -11,7 +11,8 @@ from tfm_core.config import Experiment, OwnPicturesTaskConfig, from_json, to_jso
 from tfm_core.config.own_pictures import EXAMPLE
 from tfm_core.data.load import load
 from tfm_core.data.own import place, sets
-from tfm_core.data.own.pictures import Form, read_pictures
+from tfm_core.data.own.build_examples import SHAPES, as_zip, shapes
+from tfm_core.data.own.pictures import Form
 from tfm_core.data.own.pictures_set import (
     FILE,
     Split,
@@ -23,8 +24,8 @@ from tfm_core.data.own.pictures_set import (
     without_doubles,
 )
 from tfm_core.data.own.pictures_task import patch, proposals, task_of
+from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.data.own.sets import SetDamaged, SetMissing
-from tfm_core.data.own.shapes import NAMES, as_zip, shapes
 from tfm_core.data.own_picture import picture_to_input
 from tfm_core.training.events import Finished, Measured
 from tfm_core.training.loop import build, train
@@ -117,11 +118,11 @@ def test_classes_of_one_name_are_merged_and_one_without_is_left_out_and_said():
     assert len(found) == 20
     assert (found.n_left_out, found.left_out) == (
         10,
-        ("dog: this class has no name, so it was left out.",),
+        ("dog: This class has no name.",),
     )
     expected = [name for name in read.names if not name.startswith("dog")]
     assert [*found.names] == expected
-    with pytest.raises(ValueError, match="No class has a name"):
+    with pytest.raises(ValueError, match="Name at least two"):
         renamed(read, ["", " ", ""])
 
 
@@ -153,7 +154,7 @@ def test_a_set_is_loaded_as_any_task_and_the_seed_leaves_the_test_alone(runs):
 
 def test_a_set_that_is_not_here_is_one_sentence(runs):
     task = OwnPicturesTaskConfig(data="0" * 20)
-    with pytest.raises(SetMissing, match="is not on this machine"):
+    with pytest.raises(SetMissing, match="is not here"):
         load(task, seed=0)
 
 
@@ -166,16 +167,14 @@ def test_a_damaged_set_is_one_sentence(runs):
 
 def test_a_configuration_that_says_something_else_than_its_set_is_refused(runs):
     task = task_of(kept()).replace(classes="lying|standing|leaning")
-    with pytest.raises(ValueError, match=r"has classes lying\|standing, but this configuration"):
+    with pytest.raises(ValueError, match=r"has classes lying\|standing, not"):
         load(task, seed=0)
 
 
-@pytest.mark.parametrize(
-    "classes", ["one", "", "a|a", "a|", "a|**b**", "|".join(map(str, range(300)))]
-)
-def test_classes_that_cannot_be_are_refused(classes):
-    with pytest.raises(ValueError, match="classes, but must have from 2 to 256"):
-        OwnPicturesTaskConfig(classes=classes)
+def test_classes_that_cannot_be_are_refused():
+    for classes in ["one", "", "a|a", "a|", "a|**b**", "|".join(map(str, range(300)))]:
+        with pytest.raises(ValueError, match="classes, but must have from 2 to 256"):
+            OwnPicturesTaskConfig(classes=classes)
 
 
 def test_the_example_is_what_the_settings_begin_with():
@@ -187,7 +186,7 @@ def test_the_example_is_what_the_settings_begin_with():
 
 def test_the_template_can_be_taken_in_as_it_is():
     found = read_pictures([("shapes.zip", as_zip(shapes()))], Form())
-    assert found.class_names == NAMES
+    assert found.class_names == SHAPES
     assert (np.sort(found.images.sum((1, 2, 3))) == np.sort(shapes().images.sum((1, 2, 3)))).all()
 
 
@@ -206,7 +205,7 @@ def test_coloured_pictures_come_back_in_their_colours(runs):
 
 @pytest.mark.parametrize(
     ("ground", "said"),
-    [("dark", "light on dark"), ("bright", "dark on bright"), ("any", None)],
+    [("dark", "light on dark"), ("bright", "dark on light"), ("any", None)],
 )
 def test_a_picture_of_ones_own_is_inverted_only_to_suit_the_set(ground, said):
     border = {"dark": 0, "bright": 255, "any": 127}[ground]
@@ -221,10 +220,10 @@ def test_a_picture_of_ones_own_is_inverted_only_to_suit_the_set(ground, said):
         assert [said in note for note in notes] == ([] if suits else [True])
 
 
-@pytest.mark.parametrize("side", [16, 20, 24, 28, 32, 36, 40, 48, 56, 64])
-def test_patches_leave_some_seven_in_a_row(side):
-    assert 5 <= side // patch(side) <= 9
-    assert side % patch(side) == 0
+def test_patches_leave_some_seven_in_a_row():
+    for side in [16, 20, 24, 28, 32, 36, 40, 48, 56, 64]:
+        assert 5 <= side // patch(side) <= 9
+        assert side % patch(side) == 0
 
 
 def test_proposals_are_experiments_that_differ_and_survive_a_file(runs):

@@ -76,10 +76,10 @@ def test_a_set_whose_words_say_something_else_under_its_old_name_is_damaged():
     assert sets.listed()[0].problem == "set.json was changed"
 
 
-@pytest.mark.parametrize("set_id", ["f" * 20, "example-none", "", "../../etc", "a" * 9999])
-def test_a_set_that_is_not_here_is_said_to_be_elsewhere(set_id):
-    with pytest.raises(SetMissing, match=r"not on this machine.*still open\."):
-        sets.find(set_id)
+def test_a_set_that_is_not_here_is_said_to_be_elsewhere():
+    for set_id in ["f" * 20, "example-none", "", "../../etc", "a" * 9999]:
+        with pytest.raises(SetMissing, match=r"not here.*still open\."):
+            sets.find(set_id)
 
 
 def test_half_a_set_is_never_left(monkeypatch):
@@ -94,7 +94,7 @@ def test_half_a_set_is_never_left(monkeypatch):
 
 def test_what_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(sets, "MAX_BYTES", 7)
-    with pytest.raises(ValueError, match=r"would take 14 bytes, but one set may take 7"):
+    with pytest.raises(ValueError, match=r"has 14 bytes; the limit is 7"):
         sets.write(PREPARED)
 
 
@@ -110,5 +110,5 @@ def test_a_set_that_lists_a_file_which_every_set_has_is_refused(name):
     files = sets.files_of(PREPARED) | {name: b"{}"}
     values["files"][name] = hashlib.sha256(b"{}").hexdigest()
     files["set.json"] = json.dumps(values).encode()
-    with pytest.raises(Unreadable, match="says nothing that a set is"):
+    with pytest.raises(Unreadable, match="is damaged"):
         sets.read_from(lambda name, most: files[name])

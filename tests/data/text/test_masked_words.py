@@ -89,7 +89,7 @@ def test_frequent_sentences_are_thinned_out():
 
 def test_what_fits_nothing_has_no_posterior_and_too_many_gaps_are_said():
     assert posterior(("dog", MASK, "the"), 1000) == {}
-    with pytest.raises(ValueError, match=r"6 words are hidden; the exact chances .* up to 5"):
+    with pytest.raises(ValueError, match=r"6 are hidden"):
         posterior((MASK,) * (MAX_GAPS + 1), 1000)
 
 

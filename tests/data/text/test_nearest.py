@@ -19,9 +19,8 @@ def test_what_the_grammar_draws_is_known_as_such(n_clauses):
         assert can_be_drawn(list(task.sample(rng).src), n_clauses)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_what_it_never_draws_is_none():
+    for words in [
         "a dog like the cat",  # like, of one
         "a egg sees the cat",
         "a teacher eats a book",  # no food
@@ -29,10 +28,8 @@ def test_what_the_grammar_draws_is_known_as_such(n_clauses):
         "a teacher bought a hat daily",  # no habit in the past
         "the teacher comes",  # to where?
         "a hungry book",
-    ],
-)
-def test_what_it_never_draws_is_none(words):
-    assert not can_be_drawn(words.split(), 1)
+    ]:
+        assert not can_be_drawn(words.split(), 1)
 
 
 def test_a_sentence_of_the_grammar_stays_as_it_is():
@@ -41,37 +38,31 @@ def test_a_sentence_of_the_grammar_stays_as_it_is():
     assert found.changes == ()
 
 
-@pytest.mark.parametrize(
-    ("typed", "text", "change"),
-    [
+def test_a_natural_sentence_becomes_the_nearest_one():
+    for typed, text, change in [
         ("My dog likes the cat", "The dog likes the cat.", Change("my", "the")),
         ("A teachr bought a book", "A teacher bought a book.", Change("teachr", "teacher")),
         ("The dog loves an egg", "The dog likes an egg.", Change("loves", "likes")),
         ("The child ate a egg", "The child ate an egg.", Change("a", "an")),
-    ],
-)
-def test_a_natural_sentence_becomes_the_nearest_one(typed, text, change):
-    found = nearest_sentence(KOREAN, typed)
-    assert found.text == text
-    assert change in found.changes
+    ]:
+        found = nearest_sentence(KOREAN, typed)
+        assert found.text == text
+        assert change in found.changes
 
 
-@pytest.mark.parametrize(
-    ("typed", "kept"),
-    [
+def test_whatever_is_typed_gets_a_sentence_that_the_grammar_draws():
+    for typed, kept in [
         ("He goes to school every day", {"to", "school"}),
         ("I want to buy a red car tomorrow", {"red"}),
         ("Yesterday my little sister drew a beautiful flower", {"yesterday", "drew"}),
         ("The cat is sleeping in the garden", {"cat", "sleeps", "in", "garden"}),
         ("zzz qqq", set()),
-    ],
-)
-def test_whatever_is_typed_gets_a_sentence_that_the_grammar_draws(typed, kept):
-    found = nearest_sentence(KOREAN, typed)
-    assert can_be_drawn(list(found.tokens), 1)
-    assert kept <= set(found.tokens)
-    assert KOREAN.solve(found.tokens) is not None
-    assert {change.typed for change in found.changes} <= {*typed.lower().split(), ""}
+    ]:
+        found = nearest_sentence(KOREAN, typed)
+        assert can_be_drawn(list(found.tokens), 1)
+        assert kept <= set(found.tokens)
+        assert KOREAN.solve(found.tokens) is not None
+        assert {change.typed for change in found.changes} <= {*typed.lower().split(), ""}
 
 
 @pytest.mark.parametrize("name", ["numbers", "sentiment"])
@@ -83,9 +74,9 @@ def test_other_tasks_of_words_have_nearest_sentences_too(name):
     assert found.text in {"forty two", "The film was really great."}
 
 
-@pytest.mark.parametrize("name", ["dates", "copy", "addition", "masked-words"])
-def test_what_is_no_sentence_of_words_has_none(name):
-    assert nearest_sentence(TEXT_GENERATORS[name](4), "a dog sees a cat") is None
+def test_what_is_no_sentence_of_words_has_none():
+    for name in ["dates", "copy", "addition", "masked-words"]:
+        assert nearest_sentence(TEXT_GENERATORS[name](4), "a dog sees a cat") is None
 
 
 def test_nothing_typed_has_no_nearest_sentence():

@@ -35,9 +35,8 @@ def label(text):
     return judged(text.split()).label
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_the_rule():
+    for text, expected in [
         ("good", "positive"),
         ("the food was not good", "negative"),
         ("the food was never not good", "positive"),
@@ -50,10 +49,8 @@ def label(text):
         ("not average and bad", "negative"),
         ("bad although good but nice although awful", "positive"),
         ("good but bad and slow although nice", "negative"),
-    ],
-)
-def test_the_rule(text, expected):
-    assert label(text) == expected
+    ]:
+        assert label(text) == expected
 
 
 def test_one_more_not_before_every_adjective_turns_the_label(pairs):
@@ -116,11 +113,9 @@ def test_there_are_thousands_of_sentences_in_splits_without_overlap():
     assert len(set().union(*parts)) == sum(map(len, parts)) == 21_500
 
 
-@pytest.mark.parametrize(
-    "text", ["good bad", "the food good", "and good", "good and", "not", "the"]
-)
-def test_what_is_no_sentence_has_no_label(text):
-    assert TASK.solve(text.split()) is None
+def test_what_is_no_sentence_has_no_label():
+    for text in ["good bad", "the food good", "and good", "good and", "not", "the"]:
+        assert TASK.solve(text.split()) is None
 
 
 def test_people_write_it_with_punctuation_and_short_forms():

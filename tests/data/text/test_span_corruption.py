@@ -95,5 +95,5 @@ def test_no_split_shares_a_sentence_with_another_however_it_is_hidden():
 def test_lines_are_read_as_sentinels_and_too_many_are_said():
     tokens = ("the", SENTINELS[0], "drew", SENTINELS[1], "cat")
     assert TASK.tokenize("The ___ drew <extra_id_7> cat.") == tokens
-    with pytest.raises(ValueError, match="more than 4 hidden spans"):
+    with pytest.raises(ValueError, match="at most 4 hidden spans"):
         TASK.tokenize("___ the ___ the ___ the ___ the ___")

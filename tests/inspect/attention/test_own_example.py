@@ -101,7 +101,7 @@ def test_a_newer_checkpoint_is_read_at_once(tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("forty tow", "“tow” is not a word of this task; near ones are two"),
+        ("forty tow", "“tow” is not a word of this task. Try two"),
         ("  ", "There is nothing to read"),
         ("one " * 99, "This has 99 words, but the task goes up to"),
     ],

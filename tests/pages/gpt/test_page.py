@@ -9,7 +9,7 @@ from tests.pages.looking import part_of, said
 from tests.training.test_language import language
 from tests.training.test_loop import experiment
 from tfm_core.config import Experiment
-from tfm_core.data.corpus.book import read_text
+from tfm_core.data.corpus.task import read_text
 from tfm_core.data.own import sets
 from tfm_core.presets import PRESETS
 

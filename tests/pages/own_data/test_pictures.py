@@ -10,13 +10,14 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui import run_time
 from tests.data.own.files import idx, packed, png, stripes
-from tests.data.own.test_pictures_names import as_windows_packs
+from tests.data.own.test_pictures_folders import as_windows_packs
 from tests.pages.opening import opened_at
 from tfm_core.config import Experiment, OwnPicturesTaskConfig, ViTConfig
 from tfm_core.data.own import sets
-from tfm_core.data.own.pictures import Form, read_pictures
+from tfm_core.data.own.pictures import Form
 from tfm_core.data.own.pictures_set import Split, arrays, prepare
 from tfm_core.data.own.pictures_task import proposals
+from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import hashed
 from tfm_core.runs.queue.run_queue import RunQueue
@@ -164,11 +165,11 @@ def test_doubles_are_said_and_can_be_taken_out(store: RunStore) -> None:
         (
             "cat.txt",
             b"hello",
-            "cat.txt is neither a zip of folders with pictures, nor an IDX file, nor a table",
+            "cat.txt is not a zip",
         ),
-        ("half.zip", BARS[:-90], "half.zip is not a whole zip"),
-        ("one.zip", ONE_CLASS, "there is nothing to tell apart"),
-        ("few.zip", packed(stripes(3)), "There are 6 pictures, but at least 24 are needed"),
+        ("half.zip", BARS[:-90], "half.zip is damaged"),
+        ("one.zip", ONE_CLASS, "are in one class"),
+        ("few.zip", packed(stripes(3)), "There are 6 pictures; at least 24"),
         ("same.zip", ALL_THE_SAME, "pictures are the same"),
     ],
 )
@@ -186,7 +187,7 @@ def test_files_that_were_left_out_are_named(store: RunStore) -> None:
     app = taken_in(
         opened_at(PAGE, token=TOKEN), ("bars.zip", packed(stripes(15) | {"bars/a/b.txt": b"x"}))
     )
-    assert "bars/a/b.txt: This file is not a picture: its content is text" in words(app)
+    assert "bars/a/b.txt: This is a text file" in words(app)
 
 
 def test_a_server_without_room_says_so_and_keeps_what_was_read(
@@ -248,7 +249,7 @@ def test_folders_that_may_be_splits_are_asked_about(store: RunStore) -> None:
     }
     app = taken_in(opened_at(PAGE, token=TOKEN), ("set.zip", packed(files)))
     assert "**60** pictures of **2** classes" in words(app)
-    assert "30 of 90 files or lines were left out (33 %)" in words(app)
+    assert "30 of 90 files or lines were skipped (33 %)" in words(app)
     field = app.main.button_group(key=field_keys(app)["folders"])
     assert field.value == "splits"
     field.set_value("classes").run()
@@ -274,7 +275,7 @@ def test_emnist_is_turned_unless_it_is_switched_off(store: RunStore) -> None:
         ("emnist-letters-train-labels-idx1-ubyte", idx(np.arange(40) % 3 + 1)),
     )
     app = taken_in(opened_at(PAGE, token=TOKEN), *files)
-    assert "40 pictures were turned upright." in words(app)
+    assert "40 pictures were transposed." in words(app)
     app.main.button(key="own-data-keep").click().run()
     (own,) = own_of(store)
     assert own.details["classes"] == ["1", "2", "3"]

@@ -13,7 +13,7 @@ from tests.pages.opening import opened_at
 from tfm_core.config import CorpusTaskConfig, Experiment
 from tfm_core.config.own_tasks import OwnTextTaskConfig
 from tfm_core.data.own import kinds, sets
-from tfm_core.data.own.look import as_lines, report_of
+from tfm_core.data.own.report import as_lines, report_of
 from tfm_core.data.own.texts import inspect_text
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RunStore
@@ -121,7 +121,7 @@ def test_a_file_and_a_test_file_of_ones_own_are_read_and_let_go_of(
     test = "it is 98\teven\nit is 99\todd\nit is 4\teven"
     app.file_uploader(key="own-data-test-labels-0").upload("test.csv", test.encode()).run()
     assert not app.exception
-    assert "of the 7 unseen examples" in words(app)
+    assert "of 7 unseen examples" in words(app)
     app.button(key="own-data-keep").click().run()
     (own,) = own_of(store)
     assert (own.name, own.counts["test"], own.split["by"]) == ("ours", 3, "file")
@@ -207,7 +207,7 @@ def test_a_text_is_kept_with_a_test_file_of_ones_own(store: RunStore) -> None:
     test = "the cat sees a bird and the bird sees the cat\n" * 9
     app.file_uploader(key="own-data-test-text-0").upload("test.txt", test.encode()).run()
     assert not app.exception
-    assert "of the 107 tokens of the test file" in words(app)
+    assert "of 107 test tokens" in words(app)
     app.button(key="own-data-keep").click().run()
     assert not app.exception
     (own,) = own_of(store)
@@ -262,7 +262,7 @@ def test_a_wrong_column_is_mended_where_it_is_refused(store: RunStore) -> None:
 def test_labels_that_differ_in_capitals_are_merged_unless_switched_off(store: RunStore) -> None:
     app = pasted("labels", LABELS.replace("it is 4\teven", "it is 4\tEven"))
     (switch,) = [one for one in app.main.toggle if "merge" in str(one.key)]
-    assert "“even”, “Even” differ only in capitals and are merged" in words(app)
+    assert "“even”, “Even” differ only in case" in words(app)
     switch.set_value(False).run()
     assert not app.exception
     app.button(key="own-data-keep").click().run()

@@ -55,7 +55,7 @@ def test_what_is_no_run_is_a_sentence_and_leaves_nothing(store: RunStore, open_p
     assert not app.exception
     said = "\n".join(element.value for element in app.main.caption)
     assert "a run.zip was not imported" in said
-    assert "This is no zip that can be read" in said
+    assert "This is not a readable zip" in said
     assert store.list() == []
 
 

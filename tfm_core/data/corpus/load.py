@@ -9,10 +9,9 @@ from torch import Tensor
 
 from tfm_core.config.corpus_tasks import CorpusTaskConfig
 from tfm_core.data.corpus.task import CorpusTask, corpus_task
-from tfm_core.data.corpus.windows import Windows
 from tfm_core.data.download import Progress
 from tfm_core.data.text.task import Pair
-from tfm_core.data.text_data import TextData, TextSplit
+from tfm_core.data.text_data import TextData, TextSplit, Windows
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 
 

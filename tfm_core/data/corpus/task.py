@@ -1,4 +1,4 @@
-"""A corpus behind the contract of a text task: sources are empty, targets are what is written."""
+"""A corpus as a text task: sources are empty, targets are what is written."""
 
 from __future__ import annotations
 
@@ -6,19 +6,28 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
 
 from tfm_core.config.corpus_tasks import CorpusTaskConfig
 from tfm_core.data.corpus import grammar
-from tfm_core.data.corpus.book import read_text
 from tfm_core.data.own import sets
-from tfm_core.data.own.text import own_test, own_text, own_vocabulary
+from tfm_core.data.own.task import own_test, own_text, own_vocabulary
 from tfm_core.data.own.tokens import Cutter, learned_from_text
 from tfm_core.data.text.english_sentences import WORDS
 from tfm_core.data.text.task import Pair
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
 from tfm_core.sentences import N_, Sentence, StudentError
-from tfm_core.variants.units import UNITS, joined_words, normalised
+from tfm_core.variants.units import joined_words, normalised
+
+_ALICE = Path(__file__).with_name("alice.txt")
+
+
+@cache
+def read_text() -> str:
+    """Return the first chapter of Alice's Adventures in Wonderland, about 11,000 characters."""
+    return _ALICE.read_text(encoding="utf-8")
+
 
 _SHOWN = {"words": 12, "characters": 60, "bpe": 20}  # tokens of an example
 
@@ -134,8 +143,7 @@ class CorpusTask:
         tokens = self._cut(text)
         if not tokens:
             raise StudentError(
-                "There is nothing to read: type at least one of the {unit}.",
-                unit=UNITS[self.config.unit].plural,
+                "There is nothing to read. Type something.",
             )
         forms = {token: self.src_vocabulary.known_form(token) for token in tokens}
         unknown = [token for token, form in forms.items() if form is None]
@@ -173,14 +181,14 @@ class CorpusTask:
         if self.config.unit != "words":
             known = "".join(t for t in self.src_vocabulary.tokens if t.isprintable())[:120]
             return N_(
-                "The model never saw {shown} in its text; it knows {known}",
+                "Not in the text the model learned from: {shown}. It knows {known}",
                 shown=shown,
                 known=known,
             )
         near = [word for token in tokens[:2] for word in self.src_vocabulary.nearest(token[:30])]
         near = near or list(self.src_vocabulary.tokens[:: max(1, len(self.src_vocabulary) // 6)])
         return N_(
-            "The model never saw {shown} in its text; it knows {known}.",
+            "Not in the text the model learned from: {shown}. Try {known}.",
             shown=shown,
             known=", ".join(near[:8]),
         )

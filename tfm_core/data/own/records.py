@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tfm_core.reading import is_text
-from tfm_core.sentences import N_, Sentence, StudentError, counted
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, counted
 
 LINE, ENTRY = N_("Line {line}"), N_("Entry {line}")
 TEST_LINE, TEST_ENTRY = N_("Line {line} of the test file"), N_("Entry {line} of the test file")
@@ -86,7 +86,7 @@ def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records
     number of at least 2 is taken. Records with another number are problems.
     """
     if not text.strip():
-        raise BadData("There is nothing here yet: paste lines, or choose a file.")
+        raise BadData("Paste some lines or choose a file.")
     values = _json_values(text)
     if values is not None:
         return _of_entries(values, TEST_ENTRY if is_test else ENTRY, width)
@@ -112,8 +112,7 @@ def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records
 def _check_number(n: int) -> None:
     if n > MAX_ROWS + 1:  # one more for a header
         raise BadData(
-            "This has more than {most:,} rows, which is more than can be learned from here; leave "
-            "some of them out.",
+            "This has more than {most:,} rows. Remove some.",
             most=MAX_ROWS,
         )
 
@@ -151,11 +150,7 @@ def _of_one_width(
             why = _why(one, N_(numbered, line=one.line), width, delimiter)
             problems.append(Problem(one.line, why, one.n_lines, numbered))
     if not records:
-        raise BadData(
-            "No line has two texts. Write one pair a line, with a tab or a comma between the two: "
-            "“good morning, guten Morgen”; or JSON lines. {why}",
-            why=problems[0].sentence if problems else "",
-        )
+        raise BadData(Paragraph("own-data/no-pairs", why=problems[0].sentence if problems else ""))
     total = sum(one.n_lines for one in found)
     blank = total - sum(one.n_lines for one in filled)
     return Records(tuple(records), tuple(problems), width, total, blank, numbered, tuple(unclosed))
@@ -184,27 +179,20 @@ def _why(one: Record, place: Sentence, width: int, delimiter: str | None) -> Sen
         return N_(one.template, place=place)
     if isinstance(one, _Unclosed):
         return N_(
-            "{place} opens a quotation mark that is not closed, and has {n} columns instead of "
-            "{width}. Close the quotation mark, or write it twice.",
+            "{place} has an unclosed quotation mark and {n} columns instead of {width}.",
             place=place,
             n=n,
             width=width,
         )
     if n < width or delimiter in {None, "\t"}:
         return counted(
-            "{place} has {n} column, but must have {width}.",
-            "{place} has {n} columns, but must have {width}.",
+            "{place} has {n} column instead of {width}.",
+            "{place} has {n} columns instead of {width}.",
             n,
             place=place,
             width=width,
         )
-    return N_(
-        "{place} has {n} columns, but must have {width}; put quotes around a text that holds the "
-        "delimiter.",
-        place=place,
-        n=n,
-        width=width,
-    )
+    return Paragraph("own-data/columns", place=place, n=n, width=width)
 
 
 # Text with a delimiter
@@ -292,12 +280,11 @@ def _json_values(text: str) -> list[object] | None:
     try:
         value = json.loads(text)
     except RecursionError:
-        raise BadData("This JSON is nested too deeply to hold rows.") from None
+        raise BadData("This JSON is nested too deeply.") from None
     except ValueError as error:
         if _LIST.match(text) and _parsed(text.lstrip().split("\n", 1)[0]) is None:
             raise BadData(
-                "This looks like JSON, but line {line} is invalid: {what}. Nothing was read; "
-                "correct that line, or save one record per line.",
+                "Invalid JSON on line {line}: {what}. Correct it, or save one record per line.",
                 line=getattr(error, "lineno", 1),
                 what=getattr(error, "msg", str(error)),
             ) from None
@@ -306,7 +293,7 @@ def _json_values(text: str) -> list[object] | None:
         lists = {name: one for name, one in value.items() if _is_list_of_records(one)}
         if len(lists) > 1:
             raise BadData(
-                "This JSON object holds several lists of records: {names}. Save one of them.",
+                "This JSON holds several lists: {names}. Save one of them.",
                 names=", ".join(lists)[:200],
             )
         return next(iter(lists.values())) if lists else None
@@ -334,8 +321,8 @@ def _parsed(line: str) -> dict[str, object] | list[object] | None:
     return value if isinstance(value, dict | list) else None
 
 
-_NOT_JSON = N_("{place} is not JSON. Write one object or list a line.")
-_NOT_A_RECORD = N_("{place} does not hold two texts.")
+_NOT_JSON = N_("{place} is not JSON. Write one object or list per line.")
+_NOT_A_RECORD = N_("{place} needs two texts.")
 
 
 def _of_json_lines(lines: Sequence[str], numbered: str, width: int) -> Records:

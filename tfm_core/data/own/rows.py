@@ -1,13 +1,17 @@
-"""Text files as rows: decoded, read in every format, and reduced to the two columns that are used.
+"""Text files as rows: decoded, cut to the two columns in use, normalised to Unicode NFC.
 
-Every line of a file ends up in a row, in a problem with the number of its line, or in a count of
-blank lines. No encoding is guessed: a file says it with a byte order mark, or it is UTF-8.
+Every line ends up in a row, in a problem with its number, or in a count of blank lines. Encodings
+are not guessed: a byte order mark names one, else it is UTF-8. A keyboard types NFC (UAX #15);
+files from macOS and PDFs often hold NFD, whose letters look the same and are other tokens.
 """
 
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from tfm_core.data.own.layout import Layout
 from tfm_core.data.own.records import (
@@ -18,7 +22,8 @@ from tfm_core.data.own.records import (
     Records,
 )
 from tfm_core.reading import is_text
-from tfm_core.sentences import N_, Sentence
+from tfm_core.sentences import N_, Paragraph, Sentence
+from tfm_core.variants.units import HIDDEN, normalised
 
 MAX_BYTES = 32 * 2**20
 """Of what is pasted or uploaded."""
@@ -83,19 +88,18 @@ def decoded(raw: bytes | str) -> str:
     """Return a text with all its line ends alike. Raises BadData, with the number of the line."""
     if len(raw) > MAX_BYTES:
         raise BadData(
-            "This has {size:,} bytes, but at most {most:,} can be taken; leave some of it out.",
+            "This has {size:,} bytes; the limit is {most:,}.",
             size=len(raw),
             most=MAX_BYTES,
         )
     text = raw if isinstance(raw, str) else _decoded(raw)
     if "\0" in text:
         raise BadData(
-            "Line {line} holds a zero byte, which no text has: this is a file of another kind, or "
-            "in UTF-16 without its mark. Save it as text in UTF-8.",
+            "Line {line} has a zero byte, so this is not a UTF-8 text. Save it as UTF-8.",
             line=text[: text.index("\0")].count("\n") + 1,
         )
     if not is_text(text, len(text)):
-        raise BadData("This holds half a character, which no alphabet has; save it as UTF-8.")
+        raise BadData("This has an invalid character. Save it as UTF-8.")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -116,11 +120,12 @@ def _decoded(raw: bytes) -> str:
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise BadData(
-            "Line {line} is not {encoding}: the byte {byte} there begins no character. Save the "
-            "file as UTF-8 (spreadsheets call it “CSV UTF-8”) and choose it again.",
-            line=line,
-            encoding=encoding.removesuffix("-sig").upper(),
-            byte=f"0x{raw[error.start]:02X}",
+            Paragraph(
+                "own-data/encoding",
+                line=line,
+                encoding=encoding.removesuffix("-sig").upper(),
+                byte=f"0x{raw[error.start]:02X}",
+            )
         ) from None
 
 
@@ -129,23 +134,91 @@ def _row(record: Record, layout: Layout, numbered: str) -> Row | Problem:
     first, second = _one_line(first), _one_line(second)
     row = Row(record.line, first or "", second or "", record.n_lines, numbered)
     if first is None or second is None:
-        return row.problem(N_("{place} does not hold two texts.", place=row.place))
+        return row.problem(N_("{place} needs two texts.", place=row.place))
     if not first or not second:
         return row.problem(N_("{place} has an empty text.", place=row.place))
     longest = max(len(first), len(second))
     if longest > MAX_LINE:
         return row.problem(
             N_(
-                "{place} has a text of {n:,} characters, but it may have {most:,}.",
+                "{place} has a text of {n:,} characters; the limit is {most:,}.",
                 place=row.place,
                 n=longest,
                 most=MAX_LINE,
             )
         )
     if "\0" in first + second:
-        return row.problem(N_("{place} holds a zero byte, which no text has.", place=row.place))
+        return row.problem(N_("{place} has a zero byte.", place=row.place))
     return row
 
 
 def _one_line(cell: str | None) -> str | None:
     return None if cell is None else " ".join(cell.split())
+
+
+_MAX_LISTED = 10
+"""Numbers of lines that one note lists."""
+
+
+class Changes:
+    """What normalising changed, line by line."""
+
+    def __init__(self) -> None:
+        """Begin with nothing changed."""
+        self._composed: set[int] = set()
+        self._n_hidden: Counter[str] = Counter()
+        self._lines: dict[str, dict[int, None]] = defaultdict(dict)
+
+    def text(self, text: str, line: int) -> str:
+        """Return a text normalised; line: where it stands."""
+        if text.isascii():
+            return text
+        for sign in HIDDEN.findall(text):
+            self._n_hidden[sign] += 1
+            self._lines[sign][line] = None
+        if not unicodedata.is_normalized("NFC", text):
+            self._composed.add(line)
+        return normalised(text)
+
+    def notes(self) -> Iterator[str]:
+        """Yield what was changed, in sentences."""
+        if self._composed:
+            yield N_(
+                "{n:,} lines were normalised to Unicode NFC.",
+                n=len(self._composed),
+            )
+        for sign, n in sorted(self._n_hidden.items()):
+            lines = list(self._lines[sign])
+            listed = ", ".join(map(str, lines[:_MAX_LISTED]))
+            yield N_(
+                "Removed {n:,} invisible characters U+{code} ({name}) on lines {lines}.",
+                code=f"{ord(sign):04X}",
+                name=unicodedata.name(sign, "unnamed").lower(),
+                n=n,
+                lines=listed + (", …" if len(lines) > _MAX_LISTED else ""),
+            )
+
+
+def normalised_rows(rows: Iterable[Row]) -> tuple[list[Row], list[Problem], list[str]]:
+    """Return rows normalised, those that nothing is left of, and notes on what was changed."""
+    changes = Changes()
+    found: list[Row] = []
+    problems: list[Problem] = []
+    for row in rows:
+        first, second = (
+            " ".join(changes.text(text, row.line).split()) for text in (row.first, row.second)
+        )
+        if first and second:
+            found.append(replace(row, first=first, second=second))
+        else:
+            problems.append(row.problem(N_("{place} has an empty text.", place=row.place)))
+    return found, problems, list(changes.notes())
+
+
+def normalised_text(text: str) -> tuple[str, list[str]]:
+    """Return a running text normalised, and notes on what was changed."""
+    if text.isascii():
+        return text, []
+    changes = Changes()
+    lines = [changes.text(line, number) for number, line in enumerate(text.split("\n"), 1)]
+    return "\n".join(lines), list(changes.notes())

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tfm_core.config.corpus_tasks import text_problem
-from tfm_core.data.own.normal import normalised_text
 from tfm_core.data.own.records import BadData
 from tfm_core.data.own.report import Report, set_name
-from tfm_core.data.own.rows import Accounting, decoded
+from tfm_core.data.own.rows import Accounting, decoded, normalised_text
 from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.sentences import N_, counted
 
@@ -74,21 +73,14 @@ def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
     n_unknown = sum(token not in seen for token in cut)
     notes = [*blank.notes, *(N_("The test file: {why}", why=note) for note in changed)]
     if tested in blank.text or _listed(cut) in _listed(tokens):
-        notes.append(
-            N_(
-                "The whole test file occurs in the text, word for word: what is measured on it is "
-                "memorised."
-            )
-        )
+        notes.append(N_("The text contains the whole test file: its score measures memory."))
     else:
         notes += _of_repeats(blank.text, tested)
     if n_unknown:
         notes.append(
             counted(
-                "{n:,} of the {all:,} tokens of the test file never occurs in the text: the model "
-                "has a place for it, but never learns what it means.",
-                "{n:,} of the {all:,} tokens of the test file never occur in the text: the model "
-                "has a place for each, but never learns what they mean.",
+                "{n:,} of {all:,} test tokens is not in training, so the model never learns it.",
+                "{n:,} of {all:,} test tokens are not in training, so the model never learns them.",
                 n_unknown,
                 all=len(cut),
             )
@@ -115,8 +107,7 @@ def _of_repeats(train: str, test: str) -> Iterator[str]:
     share = _share_repeated(train, test)
     if share > _MAX_REPEATED:
         yield N_(
-            "{share:.0%} of the test part are passages that the training part holds word for word: "
-            "what is measured on them is memorised.",
+            "{share:.0%} of the test repeats training passages: that share measures memory.",
             share=share,
         )
 

@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal
 from tfm_core.data.own import place
 from tfm_core.disk import rename, replace, sync_file, sync_folder
 from tfm_core.reading import Unreadable, content_of, is_moment, object_of
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 from tfm_core.stored import Stored, WrongValue, checked, line, whole
 
 MAX_BYTES = 64 * 2**20
@@ -64,6 +64,13 @@ class SetMissing(StudentError):
 
 class SetDamaged(StudentError):
     """A file of a set is gone, was changed, or cannot be understood."""
+
+
+def damaged(name: str, why: str = "") -> SetDamaged:
+    """Return the error for a set of this name. why: a clause, that it was changed if not given."""
+    return SetDamaged(
+        Paragraph("own-data/damaged", name=name, why=why or N_("{file} was changed", file=SET))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +142,11 @@ class OwnSet:
         try:
             found = content_of(self.folder / name, most=MAX_BYTES)
         except FileNotFoundError:
-            raise SetDamaged(_DAMAGED, name=self.name, what=N_(_GONE, file=name)) from None
+            raise damaged(self.name, N_(_GONE, file=name)) from None
         except Unreadable as error:
-            raise SetDamaged(_DAMAGED, name=self.name, what=error.sentence) from None
+            raise damaged(self.name, error.sentence) from None
         if self.files.get(name) != _digest(found):
-            raise SetDamaged(_DAMAGED, name=self.name, what=N_(_CHANGED, file=name))
+            raise damaged(self.name, N_(_CHANGED, file=name))
         return found
 
 
@@ -163,14 +170,10 @@ class _SetFile:
 
 _PARTS = ("kind", "name", "counts", "split", "details")
 _STORED = Stored(_SetFile, SET)
-_DAMAGED = N_(
-    "The set “{name}” is damaged: {what}. Remove it, and add your data again; runs that learned "
-    "from it still open."
-)
 _GONE, _CHANGED, _NO_JSON = (
     N_("{file} is missing"),
     N_("{file} was changed"),
-    N_("{file} is no JSON"),
+    N_("{file} is not JSON"),
 )
 
 
@@ -188,8 +191,7 @@ def write(prepared: Prepared, *, owner: str | None = None, root: Path | None = N
     root = place.root() if root is None else root
     if prepared.n_bytes > MAX_BYTES:
         raise StudentError(
-            "This set would take {size:,} bytes, but one set may take {most:,}; leave some of it "
-            "out.",
+            "This set has {size:,} bytes; the limit is {most:,}.",
             size=prepared.n_bytes,
             most=MAX_BYTES,
         )
@@ -239,7 +241,7 @@ def read_from(read: Callable[[str, int], bytes]) -> Prepared:
         raise Unreadable(_NO_JSON, file=SET) from None
     found = _set_of(values)
     if found is None or len(found.files) > _MAX_FILES:
-        raise Unreadable("{file} says nothing that a set is", file=SET)
+        raise Unreadable("{file} is damaged", file=SET)
     room, files = MAX_BYTES, {}
     for name, digest in found.files.items():
         files[name] = read(name, room)
@@ -253,16 +255,10 @@ def find(set_id: str) -> OwnSet:
     """Return a set by its id. Raises SetMissing and SetDamaged, in a sentence."""
     folder = folder_of(set_id)
     if folder is None:
-        raise SetMissing(
-            "This learns from the set {set_id} of someone's own data, which is not on this "
-            "machine: it was removed, or it lies where it was made. Take the run along there once "
-            "more with its data and bring that, add the same data under the same name, or choose "
-            "another task; runs that learned from it still open.",
-            set_id=set_id[:40],
-        )
+        raise SetMissing(Paragraph("own-data/missing", set_id=set_id[:40]))
     own = opened(folder)
     if own.problem is not None:
-        raise SetDamaged(_DAMAGED, name=own.name or set_id, what=own.problem)
+        raise damaged(own.name or set_id, own.problem)
     return own
 
 

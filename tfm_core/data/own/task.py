@@ -1,7 +1,7 @@
-"""Sentences of one's own behind the contract of a text task: drawn from the set, truth where known.
+"""Custom texts as tasks: drawn from a set, with the true answer where it is known.
 
 No target token has a known origin, so all alignments are empty. A token that training never showed
-stands as ``<unk>`` in a pair, as the model reads it.
+becomes ``<unk>`` in a pair, as the model reads it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,59 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 from tfm_core.config.own_tasks import OwnTextTaskConfig
+from tfm_core.data.download import Progress
 from tfm_core.data.own import sets
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.own.tokens import CUTS, Cutter
 from tfm_core.data.text.task import Pair, check_tokens
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 from tfm_core.variants.units import normalised
+
+if TYPE_CHECKING:
+    from tfm_core.data.text_data import TextData
+
+
+TEXT = "text.txt"
+TEST_TEXT = "test.txt"
+"""Of a set with a test file of its own: nothing of it is learned from."""
+
+
+def own_text(set_id: str) -> str:
+    """Return the text of a set. Raises ValueError, in a sentence, where it cannot be had."""
+    own = sets.find(set_id)
+    if own.kind != "text":
+        raise StudentError(
+            "The set “{name}” is not a plain text. Choose one that is, or paste a text.",
+            name=own.name,
+        )
+    return own.content(TEXT).decode()
+
+
+def own_test(set_id: str) -> str:
+    """Return the test file of a set of a text, "" where its text is split by place.
+
+    Raises ValueError, in a sentence, where it cannot be had.
+    """
+    own = sets.find(set_id)
+    return own.content(TEST_TEXT).decode() if TEST_TEXT in own.files else ""
+
+
+def own_vocabulary(set_id: str) -> tuple[Cutter, tuple[str, ...]] | None:
+    """Return how a set of a text is cut, and its vocabulary; None where the set does not say it.
+
+    It is known where a run has kept it, too. Raises ValueError, in a sentence, where it cannot be
+    had.
+    """
+    own = sets.find_vocabulary(set_id)
+    if sets.TOKENS not in own.files or own.kind != "text":
+        return None
+    (side,) = json.loads(own.content(sets.TOKENS))
+    return Cutter.from_json(side["cut"]), tuple(side["words"])
+
 
 SPLITS = ("train", "validation", "test")
 _TOLD = ("src_len", "tgt_len", "n_src", "n_tgt")
@@ -147,14 +191,24 @@ def _task(config: OwnTextTaskConfig, _folder: str) -> OwnTask:
     own = sets.find_vocabulary(config.data)
     told = {name: own.details.get(name) for name in _TOLD}
     if own.kind != config.name.removeprefix("own-") or told != config.model_dump(include={*_TOLD}):
-        raise StudentError(
-            "This configuration speaks of another set than the one called {set_id}, which is "
-            "“{name}”: begin with the configuration that “Own data” proposes for it.",
-            set_id=own.id,
-            name=own.name,
-        )
+        raise StudentError(Paragraph("own-data/other-set", set_id=own.id, name=own.name))
     return OwnTask(config, own)
 
 
 def _known(vocabulary: Vocabulary, token: str) -> str:
     return token if token in vocabulary else SPECIALS[UNK]
+
+
+def load_own(config: OwnTextTaskConfig, *, seed: int, progress: Progress | None = None) -> TextData:
+    """Return the splits of a set on the CPU; they are the set's own, whatever the seed.
+
+    Nothing is downloaded, so ``progress`` is told nothing. Raises ValueError, in a sentence, where
+    the set is missing or damaged.
+    """
+    from tfm_core.data.text_data import TextData, encoded
+
+    task = own_task(config)
+    train, validation, test = (
+        encoded(task, task.splits[split], config.src_len, config.tgt_len) for split in SPLITS
+    )
+    return TextData(task, train, validation, test)

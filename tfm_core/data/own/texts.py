@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from tfm_core.config.own_tasks import MAX_TOKENS, MAX_WORDS
+from tfm_core.config.own_tasks import MAX_WORDS
 from tfm_core.data.own.classes import (
     known_labels,
     of_classes,
@@ -24,7 +24,6 @@ from tfm_core.data.own.classes import (
     spellings_of,
 )
 from tfm_core.data.own.layout import Layout, guess
-from tfm_core.data.own.normal import normalised_rows
 from tfm_core.data.own.records import (
     ENTRY,
     TEST_ENTRY,
@@ -33,23 +32,21 @@ from tfm_core.data.own.records import (
     Records,
     read_records,
 )
-from tfm_core.data.own.report import MAX_PREVIEW, Report, set_name
-from tfm_core.data.own.rows import Accounting, Row, decoded, rows_of
+from tfm_core.data.own.report import COLUMNS, MAX_PREVIEW, SPLITS, Report, set_name
+from tfm_core.data.own.rows import Accounting, Row, decoded, normalised_rows, rows_of
 from tfm_core.data.own.running import running_text
 from tfm_core.data.own.sets import MAX_NAME, TOKENS, Prepared
-from tfm_core.data.own.text import FILE, TEST
-from tfm_core.data.own.tokens import CUTS, LABEL, Cutter, learned
+from tfm_core.data.own.task import TEST_TEXT, TEXT
+from tfm_core.data.own.tokens import LABEL, Cutter, learned
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.sentences import N_, Sentence, StudentError, counted
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, counted
 
 MIN_ROWS = 10
 """Different sources that a set needs, so that each part of it has some."""
 LONGEST = 128
-"""Tokens of a sentence that is taken, unless asked for otherwise."""
+"""Tokens of a sentence."""
 SHARE = 0.1
 """Of the examples, for validation and for the test, each."""
-
-_SPLITS = ("train", "validation", "test")
 
 
 def inspect_text(
@@ -60,16 +57,14 @@ def inspect_text(
     unit: str = "words",
     seed: int = 0,
     test: bytes | str | None = None,
-    longest: int = LONGEST,
     layout: Layout | None = None,
     merges_labels: bool = True,
 ) -> Report:
     """Look through what was pasted or chosen. Never raises for what is in it.
 
     kind: "pairs", "labels" or "text". name: of the file. unit: how sentences are cut. seed: of the
-    split; test: a test file of one's own instead of a share by seed. longest: tokens of a sentence
-    that is taken. layout: which columns are read, guessed without one. merges_labels: labels that
-    differ only in capitals are one.
+    split; test: a test file instead of a share by seed. layout: which columns are read, guessed
+    without one. merges_labels: labels that differ only in case are one.
     """
     if kind == "text":
         return running_text(raw, name, unit, test)
@@ -89,7 +84,7 @@ def inspect_text(
         if test is not None:
             is_guess = layout.has_header == guessed.has_header
             tests = _tests(kind, test, found, layout, is_guess=is_guess)
-        return _rows(blank, found, rows, tests, seed, min(longest, MAX_TOKENS), merges_labels)
+        return _rows(blank, found, rows, tests, seed, merges_labels)
     except BadData as error:
         return replace(blank, refusal=error.sentence)
 
@@ -110,9 +105,9 @@ def prepare(report: Report, *, name: str = "") -> Prepared:
         raise StudentError(report.refusal)
     name = set_name(name or report.name, report.kind)
     if report.kind == "text":
-        files = {FILE: report.text.encode(), TOKENS: _tokens(report)}
+        files = {TEXT: report.text.encode(), TOKENS: _tokens(report)}
         if report.test:
-            files[TEST] = report.test.encode()
+            files[TEST_TEXT] = report.test.encode()
         return Prepared("text", name, report.counts, report.split, {"unit": report.unit}, files)
     src, tgt = report.words
     details: dict[str, object] = {
@@ -124,13 +119,9 @@ def prepare(report: Report, *, name: str = "") -> Prepared:
         "n_across": report.n_across,
         **_read_as(report),
     }
-    files = {f"{split}.jsonl": _lines(report.rows[split]) for split in _SPLITS}
+    files = {f"{split}.jsonl": _lines(report.rows[split]) for split in SPLITS}
     files[TOKENS] = _tokens(report)
     return Prepared(report.kind, name, report.counts, report.split, details, files)
-
-
-COLUMNS = {"pairs": (N_("source"), N_("target")), "labels": (N_("sentence"), N_("label"))}
-"""What the two texts of a row are, by kind."""
 
 
 def _read_as(report: Report) -> dict[str, object]:
@@ -153,7 +144,6 @@ def _rows(
     rows: list[Row],
     tested: _Tests | None,
     seed: int,
-    longest: int,
     merges_labels: bool,
 ) -> Report:
     """Look through rows of two texts. Raises BadData."""
@@ -191,7 +181,7 @@ def _rows(
             )
     parts = _split(kind, rows, tests, seed, read)
     cutters = _cutters(kind, unit, parts["train"])
-    parts, too_long = _short_enough(parts, cutters, longest)
+    parts, too_long = _short_enough(parts, cutters)
     problems += too_long
     if kind == "labels":
         notes += of_classes(parts)
@@ -201,8 +191,8 @@ def _rows(
     words = _vocabularies(kind, parts["train"], cutters)
     n_unknown, n_tokens = _unknown(parts, cutters, words)
     seen = {read(row.first) for row in parts["train"]}
-    n_across = sum(read(row.first) in seen for split in _SPLITS[1:] for row in parts[split])
-    everything = [row for split in _SPLITS for row in parts[split]]
+    n_across = sum(read(row.first) in seen for split in SPLITS[1:] for row in parts[split])
+    everything = [row for split in SPLITS for row in parts[split]]
     balance = Counter(row.second for row in everything if kind == "labels")
     report = replace(
         blank,
@@ -273,10 +263,8 @@ def _of_quotes(found: Records) -> Iterator[str]:
     """Say which lines have a quotation mark that is not closed, and what was done with it."""
     if found.unclosed:
         yield counted(
-            "{n:,} line has a quotation mark that is not closed; the mark was read as text: line "
-            "{lines}.",
-            "{n:,} lines have a quotation mark that is not closed; the mark was read as text: "
-            "lines {lines}.",
+            "{n:,} unclosed quotation mark was read as text, on line {lines}.",
+            "{n:,} unclosed quotation marks were read as text, on lines {lines}.",
             len(found.unclosed),
             lines=", ".join(map(str, found.unclosed[:10]))
             + (" …" if len(found.unclosed) > 10 else ""),
@@ -361,24 +349,20 @@ def _split(
         split: tuple(sorted((row for group in part for row in group), key=lambda row: row.line))
         for split, part in parts.items()
     }
-    return {split: tuple(tests or ()) if split not in flat else flat[split] for split in _SPLITS}
+    return {split: tuple(tests or ()) if split not in flat else flat[split] for split in SPLITS}
 
 
 def _too_few(kind: str, n: int) -> Sentence:
     if kind == "labels":
         return counted(
-            "There is {n} different sentence, but it takes {least} to learn from some and measure "
-            "on others; add more.",
-            "There are {n} different sentences, but it takes {least} to learn from some and "
-            "measure on others; add more.",
+            "There is {n} different sentence; at least {least} are needed.",
+            "There are {n} different sentences; at least {least} are needed.",
             n,
             least=MIN_ROWS,
         )
     return counted(
-        "There is {n} different source, but it takes {least} to learn from some and measure on "
-        "others; add more.",
-        "There are {n} different sources, but it takes {least} to learn from some and measure on "
-        "others; add more.",
+        "There is {n} different source; at least {least} are needed.",
+        "There are {n} different sources; at least {least} are needed.",
         n,
         least=MIN_ROWS,
     )
@@ -396,25 +380,23 @@ def _cutters(kind: str, unit: str, train: Sequence[Row]) -> tuple[Cutter, Cutter
 
 
 def _short_enough(
-    parts: Mapping[str, tuple[Row, ...]], cutters: tuple[Cutter, Cutter], longest: int
+    parts: Mapping[str, tuple[Row, ...]], cutters: tuple[Cutter, Cutter]
 ) -> tuple[dict[str, tuple[Row, ...]], list[Problem]]:
     """Leave out what has more tokens than it may have, or none."""
-    kind = CUTS[cutters[0].unit].kind
     problems: list[Problem] = []
 
     def fitting(rows: tuple[Row, ...]) -> Iterator[Row]:
         for row in rows:
             sizes = len(cutters[0].cut(row.first)), len(cutters[1].cut(row.second))
             if min(sizes) == 0:
-                words = N_("{place} has a text without a single word.", place=row.place)
+                words = N_("{place} has a text without a word.", place=row.place)
                 problems.append(row.problem(words))
-            elif max(sizes) > longest:
+            elif max(sizes) > LONGEST:
                 words = N_(
-                    "{place} has {n} {kind}s, but at most {longest} are taken.",
+                    "{place} has {n} tokens; the limit is {longest}.",
                     place=row.place,
                     n=max(sizes),
-                    kind=kind,
-                    longest=longest,
+                    longest=LONGEST,
                 )
                 problems.append(row.problem(words))
             else:
@@ -425,11 +407,10 @@ def _short_enough(
 
 
 def _check_sizes(parts: Mapping[str, Sequence[Row]]) -> None:
-    for split in _SPLITS:
+    for split in SPLITS:
         if not parts[split]:
             raise BadData(
-                "Nothing is left for the part {split}: every line of it was left out. Allow longer "
-                "sentences, or add more lines.",
+                "No lines are left for {split}. Allow longer sentences or add lines.",
                 split=split,
             )
 
@@ -445,10 +426,7 @@ def _vocabularies(
     for words in made:
         if len(words) + len(SPECIALS) > MAX_WORDS:
             raise BadData(
-                "There are {n:,} different words, but a vocabulary may have {most:,}; cut the "
-                "sentences by byte-pair encoding or characters.",
-                n=len(words),
-                most=MAX_WORDS - len(SPECIALS),
+                Paragraph("own-data/too-many-words", n=len(words), most=MAX_WORDS - len(SPECIALS))
             )
     return made
 
@@ -461,7 +439,7 @@ def _unknown(
     """Return how many tokens of validation and test are unknown, and of how many."""
     src, tgt = map(set, words)
     n_unknown = n_tokens = 0
-    for split in _SPLITS[1:]:
+    for split in SPLITS[1:]:
         for row in parts[split]:
             one, other = cutters[0].cut(row.first), cutters[1].cut(row.second)
             n_tokens += len(one) + len(other)
@@ -476,29 +454,25 @@ def _notes(report: Report, read: Reader) -> Iterator[str]:
     n_unseen = report.counts["validation"] + report.counts["test"]
     if n_ambiguous:
         yield counted(
-            "{n:,} source of the training part has several different answers: no model can give "
-            "all of them.",
-            "{n:,} sources of the training part have several different answers: no model can give "
-            "all of them.",
+            "{n:,} training source has several answers: no model can give them all.",
+            "{n:,} training sources have several answers: no model can give them all.",
             n_ambiguous,
         )
     if report.kind == "pairs" and len({row.second for row in train}) == 1:
-        yield N_("All targets of the training part are the same: there is nothing to learn.")
+        yield N_("All training targets are the same: there is nothing to learn.")
     if report.n_across:
         yield counted(
-            "{n:,} of the {all:,} unseen examples has a source that training holds too: what is "
-            "measured on it is partly memorised.",
-            "{n:,} of the {all:,} unseen examples have a source that training holds too: what is "
-            "measured on them is partly memorised.",
+            "{n:,} of {all:,} unseen examples has a source from training, so its score "
+            "is partly memory.",
+            "{n:,} of {all:,} unseen examples have a source from training, so their "
+            "score is partly memory.",
             report.n_across,
             all=n_unseen,
         )
     if report.n_unknown:
         yield counted(
-            "{n:,} of the {all:,} tokens of the unseen examples never occurs in training; a model "
-            "reads it as <unk>, and cannot write it.",
-            "{n:,} of the {all:,} tokens of the unseen examples never occur in training; a model "
-            "reads each of them as <unk>, and cannot write it.",
+            "{n:,} of {all:,} unseen tokens is not in training: the model reads it as <unk>.",
+            "{n:,} of {all:,} unseen tokens are not in training: the model reads them as <unk>.",
             report.n_unknown,
             all=report.n_tokens,
         )

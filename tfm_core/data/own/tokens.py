@@ -217,7 +217,7 @@ CUTS = Registry(
     Cut(
         name="words",
         label=N_("Words"),
-        help=N_("Words and signs: few tokens, and a word not seen in training is unknown."),
+        help=N_("Words and punctuation: few tokens, but unseen words are unknown."),
         source="Bengio et al. 2003",
         cut=lambda cutter, text: UNITS["words"].cut(text),
         join=joined_words,
@@ -226,7 +226,7 @@ CUTS = Registry(
     Cut(
         name="spaces",
         label=N_("At spaces only"),
-        help=N_("For chords, moves or SMILES: whatever stands between two spaces is one token."),
+        help=N_("For chords, moves or SMILES: everything between spaces is one token."),
         source="Weininger 1988",
         cut=lambda cutter, text: re.findall(SPACED_PATTERN, text),
         join=" ".join,
@@ -235,7 +235,7 @@ CUTS = Registry(
     Cut(
         name="characters",
         label=N_("Characters"),
-        help=N_("Letters and signs: many tokens, and hardly one that is unknown."),
+        help=N_("Single characters: many tokens, hardly any unknown."),
         source="Sutskever, Martens & Hinton 2011",
         cut=lambda cutter, text: text,
         join="".join,
@@ -244,7 +244,7 @@ CUTS = Registry(
     Cut(
         name="bpe",
         label=N_("Byte pairs"),
-        help=N_("Frequent words whole, rare ones in pieces, learned from the training part."),
+        help=N_("Frequent words whole, rare ones in pieces; learned from the training data."),
         source="Sennrich et al. 2016",
         cut=_merged,
         join=lambda tokens: "".join(tokens).replace(SPACE, " ").strip(),

@@ -41,7 +41,7 @@ def text_task(config: NamedTaskConfig) -> TextTask:
     """
     find = TASK_KINDS[config.kind].text
     if find is None:
-        raise StudentError("{kind} has no words of a text task.", kind=type(config).__name__)
+        raise StudentError("{kind} has no text.", kind=type(config).__name__)
     return find()(config)
 
 

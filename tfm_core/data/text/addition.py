@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tfm_core.data.text.task import Pair, check_tokens
+from tfm_core.data.text.task import JoinedTask, Pair, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 from tfm_core.sentences import StudentError
 
@@ -16,7 +16,7 @@ _SUM = re.compile(r"([0-9]+)\+([0-9]+)")
 
 
 @dataclass(frozen=True)
-class AdditionTask:
+class AdditionTask(JoinedTask):
     """The sum of two numbers of up to ``n_digits`` digits each, written without leading zeros."""
 
     n_digits: int
@@ -45,20 +45,17 @@ class AdditionTask:
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut into characters; spaces and a final “=” are dropped. Raises ValueError."""
         written = re.sub(r"\s+", "", text).removesuffix("=")
-        longest = 2 * self.n_digits + 1
         tokens = check_tokens(written, self.src_vocabulary, longest=10_000, kind="character")
         found = _SUM.fullmatch(written)
         if found is None:
             raise StudentError(
-                "“{written}” is not a sum of two numbers; write it as 12+34.",
+                "“{written}” is not a sum. Write it as 12+34.",
                 written=written[:30],
             )
         if max(map(len, found.groups())) > self.n_digits:
             raise StudentError(
-                "Each number may have up to {n_digits} digits, so that the sum has at most "
-                "{longest} characters.",
+                "Each number may have up to {n_digits} digits.",
                 n_digits=self.n_digits,
-                longest=longest,
             )
         return tokens
 
@@ -66,14 +63,6 @@ class AdditionTask:
         """Return the digits of the sum; None where the source is not a sum."""
         match = _SUM.fullmatch("".join(src))
         return None if match is None else tuple(str(int(match[1]) + int(match[2])))
-
-    def join_src(self, tokens: Sequence[str]) -> str:
-        """Write without spaces."""
-        return "".join(tokens)
-
-    def join_tgt(self, tokens: Sequence[str]) -> str:
-        """Write without spaces."""
-        return "".join(tokens)
 
 
 def _pair(a: int, b: int) -> Pair:

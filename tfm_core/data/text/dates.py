@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tfm_core.config.text_tasks import TEXT_TASKS
-from tfm_core.data.text.task import Pair, check_tokens
+from tfm_core.data.text.task import JoinedTask, Pair, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 
 # fmt: off
@@ -109,7 +109,7 @@ FORMS: tuple[tuple[Callable[[int, int, int], list[Part]], str], ...] = (
 
 
 @dataclass(frozen=True)
-class DatesTask:
+class DatesTask(JoinedTask):
     """Dates of a hundred years in the first ``n_forms`` forms, to ``2019-03-05``."""
 
     n_forms: int
@@ -159,14 +159,6 @@ class DatesTask:
             if match is not None:
                 return _iso(match["year"], match["month"], match["day"])
         return None
-
-    def join_src(self, tokens: Sequence[str]) -> str:
-        """Write without spaces between characters."""
-        return "".join(tokens)
-
-    def join_tgt(self, tokens: Sequence[str]) -> str:
-        """Write without spaces between characters."""
-        return "".join(tokens)
 
 
 def _pair(date: datetime.date, write: Callable[[int, int, int], list[Part]]) -> Pair:

@@ -16,8 +16,8 @@ from functools import cached_property
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import english_sentences, korean_words
 from tfm_core.data.text.english_sentences import EnglishClause, Phrase, parses
-from tfm_core.data.text.korean_particles import AGREEING, OBJECT, SUBJECT, TOPIC, WITH, particle
-from tfm_core.data.text.task import Pair, check_tokens
+from tfm_core.data.text.korean_words import AGREEING, OBJECT, SUBJECT, TOPIC, WITH, particle
+from tfm_core.data.text.task import Pair, as_sentence, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 
 SUFFIXES = frozenset(
@@ -88,8 +88,7 @@ class EnglishKoreanTask:
 
     def join_src(self, tokens: Sequence[str]) -> str:
         """Write as a sentence."""
-        text = " ".join(tokens)
-        return f"{text[:1].upper()}{text[1:]}." if text else ""
+        return as_sentence(" ".join(tokens))
 
     def join_tgt(self, tokens: Sequence[str]) -> str:
         """Write as Korean: particles and endings join the word before them."""
@@ -99,43 +98,56 @@ class EnglishKoreanTask:
         return f"{text}." if tokens and tokens[-1] == korean_words.FULL_STOP_ENDING else text
 
 
-def _pair(words: list[str], clauses: list[EnglishClause]) -> Pair:
-    """Translate parsed clauses, the last one closed with 다 and others linked with 고."""
-    tokens: list[str] = []
-    sources: list[tuple[int, ...]] = []
+class _Writer:
+    """Korean tokens as they are written, and the English words each comes from."""
 
-    def say(token: str, *positions: int) -> None:
-        tokens.append(token)
-        sources.append(tuple(sorted(positions)))
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+        self.tokens: list[str] = []
+        self.sources: list[tuple[int, ...]] = []
 
-    def say_phrase(phrase: Phrase, forms: tuple[str, str], *, article: bool = False) -> None:
+    def write(self, token: str, *positions: int) -> None:
+        self.tokens.append(token)
+        self.sources.append(tuple(sorted(positions)))
+
+    def adjective(self, position: int | None) -> None:
+        if position is not None:
+            self.write(korean_words.ADJECTIVES[self.words[position]], position)
+
+    def phrase(self, phrase: Phrase, forms: tuple[str, str], *, article: bool = False) -> None:
         for i, (article_at, adjective_at, noun_at) in enumerate(phrase.nouns):
-            if adjective_at is not None:
-                say(korean_words.ADJECTIVES[words[adjective_at]], adjective_at)
-            noun = korean_words.ALL_NOUNS[words[noun_at]]
-            say(noun, noun_at)
+            self.adjective(adjective_at)
+            noun = korean_words.ALL_NOUNS[self.words[noun_at]]
+            self.write(noun, noun_at)
             if i + 1 < len(phrase.nouns):
-                say(particle(WITH, noun), noun_at, phrase.and_at)
+                self.write(particle(WITH, noun), noun_at, phrase.and_at)
             else:
-                say(particle(forms, noun), noun_at, *((article_at,) if article else ()))
+                self.write(particle(forms, noun), noun_at, *((article_at,) if article else ()))
 
-    for clause in clauses:
+    def clause(self, clause: EnglishClause, *, is_last: bool) -> None:
+        words = self.words
         if clause.time_at is not None:
-            say(korean_words.TIMES[words[clause.time_at]][0], clause.time_at)
-        is_known = words[clause.subject.nouns[-1][0]] == "the"
-        say_phrase(clause.subject, TOPIC if is_known else SUBJECT, article=True)
+            self.write(korean_words.TIMES[words[clause.time_at]][0], clause.time_at)
+        has_topic = words[clause.subject.nouns[-1][0]] == "the"
+        self.phrase(clause.subject, TOPIC if has_topic else SUBJECT, article=True)
         if clause.place is not None:
             preposition_at, adjective_at, noun_at = clause.place
-            if adjective_at is not None:
-                say(korean_words.ADJECTIVES[words[adjective_at]], adjective_at)
-            say(korean_words.ALL_PLACES[words[noun_at]], noun_at)
-            say(korean_words.PREPOSITIONS[words[preposition_at]], preposition_at)
+            self.adjective(adjective_at)
+            self.write(korean_words.ALL_PLACES[words[noun_at]], noun_at)
+            self.write(korean_words.PREPOSITIONS[words[preposition_at]], preposition_at)
         if clause.object is not None:
-            say_phrase(clause.object, OBJECT)
-        is_last = clause is clauses[-1]
-        say(english_sentences.korean_stem(words[clause.verb_at], is_last=is_last), clause.verb_at)
+            self.phrase(clause.object, OBJECT)
+        stem = english_sentences.korean_stem(words[clause.verb_at], is_last=is_last)
+        self.write(stem, clause.verb_at)
         if is_last:
-            say(korean_words.FULL_STOP_ENDING, clause.verb_at)
+            self.write(korean_words.FULL_STOP_ENDING, clause.verb_at)
         else:
-            say(korean_words.LINKING_ENDING, clause.end)
-    return Pair(tuple(words), tuple(tokens), tuple(sources))
+            self.write(korean_words.LINKING_ENDING, clause.end)
+
+
+def _pair(words: list[str], clauses: list[EnglishClause]) -> Pair:
+    """Translate parsed clauses, the last one closed with 다 and others linked with 고."""
+    korean = _Writer(words)
+    for clause in clauses:
+        korean.clause(clause, is_last=clause is clauses[-1])
+    return Pair(tuple(words), tuple(korean.tokens), tuple(korean.sources))

@@ -17,7 +17,7 @@ from functools import cached_property
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import english_sentences
 from tfm_core.data.text.english_completions import completions
-from tfm_core.data.text.task import Pair, check_tokens
+from tfm_core.data.text.task import Pair, as_sentence, check_tokens
 from tfm_core.data.vocabulary import MASK, Vocabulary
 from tfm_core.sentences import StudentError
 
@@ -71,8 +71,7 @@ class MaskedWordsTask:
 
     def join_src(self, tokens: Sequence[str]) -> str:
         """Write as a sentence with gaps."""
-        text = " ".join(BLANK if token == MASK else token for token in tokens)
-        return f"{text[:1].upper()}{text[1:]}." if text else ""
+        return as_sentence(" ".join(BLANK if token == MASK else token for token in tokens))
 
     def join_tgt(self, tokens: Sequence[str]) -> str:
         """Write as a sentence."""
@@ -107,7 +106,7 @@ def posterior(src: Sequence[str], n_draws: int) -> dict[int, dict[str, float]]:
     positions = [position for position, token in enumerate(src) if token == MASK]
     if len(positions) > MAX_GAPS:
         raise StudentError(
-            "{n_places} words are hidden; the exact chances are worked out for up to {most_gaps}.",
+            "Hide at most {most_gaps} words to see exact chances; {n_places} are hidden.",
             n_places=len(positions),
             most_gaps=MAX_GAPS,
         )

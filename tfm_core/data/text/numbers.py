@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tfm_core.config.text_tasks import TEXT_TASKS
-from tfm_core.data.text.task import Pair, check_tokens
+from tfm_core.data.text.task import JoinedTask, Pair, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 
 # fmt: off
@@ -23,9 +23,10 @@ TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "nin
 
 
 @dataclass(frozen=True)
-class NumbersTask:
+class NumbersTask(JoinedTask):
     """Number words of up to ``n_digits`` digits, to those digits."""
 
+    src_gap = " "
     n_digits: int
     name: str = "numbers"
 
@@ -63,14 +64,6 @@ class NumbersTask:
         if number is None or [w for w in number_pair(number).src if w != "and"] != words:
             return None
         return tuple(str(number))
-
-    def join_src(self, tokens: Sequence[str]) -> str:
-        """Write with spaces."""
-        return " ".join(tokens)
-
-    def join_tgt(self, tokens: Sequence[str]) -> str:
-        """Write without spaces."""
-        return "".join(tokens)
 
 
 def number_pair(number: int) -> Pair:

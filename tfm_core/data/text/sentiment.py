@@ -19,7 +19,7 @@ from functools import cache, cached_property
 from itertools import accumulate
 
 from tfm_core.config.text_tasks import TEXT_TASKS
-from tfm_core.data.text.task import Pair, check_tokens
+from tfm_core.data.text.task import Pair, as_sentence, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 
 LABELS = ("negative", "neutral", "positive")
@@ -138,8 +138,7 @@ class SentimentTask:
     def join_src(self, tokens: Sequence[str]) -> str:
         """Write as a sentence, with a comma before “but” and “although”."""
         text = " ".join(f", {token}" if token in (BUT, ALTHOUGH) else token for token in tokens)
-        text = text.replace(" , ", ", ").removeprefix(", ")
-        return f"{text[:1].upper()}{text[1:]}." if text else ""
+        return as_sentence(text.replace(" , ", ", ").removeprefix(", "))
 
     def join_tgt(self, tokens: Sequence[str]) -> str:
         """Write the label."""

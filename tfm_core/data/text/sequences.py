@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tfm_core.data.text.task import Pair, check_tokens
+from tfm_core.data.text.task import JoinedTask, Pair, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 
 LETTERS = tuple("abcdefghijklmnop")
@@ -36,9 +36,11 @@ def sort_order(src: Sequence[str]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class SequenceTask:
+class SequenceTask(JoinedTask):
     """A target that is the source in another order, 1 to ``longest`` tokens."""
 
+    src_gap = " "
+    tgt_gap = " "
     name: str
     symbols: tuple[str, ...]
     order: Callable[[Sequence[str]], list[int]]
@@ -81,14 +83,6 @@ class SequenceTask:
         if not src or not set(src) <= set(self.symbols):
             return None
         return tuple(src[i] for i in self.order(src))
-
-    def join_src(self, tokens: Sequence[str]) -> str:
-        """Write with spaces."""
-        return " ".join(tokens)
-
-    def join_tgt(self, tokens: Sequence[str]) -> str:
-        """Write with spaces."""
-        return " ".join(tokens)
 
     def _pair(self, src: tuple[str, ...]) -> Pair:
         order = self.order(src)

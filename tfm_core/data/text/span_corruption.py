@@ -22,7 +22,7 @@ from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import english_sentences
 from tfm_core.data.text.english_completions import completions
 from tfm_core.data.text.masked_words import MAX_GAPS, chance_in_data, n_hidden
-from tfm_core.data.text.task import Pair, check_tokens
+from tfm_core.data.text.task import Pair, as_sentence, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 from tfm_core.sentences import StudentError
 
@@ -86,7 +86,7 @@ class SpanCorruptionTask:
             if re.fullmatch(r"_{2,}|<extra_id_\d+>", word):
                 if n == len(SENTINELS) - 1:
                     raise StudentError(
-                        "There are more than {most} hidden spans; the task has no more sentinels.",
+                        "This task allows at most {most} hidden spans.",
                         most=len(SENTINELS) - 1,
                     )
                 word, n = SENTINELS[n], n + 1
@@ -104,8 +104,7 @@ class SpanCorruptionTask:
 
     def join_src(self, tokens: Sequence[str]) -> str:
         """Write as a sentence with sentinels."""
-        text = " ".join(tokens)
-        return f"{text[:1].upper()}{text[1:]}." if text else ""
+        return as_sentence(" ".join(tokens))
 
     def join_tgt(self, tokens: Sequence[str]) -> str:
         """Write as T5 does: each sentinel with its words behind it."""
@@ -144,8 +143,7 @@ def posterior(src: Sequence[str], percent: int, n_draws: int) -> dict[tuple[str,
             continue
         if hidden > MAX_GAPS:
             raise StudentError(
-                "{n_places} words are hidden; the exact chances are worked out for up to "
-                "{most_gaps}.",
+                "Hide at most {most_gaps} words to see exact chances; {n_places} are hidden.",
                 n_places=hidden,
                 most_gaps=MAX_GAPS,
             )

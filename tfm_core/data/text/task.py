@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from tfm_core.data.text.everyday_words import EVERYDAY
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
@@ -62,6 +62,26 @@ class TextTask(Protocol):
         """Write target tokens as a person reads them."""
 
 
+class JoinedTask:
+    """A task whose tokens a person reads with the same gap between all of them, or none."""
+
+    src_gap: ClassVar[str] = ""
+    tgt_gap: ClassVar[str] = ""
+
+    def join_src(self, tokens: Sequence[str]) -> str:
+        """Write source tokens as a person reads them."""
+        return self.src_gap.join(tokens)
+
+    def join_tgt(self, tokens: Sequence[str]) -> str:
+        """Write target tokens as a person reads them."""
+        return self.tgt_gap.join(tokens)
+
+
+def as_sentence(text: str) -> str:
+    """Return a text with a capital and a full stop; "" for none."""
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
 def missing_examples(task: TextTask) -> str | None:
     """Return why a task of own data has no examples to draw from, in a sentence, or None."""
     missing: str | None = getattr(task, "missing", None)
@@ -89,7 +109,7 @@ def check_tokens(
     there, more than ``longest``, or else such a token (the sentence names the nearest known ones).
     """
     if not tokens:
-        raise StudentError("There is nothing to read: type at least one {kind}.", kind=kind)
+        raise StudentError("There is nothing to read. Type something.")
     if kind == "word" or reads_unknown:
         forms = [vocabulary.known_form(token) for token in tokens]
     else:
@@ -105,16 +125,14 @@ def check_tokens(
         listed = " ".join(f"“{token}”" for token in unknown[:5])
         known = " ".join(token for token in vocabulary.tokens if not token.isspace())
         raise StudentError(
-            "No {kind} of this task: {listed}; it knows {known}",
-            kind=kind,
+            "Unknown here: {listed}. This task knows {known}",
             listed=listed,
             known=known,
         )
     if len(tokens) > longest:
         raise StudentError(
-            "This has {n_tokens} {kind}s, but the task goes up to {longest}; make it shorter.",
+            "Too long: {n_tokens} tokens; the limit is {longest}.",
             n_tokens=len(tokens),
-            kind=kind,
             longest=longest,
         )
     return tuple(form or SPECIALS[UNK] for form in forms)
@@ -128,7 +146,7 @@ def _unknown_words(words: Sequence[str], vocabulary: Vocabulary) -> Sentence:
         meant = EVERYDAY.get(word)
         near = [meant] if meant in vocabulary.tokens else vocabulary.nearest(word[:30])
         if near:
-            rule = N_("“{shown}” is not a word of this task; near ones are {near}.")
+            rule = N_("“{shown}” is not a word of this task. Try {near}.")
             sentences.append(N_(rule, shown=shown, near=", ".join(map(str, near))))
         else:
             strange.append(shown)
@@ -139,5 +157,5 @@ def _unknown_words(words: Sequence[str], vocabulary: Vocabulary) -> Sentence:
         sentences.append(N_("{listed} are not words of this task.", listed=listed))
     if strange:
         some = ", ".join(vocabulary.tokens[:: max(1, len(vocabulary.tokens) // 8)][:8])
-        sentences.append(N_("Some that are: {some}.", some=some))
+        sentences.append(N_("Try {some}.", some=some))
     return joined(*sentences)

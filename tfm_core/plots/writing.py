@@ -1,0 +1,246 @@
+"""What a language model makes of a text: surprise, answers beside the truth, and a beam search.
+
+Texts are HTML, because they should wrap and be readable by a screen reader; surprising tokens are
+underlined beside their colour, and each token gives its number on hover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from tfm_core.inspect.writing.beams import Node
+from tfm_core.inspect.writing.beside import BesideTruth, Said
+from tfm_core.inspect.writing.steps import in_nats
+from tfm_core.plots.palette import COLOURS, GREY, ORANGE
+from tfm_core.sentences import N_
+
+SURE, SURPRISED = 1.0, 5.0
+"""Bits below which a token has no colour, and above which it has all of it and an underline."""
+
+
+def surprise_text(tokens: Sequence[str], nats: npt.NDArray[Any], picked: int, gap: str) -> str:
+    """Return HTML: a text whose tokens are coloured by how much they surprise, with the scale.
+
+    nats: (T,) surprisal of each token. picked: the position of a token that gets a frame. gap: what
+    stands between tokens (a space between words, nothing between characters).
+    """
+    spans = []
+    for position, (token, loss) in enumerate(zip(tokens, nats, strict=True)):
+        bits = float(loss) / np.log(2)
+        classes = ["t"] + (["high"] if bits >= SURPRISED else [])
+        classes += ["picked"] if position == picked else []
+        hint = f"{position + 1}: {bits:.2f} bits ({float(loss):.2f} nats), p = {np.exp(-loss):.3g}"
+        end = "<br>" if token == "\n" else gap
+        spans.append(
+            f'<span class="{" ".join(classes)}" style="--s:{_strength(bits):.0f}%" '
+            f'title="{escape(hint)}">{escape(visible(token))}</span>{end}'
+        )
+    scale = "".join(
+        f'<span class="t{" high" if bits >= SURPRISED else ""}" '
+        f'style="--s:{_strength(bits):.0f}%">{bits:.0f}{"+" if bits >= SURPRISED else ""}</span>'
+        for bits in (0, 1, 2, 3, 4, 5)
+    )
+    return (
+        f'{_STYLE}<div class="tfm-gpt text">{"".join(spans)}</div>'
+        f'<div class="tfm-gpt scale">Surprise in bits: {scale} (underlined from '
+        f"{SURPRISED:.0f} on; 1 bit is a coin, {SURPRISED:.0f} bits one of 32)</div>"
+    )
+
+
+def written_text(tokens: Sequence[str], chances: Sequence[float], n_prompt: int, gap: str) -> str:
+    """Return HTML: a prompt, and what was written behind it; the paler, the less likely it was.
+
+    chances: the probability of each written token, said on hover.
+    """
+    parts = [
+        f'<span class="given">{escape(visible(token))}</span>{"<br>" if token == chr(10) else gap}'
+        for token in tokens[:n_prompt]
+    ]
+    for token, chance in zip(tokens[n_prompt:], chances, strict=True):
+        parts.append(
+            f'<span class="t own" title="p = {chance:.3g}" style="--s:{100 * chance:.0f}%">'
+            f"{escape(visible(token))}</span>{'<br>' if token == chr(10) else gap}"
+        )
+    scale = " ".join(
+        f'<span class="t own" style="--s:{share}%">{share} %</span>' for share in (10, 50, 90)
+    )
+    legend = (
+        f'<div class="tfm-gpt scale">Underlined: written by the model, the likelier the stronger: '
+        f"{scale}</div>"
+    )
+    shown = legend if len(tokens) > n_prompt else ""
+    return f'{_STYLE}<div class="tfm-gpt text">{"".join(parts) or "–"}</div>{shown}'
+
+
+def visible(token: str) -> str:
+    """Return a token as it can be seen: a line break as ↵."""
+    return "↵" if token == "\n" else token
+
+
+def marked(token: str) -> str:
+    """Return a token that stands by itself: the spaces that it begins with as ␣, too."""
+    rest = token.lstrip(" ")
+    return "␣" * (len(token) - len(rest)) + visible(rest)
+
+
+def _strength(bits: float) -> float:
+    """Return how much of the colour a token gets, in per cent."""
+    return 70 * float(np.clip((bits - SURE) / (SURPRISED - SURE), 0, 1))
+
+
+_STYLE = f"""<style>
+.tfm-gpt {{ font-size: 0.95rem; line-height: 1.9; overflow-wrap: anywhere; }}
+.tfm-gpt.text {{ white-space: pre-wrap; max-height: 26rem; overflow-y: auto; }}
+.tfm-gpt.scale {{ font-size: 0.8rem; opacity: 0.85; margin-top: 0.5rem; }}
+.tfm-gpt .t {{ border-radius: 0.2em; padding: 0.1em 0;
+  background: color-mix(in srgb, {ORANGE} var(--s, 0%), transparent); }}
+.tfm-gpt.scale .t {{ padding: 0.1em 0.5em; }}
+.tfm-gpt .high {{ text-decoration: underline; text-decoration-thickness: 2px;
+  text-underline-offset: 0.2em; }}
+.tfm-gpt .picked {{ outline: 2px solid {COLOURS["query"]}; outline-offset: 1px; }}
+.tfm-gpt .given {{ opacity: 0.65; }}
+.tfm-gpt .own {{ border-bottom: 2px solid
+  color-mix(in srgb, {COLOURS["decoder"]} var(--s, 0%), transparent); background: none; }}
+</style>"""
+
+
+_LONGEST = 9  # letters of a token that are drawn; hover says all
+
+
+def beam_tree(nodes: Sequence[Node], *, most: int = 16) -> go.Figure:
+    """Draw the nodes of a tree, of a long one the last ``most`` steps.
+
+    Branches that lead to a text that is still kept at the end are coloured, the others grey.
+    """
+    last = max(node.step for node in nodes)
+    first = max(0, last - most + 1)
+    shown = [node for node in nodes if node.step >= first]
+    figure = go.Figure()
+    for lives, colour, width, dash in (
+        (False, GREY, 1.0, "dot"),
+        (True, COLOURS["cross"], 2.5, "solid"),
+    ):
+        x: list[float | None] = []
+        y: list[float | None] = []
+        for node in shown:
+            if node.lives == lives and node.parent is not None and node.step > first:
+                x += [node.step, node.step + 1, None]
+                y += [node.parent + 1, node.place + 1, None]
+        figure.add_scatter(
+            x=x, y=y, mode="lines", hoverinfo="skip", showlegend=False,
+            line={"color": colour, "width": width, "dash": dash},
+        )  # fmt: skip
+    for lives, colour in ((False, GREY), (True, COLOURS["cross"])):
+        figure.add_scatter(**_marks([node for node in shown if node.lives == lives], colour))
+    depth = max(node.place for node in shown) + 1
+    figure.update_layout(
+        height=70 + 52 * depth, margin={"l": 8, "r": 8, "t": 8, "b": 8}, showlegend=False
+    )
+    figure.update_xaxes(
+        title=N_("token"), range=[first + 0.4, last + 1.6], dtick=1, showgrid=False, zeroline=False
+    )
+    figure.update_yaxes(
+        title=N_("beam rank"), range=[depth + 0.75, 0.4], dtick=1, showgrid=False,
+        zeroline=False,
+    )  # fmt: skip
+    return figure
+
+
+def _marks(nodes: Sequence[Node], colour: str) -> dict[str, object]:
+    return {
+        "x": [node.step + 1 for node in nodes],
+        "y": [node.place + 1 for node in nodes],
+        "mode": "markers+text",
+        "text": [_label(node) for node in nodes],
+        "textposition": "top center",
+        "textfont": {"size": 12},
+        "cliponaxis": False,
+        "marker": {
+            "color": colour,
+            "size": [8 if node.is_new else 4 for node in nodes],
+            "symbol": ["square" if node.is_done else "circle" for node in nodes],
+        },
+        "customdata": [
+            f"{escape(' '.join(map(marked, node.text)))}<br>ln p {node.score:.3f}" for node in nodes
+        ],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
+
+
+def _label(node: Node) -> str:
+    if not node.is_new:
+        return ""
+    token = marked(node.token)
+    short = token if len(token) <= _LONGEST else f"{token[: _LONGEST - 1]}…"
+    return f"{escape(short, quote=False)}<br><sup>{in_nats(node.score)}</sup>"
+
+
+def beside_table(found: BesideTruth, words: Mapping[str, str]) -> str:
+    """Return HTML: a row each for truth, teacher forcing and free running; the parting is marked.
+
+    words: of the rows (``place``, ``truth``, ``taught``, ``free``) and of the mark (``parts``).
+    """
+    at = found.parts_at
+    heads = "".join(
+        f'<th scope="col"{_part(n, at)}>{n + 1}{_mark(words["parts"]) if n == at else ""}</th>'
+        for n in range(len(found.places))
+    )
+    truth = "".join(_cell(place.truth, None, n, at) for n, place in enumerate(found.places))
+    taught = "".join(
+        _cell(place.taught, place.is_taught_right, n, at) for n, place in enumerate(found.places)
+    )
+    free = "".join(
+        _cell(place.free, place.is_free_right, n, at) for n, place in enumerate(found.places)
+    )
+    rows = "".join(
+        f'<tr><th scope="row">{escape(words[name])}</th>{cells}</tr>'
+        for name, cells in (("truth", truth), ("taught", taught), ("free", free))
+    )
+    return (
+        f'{_TABLE_STYLE}<div class="tfm-beside"><table><tr>'
+        f'<th scope="row">{escape(words["place"])}</th>'
+        f"{heads}</tr>{rows}</table></div>"
+    )
+
+
+def _cell(said: Said | None, is_right: bool | None, n: int, at: int | None) -> str:
+    if said is None:
+        return f"<td{_part(n, at)}></td>"
+    kind = {None: "", True: "good", False: "bad"}[is_right]
+    tick = {None: "", True: " ✓", False: " ✗"}[is_right]
+    share = f"{100 * said.chance:.1f} %"
+    if said.chance < 0.001:
+        share = "&lt; 0.1 %"
+    elif said.chance >= 0.9995:
+        share = "&gt; 99.9 %"
+    return (
+        f'<td class="{kind}{" parts" if n == at else ""}">'
+        f"<b>{escape(visible(said.token))}</b>{tick}<br><small>{share}</small></td>"
+    )
+
+
+def _part(n: int, at: int | None) -> str:
+    return ' class="parts"' if n == at else ""
+
+
+def _mark(words: str) -> str:
+    return f"<br><small>▼ {escape(words)}</small>"
+
+
+_TABLE_STYLE = f"""<style>
+.tfm-beside {{ overflow-x: auto; }}
+.tfm-beside table {{ border-collapse: collapse; font-size: 0.92rem; }}
+.tfm-beside td, .tfm-beside th {{ padding: 4px 9px; text-align: center; vertical-align: top;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }}
+.tfm-beside th[scope=row] {{ text-align: left; font-weight: 400; max-width: 15rem; opacity: 0.85;
+  min-width: 7rem; }}
+.tfm-beside .good b {{ color: inherit; }}
+.tfm-beside .bad {{ background: color-mix(in srgb, {COLOURS["wrong"]} 18%, transparent); }}
+.tfm-beside .parts {{ border-left: 3px solid {COLOURS["wrong"]}; }}
+</style>"""
