@@ -241,10 +241,10 @@ def test_beams_stand_in_order_and_the_ended_ones_stay(model, src):
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"temperature": -1.0}, "temperature is -1.0, but must be 0 or more"),
+        ({"temperature": -1.0}, "temperature is -1.0; it must be 0 or more"),
         ({"temperature": math.nan}, "temperature is nan"),
         ({"top_k": -1}, "top_k is -1"),
-        ({"top_p": 0.0}, "top_p is 0.0, but must be above 0"),
+        ({"top_p": 0.0}, "top_p is 0.0; it must be above 0"),
         ({"top_p": 1.1}, "at most 1"),
     ],
 )
@@ -254,7 +254,7 @@ def test_what_is_no_distribution_is_refused(settings, sentence):
 
 
 def test_a_beam_is_at_least_one_wide(model, src):
-    with pytest.raises(ValueError, match="0 wide, but must be at least 1"):
+    with pytest.raises(ValueError, match="0 wide; it must be at least 1"):
         next(beam_steps(model, src, max_len=3, width=0))
 
 

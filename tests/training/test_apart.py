@@ -32,7 +32,7 @@ def test_another_process_gives_the_answers_of_this_one_and_refuses_in_its_words(
     here = apart.estimate(experiment(), "cpu")
     assert (found.n_parameters, found.step_bytes) == (here.n_parameters, here.step_bytes)
     assert found.seconds_per_step > 0
-    with pytest.raises(StudentError, match="There is no device 'abacus'") as refused:
+    with pytest.raises(StudentError, match="Unknown device 'abacus'") as refused:
         helper.ask("estimate", to_json(experiment()), "abacus")
     assert refused.value.sentence.values == {"name": "abacus"}
 

@@ -127,5 +127,5 @@ def test_an_unknown_variant_is_a_sentence_and_no_layer():
         make_norm("batch", 11)
     with pytest.raises(UnknownVariant, match="There is no activation named 'bent'; there are relu"):
         FeedForward(11, 13, activation="bent")
-    with pytest.raises(ValueError, match="head is 'max', but must be one of tokens, pooler, cls"):
+    with pytest.raises(ValueError, match="head is 'max'; choose from tokens, pooler, cls"):
         TextShape(7, 7, head="max")

@@ -119,7 +119,7 @@ def test_an_unknown_name_is_said():
     sentence = "^There is no position kind named 'spiral'; there are none, "
     with pytest.raises(UnknownVariant, match=sentence):
         added_positions("spiral", length=3, d_model=4)
-    with pytest.raises(ConfigError, match="position is 'spiral', but must be one of 'none', "):
+    with pytest.raises(ConfigError, match="position is 'spiral'; choose from 'none', "):
         MODEL_CONFIGS["vit"].parse({"position": "spiral"})
 
 

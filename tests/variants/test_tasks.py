@@ -261,5 +261,5 @@ def test_a_new_kind_is_looked_into_while_it_learns(share: ShareExperiment) -> No
 
 
 def test_an_image_task_holds_out_fewer_pictures_than_it_has() -> None:
-    with pytest.raises(ValueError, match="leaves nothing of the 4500"):
+    with pytest.raises(ValueError, match="uses up the 4500"):
         ImageTaskConfig(name="mnist-5000", n_validation=4500)

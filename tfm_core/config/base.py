@@ -42,7 +42,7 @@ class ConfigError(StudentError):
         """The sentences of the problems, cut short where a file is none of this kind at all."""
         said = [problem.sentence for problem in self.problems[:MAX_SAID]]
         more = len(self.problems) - len(said)
-        return [*said, N_("And {more:,} more of that kind.", more=more)] if more else said
+        return [*said, N_("And {more:,} more.", more=more)] if more else said
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +107,12 @@ class SomeOf:
                 continue
             if name in self.elsewhere:
                 raise StudentError(
-                    "“{label}” has no place here: choose from {known}.",
+                    "“{label}” does not apply here; choose from {known}.",
                     label=self.elsewhere[name].label,
                     known=", ".join(self.choices) or "–",
                 )
             raise StudentError(
-                "{name} is not one of {known}.",
+                "Unknown name {name}; choose from {known}.",
                 name=_named(name),
                 known=", ".join(self.choices) or "–",
             )
@@ -217,10 +217,8 @@ def explain(error: ValidationError, config: type[Config]) -> list[Problem]:
 def no_setting(path: str, known: Iterable[str]) -> str:
     """Say that there is no setting of a name, and which known one is most like it, if any is."""
     for guess in get_close_matches(path, known, n=1, cutoff=0.75):
-        return N_(
-            "There is no setting called {path}. Did you mean {guess}?", path=path, guess=guess
-        )
-    return N_("There is no setting called {field}.", field=path)
+        return N_("Unknown setting: {path}. Did you mean {guess}?", path=path, guess=guess)
+    return N_("Unknown setting: {field}.", field=path)
 
 
 def _fields_at(config: type[Config], path: Sequence[str]) -> list[str]:
@@ -258,10 +256,10 @@ def _tags(config: type[Config]) -> dict[str, set[str]]:
 
 
 _BOUNDS = {
-    "greater_than_equal": ("ge", N_("{name} is {value}, but must be at least {bound}.")),
-    "greater_than": ("gt", N_("{name} is {value}, but must be greater than {bound}.")),
-    "less_than_equal": ("le", N_("{name} is {value}, but must be at most {bound}.")),
-    "less_than": ("lt", N_("{name} is {value}, but must be less than {bound}.")),
+    "greater_than_equal": ("ge", N_("{name} is {value}; it must be at least {bound}.")),
+    "greater_than": ("gt", N_("{name} is {value}; it must be greater than {bound}.")),
+    "less_than_equal": ("le", N_("{name} is {value}; it must be at most {bound}.")),
+    "less_than": ("lt", N_("{name} is {value}; it must be less than {bound}.")),
 }
 _KINDS = {
     "int_parsing": N_("a whole number"),
@@ -273,7 +271,7 @@ _KINDS = {
     "bool_parsing": N_("true or false"),
     "bool_type": N_("true or false"),
     "string_type": N_("text"),
-    "string_pattern_mismatch": N_("the id of a set of your own data"),
+    "string_pattern_mismatch": N_("the id of a data set"),
     "int_parsing_size": N_("a smaller whole number"),
 }
 
@@ -285,37 +283,35 @@ def _sentence(kind: str, name: str, field: str, value: object, context: dict[str
         return Sentence(template, {"name": name, "value": shown, "bound": plain(context[key])})
     if kind in _KINDS:
         return N_(
-            "{name} is {shown}, but must be {kinds}.", name=name, shown=shown, kinds=_KINDS[kind]
+            "{name} is {shown}; it must be {kinds}.", name=name, shown=shown, kinds=_KINDS[kind]
         )
     if kind == "literal_error":
         return N_(
-            "{name} is {shown}, but must be one of {context}.",
+            "{name} is {shown}; choose from {context}.",
             name=name,
             shown=shown,
             context=context["expected"],
         )
     if kind == "missing":
-        return f"{field} is missing."
+        return N_("{field} is missing.", field=field)
     if kind == "union_tag_invalid":
         tag, known = _short(context.get("tag")), context["expected_tags"]
         return N_(
-            "{field} has {context} {tag}, but must be one of {known}.",
+            "{field} has {context} {tag}; choose from {known}.",
             field=field,
             context=context["discriminator"],
             tag=tag,
             known=known,
         )
     if kind == "union_tag_not_found":
-        return N_(
-            "{field} does not say its {context}.", field=field, context=context["discriminator"]
-        )
+        return N_("{field} lacks its {context}.", field=field, context=context["discriminator"])
     if kind in {"model_type", "model_attributes_type", "dict_type"}:
         return N_(
-            "{field} is {shown}, but must be a set of named values.",
-            field=field or "The configuration",
+            "{field} is {shown}; it must be a set of named values.",
+            field=field or N_("The configuration"),
             shown=shown,
         )
-    return f"{field or 'The configuration'} cannot be {shown}."
+    return N_("{field} cannot be {shown}.", field=field or N_("The configuration"), shown=shown)
 
 
 def _named(part: object) -> str:

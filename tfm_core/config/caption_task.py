@@ -33,10 +33,10 @@ class CaptionTaskFacts:
 CAPTION_TASKS: dict[str, CaptionTaskFacts] = {
     "captions": CaptionTaskFacts(
         N_("Captions of digits"),
-        N_("Say in words which handwritten digits a picture shows, and where they stand."),
+        N_("Describe which handwritten digits a picture shows, and where."),
         49,
         1,
-        N_("No handwritten digit is in two splits; captions are."),
+        N_("The splits share no handwritten digit, but they share captions."),
     ),
 }
 
@@ -51,8 +51,7 @@ class CaptionTaskConfig(PictureTaskConfig):
         2,
         N_("Digits in a picture"),
         N_(
-            "One is named; two and three also get words for where they stand. Three are much "
-            "harder.",
+            "Captions of two or three also say where each digit is; three are much harder.",
         ),
         ge=N_DIGITS[0],
         le=N_DIGITS[-1],
@@ -63,12 +62,12 @@ class CaptionTaskConfig(PictureTaskConfig):
     sizes: bool = knob(
         False,
         N_("Large and small"),
-        N_("Draw digits in two sizes, and say of each whether it is large or small."),
+        N_("Draw digits in two sizes and name the size in the caption."),
     )
     rotation: float = knob(
         10.0,
         N_("Rotation"),
-        N_("Each digit of a training picture turns by up to this many degrees, anew every time."),
+        N_("Largest random rotation of each digit in training, in degrees."),
         ge=0,
         le=45,
         step=1,
@@ -78,8 +77,7 @@ class CaptionTaskConfig(PictureTaskConfig):
         0.1,
         N_("Scale"),
         N_(
-            "Each digit of a training picture grows or shrinks by up to this share, anew every "
-            "time.",
+            "Largest random change of each digit's size in training, as a share.",
         ),
         ge=0,
         le=0.5,
@@ -89,7 +87,7 @@ class CaptionTaskConfig(PictureTaskConfig):
     slant: float = knob(
         0.2,
         N_("Slant"),
-        N_("Each digit of a training picture leans by up to this share of its height."),
+        N_("Largest random slant of each digit in training, as a share of its height."),
         ge=0,
         le=1,
         step=0.05,
@@ -98,7 +96,7 @@ class CaptionTaskConfig(PictureTaskConfig):
     shift: float = knob(
         1.5,
         N_("Shift"),
-        N_("Each digit of a training picture moves within its place by up to this many pixels."),
+        N_("Largest random shift of each digit in training, in pixels."),
         ge=0,
         le=7,
         step=0.5,
@@ -107,7 +105,7 @@ class CaptionTaskConfig(PictureTaskConfig):
     n_train: int = knob(
         20000,
         N_("Training pictures"),
-        N_("Different pictures to learn from, composed of 4,000 digits."),
+        N_("Different training pictures, composed of 4,000 digits."),
         ge=8,
         le=200_000,
         step=1000,
@@ -116,7 +114,7 @@ class CaptionTaskConfig(PictureTaskConfig):
     n_validation: int = knob(
         500,
         N_("Validation pictures"),
-        N_("Pictures measured during training, composed of 500 digits never trained on."),
+        N_("Measured during training; composed of 500 digits not in training."),
         ge=8,
         le=10_000,
         step=100,
@@ -125,7 +123,7 @@ class CaptionTaskConfig(PictureTaskConfig):
     n_test: int = knob(
         1000,
         N_("Test pictures"),
-        N_("Pictures measured once at the end, composed of 500 other digits never trained on."),
+        N_("Measured once at the end; composed of 500 other unseen digits."),
         ge=8,
         le=10_000,
         step=100,

@@ -27,15 +27,15 @@ class CaptionerConfig(PatchConfig, WriterConfig):
     patch_size: int = knob(
         7,
         N_("Patch size"),
-        N_("Side of a patch in pixels; it must divide the picture."),
+        N_("Side of a patch in pixels; must divide the picture's."),
         ge=1,
         le=256,
     )
     position: Annotated[str, OneOf(ADDED_TO_PATCHES)] = knob(
-        "sinusoidal-2d", N_("Positions"), N_("How the encoder knows where a patch lies.")
+        "sinusoidal-2d", N_("Positions"), N_("How the encoder knows where a patch is.")
     )
     text_position: Annotated[str, OneOf(ADDED_TO_WORDS)] = knob(
-        "learned", N_("Word positions"), N_("How the decoder knows where a word stands.")
+        "learned", N_("Word positions"), N_("How the decoder knows where a word is.")
     )
     stem: Annotated[str, OneOf(STEMS)] = knob(
         "conv", N_("Stem"), N_("How pixels become patch embeddings.")

@@ -29,9 +29,9 @@ def from_json(text: str | bytes) -> Experiment:
     try:
         values = json.loads(text)
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError([Problem("", N_("This is not JSON: {error}.", error=error))]) from None
+        raise ConfigError([Problem("", N_("Invalid JSON: {error}.", error=error))]) from None
     except ValueError:  # Python reads no whole number of more than 4,300 digits
-        words = N_("This is no configuration: a number in it has thousands of digits.")
+        words = N_("Not a configuration: it holds a number with thousands of digits.")
         raise ConfigError([Problem("", words)]) from None
     return Experiment.parse(values)
 
@@ -67,11 +67,11 @@ def values_to_query(values: Mapping[str, Any]) -> dict[str, str]:
     query = {"model.family": family, "task.name": task}
     for key, value in _flatten(values).items():
         if key not in query and key not in _NOT_IN_LINKS and usual.get(key) != value:
-            query[key] = _in_link(value)
+            query[key] = in_link(value)
     return query
 
 
-def _in_link(value: object) -> str:
+def in_link(value: object) -> str:
     """Return a value as a link writes it."""
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
@@ -121,7 +121,7 @@ def _unknown(field: str, value: str, known: Any) -> Problem:
     return Problem(
         field,
         N_(
-            "{field} is {value!r}, but must be one of {known}.",
+            "{field} is {value!r}; choose from {known}.",
             field=field,
             value=value,
             known=", ".join(known),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tfm_core.config.base import Config, CrossError
 from tfm_core.config.shape import patches_per_side
+from tfm_core.sentences import Paragraph
 from tfm_core.variants.causalities import Causality
 from tfm_core.variants.poolings import Pooling
 from tfm_core.variants.stems import STEMS
@@ -69,12 +70,13 @@ class PatchConfig(FamilyConfig):
         if image_size % self.patch_size:
             raise CrossError(
                 "model.patch_size",
-                "patch_size {patch_size} does not divide the {size}x{size} pictures of {label}; "
-                "{fitting} would.",
-                patch_size=self.patch_size,
-                size=image_size,
-                label=label,
-                fitting=", ".join(str(n) for n in sizes if image_size % n == 0),
+                Paragraph(
+                    "settings/patch-size",
+                    patch_size=self.patch_size,
+                    size=image_size,
+                    label=label,
+                    fitting=", ".join(str(n) for n in sizes if image_size % n == 0),
+                ),
             )
         stem = STEMS[self.stem]
         if stem.misfit is not None and not stem.fits(image_size, self.patch_size):

@@ -9,7 +9,7 @@ from pydantic import model_validator
 
 from tfm_core.config.base import CrossError, knob
 from tfm_core.config.reads import PictureTaskConfig
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 Ground = Literal["dark", "bright", "any"]
 """What pictures show is light on dark, dark on bright, or neither, as in photographs."""
@@ -32,7 +32,7 @@ class ImageTaskFacts:
     class_names: tuple[str, ...]
     n_train: int
     n_test: int
-    unseen: str = N_("No picture is in two splits.")
+    unseen: str = N_("The splits share no picture.")
     families: tuple[str, ...] = ("vit",)
     answer: Literal["label"] = "label"
     ground: Ground = "dark"
@@ -48,8 +48,7 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
     "mnist-5000": ImageTaskFacts(
         N_("MNIST, 5,000 digits"),
         N_(
-            "A real subset that comes with the app: no download. The same 500 digits test every "
-            "seed.",
+            "A subset that comes with the app; every seed has the same 500 test digits.",
         ),
         28,
         1,
@@ -59,7 +58,7 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
     ),
     "mnist": ImageTaskFacts(
         N_("MNIST"),
-        N_("All 70,000 handwritten digits; downloaded once (11 MB)."),
+        N_("70,000 handwritten digits; an 11 MB download."),
         28,
         1,
         _DIGITS,
@@ -68,7 +67,7 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
     ),
     "fashion-mnist": ImageTaskFacts(
         N_("Fashion-MNIST"),
-        N_("70,000 pieces of clothing; downloaded once (30 MB)."),
+        N_("70,000 pieces of clothing; a 30 MB download."),
         28,
         1,
         (
@@ -88,7 +87,7 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
     ),
     "cifar-10": ImageTaskFacts(
         N_("CIFAR-10"),
-        N_("60,000 small colour photographs; downloaded once (170 MB)."),
+        N_("60,000 small colour photographs; a 170 MB download."),
         32,
         3,
         ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
@@ -107,7 +106,7 @@ class ImageTaskConfig(PictureTaskConfig):
     shift: float = knob(
         1.0,
         N_("Shift"),
-        N_("Training pictures move by up to this many pixels."),
+        N_("Largest random shift of a training picture, in pixels."),
         ge=0,
         le=8,
         step=0.5,
@@ -116,7 +115,7 @@ class ImageTaskConfig(PictureTaskConfig):
     rotation: float = knob(
         0.0,
         N_("Rotation"),
-        N_("Training pictures turn by up to this many degrees."),
+        N_("Largest random rotation of a training picture, in degrees."),
         ge=0,
         le=45,
         step=1,
@@ -125,7 +124,7 @@ class ImageTaskConfig(PictureTaskConfig):
     scale: float = knob(
         0.0,
         N_("Scale"),
-        N_("Training pictures grow or shrink by up to this share."),
+        N_("Largest random change of a training picture's size, as a share."),
         ge=0,
         le=0.5,
         step=0.05,
@@ -134,7 +133,7 @@ class ImageTaskConfig(PictureTaskConfig):
     n_validation: int = knob(
         500,
         N_("Validation pictures"),
-        N_("Held out of the training set and measured during training."),
+        N_("Taken from the training set, measured during training."),
         ge=8,
         le=10_000,
         step=100,
@@ -161,10 +160,11 @@ class ImageTaskConfig(PictureTaskConfig):
         if self.n_validation >= self.facts.n_train:
             raise CrossError(
                 "n_validation",
-                "n_validation {n_validation} leaves nothing of the {n_train} training pictures; "
-                "choose fewer.",
-                n_validation=self.n_validation,
-                n_train=self.facts.n_train,
+                Paragraph(
+                    "settings/no-training-pictures",
+                    n_validation=self.n_validation,
+                    n_train=self.facts.n_train,
+                ),
             )
         return self
 

@@ -10,7 +10,7 @@ from tfm_core.mistakes import MISTAKES, made_in
 from tfm_core.mistakes.mistake import Place
 from tfm_core.sentences import N_
 
-MISTAKES_HELP = N_("Mistakes that people make in code, made on purpose to see what they do.")
+MISTAKES_HELP = N_("Common mistakes in code, made on purpose.")
 
 
 def some_of(*places: Place) -> SomeOf:
@@ -25,7 +25,7 @@ def check_mistakes(config: Any) -> None:
         if one.excludes(other):
             raise CrossError(
                 "mistakes",
-                "“{one}” and “{other}” exclude each other: choose one of them.",
+                "“{one}” and “{other}” exclude each other; choose one.",
                 one=one.label,
                 other=other.label,
             )

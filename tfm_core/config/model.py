@@ -22,12 +22,12 @@ class TextBlockConfig(BlockConfig):
     """What the three text topologies add."""
 
     position: Annotated[str, OneOf(POSITIONS_OF_WORDS)] = knob(
-        "sinusoidal", N_("Positions"), N_("How the model knows where a token stands.")
+        "sinusoidal", N_("Positions"), N_("How the model knows where a token is.")
     )
     max_len: int = knob(
         64,
         N_("Longest sequence"),
-        N_("Rows of the learned position table; only that kind has a limit."),
+        N_("Rows of the learned position table; other kinds have no limit."),
         ge=2,
         le=8192,
         advanced=True,
@@ -35,7 +35,7 @@ class TextBlockConfig(BlockConfig):
     window: int = knob(
         0,
         N_("Attention window"),
-        N_("Tokens to each side that self-attention may see; 0 means all of them."),
+        N_("Tokens to each side that self-attention sees; 0 for all."),
         ge=0,
         le=8192,
         advanced=True,
@@ -43,7 +43,7 @@ class TextBlockConfig(BlockConfig):
     tie_embeddings: bool = knob(
         False,
         N_("Tied embeddings"),
-        N_("Use the target embedding as output matrix too (Press & Wolf 2017)."),
+        N_("Use the target embedding as the output matrix (Press & Wolf 2017)."),
         advanced=True,
     )
 
@@ -80,7 +80,7 @@ class EncoderOnlyConfig(TextBlockConfig):
     family: Literal["encoder-only"] = "encoder-only"
     n_layers: int = knob(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
     pooling: Annotated[str, OneOf(POOLINGS)] = knob(
-        "mean", N_("Pooling"), N_("What the classifier reads, in tasks that ask for one label.")
+        "mean", N_("Pooling"), N_("What the classifier reads.")
     )
 
     @property
@@ -112,12 +112,12 @@ class ViTConfig(PatchConfig, BlockConfig):
     patch_size: int = knob(
         7,
         N_("Patch size"),
-        N_("Side of a patch in pixels; it must divide the picture."),
+        N_("Side of a patch in pixels; must divide the picture's."),
         ge=1,
         le=256,
     )
     position: Annotated[str, OneOf(POSITIONS)] = knob(
-        "learned", N_("Positions"), N_("How the model knows where a patch lies.")
+        "learned", N_("Positions"), N_("How the model knows where a patch is.")
     )
     pooling: Annotated[str, OneOf(POOLINGS)] = knob(
         "mean", N_("Pooling"), N_("What the classifier reads.")

@@ -19,18 +19,16 @@ class RecurrentConfig(FamilyConfig):
 
     has_blocks: ClassVar[bool] = False
     family: Literal["recurrent"] = "recurrent"
-    cell: Annotated[str, OneOf(CELLS)] = knob(
-        "gru", N_("Cell"), N_("What carries the memory from one token to the next.")
-    )
+    cell: Annotated[str, OneOf(CELLS)] = knob("gru", N_("Cell"), N_("The recurrent unit."))
     attention: Annotated[str, OneOf(ALIGNMENT_SCORES)] = knob(
         "additive",
         N_("Attention score"),
-        N_("How a decoder state asks whether a source word fits."),
+        N_("How a decoder state is compared with each source word."),
     )
     d_model: int = knob(
         64,
         "d_model",
-        N_("Width of embeddings and states. Twice as wide is four times the matrices."),
+        N_("Width of embeddings and states; doubling it quadruples the matrices."),
         ge=2,
         le=4096,
         step=8,
@@ -38,7 +36,7 @@ class RecurrentConfig(FamilyConfig):
     n_layers: int = knob(
         1,
         N_("Layers"),
-        N_("Recurrent layers in the encoder, and as many in the decoder."),
+        N_("Recurrent layers in the encoder and in the decoder."),
         ge=1,
         le=16,
     )
@@ -46,14 +44,13 @@ class RecurrentConfig(FamilyConfig):
         True,
         N_("Read both ways"),
         N_(
-            "The encoder reads from both ends, half of the width each: a word's state then "
-            "knows what follows it.",
+            "Let the encoder read from both ends, each with half of the width.",
         ),
     )
     dropout: float = knob(
         0.0,
         N_("Dropout"),
-        N_("Share of values set to zero while training. Helps when data is scarce."),
+        N_("Share of values set to zero in training; helps when data is scarce."),
         ge=0,
         lt=1,
         step=0.05,
@@ -89,8 +86,7 @@ class RecurrentConfig(FamilyConfig):
         if self.is_bidirectional and self.d_model % 2:
             raise CrossError(
                 "d_model",
-                "Each direction of the encoder gets half of d_model, and {d_model} is odd; "
-                "{even} would do.",
+                "d_model is {d_model}, which cannot be halved for two directions; use {even}.",
                 d_model=self.d_model,
                 even=self.d_model + 1,
             )

@@ -14,7 +14,7 @@ from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
 from tfm_core.config.reads import SequenceTaskConfig
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName, shares
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 
 class TextTaskConfig(SequenceTaskConfig):
@@ -23,13 +23,11 @@ class TextTaskConfig(SequenceTaskConfig):
     tasks: ClassVar[dict[str, TextTaskFacts]] = TEXT_TASKS
     kind: Literal["text"] = "text"
     name: TextTaskName = knob("english-korean", N_("Task"), N_("What the model learns."))
-    size: int = knob(
-        1, N_("Size"), N_("How hard the task is; what it counts depends on the task."), ge=1
-    )
+    size: int = knob(1, N_("Size"), N_("Difficulty; its meaning depends on the task."), ge=1)
     n_train: int = knob(
         20000,
         N_("Training pairs"),
-        N_("Different pairs to learn from."),
+        N_("Different pairs in training."),
         ge=8,
         le=500_000,
         step=1000,
@@ -38,7 +36,7 @@ class TextTaskConfig(SequenceTaskConfig):
     n_validation: int = knob(
         500,
         N_("Validation pairs"),
-        N_("Unseen pairs measured during training."),
+        N_("Unseen pairs, measured during training."),
         ge=8,
         le=50_000,
         step=100,
@@ -47,7 +45,7 @@ class TextTaskConfig(SequenceTaskConfig):
     n_test: int = knob(
         1000,
         N_("Test pairs"),
-        N_("Unseen pairs measured once at the end."),
+        N_("Unseen pairs, measured once at the end."),
         ge=8,
         le=50_000,
         step=100,
@@ -91,7 +89,7 @@ class TextTaskConfig(SequenceTaskConfig):
         if self.size not in sizes:
             raise CrossError(
                 "size",
-                "size is {size}, but for {label} it must be from {lowest} to {highest}.",
+                "size is {size}; for {label} it must be {lowest} to {highest}.",
                 size=self.size,
                 label=self.facts.label,
                 lowest=sizes[0],
@@ -108,14 +106,14 @@ class TextTaskConfig(SequenceTaskConfig):
         if min(shares((self.n_test, self.n_validation, self.n_train), total)) < 1:
             raise CrossError(
                 "n_train",
-                "{label} of size {size} has {total:,} pairs in all, of which {n_test:,} for the "
-                "test and {n_validation:,} for validation leave none to learn from; ask for fewer "
-                "of those, or for more training pairs.",
-                label=facts.label,
-                size=self.size,
-                total=total,
-                n_test=self.n_test,
-                n_validation=self.n_validation,
+                Paragraph(
+                    "settings/no-training-pairs",
+                    label=facts.label,
+                    size=self.size,
+                    total=total,
+                    n_test=self.n_test,
+                    n_validation=self.n_validation,
+                ),
             )
         return self
 

@@ -9,7 +9,7 @@ from pydantic import model_validator
 
 from tfm_core.config.base import Config, OneOf, knob
 from tfm_core.config.mistakes import MISTAKES_HELP, check_mistakes, some_of
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.schedules import SCHEDULES
@@ -24,7 +24,7 @@ class TrainingConfig(Config):
     steps: int = knob(
         1000,
         N_("Steps"),
-        N_("Batches to learn from, one update each."),
+        N_("Updates of the weights, each from one batch."),
         ge=1,
         le=1_000_000,
         step=100,
@@ -32,7 +32,7 @@ class TrainingConfig(Config):
     batch_size: int = knob(
         64,
         N_("Batch size"),
-        N_("Examples per step. Larger is smoother and slower per step."),
+        N_("Examples per step; more give smoother, slower steps."),
         ge=1,
         le=8192,
         step=16,
@@ -40,13 +40,13 @@ class TrainingConfig(Config):
     learning_rate: float = knob(
         OPTIMISERS["adamw"].usual_rate,
         N_("Learning rate"),
-        N_("Peak size of a step. Too high diverges, too low crawls."),
+        N_("Peak learning rate: too high diverges, too low learns slowly."),
         gt=0,
         le=10,
         step=0.0005,
     )
     schedule: Annotated[str, OneOf(SCHEDULES)] = knob(
-        "cosine", N_("Schedule"), N_("How the learning rate moves.")
+        "cosine", N_("Schedule"), N_("How the learning rate changes over the steps.")
     )
     warmup: float = knob(
         0.1,
@@ -60,11 +60,7 @@ class TrainingConfig(Config):
     batch_warmup: float = knob(
         0.0,
         N_("Half batches"),
-        N_(
-            "Share of the steps, the first ones, that learn from half a batch: as long as the "
-            "examples' gradients agree, half of them teach nearly as much in less time "
-            "(McCandlish et al. 2018).",
-        ),
+        Paragraph("settings/batch-warmup"),
         ge=0,
         le=1,
         step=0.05,
@@ -76,10 +72,7 @@ class TrainingConfig(Config):
     weight_decay: float = knob(
         OPTIMISERS["adamw"].decay,
         N_("Weight decay"),
-        N_(
-            "Pull of the matrices towards zero; biases, norms, embeddings, position tables and the "
-            "CLS token are left alone. It follows the optimiser until you type one.",
-        ),
+        Paragraph("settings/weight-decay"),
         ge=0,
         le=1,
         step=0.01,
@@ -88,7 +81,7 @@ class TrainingConfig(Config):
     beta1: float = knob(
         0.9,
         N_("Beta 1"),
-        N_("Memory of the mean gradient (the momentum of SGD and of Muon)."),
+        N_("Decay rate of the mean gradient: the momentum of SGD and Muon."),
         ge=0,
         lt=1,
         step=0.01,
@@ -97,7 +90,7 @@ class TrainingConfig(Config):
     beta2: float = knob(
         0.99,
         N_("Beta 2"),
-        N_("Memory of the squared gradient (Adam, AdamW, and what Muon leaves to AdamW)."),
+        N_("Decay rate of the mean squared gradient, in Adam, AdamW and Muon's AdamW part."),
         ge=0,
         lt=1,
         step=0.001,
@@ -106,7 +99,7 @@ class TrainingConfig(Config):
     label_smoothing: float = knob(
         0.0,
         N_("Label smoothing"),
-        N_("Share of the target spread over all classes; 0.1 in the paper."),
+        N_("Share of the target spread over all classes; 0.1 in the 2017 paper."),
         ge=0,
         lt=1,
         step=0.05,
@@ -118,7 +111,7 @@ class TrainingConfig(Config):
     clip_norm: float = knob(
         1.0,
         N_("Gradient clipping"),
-        N_("Longest gradient allowed; 0 switches clipping off."),
+        N_("Largest gradient norm; 0 for no clipping."),
         ge=0,
         le=1000,
         step=0.5,
@@ -130,32 +123,19 @@ class TrainingConfig(Config):
     checkpointing: bool = knob(
         False,
         N_("Checkpointing"),
-        N_(
-            "Gradient checkpointing: keep of each Transformer block its input alone and compute "
-            "its inside again on the way back (Chen et al. 2016). The same gradients, less memory, "
-            "about a third more time; for models that would not fit.",
-        ),
+        Paragraph("settings/checkpointing"),
         advanced=True,
     )
     compile: bool = knob(
         False,
         N_("torch.compile"),
-        N_(
-            "Make one program of the model's many operations, which NVIDIA GPUs launch at once, as "
-            "a CUDA graph (Ansel et al. 2024). It takes half a minute to some minutes before the "
-            "first step, little where it was done before; a CPU gains next to nothing. All texts "
-            "are padded to the longest; numbers differ by rounding, and with dropout by what it "
-            "drops. The run says how long it took, or why it was not done."
-        ),
+        Paragraph("settings/compile"),
         advanced=True,
     )
     validate_every: int = knob(
         100,
         N_("Validate every"),
-        N_(
-            "Steps between two measurements on unseen examples; while the loss falls, a few more "
-            "are made in between."
-        ),
+        N_("Steps between validations; a few more follow while the loss falls."),
         ge=1,
         le=100_000,
         step=50,
@@ -164,10 +144,7 @@ class TrainingConfig(Config):
     patience: int = knob(
         0,
         N_("Patience"),
-        N_(
-            "Stop early after so many validations in a row without a new lowest loss; 0 never "
-            "stops. With patience the weights of the lowest are tested at the end, not the last.",
-        ),
+        Paragraph("settings/patience"),
         ge=0,
         le=10_000,
         step=1,
@@ -176,12 +153,7 @@ class TrainingConfig(Config):
     ema_decay: float = knob(
         0.0,
         N_("Averaged weights"),
-        N_(
-            "Decay of an exponential moving average of all weights, which is measured beside them, "
-            "tested in their place, and what pages look into; 0 keeps none. It remembers about "
-            "1 / (1 - decay) steps: 0.99 for hundreds of steps, 0.999 for tens of thousands. With "
-            "patience its validation loss is the one that is waited for."
-        ),
+        Paragraph("settings/ema-decay"),
         ge=0,
         lt=1,
         step=0.001,
@@ -191,19 +163,14 @@ class TrainingConfig(Config):
         True,
         N_("Test at the end"),
         N_(
-            "Measure the test set once, when training ends: with patience the weights that were "
-            "best by validation, without it the last; where weights are averaged, their average. "
-            "Off leaves the test set unopened.",
+            "Measure the test set once, when training ends; off keeps it unseen.",
         ),
         advanced=True,
     )
     snapshots: int = knob(
         32,
         N_("Snapshots"),
-        N_(
-            "How many snapshots are kept at most: some log-spaced over the steps, most where "
-            "the loss falls."
-        ),
+        N_("Most snapshots to keep; most are taken where the loss falls."),
         ge=2,
         le=256,
         advanced=True,

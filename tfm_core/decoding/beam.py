@@ -59,9 +59,9 @@ def beam_steps(
     Raises ValueError.
     """
     if width < 1:
-        raise StudentError("The beam is {width} wide, but must be at least 1.", width=width)
+        raise StudentError("The beam is {width} wide; it must be at least 1.", width=width)
     if not (math.isfinite(alpha) and alpha >= 0):
-        raise StudentError("alpha is {alpha}, but must be 0 or more.", alpha=alpha)
+        raise StudentError("alpha is {alpha}; it must be 0 or more.", alpha=alpha)
     beams = [Beam(tuple(prompt), 0.0, EOS in prompt)]
     forced = forced or {}
     was_training = model.training

@@ -45,7 +45,7 @@ def greedy_steps(model: TextModel | Captioner, src: Tensor, *, max_len: int) -> 
     handed out.
     """
     if max_len < 1:
-        raise StudentError("max_len is {max_len}, but must be at least 1.", max_len=max_len)
+        raise StudentError("max_len is {max_len}; it must be at least 1.", max_len=max_len)
     was_training = model.training
     model.eval()
     try:

@@ -45,7 +45,7 @@ def reading(model: Writes, src: Tensor, *, context: int = 0) -> NextLogits:
     """
     if isinstance(model, EncoderOnly):
         raise StudentError(
-            "An encoder writes all positions at once, so no token waits for the one before it."
+            "An encoder writes all positions at once; it cannot write token by token."
         )
     if isinstance(model, RecurrentTranslator):
         return _Recurrent(model, src)

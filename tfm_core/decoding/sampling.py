@@ -37,14 +37,14 @@ class SamplingConfig:
         """Raise ValueError for settings that give no distribution."""
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise StudentError(
-                "temperature is {temperature}, but must be 0 or more.",
+                "temperature is {temperature}; it must be 0 or more.",
                 temperature=self.temperature,
             )
         if self.top_k < 0:
-            raise StudentError("top_k is {top_k}, but must be 0 (all) or more.", top_k=self.top_k)
+            raise StudentError("top_k is {top_k}; it must be 0 (all) or more.", top_k=self.top_k)
         if not 0 < self.top_p <= 1:
             raise StudentError(
-                "top_p is {top_p}, but must be above 0 and at most 1.", top_p=self.top_p
+                "top_p is {top_p}; it must be above 0 and at most 1.", top_p=self.top_p
             )
 
 

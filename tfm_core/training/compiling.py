@@ -60,8 +60,7 @@ def compile_model(trainer: Trainer) -> Compiled:
         return Compiled(
             trainer.step,
             reason=N_(
-                "torch.compile could not compile this model on {device}, so it is trained as it "
-                "is ({name}: {words}).",
+                "torch.compile is off: it failed on {device} ({name}: {words}).",
                 device=str(trainer.device),
                 name=type(error).__name__,
                 words=words[0] if words else "",
@@ -90,18 +89,13 @@ def begin_step() -> None:
 
 def _why_not(trainer: Trainer) -> str | None:
     if trainer.share is not None:
-        return N_("Several processes train together, so the model is not compiled.")
+        return N_("torch.compile is off: several processes train together.")
     if not trainer.experiment.model.has_blocks:
-        return N_(
-            "torch.compile cannot look into the cells of a recurrent network, which are one kernel "
-            "already; the model is trained as it is."
-        )
+        return N_("torch.compile is off: a recurrent cell is a single kernel already.")
     kind = trainer.device.type
     if kind not in {"cpu", "cuda"}:
         return N_(
-            "torch.compile is used on the CPU and on NVIDIA GPUs alone; on {device} the model is "
-            "trained as it is.",
+            "torch.compile is off: it needs a CPU or an NVIDIA GPU, and this is {device}.",
             device=str(trainer.device),
         )
-    why = why_no_compiler(kind)
-    return None if why is None else N_("{why} The model is trained as it is.", why=why)
+    return why_no_compiler(kind)

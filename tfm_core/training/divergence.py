@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.sentences import Paragraph, Sentence, StudentError
 
-NO_NUMBER = N_(
-    "The loss became {loss} at step {step}: the learning rate {learning_rate:g} is probably too "
-    "high; try {lower:g}."
-)
+NO_NUMBER = Paragraph("training/diverged")
 
 
 class TrainingDiverged(StudentError):

@@ -48,21 +48,12 @@ class Patience:
         """
         if not self.is_over or step >= total:
             return None
-        best: str = N_("none was a number")
-        if self.best_step is not None:
-            best = N_("best at step {step:,}", step=self.best_step)
-        if self.limit == 1:
-            return N_(
-                "Stopped early at step {step:,}, {best}: the validation loss had not improved for "
-                "1 validation in a row.",
-                step=step,
-                best=best,
-            )
+        if self.best_step is None:
+            return N_("Stopped early at step {step:,}: no validation loss was a number.", step=step)
         return N_(
-            "Stopped early at step {step:,}, {best}: the validation loss had not improved for "
-            "{n} validations in a row.",
+            "Stopped early at step {step:,}: no improvement since step {best:,} (validations: {n}).",
             step=step,
-            best=best,
+            best=self.best_step,
             n=self.limit,
         )
 

@@ -15,7 +15,7 @@ from tfm_core.data.moving import moved, size_of
 from tfm_core.data.text_data import TextData
 from tfm_core.facts.memory import of_run
 from tfm_core.models.unfilled import unfilled
-from tfm_core.sentences import N_, in_bytes, joined
+from tfm_core.sentences import Paragraph, in_bytes, joined
 from tfm_core.training.devices import memory_free
 from tfm_core.training.models import new_model
 
@@ -34,9 +34,8 @@ def placed(data: Data, experiment: Experiment, device: torch.device) -> tuple[Da
     free = memory_free(device)
     if free is None or size + _step_bytes(experiment) <= free:
         return data.to(device), remark
-    sends = N_(
-        "The training data ({size}) and a training step do not fit together into the {free} that "
-        "are free on {device}: the data stays with the CPU, which sends each batch.",
+    sends = Paragraph(
+        "training/data-stays",
         size=in_bytes(size),
         free=in_bytes(free),
         device=str(device),

@@ -22,7 +22,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.training.loop import Trainer
@@ -67,7 +67,7 @@ class Share:
         """
         kind = name.partition(":")[0]
         if kind == "mps":
-            raise StudentError("mps is one device, and cannot be shared by processes; take cpu.")
+            raise StudentError("Processes cannot share mps; use cpu.")
         return f"cuda:{os.environ.get('LOCAL_RANK', self.rank)}" if kind == "cuda" else name
 
     def begin(self, trainer: Trainer) -> None:
@@ -77,14 +77,9 @@ class Share:
         """
         smallest = trainer.batches.smallest
         if smallest < self.size:
-            raise StudentError(
-                "A batch of {n} cannot be shared by {size} processes: start {n} at most, or take a "
-                "larger batch.",
-                n=smallest,
-                size=self.size,
-            )
+            raise StudentError(Paragraph("training/batch-too-small", n=smallest, size=self.size))
         if self.told(trainer.step) != trainer.step:
-            raise StudentError("The processes do not stand at the same step: start them together.")
+            raise StudentError("The processes are at different steps; start them together.")
         trainer.share = self
         self.learning = DistributedDataParallel(
             trainer.model,

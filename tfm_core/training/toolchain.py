@@ -6,7 +6,7 @@ import os
 import shutil
 from importlib.util import find_spec
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 _COMPILERS = ("c++", "g++", "clang++", "cl")
 
@@ -16,11 +16,7 @@ def why_no_compiler(device: str) -> str | None:
     chosen = os.environ.get("CXX")
     names = (chosen,) if chosen else _COMPILERS
     if not any(shutil.which(name) for name in names):
-        return N_(
-            "There is no C++ compiler on this machine, and torch.compile needs one; on "
-            "Debian or Ubuntu apt-get install g++ brings it, on Windows Visual Studio's Build "
-            "Tools, in whose prompt the app is then started.",
-        )
+        return Paragraph("training/no-compiler")
     if device.startswith("cuda") and find_spec("triton") is None:
-        return N_("On a GPU torch.compile needs Triton, which is not installed here.")
+        return N_("torch.compile is off: on a GPU it needs Triton, which is not installed.")
     return None

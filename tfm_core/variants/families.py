@@ -33,14 +33,14 @@ FAMILIES = Registry(
     Family(
         name="encoder-decoder",
         label=N_("Encoder-decoder"),
-        help=N_("Reads the source, then writes the target (the 2017 Transformer, T5)."),
+        help=N_("Reads the source, then writes the target (Transformer of 2017, T5)."),
         source="Vaswani et al. 2017",
         build=lambda: build.build_encoder_decoder,
     ),
     Family(
         name="encoder-only",
         label=N_("Encoder-only"),
-        help=N_("Sees everything at once and answers all positions in one pass (BERT)."),
+        help=N_("Sees all positions and answers them in one pass (BERT)."),
         source="Devlin et al. 2019",
         build=lambda: build.build_encoder_only,
     ),
@@ -61,14 +61,14 @@ FAMILIES = Registry(
     Family(
         name="captioner",
         label=N_("Captioner"),
-        help=N_("A ViT's encoder reads a picture, a decoder describes it (captioning)."),
+        help=N_("A ViT encoder reads a picture, a text decoder describes it."),
         source="Xu et al. 2015",
         build=lambda: build_pictures.build_captioner,
     ),
     Family(
         name="recurrent",
         label=N_("RNN with attention"),
-        help=N_("Reads and writes one token after the other, and looks back at the source (2015)."),
+        help=N_("Reads and writes token by token, attending to the source (2015)."),
         source="Bahdanau et al. 2015",
         build=lambda: build_recurrent.build_recurrent,
     ),

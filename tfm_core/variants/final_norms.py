@@ -18,22 +18,22 @@ class FinalNorm(Variant):
 
 PRE_NORM = FinalNorm(
     name="pre-norm",
-    label=N_("Behind a pre-norm stack"),
-    help=N_("As is usual: what leaves pre-norm blocks was never normalised as a whole."),
+    label=N_("After pre-norm blocks"),
+    help=N_("Usual: the output of pre-norm blocks is not normalised."),
     source="Xiong et al. 2020; Radford et al. 2019",
     stands=lambda norm_first: norm_first,
 )
 ALWAYS = FinalNorm(
     name="always",
     label=N_("Always"),
-    help=N_("Also after post-norm blocks, as torch.nn.Transformer has it."),
+    help=N_("Also after post-norm blocks, as in torch.nn.Transformer."),
     source="torch.nn.Transformer",
     stands=lambda norm_first: True,
 )
 NEVER = FinalNorm(
     name="never",
     label=N_("Never"),
-    help=N_("Not even after pre-norm blocks: the sums of all blocks reach the output as they are."),
+    help=N_("Not even after pre-norm blocks: their sums are the output."),
     source="study notebooks",
     stands=lambda norm_first: False,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.record import Example, Registry, Variant
 
 NORM_EPS = 1e-5
@@ -42,7 +42,7 @@ class Norm(Variant):
 LAYER_NORM = Norm(
     name="layernorm",
     label=N_("LayerNorm"),
-    help=N_("Subtract the mean, divide by the deviation (Ba et al. 2016)."),
+    help=N_("Subtract the mean, divide by the standard deviation (Ba et al. 2016)."),
     source="Ba et al. 2016",
     layer="torch.nn:LayerNorm",
     parameters={"weight": ("d_model",), "bias": ("d_model",)},
@@ -62,13 +62,7 @@ LAYER_NORM = Norm(
     ),
     spread=N_("mean"),
     walk_topic="layernorm",
-    walk_words=N_(
-        "LayerNorm subtracts the mean of one token's numbers and divides by sqrt(variance + "
-        "eps), with eps = {norm_eps} here; then a learned scale and shift. Written by hand as (x "
-        "- mean) / (x.std() + eps), it differs a little: `std` divides by n - 1 unless told "
-        "otherwise, so the deviation is 6.9 % larger at n = 8 and 0.1 % at n = 512. The learned "
-        "scale can make up for that."
-    ),
+    walk_words=Paragraph("variants/walk-layernorm"),
     phrase=N_("LayerNorm"),
 )
 RMS_NORM = Norm(
@@ -95,19 +89,13 @@ RMS_NORM = Norm(
     ),
     spread=N_("root mean square"),
     walk_topic="rmsnorm",
-    walk_words=N_(
-        "RMSNorm divides by the root of (the mean square of one token's numbers + eps), with eps "
-        "= {norm_eps} here, without subtracting the mean; then a learned scale."
-    ),
+    walk_words=Paragraph("variants/walk-rmsnorm"),
     phrase=N_("RMSNorm"),
 )
 NONE = Norm(
     name="none",
     label=N_("No norm"),
-    help=N_(
-        "Vectors keep whatever length the sums give them, which grows with each block and each "
-        "step: a mistake worth seeing."
-    ),
+    help=N_("Vectors grow with each block and step: a mistake worth seeing."),
     source="Vaswani et al. 2017, section 3.1, without the norm",
     layer="torch.nn:Identity",
     parameters={},
@@ -119,10 +107,7 @@ NONE = Norm(
     example=None,
     spread=None,
     walk_topic="no-norm",
-    walk_words=N_(
-        "**A mistake worth seeing:** no norm keeps the numbers in range, here or elsewhere in "
-        "this model. Compare the size of the numbers after each block."
-    ),
+    walk_words=Paragraph("variants/walk-no-norm"),
     phrase=N_("no norm"),
 )
 

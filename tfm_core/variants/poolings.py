@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.record import Registry, Variant
 
 
@@ -38,7 +38,7 @@ class Pooling(Variant):
 CLS = Pooling(
     name="cls",
     label=N_("CLS token"),
-    help=N_("One extra token gathers what the classifier reads (BERT, ViT)."),
+    help=N_("The classifier reads one extra token (BERT, ViT)."),
     source="Dosovitskiy et al. 2021, Eq. 4",
     has_cls=True,
     layer="tfm_core.layers.pooling:first_token",
@@ -53,7 +53,7 @@ CLS = Pooling(
 MEAN = Pooling(
     name="mean",
     label=N_("Mean"),
-    help=N_("Average all patches or words; learns faster on small data."),
+    help=Paragraph("variants/mean-pooling"),
     source="Dosovitskiy et al. 2021, Eq. 4",
     has_cls=False,
     layer="tfm_core.layers.pooling:mean_of_tokens",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.record import Registry, Variant
 
 
@@ -31,10 +31,7 @@ class Precision(Variant):
 FP32 = Precision(
     name="fp32",
     label=N_("fp32"),
-    help=N_(
-        "Single precision: works everywhere. NVIDIA GPUs multiply matrices in TF32, with the range "
-        "of fp32 and 10 bits of precision."
-    ),
+    help=Paragraph("variants/fp32"),
     source="IEEE 754",
     autocast=None,
     scales_loss=False,

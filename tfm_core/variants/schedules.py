@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.record import Registry, Variant
 
 
@@ -63,10 +63,7 @@ def _until_cooled(step: int, warm: int, total: int) -> float:
 WSD = Schedule(
     name="wsd",
     label=N_("Warm-up, stable, decay"),
-    help=N_(
-        "Rise linearly, stay, and fall linearly to zero in the last fifth of the steps "
-        "(Hu et al. 2024; Hägele et al. 2024)."
-    ),
+    help=Paragraph("variants/stable-then-decay"),
     source="Hu et al. 2024 (MiniCPM), section 4; Hägele et al. 2024, section 3, linear",
     share=_until_cooled,
 )

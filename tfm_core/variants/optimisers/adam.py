@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.optimisers.record import Optimiser, UpdateLine
 
 
@@ -48,9 +48,6 @@ ADAM = Optimiser(
     usual_rate=4e-3,
     decay=0.0,
     decay_is_coupled=True,
-    decay_words=N_(
-        "Adam adds it to the gradient and divides both by their usual size: where the loss asks "
-        "for little, decay decides alone. AdamW takes it beside the gradient.",
-    ),
+    decay_words=Paragraph("variants/adam-decay"),
     is_scale_free=True,
 )

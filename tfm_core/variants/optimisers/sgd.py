@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.optimisers.record import Optimiser, UpdateLine
 
 
@@ -27,7 +27,7 @@ def sgd(
 SGD = Optimiser(
     name="sgd",
     label=N_("SGD"),
-    help=N_("Plain gradient descent with momentum: Transformers learn slowly with it."),
+    help=N_("Gradient descent with momentum; Transformers learn slowly with it."),
     source="Sutskever et al. 2013",
     torch_class="torch.optim:SGD",
     settings=("beta1",),
@@ -39,9 +39,6 @@ SGD = Optimiser(
     usual_rate=0.1,  # its steps are as long as the gradients
     decay=0.0,
     decay_is_coupled=True,
-    decay_words=N_(
-        "SGD adds it to the gradient, and momentum adds it up: a decay that suits AdamW can "
-        "outweigh the loss.",
-    ),
+    decay_words=Paragraph("variants/sgd-decay"),
     is_scale_free=False,
 )

@@ -2,7 +2,7 @@
 
 from textwrap import dedent
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.positions.position import (
     Function,
     Inside,
@@ -31,7 +31,7 @@ _ALIBI = Function(
 ALIBI = Position(
     name="alibi",
     label=N_("ALiBi"),
-    help=N_("A penalty on distance in every score (Press et al. 2022)."),
+    help=N_("Lowers each score with distance (Press et al. 2022)."),
     source="Press et al. 2022, section 3",
     acts_on="scores",
     layer="tfm_core.layers.relative:Alibi",
@@ -41,10 +41,7 @@ ALIBI = Position(
     impossible=always_possible,
     functions=(_ALIBI,),
     topic="position-alibi",
-    words=N_(
-        "Nothing is added here: this model lowers each score with the distance of the two "
-        "tokens, head by head (ALiBi). See step {step:scores}."
-    ),
+    words=Paragraph("variants/walk-alibi"),
     look=Look("purple", "longdash", "triangle-up"),
     added=None,
     inside=Inside(
@@ -54,14 +51,10 @@ ALIBI = Position(
         where="",
         title=N_("ALiBi's penalty"),
         topic="alibi",
-        words=N_("ALiBi subtracts a slope times the distance; every head has its own slope."),
+        words=N_("ALiBi subtracts slope × distance; each head has its own slope."),
         parameters={},
         kept_once="",
-        by_distance=N_(
-            "Each head, and its slope: its score falls in a straight line with distance. The "
-            "slopes are never trained. They are powers of 2^(−8 / heads): a few heads look near, a "
-            "few look far."
-        ),
+        by_distance=Paragraph("variants/alibi-slopes"),
         init=None,
         made="alibi(x.size(1)).to(x)",
         argument="bias",

@@ -1,6 +1,6 @@
 """Learned positions: one trained vector for each position, as in BERT, GPT-2 and ViT."""
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.positions.position import (
     Added,
     Look,
@@ -12,7 +12,7 @@ from tfm_core.variants.positions.position import (
 LEARNED = Position(
     name="learned",
     label=N_("Learned"),
-    help=N_("One trained vector for each position (BERT, GPT-2, ViT)."),
+    help=N_("One trained vector per position (BERT, GPT-2, ViT)."),
     source="Gehring et al. 2017, section 3.1",
     acts_on="embeddings",
     layer="tfm_core.layers.positions:LearnedPositions",
@@ -22,10 +22,7 @@ LEARNED = Position(
     impossible=always_possible,
     functions=(),
     topic="position-learned",
-    words=N_(
-        "Here a trained row is added for each position. The table has an end: beyond it the "
-        "model cannot read."
-    ),
+    words=Paragraph("variants/walk-learned"),
     look=Look("vermilion", "dash", "square"),
     added=Added(
         latex="P_t",

@@ -1,12 +1,12 @@
 """No positions: a bag of tokens, unless a mask tells the order."""
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.positions.position import Look, Position, always_possible
 
 NONE = Position(
     name="none",
     label=N_("None"),
-    help=N_("No position at all: an encoder then sees a bag of tokens."),
+    help=N_("No positions: an encoder then sees a bag of tokens."),
     source="Vaswani et al. 2017, section 3.5, says why there must be some",
     acts_on="nothing",
     layer="tfm_core.layers.positions:NoPositions",
@@ -16,10 +16,7 @@ NONE = Position(
     impossible=always_possible,
     functions=(),
     topic="position-none",
-    words=N_(
-        "Nothing is added in this model: the vectors pass unchanged. Without a causal mask it "
-        "cannot know the order; with one, a decoder can learn it (Haviv et al. 2022)."
-    ),
+    words=Paragraph("variants/walk-no-positions"),
     look=Look("grey", "dot", "x"),
     added=None,
     inside=None,

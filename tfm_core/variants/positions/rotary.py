@@ -2,7 +2,7 @@
 
 from textwrap import dedent
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.positions.position import Function, Inside, Look, Position
 from tfm_core.variants.positions.sinusoidal import WAVES
 
@@ -20,18 +20,14 @@ _ROTATE = Function(
 
 def _impossible(d_model: int, d_head: int) -> str | None:
     if d_head % 2:
-        return N_(
-            "Rotary positions turn pairs of dimensions, but a head has {d_head} dimensions, an "
-            "odd number; change d_model or n_heads.",
-            d_head=d_head,
-        )
+        return Paragraph("variants/odd-head", d_head=d_head)
     return None
 
 
 ROTARY = Position(
     name="rotary",
     label=N_("Rotary"),
-    help=N_("Queries and keys turn with position (RoPE, Su et al. 2021)."),
+    help=N_("Rotate queries and keys by position (RoPE, Su et al. 2021)."),
     source="Su et al. 2021, Eq. 34",
     acts_on="queries and keys",
     layer="tfm_core.layers.relative:Rotation",
@@ -41,10 +37,7 @@ ROTARY = Position(
     impossible=_impossible,
     functions=(WAVES, _ROTATE),
     topic="position-rotary",
-    words=N_(
-        "Nothing is added here: this model turns queries and keys by an angle that grows with "
-        "position, after they are split into heads (RoPE). See step {step:split}."
-    ),
+    words=Paragraph("variants/walk-rotary"),
     look=Look("green", "dashdot", "diamond"),
     added=None,
     inside=Inside(
@@ -52,12 +45,9 @@ ROTARY = Position(
         key=r"(R_j k_j)",
         plus="",
         where="",
-        title=N_("queries, turned"),
+        title=N_("queries, rotated"),
         topic="rotary",
-        words=N_(
-            "Then queries and keys are rotated pair by pair, by an angle that grows with the "
-            "position (“queries, turned”). Values are not."
-        ),
+        words=Paragraph("variants/rotary"),
         parameters={},
         kept_once="{length} d_head",
         by_distance=None,

@@ -2,7 +2,7 @@
 
 from textwrap import dedent
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.positions.position import Added, Function, Look, Position
 
 WAVES = Function(
@@ -19,9 +19,7 @@ WAVES = Function(
 
 def _impossible(d_model: int, d_head: int) -> str | None:
     if d_model % 2:
-        return N_(
-            "Sinusoidal positions need an even d_model, and it is {d_model}.", d_model=d_model
-        )
+        return N_("Sinusoidal positions need an even d_model; it is {d_model}.", d_model=d_model)
     return None
 
 
@@ -46,10 +44,7 @@ SINUSOIDAL = Position(
     impossible=_impossible,
     functions=(WAVES,),
     topic="position-sinusoidal",
-    words=N_(
-        "Here a fixed row of sines and cosines is added for each position: low dimensions "
-        "oscillate fast, high ones slowly. Nothing is trained, and there is a row for any length."
-    ),
+    words=Paragraph("variants/walk-sinusoidal"),
     look=Look("blue", "solid", "circle"),
     added=Added(
         latex=r"\mathrm{PE}_t",

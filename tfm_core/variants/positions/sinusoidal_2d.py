@@ -2,7 +2,7 @@
 
 from textwrap import dedent
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.positions.position import Added, Look, Position, nothing_more
 from tfm_core.variants.positions.sinusoidal import WAVES
 
@@ -10,7 +10,7 @@ from tfm_core.variants.positions.sinusoidal import WAVES
 def _impossible(d_model: int, d_head: int) -> str | None:
     if d_model % 4:
         return N_(
-            "2-D sinusoidal positions need a d_model that 4 divides, and it is {d_model}.",
+            "2-D sinusoidal positions need a d_model divisible by 4; it is {d_model}.",
             d_model=d_model,
         )
     return None
@@ -19,7 +19,7 @@ def _impossible(d_model: int, d_head: int) -> str | None:
 SINUSOIDAL_2D = Position(
     name="sinusoidal-2d",
     label=N_("Sinusoidal, 2-D"),
-    help=N_("Half of the waves tell the row, half the column of a patch."),
+    help=N_("Half of the waves encode a patch's row, half its column."),
     source="Dosovitskiy et al. 2021, appendix D.4",
     acts_on="embeddings",
     layer="tfm_core.layers.positions:grid_positions",
@@ -29,10 +29,7 @@ SINUSOIDAL_2D = Position(
     impossible=_impossible,
     functions=(WAVES,),
     topic="position-sinusoidal-2d",
-    words=N_(
-        "Here fixed waves are added: half of the dimensions tell the row of a patch, half its "
-        "column."
-    ),
+    words=Paragraph("variants/walk-sinusoidal-2d"),
     look=Look("sky", "dashdot", "square-open"),
     added=Added(
         latex=r"\mathrm{PE}_{\mathrm{row}(t),\mathrm{column}(t)}",

@@ -2,7 +2,7 @@
 
 from textwrap import dedent
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.positions.position import (
     Function,
     Inside,
@@ -46,7 +46,7 @@ _RELATIVE_BIAS = Function(
 T5_BIAS = Position(
     name="t5-bias",
     label=N_("T5 bias"),
-    help=N_("A trained number for each bucket of offsets, added to the scores (T5)."),
+    help=N_("Adds a trained number per bucket of offsets to the scores (T5)."),
     source="Raffel et al. 2020, section 2.1",
     acts_on="scores",
     layer="tfm_core.layers.relative:BucketBias",
@@ -56,10 +56,7 @@ T5_BIAS = Position(
     impossible=always_possible,
     functions=(_BUCKET, _RELATIVE_BIAS),
     topic="position-t5-bias",
-    words=N_(
-        "Nothing is added here: this model adds a trained number to each score, by head and by "
-        "how far apart the two tokens are (T5). See step {step:scores}."
-    ),
+    words=Paragraph("variants/walk-t5-bias"),
     look=Look("ochre", "longdashdot", "hexagram"),
     added=None,
     inside=Inside(
@@ -69,12 +66,7 @@ T5_BIAS = Position(
         where=N_(r"&\beta(j - i)\text{: the bucket of the offset, one of }32"),
         title=N_("T5's bias"),
         topic="t5-bias",
-        words=N_(
-            "T5 adds a trained number to each score (“T5's bias”): every head has 32, one for "
-            "each bucket of offsets. Near offsets have a bucket each, far ones share; all layers "
-            "of a stack share the numbers. (T5 itself then leaves out the division by "
-            "sqrt(d_head); this model keeps it.)"
-        ),
+        words=Paragraph("variants/t5-bias"),
         parameters={"table": ("n_buckets", "n_heads")},
         kept_once="2 {queries} {length}",
         by_distance=None,
