@@ -27,7 +27,7 @@ from tfm_core.decoding import (
     sampled_steps,
 )
 from tfm_core.decoding.sampling import _draw
-from tfm_core.models.captioner import Captioner
+from tfm_core.models.pictures import Captioner
 from tfm_core.models.recurrent import RecurrentTranslator
 from tfm_core.training.loop import build, train
 

@@ -14,7 +14,7 @@ from tests.runs.waiting import tiny
 from tfm_core.runs.failures import REFUSALS, Refused, obstacle, refusal, sentence, told
 from tfm_core.sentences import StudentError
 from tfm_core.training.checkpoints import CheckpointDamaged
-from tfm_core.training.divergence import TrainingDiverged
+from tfm_core.training.progress import TrainingDiverged
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from tests.training.far_device import DEVICE
 from tests.training.test_language import language
 from tests.training.test_loop import EXPERIMENTS, IDS, experiment
 from tfm_core.training import checkpoints, compiling
+from tfm_core.training.compiling import why_no_compiler
 from tfm_core.training.events import Compiled, Measured, Started, Step
 from tfm_core.training.loop import build, train
 from tfm_core.training.share import Share
-from tfm_core.training.toolchain import why_no_compiler
 
 CHOSEN = dict(zip(IDS, EXPERIMENTS, strict=True)) | {
     "grammar": language("grammar"),

@@ -14,7 +14,7 @@ from tfm_core.runs.store import RunStore
 from tfm_core.training import checkpoints
 from tfm_core.training.events import Finished, Measured, SnapshotDue, Step
 from tfm_core.training.loop import build, train
-from tfm_core.training.patience import Patience
+from tfm_core.training.progress import Patience
 
 # far too high a learning rate: the loss rises and falls, and soon no longer gets any lower
 RESTLESS = {"steps": 60, "validate_every": 2, "learning_rate": 0.5, "schedule": "constant"}

@@ -9,8 +9,7 @@ import torch.nn.functional as F
 from tests.models.variants import caption_batch, captioner_model, text_batch, vit_model
 from tfm_core.config import EncoderOnlyConfig
 from tfm_core.config.shape import TextShape
-from tfm_core.layers.feed_forward import FeedForward
-from tfm_core.layers.norms import make_norm
+from tfm_core.layers.feed_forward import FeedForward, make_norm
 from tfm_core.models.build import build_text
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS

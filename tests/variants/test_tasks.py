@@ -30,7 +30,7 @@ from tfm_core.probe.snapshot import probe_of, take
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.training.events import Finished, Measured, SnapshotDue, Step
 from tfm_core.training.loop import build, train
-from tfm_core.training.objectives import ALL, Draw, Objective, StepMetrics
+from tfm_core.training.objectives import ALL, Batch, Objective, StepMetrics
 from tfm_core.variants.record import UnknownVariant, Variant
 from tfm_core.variants.tasks import TASK_KINDS, TaskKind
 
@@ -158,11 +158,11 @@ class ShareObjective(Objective):
         n_correct = ((predicted.detach() - share).abs() < 0.1).sum()
         return StepMetrics(F.mse_loss(predicted, share), n_correct, len(bits), None, len(bits))
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
-        return Draw(indices[part], (), (indices[part],))
+    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+        return Batch(indices[part], (), (indices[part],))
 
-    def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
-        return self._metrics(model, self.data.train.bits[draw.rows])
+    def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
+        return self._metrics(model, self.data.train.bits[batch.rows])
 
     def loss_lower_bound(self) -> float:
         return 0.0

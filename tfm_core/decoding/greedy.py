@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.decoding.reading import reading
-from tfm_core.models.captioner import Captioner
+from tfm_core.models.pictures import Captioner
 from tfm_core.models.text import EncoderOnly, TextModel
 from tfm_core.sentences import StudentError
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from tfm_core.data.vocabulary import BOS
 from tfm_core.decoding.kv_cache import CachedDecoder, Decodes, Encoded, supports_cache
 from tfm_core.layers.recurrent import EncodedSource
-from tfm_core.models.captioner import Captioner
+from tfm_core.models.pictures import Captioner
 from tfm_core.models.recurrent import RecurrentTranslator, State
 from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly
 from tfm_core.sentences import StudentError

@@ -80,7 +80,7 @@ def kept_models(run: Run) -> list[tuple[int, Model]]:
 def _model(folder: str, step: int, _changed: int) -> Model:
     import torch
 
-    from tfm_core.training.models import new_model
+    from tfm_core.training.setup import new_model
 
     torch.set_num_threads(1)  # OpenMP's waiting threads would take the processor from the training
     run = Run(Path(folder))

@@ -10,10 +10,8 @@ from torch import nn
 from tfm_core.config import BlockConfig, TransformerConfig
 from tfm_core.layers.attention import draw_glorot
 from tfm_core.layers.blocks import Block
-from tfm_core.layers.fast.attention import MultiHeadAttention
-from tfm_core.layers.fast.blocks import Stack
-from tfm_core.layers.feed_forward import FeedForward
-from tfm_core.layers.norms import make_norm
+from tfm_core.layers.fast import MultiHeadAttention, Stack
+from tfm_core.layers.feed_forward import FeedForward, make_norm
 from tfm_core.layers.relative import Relative
 from tfm_core.mistakes import MISTAKES, make
 from tfm_core.variants.positions import POSITIONS, Position

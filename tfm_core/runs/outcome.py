@@ -17,7 +17,7 @@ from tfm_core.runs.curves import Curves
 from tfm_core.runs.status import Status
 from tfm_core.runs.way import MIN, way_of
 from tfm_core.sentences import N_
-from tfm_core.training.divergence import is_of_divergence
+from tfm_core.training.progress import is_of_divergence
 
 OutcomeKind = Literal["diverged", "never-learned", "by-heart"]
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from tfm_core.reading import MAX_STEP_NUMBER, Unreadable, is_number, is_whole
 from tfm_core.sentences import N_
 from tfm_core.stored import Step, Stored, WrongValue, checked, number
-from tfm_core.training.descent import is_state
+from tfm_core.training.progress import is_state
 
 _MAX_SECONDS = 1e11
 

@@ -13,12 +13,10 @@ from tfm_core.sentences import N_
 from tfm_core.variants.record import LazyModule, Registry, Variant
 
 if TYPE_CHECKING:
-    from tfm_core.models import build, build_pictures, build_recurrent
+    from tfm_core.models import build
     from tfm_core.models.build import Model
 else:  # imported where something of it is used first
     build = LazyModule("tfm_core.models.build")
-    build_pictures = LazyModule("tfm_core.models.build_pictures")
-    build_recurrent = LazyModule("tfm_core.models.build_recurrent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,20 +54,20 @@ FAMILIES = Registry(
         label=N_("Vision Transformer"),
         help=N_("Cuts a picture into patches and attends over them (ViT)."),
         source="Dosovitskiy et al. 2021",
-        build=lambda: build_pictures.build_vit,
+        build=lambda: build.build_vit,
     ),
     Family(
         name="captioner",
         label=N_("Captioner"),
         help=N_("A ViT encoder reads a picture, a text decoder describes it."),
         source="Xu et al. 2015",
-        build=lambda: build_pictures.build_captioner,
+        build=lambda: build.build_captioner,
     ),
     Family(
         name="recurrent",
         label=N_("RNN with attention"),
         help=N_("Reads and writes token by token, attending to the source (2015)."),
         source="Bahdanau et al. 2015",
-        build=lambda: build_recurrent.build_recurrent,
+        build=lambda: build.build_recurrent,
     ),
 )

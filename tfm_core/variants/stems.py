@@ -129,7 +129,7 @@ CONVOLUTIONAL = Stem(
         "2021).",
     ),
     source="Dosovitskiy et al. 2021, Eq. 1; Xiao et al. 2021",
-    layer="tfm_core.layers.fast.patches:ConvStem",
+    layer="tfm_core.layers.fast:ConvStem",
     latex=r"\mathrm{patch}_t(\mathrm{GELU}(K * \mathrm{image} + b_K))",
     classes=dedent(
         f'''\

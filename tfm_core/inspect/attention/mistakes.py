@@ -112,7 +112,7 @@ def of_texts(experiment: Experiment, model: Model, data: Data, rows: range) -> l
     from tfm_core.data.load import data_as
     from tfm_core.data.text_data import TextData
     from tfm_core.decoding import greedy
-    from tfm_core.models.vit import VisionTransformer
+    from tfm_core.models.pictures import VisionTransformer
 
     assert not isinstance(model, VisionTransformer)
     config, data = experiment.task_as(SequenceTaskConfig), data_as(data, TextData)
@@ -146,7 +146,7 @@ def of_captions(experiment: Experiment, model: Model, data: Data, rows: range) -
     from tfm_core.data.captions import CaptionData
     from tfm_core.data.load import data_as
     from tfm_core.decoding import greedy
-    from tfm_core.models.captioner import Captioner
+    from tfm_core.models.pictures import Captioner
     from tfm_core.probe.caption_items import items_of
 
     assert isinstance(model, Captioner)
@@ -180,7 +180,7 @@ def of_pictures(experiment: Experiment, model: Model, data: Data, rows: range) -
 
     from tfm_core.data.image_data import ImageData
     from tfm_core.data.load import data_as
-    from tfm_core.models.vit import VisionTransformer
+    from tfm_core.models.pictures import VisionTransformer
 
     assert isinstance(model, VisionTransformer)
     data = data_as(data, ImageData)

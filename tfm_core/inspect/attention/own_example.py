@@ -41,7 +41,7 @@ def answered(run: Run, text: str) -> Example:
     from tfm_core.data.text import text_task
     from tfm_core.data.vocabulary import BOS, EOS
     from tfm_core.decoding import greedy
-    from tfm_core.models.vit import VisionTransformer
+    from tfm_core.models.pictures import VisionTransformer
     from tfm_core.probe.capture import capture
 
     config = run.experiment.task_as(SequenceTaskConfig)
@@ -126,7 +126,7 @@ def look_at_picture(run: Run, picture: npt.NDArray[np.uint8]) -> Example:
     picture: uint8 (C, height, width), as the run's pictures are. Raises ValueError, in a sentence,
     where it has another shape or there is no checkpoint.
     """
-    from tfm_core.models.vit import VisionTransformer
+    from tfm_core.models.pictures import VisionTransformer
     from tfm_core.probe.capture import capture
 
     run.experiment.task_as(ImageTaskConfig, _WRONG_TASK)

@@ -44,7 +44,7 @@ def weight_histograms(run: Run, bins: int = 61) -> dict[str, Histogram]:
     Raises CheckpointDamaged (a ValueError).
     """
     from tfm_core.training.checkpoints import load_model
-    from tfm_core.training.models import new_model
+    from tfm_core.training.setup import new_model
 
     trained, _step = load_model(run.experiment, run.folder / "checkpoints" / "last")
     before = dict(new_model(run.experiment).named_parameters())

@@ -107,8 +107,7 @@ def of_run(
     from tfm_core.data.text import text_task
     from tfm_core.decoding import greedy
     from tfm_core.inspect.masks.scores import load
-    from tfm_core.models.captioner import Captioner
-    from tfm_core.models.vit import VisionTransformer
+    from tfm_core.models.pictures import Captioner, VisionTransformer
 
     config = run.experiment.task_as(
         SequenceTaskConfig,

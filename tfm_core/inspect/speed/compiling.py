@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from tfm_core.inspect.speed.bench import Bench, compare
 from tfm_core.inspect.speed.cases import BenchmarkCase
 from tfm_core.sentences import N_, StudentError
-from tfm_core.training.toolchain import why_no_compiler
+from tfm_core.training.compiling import why_no_compiler
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from tfm_core.runs.backends.backend import Unavailable
 from tfm_core.runs.process import this_host
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
-from tfm_core.training import apart
+from tfm_core.training import gpu_helper
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 def here() -> tuple[str, ...]:
     """Return the names of the NVIDIA GPUs of this machine; looked for once, which takes seconds."""
     try:
-        found = apart.devices()
+        found = gpu_helper.devices()
     except RuntimeError:  # whoever trains says what is wrong with them
         logger.exception("The GPUs of this machine could not be counted.")
         return ()
