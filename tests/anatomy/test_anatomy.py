@@ -17,7 +17,7 @@ from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.layers import relative
 from tfm_core.models.build import build_model, init_on_meta
 from tfm_core.probe.capture import capture
-from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.forms import CAUSALITIES
 
 EXAMPLES = 40
 

@@ -17,6 +17,7 @@ from tests.models.variants import (
 from tests.training.test_loop import experiment
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.decoding import (
+    Constraints,
     SamplingConfig,
     beam_steps,
     filtered_probs,
@@ -200,7 +201,9 @@ def test_each_step_tells_what_it_drew_from(model, src):
 
 def test_what_is_never_written_is_never_drawn(model, src):
     never = tuple(range(15))
-    step = last(sampled_steps(model, src, max_len=7, seeds=range(20), never=never))
+    step = last(
+        sampled_steps(model, src, max_len=7, seeds=range(20), constraints=Constraints(never=never))
+    )
     assert int(step.ids.min()) >= 15
 
 
@@ -260,7 +263,9 @@ def test_a_beam_is_at_least_one_wide(model, src):
 
 def test_a_forced_token_stands_at_its_place_and_moves_no_draw_before_it(model, src):
     free = last(sampled_steps(model, src, max_len=8, seeds=[3, 5])).ids
-    forced = last(sampled_steps(model, src, max_len=8, seeds=[3, 5], forced={2: 11})).ids
+    forced = last(
+        sampled_steps(model, src, max_len=8, seeds=[3, 5], constraints=Constraints(forced={2: 11}))
+    ).ids
     assert torch.equal(forced[:, :2], free[:, :2])
     assert forced[:, 2].tolist() == [11, 11]
     given = [*free[0, :2].tolist(), 11]
@@ -269,7 +274,9 @@ def test_a_forced_token_stands_at_its_place_and_moves_no_draw_before_it(model, s
 
 
 def test_every_beam_holds_a_forced_token_and_its_score_counts_it(model, src):
-    beams = last(beam_steps(model, src, max_len=3, width=4, forced={0: 11}))
+    beams = last(
+        beam_steps(model, src, max_len=3, width=4, constraints=Constraints(forced={0: 11}))
+    )
     assert {beam.ids[0] for beam in beams} == {11}
     for beam in beams:
         assert beam.score == pytest.approx(score_of(model, src, beam.ids), abs=1e-4)

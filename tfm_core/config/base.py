@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Protocol, Self, get_args
+from typing import Any, Protocol, Self, TypedDict, Unpack, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -158,29 +158,27 @@ class Config(BaseModel):
         return self.parse({**self.model_dump(), **changes})
 
 
-def knob(
+class Bounds(TypedDict, total=False):
+    """The range of a number; ``gt`` and ``lt`` leave out the bound itself."""
+
+    ge: float
+    gt: float
+    le: float
+    lt: float
+
+
+def setting(
     default: Any,
     label: str,
     help: str,
     *,
-    ge: float | None = None,
-    gt: float | None = None,
-    le: float | None = None,
-    lt: float | None = None,
     step: float | None = None,
     advanced: bool = False,
+    **bounds: Unpack[Bounds],
 ) -> Any:
     """Return a field with its label, help and range, as the app's controls read them."""
-    return Field(
-        default,
-        title=label,
-        description=help,
-        ge=ge,
-        gt=gt,
-        le=le,
-        lt=lt,
-        json_schema_extra={"step": step, "advanced": advanced},
-    )
+    extra: dict[str, Any] = {"step": step, "advanced": advanced}
+    return Field(default, title=label, description=help, json_schema_extra=extra, **bounds)
 
 
 def tagged(union: object, tag: str) -> dict[str, Any]:

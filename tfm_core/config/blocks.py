@@ -7,25 +7,21 @@ from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import CrossError, OneOf, knob
+from tfm_core.config.base import CrossError, OneOf, setting
 from tfm_core.config.family import FamilyConfig
 from tfm_core.config.mistakes import MISTAKES_HELP, check_mistakes, some_of
 from tfm_core.mistakes import form_of
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.causalities import CAUSALITIES, Causality
-from tfm_core.variants.final_norms import FINAL_NORMS
-from tfm_core.variants.norms import NORMS
+from tfm_core.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS, SCALES, Causality
+from tfm_core.variants.norms import FINAL_NORMS, NORMS
 from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.projections import PROJECTIONS
-from tfm_core.variants.residuals import RESIDUALS
-from tfm_core.variants.scales import SCALES
 
 
 class BlockConfig(FamilyConfig):
     """The settings that all Transformer blocks share."""
 
-    d_model: int = knob(
+    d_model: int = setting(
         64,
         "d_model",
         N_("Width of each token's vector; doubling it quadruples the matrices."),
@@ -33,14 +29,14 @@ class BlockConfig(FamilyConfig):
         le=16384,
         step=8,
     )
-    n_heads: int = knob(
+    n_heads: int = setting(
         4,
         "n_heads",
         N_("Attention patterns per layer, each d_model / n_heads wide."),
         ge=1,
         le=128,
     )
-    d_ff: int = knob(
+    d_ff: int = setting(
         128,
         "d_ff",
         N_("Hidden width of the feed-forward layer; usually 2 to 4 d_model."),
@@ -48,7 +44,7 @@ class BlockConfig(FamilyConfig):
         le=65536,
         step=8,
     )
-    dropout: float = knob(
+    dropout: float = setting(
         0.0,
         N_("Dropout"),
         N_("Share of values set to zero in training; helps when data is scarce."),
@@ -56,10 +52,10 @@ class BlockConfig(FamilyConfig):
         lt=1,
         step=0.05,
     )
-    norm: Annotated[str, OneOf(NORMS)] = knob(
+    norm: Annotated[str, OneOf(NORMS)] = setting(
         "layernorm", N_("Norm"), N_("Keeps activations in range."), advanced=True
     )
-    norm_eps: float = knob(
+    norm_eps: float = setting(
         1e-5,
         N_("Norm epsilon"),
         Paragraph("settings/norm-eps"),
@@ -68,25 +64,25 @@ class BlockConfig(FamilyConfig):
         step=1e-6,
         advanced=True,
     )
-    norm_first: bool = knob(
+    norm_first: bool = setting(
         True,
         N_("Pre-norm"),
         N_("Normalise before each sublayer (stable), not after it (the 2017 paper)."),
     )
-    activation: Annotated[str, OneOf(ACTIVATIONS)] = knob(
+    activation: Annotated[str, OneOf(ACTIVATIONS)] = setting(
         "gelu", N_("Activation"), N_("The feed-forward layer's non-linearity.")
     )
-    bias: bool = knob(True, N_("Biases"), N_("Add a bias in every linear layer."), advanced=True)
-    projection_bias: bool = knob(
+    bias: bool = setting(True, N_("Biases"), N_("Add a bias in every linear layer."), advanced=True)
+    projection_bias: bool = setting(
         True,
         N_("Biases in attention"),
         N_("Add biases to the matrices of attention; the scores hardly change."),
         advanced=True,
     )
-    mistakes: Annotated[tuple[str, ...], some_of("block")] = knob(
+    mistakes: Annotated[tuple[str, ...], some_of("block")] = setting(
         (), N_("Mistakes"), MISTAKES_HELP, advanced=True
     )
-    query_key_gain: float = knob(
+    query_key_gain: float = setting(
         1.0,
         N_("Gain of queries and keys"),
         Paragraph("settings/query-key-gain"),
@@ -95,7 +91,7 @@ class BlockConfig(FamilyConfig):
         step=0.1,
         advanced=True,
     )
-    final_norm: Annotated[str, OneOf(FINAL_NORMS)] = knob(
+    final_norm: Annotated[str, OneOf(FINAL_NORMS)] = setting(
         "pre-norm",
         N_("Last norm"),
         N_("When a norm follows the last block."),
@@ -175,7 +171,7 @@ class BlockConfig(FamilyConfig):
 class WriterConfig(BlockConfig):
     """What the families add that write a text token by token, each seeing those before it."""
 
-    mistakes: Annotated[tuple[str, ...], some_of("block", "decoder")] = knob(
+    mistakes: Annotated[tuple[str, ...], some_of("block", "decoder")] = setting(
         (), N_("Mistakes"), MISTAKES_HELP, advanced=True
     )
 

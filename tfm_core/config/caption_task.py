@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from tfm_core.config.base import OneOf, knob
+from tfm_core.config.base import OneOf, setting
 from tfm_core.config.reads import PictureTaskConfig
 from tfm_core.sentences import N_
 from tfm_core.variants.languages import LANGUAGES
@@ -46,8 +46,8 @@ class CaptionTaskConfig(PictureTaskConfig):
 
     tasks: ClassVar[dict[str, CaptionTaskFacts]] = CAPTION_TASKS
     kind: Literal["caption"] = "caption"
-    name: CaptionTaskName = knob("captions", N_("Task"), N_("What the model learns."))
-    n_digits: int = knob(
+    name: CaptionTaskName = setting("captions", N_("Task"), N_("What the model learns."))
+    n_digits: int = setting(
         2,
         N_("Digits in a picture"),
         N_(
@@ -56,15 +56,15 @@ class CaptionTaskConfig(PictureTaskConfig):
         ge=N_DIGITS[0],
         le=N_DIGITS[-1],
     )
-    language: Annotated[str, OneOf(LANGUAGES)] = knob(
+    language: Annotated[str, OneOf(LANGUAGES)] = setting(
         "english", N_("Language"), N_("The language of the captions.")
     )
-    sizes: bool = knob(
+    sizes: bool = setting(
         False,
         N_("Large and small"),
         N_("Draw digits in two sizes and name the size in the caption."),
     )
-    rotation: float = knob(
+    rotation: float = setting(
         10.0,
         N_("Rotation"),
         N_("Largest random rotation of each digit in training, in degrees."),
@@ -73,7 +73,7 @@ class CaptionTaskConfig(PictureTaskConfig):
         step=1,
         advanced=True,
     )
-    scale: float = knob(
+    scale: float = setting(
         0.1,
         N_("Scale"),
         N_(
@@ -84,7 +84,7 @@ class CaptionTaskConfig(PictureTaskConfig):
         step=0.05,
         advanced=True,
     )
-    slant: float = knob(
+    slant: float = setting(
         0.2,
         N_("Slant"),
         N_("Largest random slant of each digit in training, as a share of its height."),
@@ -93,7 +93,7 @@ class CaptionTaskConfig(PictureTaskConfig):
         step=0.05,
         advanced=True,
     )
-    shift: float = knob(
+    shift: float = setting(
         1.5,
         N_("Shift"),
         N_("Largest random shift of each digit in training, in pixels."),
@@ -102,7 +102,7 @@ class CaptionTaskConfig(PictureTaskConfig):
         step=0.5,
         advanced=True,
     )
-    n_train: int = knob(
+    n_train: int = setting(
         20000,
         N_("Training pictures"),
         N_("Different training pictures, composed of 4,000 digits."),
@@ -111,7 +111,7 @@ class CaptionTaskConfig(PictureTaskConfig):
         step=1000,
         advanced=True,
     )
-    n_validation: int = knob(
+    n_validation: int = setting(
         500,
         N_("Validation pictures"),
         N_("Measured during training; composed of 500 digits not in training."),
@@ -120,7 +120,7 @@ class CaptionTaskConfig(PictureTaskConfig):
         step=100,
         advanced=True,
     )
-    n_test: int = knob(
+    n_test: int = setting(
         1000,
         N_("Test pictures"),
         N_("Measured once at the end; composed of 500 other unseen digits."),

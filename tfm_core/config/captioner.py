@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import OneOf, knob
+from tfm_core.config.base import OneOf, setting
 from tfm_core.config.blocks import WriterConfig, check_position
 from tfm_core.config.family import PatchConfig
 from tfm_core.sentences import N_
@@ -18,26 +18,26 @@ class CaptionerConfig(PatchConfig, WriterConfig):
     """Patches in, words out: the decoder's cross-attention looks at the picture."""
 
     family: Literal["captioner"] = "captioner"
-    n_encoder_layers: int = knob(
+    n_encoder_layers: int = setting(
         2, N_("Encoder layers"), N_("Blocks that read the picture."), ge=1, le=48
     )
-    n_decoder_layers: int = knob(
+    n_decoder_layers: int = setting(
         1, N_("Decoder layers"), N_("Blocks that write the words."), ge=1, le=48
     )
-    patch_size: int = knob(
+    patch_size: int = setting(
         7,
         N_("Patch size"),
         N_("Side of a patch in pixels; must divide the picture's."),
         ge=1,
         le=256,
     )
-    position: Annotated[str, OneOf(ADDED_TO_PATCHES)] = knob(
+    position: Annotated[str, OneOf(ADDED_TO_PATCHES)] = setting(
         "sinusoidal-2d", N_("Positions"), N_("How the encoder knows where a patch is.")
     )
-    text_position: Annotated[str, OneOf(ADDED_TO_WORDS)] = knob(
+    text_position: Annotated[str, OneOf(ADDED_TO_WORDS)] = setting(
         "learned", N_("Word positions"), N_("How the decoder knows where a word is.")
     )
-    stem: Annotated[str, OneOf(STEMS)] = knob(
+    stem: Annotated[str, OneOf(STEMS)] = setting(
         "conv", N_("Stem"), N_("How pixels become patch embeddings.")
     )
 

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import CrossError, OneOf, knob
+from tfm_core.config.base import CrossError, OneOf, setting
 from tfm_core.config.own_tasks import set_id
 from tfm_core.config.reads import SequenceTaskConfig
 from tfm_core.reading import is_text
@@ -63,9 +63,9 @@ class CorpusTaskConfig(SequenceTaskConfig):
 
     tasks: ClassVar[dict[str, CorpusTaskFacts]] = CORPUS_TASKS
     kind: Literal["corpus"] = "corpus"
-    name: CorpusTaskName = knob("own-text", N_("Task"), N_("What the model learns."))
-    unit: Annotated[str, OneOf(UNITS)] = knob("words", N_("Tokens"), N_("What one token is."))
-    context: int = knob(
+    name: CorpusTaskName = setting("own-text", N_("Task"), N_("What the model learns."))
+    unit: Annotated[str, OneOf(UNITS)] = setting("words", N_("Tokens"), N_("What one token is."))
+    context: int = setting(
         64,
         N_("Context"),
         N_("Tokens the model sees at once, including <bos>."),
@@ -73,7 +73,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
         le=512,
         step=16,
     )
-    n_train: int = knob(
+    n_train: int = setting(
         20000,
         N_("Training sentences"),
         N_("Sentences in training."),
@@ -82,7 +82,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
         step=1000,
         advanced=True,
     )
-    n_validation: int = knob(
+    n_validation: int = setting(
         500,
         N_("Validation sentences"),
         N_("Other sentences, measured during training."),
@@ -91,7 +91,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
         step=100,
         advanced=True,
     )
-    n_test: int = knob(
+    n_test: int = setting(
         1000,
         N_("Test sentences"),
         N_("Other sentences, measured once at the end."),

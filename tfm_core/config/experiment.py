@@ -6,7 +6,7 @@ from typing import Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import Config, CrossError, knob
+from tfm_core.config.base import Config, CrossError, setting
 from tfm_core.config.model import EncoderDecoderConfig, ModelConfig
 from tfm_core.config.reads import SequenceTaskConfig
 from tfm_core.config.task import TASK_FACTS, TaskConfig, TextTaskConfig, tasks_for
@@ -24,7 +24,7 @@ class Experiment(Config):
     model: ModelConfig = Field(default_factory=EncoderDecoderConfig)
     task: TaskConfig = Field(default_factory=TextTaskConfig)
     training: TrainingConfig = Field(default_factory=TrainingConfig)
-    seed: int = knob(
+    seed: int = setting(
         0,
         N_("Seed"),
         N_("The same seed gives the same weights, batches and curve."),

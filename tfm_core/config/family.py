@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tfm_core.config.base import Config, CrossError
 from tfm_core.config.shape import patches_per_side
 from tfm_core.sentences import Paragraph
-from tfm_core.variants.causalities import Causality
+from tfm_core.variants.forms import Causality
 from tfm_core.variants.poolings import Pooling
 from tfm_core.variants.stems import STEMS
 

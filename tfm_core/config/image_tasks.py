@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import CrossError, knob
+from tfm_core.config.base import CrossError, setting
 from tfm_core.config.reads import PictureTaskConfig
 from tfm_core.sentences import N_, Paragraph
 
@@ -102,8 +102,8 @@ class ImageTaskConfig(PictureTaskConfig):
 
     tasks: ClassVar[dict[str, ImageTaskFacts]] = IMAGE_TASKS
     kind: Literal["image"] = "image"
-    name: ImageTaskName = knob("mnist-5000", N_("Task"), N_("What the model learns."))
-    shift: float = knob(
+    name: ImageTaskName = setting("mnist-5000", N_("Task"), N_("What the model learns."))
+    shift: float = setting(
         1.0,
         N_("Shift"),
         N_("Largest random shift of a training picture, in pixels."),
@@ -112,7 +112,7 @@ class ImageTaskConfig(PictureTaskConfig):
         step=0.5,
         advanced=True,
     )
-    rotation: float = knob(
+    rotation: float = setting(
         0.0,
         N_("Rotation"),
         N_("Largest random rotation of a training picture, in degrees."),
@@ -121,7 +121,7 @@ class ImageTaskConfig(PictureTaskConfig):
         step=1,
         advanced=True,
     )
-    scale: float = knob(
+    scale: float = setting(
         0.0,
         N_("Scale"),
         N_("Largest random change of a training picture's size, as a share."),
@@ -130,7 +130,7 @@ class ImageTaskConfig(PictureTaskConfig):
         step=0.05,
         advanced=True,
     )
-    n_validation: int = knob(
+    n_validation: int = setting(
         500,
         N_("Validation pictures"),
         N_("Taken from the training set, measured during training."),

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tfm_core.config.base import OneOf, knob, tagged
+from tfm_core.config.base import OneOf, setting, tagged
 from tfm_core.config.blocks import BlockConfig, WriterConfig
 from tfm_core.config.captioner import CaptionerConfig
 from tfm_core.config.family import PatchConfig
@@ -21,10 +21,10 @@ from tfm_core.variants.stems import STEMS
 class TextBlockConfig(BlockConfig):
     """What the three text topologies add."""
 
-    position: Annotated[str, OneOf(POSITIONS_OF_WORDS)] = knob(
+    position: Annotated[str, OneOf(POSITIONS_OF_WORDS)] = setting(
         "sinusoidal", N_("Positions"), N_("How the model knows where a token is.")
     )
-    max_len: int = knob(
+    max_len: int = setting(
         64,
         N_("Longest sequence"),
         N_("Rows of the learned position table; other kinds have no limit."),
@@ -32,7 +32,7 @@ class TextBlockConfig(BlockConfig):
         le=8192,
         advanced=True,
     )
-    window: int = knob(
+    window: int = setting(
         0,
         N_("Attention window"),
         N_("Tokens to each side that self-attention sees; 0 for all."),
@@ -40,7 +40,7 @@ class TextBlockConfig(BlockConfig):
         le=8192,
         advanced=True,
     )
-    tie_embeddings: bool = knob(
+    tie_embeddings: bool = setting(
         False,
         N_("Tied embeddings"),
         N_("Use the target embedding as the output matrix (Press & Wolf 2017)."),
@@ -66,10 +66,10 @@ class EncoderDecoderConfig(WriterConfig, TextBlockConfig):
     """The Transformer of 2017."""
 
     family: Literal["encoder-decoder"] = "encoder-decoder"
-    n_encoder_layers: int = knob(
+    n_encoder_layers: int = setting(
         1, N_("Encoder layers"), N_("Blocks that read the source."), ge=1, le=48
     )
-    n_decoder_layers: int = knob(
+    n_decoder_layers: int = setting(
         1, N_("Decoder layers"), N_("Blocks that write the target."), ge=1, le=48
     )
 
@@ -78,8 +78,8 @@ class EncoderOnlyConfig(TextBlockConfig):
     """A stack that sees all positions and answers each of them at once."""
 
     family: Literal["encoder-only"] = "encoder-only"
-    n_layers: int = knob(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
-    pooling: Annotated[str, OneOf(POOLINGS)] = knob(
+    n_layers: int = setting(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
+    pooling: Annotated[str, OneOf(POOLINGS)] = setting(
         "mean", N_("Pooling"), N_("What the classifier reads.")
     )
 
@@ -97,7 +97,7 @@ class DecoderOnlyConfig(WriterConfig, TextBlockConfig):
     """A stack that reads source and target as one sequence, each token seeing only the past."""
 
     family: Literal["decoder-only"] = "decoder-only"
-    n_layers: int = knob(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
+    n_layers: int = setting(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
 
     def joined_len(self, src_len: int, tgt_len: int) -> int:
         """Return the length of both in one sequence."""
@@ -108,21 +108,21 @@ class ViTConfig(PatchConfig, BlockConfig):
     """The Vision Transformer (Dosovitskiy et al. 2021)."""
 
     family: Literal["vit"] = "vit"
-    n_layers: int = knob(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
-    patch_size: int = knob(
+    n_layers: int = setting(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
+    patch_size: int = setting(
         7,
         N_("Patch size"),
         N_("Side of a patch in pixels; must divide the picture's."),
         ge=1,
         le=256,
     )
-    position: Annotated[str, OneOf(POSITIONS)] = knob(
+    position: Annotated[str, OneOf(POSITIONS)] = setting(
         "learned", N_("Positions"), N_("How the model knows where a patch is.")
     )
-    pooling: Annotated[str, OneOf(POOLINGS)] = knob(
+    pooling: Annotated[str, OneOf(POOLINGS)] = setting(
         "mean", N_("Pooling"), N_("What the classifier reads.")
     )
-    stem: Annotated[str, OneOf(STEMS)] = knob(
+    stem: Annotated[str, OneOf(STEMS)] = setting(
         "patches", N_("Stem"), N_("How pixels become patch embeddings.")
     )
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import CrossError, knob
+from tfm_core.config.base import CrossError, setting
 from tfm_core.config.image_tasks import Ground, ImageTaskConfig, ImageTaskFacts
 from tfm_core.sentences import N_, Paragraph
 
@@ -49,7 +49,7 @@ class OwnPicturesTaskConfig(ImageTaskConfig):
 
     tasks: ClassVar[dict[str, ImageTaskFacts]] = {"own-pictures": _GENERIC}
     kind: Literal["own-pictures"] = "own-pictures"  # type: ignore[assignment]
-    name: Literal["own-pictures"] = knob(  # type: ignore[assignment]
+    name: Literal["own-pictures"] = setting(  # type: ignore[assignment]
         "own-pictures", N_("Task"), N_("What the model learns.")
     )
     data: str = _of_the_set(EXAMPLE, N_("Data"), pattern=r"^([0-9a-f]{20}|example-[a-z]{3,20})$")
@@ -60,7 +60,7 @@ class OwnPicturesTaskConfig(ImageTaskConfig):
     classes: str = _of_the_set(BETWEEN.join(_SHAPES), N_("Classes"), max_length=20_000)
     n_learned: int = _of_the_set(204, N_("Pictures not in the test"), ge=2, le=100_000)
     n_tested: int = _of_the_set(36, N_("Test pictures"), ge=1, le=100_000)
-    n_validation: int = knob(
+    n_validation: int = setting(
         31,
         N_("Validation pictures"),
         Paragraph("settings/own-validation"),

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import knob
+from tfm_core.config.base import setting
 from tfm_core.config.reads import SequenceTaskConfig
 from tfm_core.config.text_tasks import SEQUENCE_FAMILIES
 from tfm_core.sentences import N_, Paragraph
@@ -83,7 +83,7 @@ class OwnTextTaskConfig(SequenceTaskConfig):
 
     tasks: ClassVar[dict[str, OwnTextTaskFacts]] = OWN_TEXT_TASKS
     kind: Literal["own"] = "own"
-    name: OwnTextTaskName = knob("own-pairs", N_("Task"), N_("What the model learns."))
+    name: OwnTextTaskName = setting("own-pairs", N_("Task"), N_("What the model learns."))
     data: str = set_id()
     src_len: int = told(N_("Longest source"), ge=1, le=MAX_TOKENS)
     tgt_len: int = told(N_("Longest target"), ge=1, le=MAX_TOKENS)

@@ -6,12 +6,12 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import CrossError, OneOf, knob
+from tfm_core.config.base import CrossError, OneOf, setting
 from tfm_core.config.family import FamilyConfig
 from tfm_core.sentences import N_
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS
-from tfm_core.variants.positions.none import NONE
+from tfm_core.variants.positions.added import NO_POSITIONS
 
 
 class RecurrentConfig(FamilyConfig):
@@ -19,13 +19,13 @@ class RecurrentConfig(FamilyConfig):
 
     has_blocks: ClassVar[bool] = False
     family: Literal["recurrent"] = "recurrent"
-    cell: Annotated[str, OneOf(CELLS)] = knob("gru", N_("Cell"), N_("The recurrent unit."))
-    attention: Annotated[str, OneOf(ALIGNMENT_SCORES)] = knob(
+    cell: Annotated[str, OneOf(CELLS)] = setting("gru", N_("Cell"), N_("The recurrent unit."))
+    attention: Annotated[str, OneOf(ALIGNMENT_SCORES)] = setting(
         "additive",
         N_("Attention score"),
         N_("How a decoder state is compared with each source word."),
     )
-    d_model: int = knob(
+    d_model: int = setting(
         64,
         "d_model",
         N_("Width of embeddings and states; doubling it quadruples the matrices."),
@@ -33,21 +33,21 @@ class RecurrentConfig(FamilyConfig):
         le=4096,
         step=8,
     )
-    n_layers: int = knob(
+    n_layers: int = setting(
         1,
         N_("Layers"),
         N_("Recurrent layers in the encoder and in the decoder."),
         ge=1,
         le=16,
     )
-    is_bidirectional: bool = knob(
+    is_bidirectional: bool = setting(
         True,
         N_("Read both ways"),
         N_(
             "Let the encoder read from both ends, each with half of the width.",
         ),
     )
-    dropout: float = knob(
+    dropout: float = setting(
         0.0,
         N_("Dropout"),
         N_("Share of values set to zero in training; helps when data is scarce."),
@@ -79,7 +79,7 @@ class RecurrentConfig(FamilyConfig):
     @property
     def position(self) -> str:
         """Nothing is added to embeddings: the order is in the order of the steps."""
-        return NONE.name
+        return NO_POSITIONS.name
 
     @model_validator(mode="after")
     def _halves(self) -> Self:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import CrossError, knob, tagged
+from tfm_core.config.base import CrossError, setting, tagged
 from tfm_core.config.caption_task import CaptionTaskConfig, CaptionTaskFacts
 from tfm_core.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
 from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
@@ -22,9 +22,9 @@ class TextTaskConfig(SequenceTaskConfig):
 
     tasks: ClassVar[dict[str, TextTaskFacts]] = TEXT_TASKS
     kind: Literal["text"] = "text"
-    name: TextTaskName = knob("english-korean", N_("Task"), N_("What the model learns."))
-    size: int = knob(1, N_("Size"), N_("Difficulty; its meaning depends on the task."), ge=1)
-    n_train: int = knob(
+    name: TextTaskName = setting("english-korean", N_("Task"), N_("What the model learns."))
+    size: int = setting(1, N_("Size"), N_("Difficulty; its meaning depends on the task."), ge=1)
+    n_train: int = setting(
         20000,
         N_("Training pairs"),
         N_("Different pairs in training."),
@@ -33,7 +33,7 @@ class TextTaskConfig(SequenceTaskConfig):
         step=1000,
         advanced=True,
     )
-    n_validation: int = knob(
+    n_validation: int = setting(
         500,
         N_("Validation pairs"),
         N_("Unseen pairs, measured during training."),
@@ -42,7 +42,7 @@ class TextTaskConfig(SequenceTaskConfig):
         step=100,
         advanced=True,
     )
-    n_test: int = knob(
+    n_test: int = setting(
         1000,
         N_("Test pairs"),
         N_("Unseen pairs, measured once at the end."),

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import Config, OneOf, knob
+from tfm_core.config.base import Config, OneOf, setting
 from tfm_core.config.mistakes import MISTAKES_HELP, check_mistakes, some_of
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.optimisers import OPTIMISERS
@@ -21,7 +21,7 @@ LOW = 0.1
 class TrainingConfig(Config):
     """The settings of the training loop."""
 
-    steps: int = knob(
+    steps: int = setting(
         1000,
         N_("Steps"),
         N_("Updates of the weights, each from one batch."),
@@ -29,7 +29,7 @@ class TrainingConfig(Config):
         le=1_000_000,
         step=100,
     )
-    batch_size: int = knob(
+    batch_size: int = setting(
         64,
         N_("Batch size"),
         N_("Examples per step; more give smoother, slower steps."),
@@ -37,7 +37,7 @@ class TrainingConfig(Config):
         le=8192,
         step=16,
     )
-    learning_rate: float = knob(
+    learning_rate: float = setting(
         OPTIMISERS["adamw"].usual_rate,
         N_("Learning rate"),
         N_("Peak learning rate: too high diverges, too low learns slowly."),
@@ -45,10 +45,10 @@ class TrainingConfig(Config):
         le=10,
         step=0.0005,
     )
-    schedule: Annotated[str, OneOf(SCHEDULES)] = knob(
+    schedule: Annotated[str, OneOf(SCHEDULES)] = setting(
         "cosine", N_("Schedule"), N_("How the learning rate changes over the steps.")
     )
-    warmup: float = knob(
+    warmup: float = setting(
         0.1,
         N_("Warm-up"),
         N_("Share of the steps in which the learning rate rises."),
@@ -57,7 +57,7 @@ class TrainingConfig(Config):
         step=0.05,
         advanced=True,
     )
-    batch_warmup: float = knob(
+    batch_warmup: float = setting(
         0.0,
         N_("Half batches"),
         Paragraph("settings/batch-warmup"),
@@ -66,10 +66,10 @@ class TrainingConfig(Config):
         step=0.05,
         advanced=True,
     )
-    optimizer: Annotated[str, OneOf(OPTIMISERS)] = knob(
+    optimizer: Annotated[str, OneOf(OPTIMISERS)] = setting(
         "adamw", N_("Optimiser"), N_("How gradients become updates.")
     )
-    weight_decay: float = knob(
+    weight_decay: float = setting(
         OPTIMISERS["adamw"].decay,
         N_("Weight decay"),
         Paragraph("settings/weight-decay"),
@@ -78,7 +78,7 @@ class TrainingConfig(Config):
         step=0.01,
         advanced=True,
     )
-    beta1: float = knob(
+    beta1: float = setting(
         0.9,
         N_("Beta 1"),
         N_("Decay rate of the mean gradient: the momentum of SGD and Muon."),
@@ -87,7 +87,7 @@ class TrainingConfig(Config):
         step=0.01,
         advanced=True,
     )
-    beta2: float = knob(
+    beta2: float = setting(
         0.99,
         N_("Beta 2"),
         N_("Decay rate of the mean squared gradient, in Adam, AdamW and Muon's AdamW part."),
@@ -96,7 +96,7 @@ class TrainingConfig(Config):
         step=0.001,
         advanced=True,
     )
-    label_smoothing: float = knob(
+    label_smoothing: float = setting(
         0.0,
         N_("Label smoothing"),
         N_("Share of the target spread over all classes; 0.1 in the 2017 paper."),
@@ -105,10 +105,10 @@ class TrainingConfig(Config):
         step=0.05,
         advanced=True,
     )
-    mistakes: Annotated[tuple[str, ...], some_of("training")] = knob(
+    mistakes: Annotated[tuple[str, ...], some_of("training")] = setting(
         (), N_("Mistakes in training"), MISTAKES_HELP, advanced=True
     )
-    clip_norm: float = knob(
+    clip_norm: float = setting(
         1.0,
         N_("Gradient clipping"),
         N_("Largest gradient norm; 0 for no clipping."),
@@ -117,22 +117,22 @@ class TrainingConfig(Config):
         step=0.5,
         advanced=True,
     )
-    precision: Annotated[str, OneOf(PRECISIONS)] = knob(
+    precision: Annotated[str, OneOf(PRECISIONS)] = setting(
         "fp32", N_("Precision"), N_("Number format of the arithmetic."), advanced=True
     )
-    checkpointing: bool = knob(
+    checkpointing: bool = setting(
         False,
         N_("Checkpointing"),
         Paragraph("settings/checkpointing"),
         advanced=True,
     )
-    compile: bool = knob(
+    compile: bool = setting(
         False,
         N_("torch.compile"),
         Paragraph("settings/compile"),
         advanced=True,
     )
-    validate_every: int = knob(
+    validate_every: int = setting(
         100,
         N_("Validate every"),
         N_("Steps between validations; a few more follow while the loss falls."),
@@ -141,7 +141,7 @@ class TrainingConfig(Config):
         step=50,
         advanced=True,
     )
-    patience: int = knob(
+    patience: int = setting(
         0,
         N_("Patience"),
         Paragraph("settings/patience"),
@@ -150,7 +150,7 @@ class TrainingConfig(Config):
         step=1,
         advanced=True,
     )
-    ema_decay: float = knob(
+    ema_decay: float = setting(
         0.0,
         N_("Averaged weights"),
         Paragraph("settings/ema-decay"),
@@ -159,7 +159,7 @@ class TrainingConfig(Config):
         step=0.001,
         advanced=True,
     )
-    final_test: bool = knob(
+    final_test: bool = setting(
         True,
         N_("Test at the end"),
         N_(
@@ -167,7 +167,7 @@ class TrainingConfig(Config):
         ),
         advanced=True,
     )
-    snapshots: int = knob(
+    snapshots: int = setting(
         32,
         N_("Snapshots"),
         N_("Most snapshots to keep; most are taken where the loss falls."),

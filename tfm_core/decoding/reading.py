@@ -1,11 +1,13 @@
-"""What may follow: a model that has read its source, asked again and again for the next token.
+"""Logits of the next token, from a model that has read its source once.
 
-The source is read once, whatever is written about it and in how many ways, and so is each token of
-what is written, wherever keys and values can be cached (``kv_cache``).
+Each written token is read once, too, wherever keys and values can be cached (``kv_cache``).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import torch
@@ -22,6 +24,19 @@ from tfm_core.sentences import StudentError
 
 Writes = DecoderOnly | EncoderDecoder | RecurrentTranslator | Captioner
 """A model that writes word by word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """never: tokens that are not written. forced: position, 0 after <bos> -> token to write."""
+
+    never: Sequence[int] = ()
+    forced: Mapping[int, int] = field(default_factory=dict)
+
+    def mask(self, logits: Tensor) -> Tensor:
+        """Set the logits (N, V) of what is never written to -inf, in place."""
+        logits[:, list(self.never)] = -math.inf
+        return logits
 
 
 class NextLogits(Protocol):

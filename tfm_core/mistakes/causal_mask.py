@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfm_core.mistakes.mistake import Mistake
 from tfm_core.sentences import N_
-from tfm_core.variants.causalities import Causality
+from tfm_core.variants.forms import Causality
 
 if TYPE_CHECKING:
     from torch import nn

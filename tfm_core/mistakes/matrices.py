@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfm_core.mistakes.mistake import Mistake, attentions
 from tfm_core.sentences import N_
-from tfm_core.variants.projections import Projections
+from tfm_core.variants.forms import Projections
 
 if TYPE_CHECKING:
     from torch import nn

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfm_core.mistakes.mistake import Mistake, attentions
 from tfm_core.sentences import N_
-from tfm_core.variants.scales import Scale
+from tfm_core.variants.forms import Scale
 
 if TYPE_CHECKING:
     from torch import nn

@@ -241,7 +241,7 @@ def build_recurrent(config: RecurrentConfig, shape: TextShape) -> RecurrentTrans
     tgt = src if shape.one_vocabulary else TokenEmbedding(shape.tgt_vocabulary, d)
     score = ALIGNMENT_SCORES[config.attention]
     attention = RecurrentAttention(resolve(score.layer)(d))
-    decoder = AdditiveDecoder if score.asks_first else LuongDecoder
+    decoder = AdditiveDecoder if score.attends_before_step else LuongDecoder
     return RecurrentTranslator(
         Side(src, RecurrentEncoder(readers, config.dropout)),
         Side(tgt, decoder(config.cell, d, n, attention)),

@@ -15,7 +15,7 @@ from tfm_core.layers.feed_forward import FeedForward, make_norm
 from tfm_core.layers.relative import Relative
 from tfm_core.mistakes import MISTAKES, make
 from tfm_core.variants.positions import POSITIONS, Position
-from tfm_core.variants.positions.none import NONE
+from tfm_core.variants.positions.added import NO_POSITIONS
 from tfm_core.variants.record import resolve
 
 
@@ -104,9 +104,11 @@ def added_positions(name: str, *, length: int, d_model: int, side: int | None = 
     Raises UnknownVariant, a KeyError with a sentence.
     """
     kind = POSITIONS[name]
-    return _layer(kind if kind.is_added else NONE, length=length, d_model=d_model, side=side)
+    return _layer(
+        kind if kind.is_added else NO_POSITIONS, length=length, d_model=d_model, side=side
+    )
 
 
 def _layer(kind: Position, **values: int | None) -> nn.Module:
-    layer: nn.Module = resolve(kind.layer)(**{name: values[name] for name in kind.made_of})
+    layer: nn.Module = resolve(kind.layer)(**{name: values[name] for name in kind.init_args})
     return layer

@@ -18,7 +18,7 @@ from tfm_core.plots.template import COLORWAY
 from tfm_core.plots.thinning import thin
 from tfm_core.sentences import N_
 from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.positions.position import Look
+from tfm_core.variants.positions.position import Style
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 MARGIN = {"l": 8, "r": 8, "t": 36, "b": 8}
@@ -246,13 +246,13 @@ def axes(figure: go.Figure, x_title: str, y_title: str) -> go.Figure:
     return figure
 
 
-CAUSAL = Look("orange", "dot", "star")
+CAUSAL = Style("orange", "dot", "star")
 """A causal mask without positions: it too tells the order."""
 
 
-def look(kind: str | None) -> Look:
+def look(kind: str | None) -> Style:
     """Return the one look that a kind of positions has in every figure; None: the mask alone."""
-    return CAUSAL if kind is None else POSITIONS[kind].look
+    return CAUSAL if kind is None else POSITIONS[kind].style
 
 
 def noticed(changes: Mapping[str, tuple[str | None, float]]) -> go.Figure:

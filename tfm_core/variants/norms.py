@@ -1,4 +1,4 @@
-"""The norms: what keeps every token's vector in range."""
+"""The norms, which keep every token's vector in range, and when one follows the last block."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ RMS_NORM = Norm(
     walk_words=Paragraph("variants/walk-rmsnorm"),
     phrase=N_("RMSNorm"),
 )
-NONE = Norm(
+NO_NORM = Norm(
     name="none",
     label=N_("No norm"),
     help=N_("Vectors grow with each block and step: a mistake worth seeing."),
@@ -111,4 +111,36 @@ NONE = Norm(
     phrase=N_("no norm"),
 )
 
-NORMS = Registry("norm", LAYER_NORM, RMS_NORM, NONE)
+NORMS = Registry("norm", LAYER_NORM, RMS_NORM, NO_NORM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalNorm(Variant):
+    """stands: whether it is there, from whether the blocks are pre-norm."""
+
+    stands: Callable[[bool], bool]
+
+
+PRE_NORM = FinalNorm(
+    name="pre-norm",
+    label=N_("After pre-norm blocks"),
+    help=N_("Usual: the output of pre-norm blocks is not normalised."),
+    source="Xiong et al. 2020; Radford et al. 2019",
+    stands=lambda norm_first: norm_first,
+)
+ALWAYS = FinalNorm(
+    name="always",
+    label=N_("Always"),
+    help=N_("Also after post-norm blocks, as in torch.nn.Transformer."),
+    source="torch.nn.Transformer",
+    stands=lambda norm_first: True,
+)
+NEVER = FinalNorm(
+    name="never",
+    label=N_("Never"),
+    help=N_("Not even after pre-norm blocks: their sums are the output."),
+    source="study notebooks",
+    stands=lambda norm_first: False,
+)
+
+FINAL_NORMS = Registry("final norm", PRE_NORM, ALWAYS, NEVER)

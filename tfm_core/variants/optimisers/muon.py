@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tfm_core.sentences import N_, Paragraph
-from tfm_core.variants.optimisers.adamw import ADAMW
+from tfm_core.variants.optimisers.pytorch import ADAMW
 from tfm_core.variants.optimisers.record import Optimiser, UpdateLine
 
 COEFFICIENTS: Final = (3.4445, -4.7750, 2.0315)
