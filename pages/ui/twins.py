@@ -13,7 +13,7 @@ from pages.ui.run_actions import Start
 from pages.ui.run_dialog import RunDialog
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment, Problem
-from tfm_core.config.problems import problems_of
+from tfm_core.config.codec import problems_of
 from tfm_core.inspect.compare.names import change
 from tfm_core.runs.run import Run
 

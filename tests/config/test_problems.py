@@ -3,8 +3,7 @@
 import pytest
 
 from tfm_core.config import Experiment
-from tfm_core.config.codec import default_sections
-from tfm_core.config.problems import problems_of
+from tfm_core.config.codec import default_sections, problems_of
 from tfm_core.presets import PRESETS
 
 

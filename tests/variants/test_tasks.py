@@ -247,11 +247,9 @@ def test_a_new_kind_is_learned_by_the_same_loop(share: ShareExperiment) -> None:
 
 
 def test_a_new_kind_is_looked_into_while_it_learns(share: ShareExperiment) -> None:
-    trainer, snapshots = build(share), []
+    trainer = build(share)
     probe = Probe(**probe_of(trainer))
-    for event in train(trainer):
-        if isinstance(event, SnapshotDue):
-            snapshots.append(take(trainer))
+    snapshots = [take(trainer) for event in train(trainer) if isinstance(event, SnapshotDue)]
     assert [snapshot.step for snapshot in snapshots][:: len(snapshots) - 1] == [0, 60]
     example = example_of(share, probe, snapshots[-1], 1)
     (weights,) = example.attention.values()

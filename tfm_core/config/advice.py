@@ -60,13 +60,13 @@ def _of_rate(training: TrainingConfig, usual: float | None) -> tuple[Advice, ...
         return ()
     if rate > usual:
         sentence = N_(
-            "{times:,.0f} times the usual {usual:g}: training will probably diverge.",
+            "{times:,.0f} times the usual {usual:g}: probably diverges.",
             times=rate / usual,
             usual=usual,
         )
     else:
         sentence = N_(
-            "The usual {usual:g} is {times:,.0f} times higher: this will hardly learn.",
+            "{times:,.0f} times below the usual {usual:g}: this will hardly learn.",
             usual=usual,
             times=usual / rate,
         )
@@ -80,7 +80,7 @@ def _of_decay(training: TrainingConfig) -> tuple[Advice, ...]:
     words = {"name": optimiser.label, "why": optimiser.decay_words}
     if training.weight_decay > optimiser.decay:
         sentence = N_(
-            "Weight decay is {value:g} with {name}; {own:g} is safe. {why}",
+            "Weight decay is {value:g}; {own:g} is safe with {name}. {why}",
             value=training.weight_decay,
             own=own_decay(training.optimizer),
             **words,
@@ -88,7 +88,7 @@ def _of_decay(training: TrainingConfig) -> tuple[Advice, ...]:
         safe = own_decay(training.optimizer)
         return (Advice("training.weight_decay", sentence, is_warning=True, better=safe),)
     sentence = N_(
-        "{name} sets weight decay to {value:g} unless you change it. {why}",
+        "{name} sets weight decay to {value:g}. {why}",
         value=training.weight_decay,
         **words,
     )
@@ -99,7 +99,7 @@ def _of_batch(training: TrainingConfig, n_train: int | None) -> Iterator[Advice]
     if training.n_halved and training.batch_size == 1:
         yield Advice(
             "training.batch_warmup",
-            N_("A batch of one example cannot be halved."),
+            N_("A batch of one cannot be halved."),
             is_warning=True,
             better=0.0,
         )
@@ -137,7 +137,7 @@ def _of_schedule(training: TrainingConfig) -> Iterator[Advice]:
         yield Advice(
             "training.validate_every",
             N_(
-                "Longer than the {steps:,} steps: overfitting would show too late.",
+                "More than all {steps:,} steps: overfitting shows too late.",
                 steps=training.steps,
             ),
             is_warning=True,
@@ -158,7 +158,7 @@ def _of_noise(training: TrainingConfig, dropout: float) -> Iterator[Advice]:
         yield Advice(
             "model.dropout",
             N_(
-                "Dropout of {share:.0%} leaves each layer too little to learn from.",
+                "Dropout of {share:.0%} leaves too little to learn from.",
                 share=dropout,
             ),
             is_warning=True,
@@ -168,7 +168,7 @@ def _of_noise(training: TrainingConfig, dropout: float) -> Iterator[Advice]:
         yield Advice(
             "training.label_smoothing",
             N_(
-                "Smoothing takes {share:.0%} of each target: little is left of the right answer.",
+                "Smoothing takes {share:.0%} of each target: the answer is barely visible.",
                 share=training.label_smoothing,
             ),
             is_warning=True,
@@ -195,6 +195,6 @@ def advice_on(device: str, training: TrainingConfig) -> Sentence | None:
     if device != "cpu" or not precision.is_for_gpus:
         return None
     return N_(
-        "{name} is made for GPUs: on most CPUs it is several times slower than fp32.",
+        "{name} is for GPUs: most CPUs are several times slower than in fp32.",
         name=precision.name,
     )

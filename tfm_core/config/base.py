@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import combinations
 from typing import Any, Protocol, Self, TypedDict, Unpack, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
+from tfm_core.mistakes import MISTAKES, made_in
+from tfm_core.mistakes.mistake import Place
 from tfm_core.sentences import N_, Sentence, StudentError, joined
 
 MAX_SAID = 8
@@ -244,6 +247,31 @@ class CrossError(StudentError):
         super().__init__(template, **values)
 
 
+MISTAKES_HELP = N_("Common coding mistakes, made on purpose.")
+
+
+def some_of(*places: Place) -> SomeOf:
+    """Return the annotation of a field that holds mistakes made in some places."""
+    return SomeOf(made_in(*places), MISTAKES)
+
+
+def check_mistakes(config: Any) -> None:
+    """Raise CrossError where the mistakes of a config cannot be made, or not together."""
+    chosen = [MISTAKES[name] for name in config.mistakes]
+    for one, other in combinations(chosen, 2):
+        if one.excludes(other):
+            raise CrossError(
+                "mistakes",
+                "“{one}” and “{other}” exclude each other; choose one.",
+                one=one.label,
+                other=other.label,
+            )
+    for mistake in chosen:
+        sentence = mistake.refusal(config) if mistake.refusal is not None else None
+        if sentence is not None:
+            raise CrossError("mistakes", sentence)
+
+
 def _tags(config: type[Config]) -> dict[str, set[str]]:
     """Return the fields that hold one config of several, and the tags of those."""
     return {
@@ -260,14 +288,10 @@ _BOUNDS = {
     "less_than": ("lt", N_("{name} is {value}; it must be less than {bound}.")),
 }
 _KINDS = {
-    "int_parsing": N_("a whole number"),
-    "int_type": N_("a whole number"),
-    "int_from_float": N_("a whole number"),
-    "float_parsing": N_("a number"),
-    "float_type": N_("a number"),
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), N_("a whole number")),
+    **dict.fromkeys(("float_parsing", "float_type"), N_("a number")),
     "finite_number": N_("a finite number"),
-    "bool_parsing": N_("true or false"),
-    "bool_type": N_("true or false"),
+    **dict.fromkeys(("bool_parsing", "bool_type"), N_("true or false")),
     "string_type": N_("text"),
     "string_pattern_mismatch": N_("the id of a data set"),
     "int_parsing_size": N_("a smaller whole number"),

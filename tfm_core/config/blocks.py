@@ -7,9 +7,8 @@ from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import CrossError, OneOf, setting
-from tfm_core.config.family import FamilyConfig
-from tfm_core.config.mistakes import MISTAKES_HELP, check_mistakes, some_of
+from tfm_core.config.base import MISTAKES_HELP, CrossError, OneOf, check_mistakes, setting, some_of
+from tfm_core.config.family import FamilyConfig, dropout_setting
 from tfm_core.mistakes import form_of
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.activations import ACTIVATIONS
@@ -24,7 +23,7 @@ class BlockConfig(FamilyConfig):
     d_model: int = setting(
         64,
         "d_model",
-        N_("Width of each token's vector; doubling it quadruples the matrices."),
+        N_("Width of a token's vector; doubling quadruples the matrices."),
         ge=2,
         le=16384,
         step=8,
@@ -39,19 +38,12 @@ class BlockConfig(FamilyConfig):
     d_ff: int = setting(
         128,
         "d_ff",
-        N_("Hidden width of the feed-forward layer; usually 2 to 4 d_model."),
+        N_("Width of the feed-forward layer; usually 2 to 4 d_model."),
         ge=1,
         le=65536,
         step=8,
     )
-    dropout: float = setting(
-        0.0,
-        N_("Dropout"),
-        N_("Share of values set to zero in training; helps when data is scarce."),
-        ge=0,
-        lt=1,
-        step=0.05,
-    )
+    dropout: float = dropout_setting()
     norm: Annotated[str, OneOf(NORMS)] = setting(
         "layernorm", N_("Norm"), N_("Keeps activations in range."), advanced=True
     )
@@ -67,7 +59,7 @@ class BlockConfig(FamilyConfig):
     norm_first: bool = setting(
         True,
         N_("Pre-norm"),
-        N_("Normalise before each sublayer (stable), not after it (the 2017 paper)."),
+        N_("Normalise before each sublayer (stable) rather than after it."),
     )
     activation: Annotated[str, OneOf(ACTIVATIONS)] = setting(
         "gelu", N_("Activation"), N_("The feed-forward layer's non-linearity.")
@@ -76,7 +68,7 @@ class BlockConfig(FamilyConfig):
     projection_bias: bool = setting(
         True,
         N_("Biases in attention"),
-        N_("Add biases to the matrices of attention; the scores hardly change."),
+        N_("Add biases to attention; scores hardly change."),
         advanced=True,
     )
     mistakes: Annotated[tuple[str, ...], some_of("block")] = setting(

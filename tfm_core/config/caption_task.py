@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from tfm_core.config.base import OneOf, setting
-from tfm_core.config.reads import PictureTaskConfig
+from tfm_core.config.reads import PictureTaskConfig, task_setting
 from tfm_core.sentences import N_
 from tfm_core.variants.languages import LANGUAGES
 
@@ -33,10 +33,10 @@ class CaptionTaskFacts:
 CAPTION_TASKS: dict[str, CaptionTaskFacts] = {
     "captions": CaptionTaskFacts(
         N_("Captions of digits"),
-        N_("Describe which handwritten digits a picture shows, and where."),
+        N_("Describe handwritten digits in a picture, and where they are."),
         49,
         1,
-        N_("The splits share no handwritten digit, but they share captions."),
+        N_("Splits share captions, but no handwritten digit."),
     ),
 }
 
@@ -46,12 +46,12 @@ class CaptionTaskConfig(PictureTaskConfig):
 
     tasks: ClassVar[dict[str, CaptionTaskFacts]] = CAPTION_TASKS
     kind: Literal["caption"] = "caption"
-    name: CaptionTaskName = setting("captions", N_("Task"), N_("What the model learns."))
+    name: CaptionTaskName = task_setting("captions")
     n_digits: int = setting(
         2,
         N_("Digits in a picture"),
         N_(
-            "Captions of two or three also say where each digit is; three are much harder.",
+            "Two or three: captions also give places; three are much harder.",
         ),
         ge=N_DIGITS[0],
         le=N_DIGITS[-1],
@@ -62,12 +62,12 @@ class CaptionTaskConfig(PictureTaskConfig):
     sizes: bool = setting(
         False,
         N_("Large and small"),
-        N_("Draw digits in two sizes and name the size in the caption."),
+        N_("Two sizes of digits, named in captions."),
     )
     rotation: float = setting(
         10.0,
         N_("Rotation"),
-        N_("Largest random rotation of each digit in training, in degrees."),
+        N_("Largest random rotation of a digit, in degrees."),
         ge=0,
         le=45,
         step=1,
@@ -77,7 +77,7 @@ class CaptionTaskConfig(PictureTaskConfig):
         0.1,
         N_("Scale"),
         N_(
-            "Largest random change of each digit's size in training, as a share.",
+            "Largest random change of a digit's size, as a share.",
         ),
         ge=0,
         le=0.5,
@@ -87,7 +87,7 @@ class CaptionTaskConfig(PictureTaskConfig):
     slant: float = setting(
         0.2,
         N_("Slant"),
-        N_("Largest random slant of each digit in training, as a share of its height."),
+        N_("Largest random slant of a digit, as a share of its height."),
         ge=0,
         le=1,
         step=0.05,
@@ -96,7 +96,7 @@ class CaptionTaskConfig(PictureTaskConfig):
     shift: float = setting(
         1.5,
         N_("Shift"),
-        N_("Largest random shift of each digit in training, in pixels."),
+        N_("Largest random shift of a digit, in pixels."),
         ge=0,
         le=7,
         step=0.5,
@@ -105,7 +105,7 @@ class CaptionTaskConfig(PictureTaskConfig):
     n_train: int = setting(
         20000,
         N_("Training pictures"),
-        N_("Different training pictures, composed of 4,000 digits."),
+        N_("Different training pictures, from 4,000 digits."),
         ge=8,
         le=200_000,
         step=1000,
@@ -114,7 +114,7 @@ class CaptionTaskConfig(PictureTaskConfig):
     n_validation: int = setting(
         500,
         N_("Validation pictures"),
-        N_("Measured during training; composed of 500 digits not in training."),
+        N_("From 500 other digits; measured during training."),
         ge=8,
         le=10_000,
         step=100,
@@ -123,7 +123,7 @@ class CaptionTaskConfig(PictureTaskConfig):
     n_test: int = setting(
         1000,
         N_("Test pictures"),
-        N_("Measured once at the end; composed of 500 other unseen digits."),
+        N_("From 500 other digits; measured once at the end."),
         ge=8,
         le=10_000,
         step=100,

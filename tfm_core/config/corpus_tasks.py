@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from tfm_core.config.base import CrossError, OneOf, setting
 from tfm_core.config.own_tasks import set_id
-from tfm_core.config.reads import SequenceTaskConfig
+from tfm_core.config.reads import TESTED, VALIDATED, SequenceTaskConfig, task_setting
 from tfm_core.reading import is_text
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.units import UNITS
@@ -42,13 +42,13 @@ class CorpusTaskFacts:
 CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
     "grammar": CorpusTaskFacts(
         N_("Toy grammar"),
-        N_("Write sentences of a toy English grammar, token by token."),
+        N_("Write sentences of a toy English grammar."),
         ("unit", "n_train", "n_validation", "n_test"),
         Paragraph("settings/unseen-grammar"),
     ),
     "own-text": CorpusTaskFacts(
         N_("A text"),
-        N_("Continue a text: chapter 1 of Alice in Wonderland, or your own."),
+        N_("Continue chapter 1 of Alice in Wonderland, or your text."),
         ("unit", "context", "text"),
         Paragraph("settings/unseen-text"),
     ),
@@ -63,7 +63,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
 
     tasks: ClassVar[dict[str, CorpusTaskFacts]] = CORPUS_TASKS
     kind: Literal["corpus"] = "corpus"
-    name: CorpusTaskName = setting("own-text", N_("Task"), N_("What the model learns."))
+    name: CorpusTaskName = task_setting("own-text")
     unit: Annotated[str, OneOf(UNITS)] = setting("words", N_("Tokens"), N_("What one token is."))
     context: int = setting(
         64,
@@ -85,7 +85,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
     n_validation: int = setting(
         500,
         N_("Validation sentences"),
-        N_("Other sentences, measured during training."),
+        VALIDATED,
         ge=8,
         le=50_000,
         step=100,
@@ -94,7 +94,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
     n_test: int = setting(
         1000,
         N_("Test sentences"),
-        N_("Other sentences, measured once at the end."),
+        TESTED,
         ge=8,
         le=50_000,
         step=100,
@@ -103,7 +103,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
     text: str = Field(
         "",
         title=N_("Text"),
-        description=N_("Your own text; leave empty for the one that comes with the app."),
+        description=N_("Your own text; empty for the app's."),
     )
     data: str = set_id("")
 
@@ -132,7 +132,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
         if self.name == "grammar" and self.unit not in LONGEST_SENTENCE:
             raise CrossError(
                 "unit",
-                N_("The toy grammar has words or characters as tokens; choose one of these."),
+                N_("The toy grammar needs words or characters as tokens."),
             )
         if self.text:
             problem = text_problem(self.text, self.unit)
@@ -154,7 +154,7 @@ def text_problem(text: str, unit: str, *, most: int = MAX_CHARACTERS) -> str | N
             most_characters=most,
         )
     if not is_text(text, most):
-        return N_("The text holds half a character; save it as UTF-8 and paste it again.")
+        return N_("The text holds half a character; save it as UTF-8.")
     tokens = UNITS[unit].cut(even_lines(text))
     if len(tokens) < MIN_TOKENS:
         if unit == "words":
@@ -170,7 +170,7 @@ def text_problem(text: str, unit: str, *, most: int = MAX_CHARACTERS) -> str | N
         )
     if len(set(tokens)) < 2:
         return N_(
-            "The text repeats one token, {tokens!r}; paste one with at least two.",
+            "The text repeats one token: {tokens!r}.",
             tokens=tokens[0][:20],
         )
     return None

@@ -27,7 +27,7 @@ class Experiment(Config):
     seed: int = setting(
         0,
         N_("Seed"),
-        N_("The same seed gives the same weights, batches and curve."),
+        N_("The same seed gives the same curve."),
         ge=0,
         le=2**31 - 1,
     )
@@ -54,7 +54,7 @@ class Experiment(Config):
         if otherwise:
             raise StudentError(otherwise)
         raise StudentError(
-            "{label} is a task of kind {kind}; this needs {needed}.",
+            "{label} is of kind {kind}; this needs {needed}.",
             label=self.task.facts.label,
             kind=self.task.kind,
             needed=kind.__name__,
@@ -67,7 +67,7 @@ class Experiment(Config):
         if otherwise:
             raise StudentError(otherwise)
         raise StudentError(
-            "The model is of family {label}; this needs {needed}.",
+            "The model is {label}; this needs {needed}.",
             label=FAMILIES[self.model.family].label,
             needed=family.__name__,
         )

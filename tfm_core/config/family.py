@@ -5,14 +5,26 @@ The values here are those of a family without such a part; a family that has it 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from tfm_core.config.base import Config, CrossError
+from tfm_core.config.base import Config, CrossError, setting
 from tfm_core.config.shape import patches_per_side
-from tfm_core.sentences import Paragraph
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.forms import Causality
 from tfm_core.variants.poolings import Pooling
 from tfm_core.variants.stems import STEMS
+
+
+def dropout_setting() -> Any:
+    """Return the field of the dropout."""
+    return setting(
+        0.0,
+        N_("Dropout"),
+        N_("Share of values zeroed in training; helps with little data."),
+        ge=0,
+        lt=1,
+        step=0.05,
+    )
 
 
 class FamilyConfig(Config):

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import model_validator
 
 from tfm_core.config.base import CrossError, setting
-from tfm_core.config.reads import PictureTaskConfig
+from tfm_core.config.reads import PictureTaskConfig, task_setting
 from tfm_core.sentences import N_, Paragraph
 
 Ground = Literal["dark", "bright", "any"]
@@ -32,7 +32,7 @@ class ImageTaskFacts:
     class_names: tuple[str, ...]
     n_train: int
     n_test: int
-    unseen: str = N_("The splits share no picture.")
+    unseen: str = N_("Splits share no picture.")
     families: tuple[str, ...] = ("vit",)
     answer: Literal["label"] = "label"
     ground: Ground = "dark"
@@ -48,7 +48,7 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
     "mnist-5000": ImageTaskFacts(
         N_("MNIST, 5,000 digits"),
         N_(
-            "A subset that comes with the app; every seed has the same 500 test digits.",
+            "Comes with the app; the 500 test digits never change.",
         ),
         28,
         1,
@@ -58,7 +58,7 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
     ),
     "mnist": ImageTaskFacts(
         N_("MNIST"),
-        N_("70,000 handwritten digits; an 11 MB download."),
+        N_("70,000 handwritten digits; downloads 11 MB."),
         28,
         1,
         _DIGITS,
@@ -67,7 +67,7 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
     ),
     "fashion-mnist": ImageTaskFacts(
         N_("Fashion-MNIST"),
-        N_("70,000 pieces of clothing; a 30 MB download."),
+        N_("70,000 pieces of clothing; downloads 30 MB."),
         28,
         1,
         (
@@ -87,7 +87,7 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
     ),
     "cifar-10": ImageTaskFacts(
         N_("CIFAR-10"),
-        N_("60,000 small colour photographs; a 170 MB download."),
+        N_("60,000 small colour photographs; downloads 170 MB."),
         32,
         3,
         ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
@@ -102,11 +102,11 @@ class ImageTaskConfig(PictureTaskConfig):
 
     tasks: ClassVar[dict[str, ImageTaskFacts]] = IMAGE_TASKS
     kind: Literal["image"] = "image"
-    name: ImageTaskName = setting("mnist-5000", N_("Task"), N_("What the model learns."))
+    name: ImageTaskName = task_setting("mnist-5000")
     shift: float = setting(
         1.0,
         N_("Shift"),
-        N_("Largest random shift of a training picture, in pixels."),
+        N_("Largest random shift, in pixels."),
         ge=0,
         le=8,
         step=0.5,
@@ -115,7 +115,7 @@ class ImageTaskConfig(PictureTaskConfig):
     rotation: float = setting(
         0.0,
         N_("Rotation"),
-        N_("Largest random rotation of a training picture, in degrees."),
+        N_("Largest random rotation, in degrees."),
         ge=0,
         le=45,
         step=1,
@@ -124,7 +124,7 @@ class ImageTaskConfig(PictureTaskConfig):
     scale: float = setting(
         0.0,
         N_("Scale"),
-        N_("Largest random change of a training picture's size, as a share."),
+        N_("Largest random change of size, as a share."),
         ge=0,
         le=0.5,
         step=0.05,
@@ -133,7 +133,7 @@ class ImageTaskConfig(PictureTaskConfig):
     n_validation: int = setting(
         500,
         N_("Validation pictures"),
-        N_("Taken from the training set, measured during training."),
+        N_("From the training set; measured during training."),
         ge=8,
         le=10_000,
         step=100,

@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from tfm_core.config.base import CrossError, setting
 from tfm_core.config.image_tasks import Ground, ImageTaskConfig, ImageTaskFacts
+from tfm_core.config.reads import task_setting
 from tfm_core.sentences import N_, Paragraph
 
 EXAMPLE = "example-shapes"
@@ -27,13 +28,13 @@ MARKUP = "\\`*_[]$~<>#:&|{}"
 
 _GENERIC = ImageTaskFacts(
     N_("Your pictures"),
-    N_("Pictures from the page “Own data”; four shapes come with the app."),
+    N_("From the page “Own data”; four shapes come with the app."),
     28,
     1,
     _SHAPES,
     204,
     36,
-    N_("The splits share no file; “Own data” reports duplicates."),
+    N_("Splits share no file; “Own data” lists duplicates."),
 )
 
 
@@ -49,9 +50,7 @@ class OwnPicturesTaskConfig(ImageTaskConfig):
 
     tasks: ClassVar[dict[str, ImageTaskFacts]] = {"own-pictures": _GENERIC}
     kind: Literal["own-pictures"] = "own-pictures"  # type: ignore[assignment]
-    name: Literal["own-pictures"] = setting(  # type: ignore[assignment]
-        "own-pictures", N_("Task"), N_("What the model learns.")
-    )
+    name: Literal["own-pictures"] = task_setting("own-pictures")
     data: str = _of_the_set(EXAMPLE, N_("Data"), pattern=r"^([0-9a-f]{20}|example-[a-z]{3,20})$")
     called: str = _of_the_set("Four shapes", N_("Name of the set"), max_length=60)
     side: int = _of_the_set(28, N_("Pixels to a side"), ge=16, le=64)

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import setting
-from tfm_core.config.reads import SequenceTaskConfig
+from tfm_core.config.reads import SequenceTaskConfig, task_setting
 from tfm_core.config.text_tasks import SEQUENCE_FAMILIES
 from tfm_core.sentences import N_, Paragraph
 
@@ -43,7 +42,7 @@ class OwnTextTaskFacts:
 OWN_TEXT_TASKS: dict[str, OwnTextTaskFacts] = {
     "own-pairs": OwnTextTaskFacts(
         N_("Your sentence pairs"),
-        N_("Answer a sentence with another, as in your pairs."),
+        N_("Answer a sentence, as in your pairs."),
         Paragraph("settings/unseen-pairs"),
         SEQUENCE_FAMILIES,
         "sequence",
@@ -83,7 +82,7 @@ class OwnTextTaskConfig(SequenceTaskConfig):
 
     tasks: ClassVar[dict[str, OwnTextTaskFacts]] = OWN_TEXT_TASKS
     kind: Literal["own"] = "own"
-    name: OwnTextTaskName = setting("own-pairs", N_("Task"), N_("What the model learns."))
+    name: OwnTextTaskName = task_setting("own-pairs")
     data: str = set_id()
     src_len: int = told(N_("Longest source"), ge=1, le=MAX_TOKENS)
     tgt_len: int = told(N_("Longest target"), ge=1, le=MAX_TOKENS)

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import model_validator
 
 from tfm_core.config.base import CrossError, OneOf, setting
-from tfm_core.config.family import FamilyConfig
+from tfm_core.config.family import FamilyConfig, dropout_setting
 from tfm_core.sentences import N_
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS
@@ -23,12 +23,12 @@ class RecurrentConfig(FamilyConfig):
     attention: Annotated[str, OneOf(ALIGNMENT_SCORES)] = setting(
         "additive",
         N_("Attention score"),
-        N_("How a decoder state is compared with each source word."),
+        N_("Compares a decoder state with each source word."),
     )
     d_model: int = setting(
         64,
         "d_model",
-        N_("Width of embeddings and states; doubling it quadruples the matrices."),
+        N_("Width of embeddings and states; doubling quadruples matrices."),
         ge=2,
         le=4096,
         step=8,
@@ -36,7 +36,7 @@ class RecurrentConfig(FamilyConfig):
     n_layers: int = setting(
         1,
         N_("Layers"),
-        N_("Recurrent layers in the encoder and in the decoder."),
+        N_("Layers of the encoder and of the decoder."),
         ge=1,
         le=16,
     )
@@ -44,17 +44,10 @@ class RecurrentConfig(FamilyConfig):
         True,
         N_("Read both ways"),
         N_(
-            "Let the encoder read from both ends, each with half of the width.",
+            "Read from both ends, each with half of the width.",
         ),
     )
-    dropout: float = setting(
-        0.0,
-        N_("Dropout"),
-        N_("Share of values set to zero in training; helps when data is scarce."),
-        ge=0,
-        lt=1,
-        step=0.05,
-    )
+    dropout: float = dropout_setting()
 
     @property
     def n_heads(self) -> int:

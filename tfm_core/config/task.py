@@ -12,7 +12,7 @@ from tfm_core.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
 from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
-from tfm_core.config.reads import SequenceTaskConfig
+from tfm_core.config.reads import TESTED, VALIDATED, SequenceTaskConfig, task_setting
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName, shares
 from tfm_core.sentences import N_, Paragraph
 
@@ -22,8 +22,8 @@ class TextTaskConfig(SequenceTaskConfig):
 
     tasks: ClassVar[dict[str, TextTaskFacts]] = TEXT_TASKS
     kind: Literal["text"] = "text"
-    name: TextTaskName = setting("english-korean", N_("Task"), N_("What the model learns."))
-    size: int = setting(1, N_("Size"), N_("Difficulty; its meaning depends on the task."), ge=1)
+    name: TextTaskName = task_setting("english-korean")
+    size: int = setting(1, N_("Size"), N_("Difficulty; depends on the task."), ge=1)
     n_train: int = setting(
         20000,
         N_("Training pairs"),
@@ -36,7 +36,7 @@ class TextTaskConfig(SequenceTaskConfig):
     n_validation: int = setting(
         500,
         N_("Validation pairs"),
-        N_("Unseen pairs, measured during training."),
+        VALIDATED,
         ge=8,
         le=50_000,
         step=100,
@@ -45,7 +45,7 @@ class TextTaskConfig(SequenceTaskConfig):
     n_test: int = setting(
         1000,
         N_("Test pairs"),
-        N_("Unseen pairs, measured once at the end."),
+        TESTED,
         ge=8,
         le=50_000,
         step=100,

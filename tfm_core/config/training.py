@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import Config, OneOf, setting
-from tfm_core.config.mistakes import MISTAKES_HELP, check_mistakes, some_of
+from tfm_core.config.base import MISTAKES_HELP, Config, OneOf, check_mistakes, setting, some_of
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.precisions import PRECISIONS
@@ -24,7 +23,7 @@ class TrainingConfig(Config):
     steps: int = setting(
         1000,
         N_("Steps"),
-        N_("Updates of the weights, each from one batch."),
+        N_("Batches, one update each."),
         ge=1,
         le=1_000_000,
         step=100,
@@ -32,7 +31,7 @@ class TrainingConfig(Config):
     batch_size: int = setting(
         64,
         N_("Batch size"),
-        N_("Examples per step; more give smoother, slower steps."),
+        N_("Examples per step; more are smoother and slower."),
         ge=1,
         le=8192,
         step=16,
@@ -40,18 +39,18 @@ class TrainingConfig(Config):
     learning_rate: float = setting(
         OPTIMISERS["adamw"].usual_rate,
         N_("Learning rate"),
-        N_("Peak learning rate: too high diverges, too low learns slowly."),
+        N_("Peak: too high diverges, too low learns slowly."),
         gt=0,
         le=10,
         step=0.0005,
     )
     schedule: Annotated[str, OneOf(SCHEDULES)] = setting(
-        "cosine", N_("Schedule"), N_("How the learning rate changes over the steps.")
+        "cosine", N_("Schedule"), N_("Learning rate over the steps.")
     )
     warmup: float = setting(
         0.1,
         N_("Warm-up"),
-        N_("Share of the steps in which the learning rate rises."),
+        N_("Share of the steps in which the rate rises."),
         ge=0,
         le=1,
         step=0.05,
@@ -81,7 +80,7 @@ class TrainingConfig(Config):
     beta1: float = setting(
         0.9,
         N_("Beta 1"),
-        N_("Decay rate of the mean gradient: the momentum of SGD and Muon."),
+        N_("Decay rate of the mean gradient: momentum in SGD and Muon."),
         ge=0,
         lt=1,
         step=0.01,
@@ -90,7 +89,7 @@ class TrainingConfig(Config):
     beta2: float = setting(
         0.99,
         N_("Beta 2"),
-        N_("Decay rate of the mean squared gradient, in Adam, AdamW and Muon's AdamW part."),
+        N_("Decay rate of the mean squared gradient (Adam, AdamW, Muon's AdamW)."),
         ge=0,
         lt=1,
         step=0.001,
@@ -99,7 +98,7 @@ class TrainingConfig(Config):
     label_smoothing: float = setting(
         0.0,
         N_("Label smoothing"),
-        N_("Share of the target spread over all classes; 0.1 in the 2017 paper."),
+        N_("Share of the target spread over all classes (paper: 0.1)."),
         ge=0,
         lt=1,
         step=0.05,
@@ -135,7 +134,7 @@ class TrainingConfig(Config):
     validate_every: int = setting(
         100,
         N_("Validate every"),
-        N_("Steps between validations; a few more follow while the loss falls."),
+        N_("Steps between validations; more while the loss falls."),
         ge=1,
         le=100_000,
         step=50,
@@ -163,14 +162,14 @@ class TrainingConfig(Config):
         True,
         N_("Test at the end"),
         N_(
-            "Measure the test set once, when training ends; off keeps it unseen.",
+            "Measure the test set once, after training.",
         ),
         advanced=True,
     )
     snapshots: int = setting(
         32,
         N_("Snapshots"),
-        N_("Most snapshots to keep; most are taken where the loss falls."),
+        N_("Most snapshots to keep; denser where the loss falls."),
         ge=2,
         le=256,
         advanced=True,

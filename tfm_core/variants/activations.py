@@ -78,7 +78,7 @@ GELU = Activation(
     example=Example(
         "F.gelu",
         r"F\.gelu\(",
-        N_("A smooth ReLU: slightly negative numbers pass a little."),
+        N_("Slightly negative numbers pass a little."),
         ("F.gelu(torch.tensor([-2., -0.5, 0., 1.5]))",),
     ),
     colour="orange",
@@ -87,7 +87,7 @@ GELU = Activation(
 GELU_TANH = Activation(
     name="gelu_tanh",
     label=N_("GELU, by tanh"),
-    help=N_("GELU's first approximation, at most 0.0005 off (GPT-2)."),
+    help=N_("An approximation, at most 0.0005 off (GPT-2)."),
     source="Vaswani et al. 2017, Eq. 2; Hendrycks & Gimpel 2016",
     function="tfm_core.layers.feed_forward:gelu_tanh",
     is_gated=False,
@@ -116,11 +116,11 @@ SWIGLU = Activation(
     bend=None,
     n_kept=3,  # both products, and one of them bent
     walk_topic="activation-swiglu",
-    walk_words=N_("SiLU of one product gates another (SwiGLU), which takes a third matrix."),
+    walk_words=N_("SiLU of one product gates another, from a third matrix (SwiGLU)."),
     example=Example(
         "F.silu",
         r"F\.silu\(",
-        N_("x times its sigmoid; it gates another product."),
+        N_("x times its sigmoid; gates another product."),
         ("F.silu(torch.tensor([-2., -0.5, 0., 1.5]))",),
     ),
     colour="purple",

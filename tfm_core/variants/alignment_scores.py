@@ -13,7 +13,7 @@ class AlignmentScore(Variant):
     """layer: called with d_model.
 
     attends_before_step: the state before a step attends, and the context goes into the cell
-    (Bahdanau et al. 2015); else the state after it attends (Luong et al. 2015). is_pairwise: whether
+    (Bahdanau et al. 2015); else the state after it attends (Luong et al. 2015). is_pairwise: if
     a vector is made for each pair of words. n_source, n_state: square matrices that each source
     state and each decoder state goes through. latex: of the score. modules, prepared, scores: lines
     of its class in a generated file: what it holds, what is worked out once from ``memory``, and
@@ -40,7 +40,7 @@ class AlignmentScore(Variant):
 ADDITIVE = AlignmentScore(
     name="additive",
     label=N_("Additive"),
-    help=N_("v tanh(W s + U h), before each step (Bahdanau, Cho & Bengio 2015)."),
+    help=N_("v tanh(W s + U h), before each step (Bahdanau et al. 2015)."),
     source="Bahdanau et al. 2015, appendix A.1.2",
     layer="tfm_core.layers.recurrent:AdditiveScore",
     attends_before_step=True,
@@ -63,7 +63,7 @@ ADDITIVE = AlignmentScore(
 DOT = AlignmentScore(
     name="dot",
     label=N_("Dot product"),
-    help=N_("s h, after each step (Luong, Pham & Manning 2015)."),
+    help=N_("s h, after each step (Luong et al. 2015)."),
     source="Luong et al. 2015, Eq. 8",
     layer="tfm_core.layers.recurrent:DotScore",
     attends_before_step=False,
@@ -79,7 +79,7 @@ DOT = AlignmentScore(
 GENERAL = AlignmentScore(
     name="general",
     label=N_("General"),
-    help=N_("s W h: a matrix between the two (Luong et al. 2015)."),
+    help=N_("s W h, after each step (Luong et al. 2015)."),
     source="Luong et al. 2015, Eq. 8",
     layer="tfm_core.layers.recurrent:GeneralScore",
     attends_before_step=False,

@@ -33,7 +33,7 @@ class Cell(Variant):
 LSTM = Cell(
     name="lstm",
     label=N_("LSTM"),
-    help=N_("Three gates and a separate memory (Hochreiter & Schmidhuber 1997)."),
+    help=N_("Three gates, a separate memory (Hochreiter & Schmidhuber 1997)."),
     source="Hochreiter & Schmidhuber 1997",
     sequence="tfm_core.layers.fast:LSTM",
     step="torch.nn:LSTMCell",

@@ -42,7 +42,7 @@ class Norm(Variant):
 LAYER_NORM = Norm(
     name="layernorm",
     label=N_("LayerNorm"),
-    help=N_("Subtract the mean, divide by the standard deviation (Ba et al. 2016)."),
+    help=N_("Subtract mean, divide by standard deviation (Ba et al. 2016)."),
     source="Ba et al. 2016",
     layer="torch.nn:LayerNorm",
     parameters={"weight": ("d_model",), "bias": ("d_model",)},
@@ -95,7 +95,7 @@ RMS_NORM = Norm(
 NO_NORM = Norm(
     name="none",
     label=N_("No norm"),
-    help=N_("Vectors grow with each block and step: a mistake worth seeing."),
+    help=N_("Vectors grow with each block: a mistake worth seeing."),
     source="Vaswani et al. 2017, section 3.1, without the norm",
     layer="torch.nn:Identity",
     parameters={},
@@ -124,21 +124,21 @@ class FinalNorm(Variant):
 PRE_NORM = FinalNorm(
     name="pre-norm",
     label=N_("After pre-norm blocks"),
-    help=N_("Usual: the output of pre-norm blocks is not normalised."),
+    help=N_("Usual: pre-norm blocks end without a norm."),
     source="Xiong et al. 2020; Radford et al. 2019",
     stands=lambda norm_first: norm_first,
 )
 ALWAYS = FinalNorm(
     name="always",
     label=N_("Always"),
-    help=N_("Also after post-norm blocks, as in torch.nn.Transformer."),
+    help=N_("After pre-norm and post-norm blocks (torch.nn.Transformer)."),
     source="torch.nn.Transformer",
     stands=lambda norm_first: True,
 )
 NEVER = FinalNorm(
     name="never",
     label=N_("Never"),
-    help=N_("Not even after pre-norm blocks: their sums are the output."),
+    help=N_("The sums of the blocks are the output."),
     source="study notebooks",
     stands=lambda norm_first: False,
 )

@@ -38,7 +38,7 @@ class Pooling(Variant):
 CLS = Pooling(
     name="cls",
     label=N_("CLS token"),
-    help=N_("The classifier reads one extra token (BERT, ViT)."),
+    help=N_("One extra token is read (BERT, ViT)."),
     source="Dosovitskiy et al. 2021, Eq. 4",
     has_cls=True,
     layer="tfm_core.models.ends:first_token",

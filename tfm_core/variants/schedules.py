@@ -24,7 +24,7 @@ def _done(step: int, warm: int, total: int) -> float:
 CONSTANT = Schedule(
     name="constant",
     label=N_("Constant"),
-    help=N_("The same learning rate after the warm-up."),
+    help=N_("Constant after the warm-up."),
     source="Goyal et al. 2017, section 2.2: the warm-up",
     share=lambda step, warm, total: min(1.0, step / warm),
 )
@@ -47,7 +47,7 @@ LINEAR = Schedule(
 INVERSE_SQRT = Schedule(
     name="inverse-sqrt",
     label=N_("Inverse square root"),
-    help=N_("Rise, then fall with 1/sqrt(step) (Vaswani et al. 2017, 5.3)."),
+    help=N_("Rise, then fall with 1/sqrt(step) (Vaswani et al. 2017)."),
     source="Vaswani et al. 2017, section 5.3, with its peak at the learning rate",
     share=lambda step, warm, total: min(step / warm, math.sqrt(warm / step)),
 )

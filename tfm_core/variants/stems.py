@@ -109,7 +109,7 @@ PLAIN = Stem(
     example=Example(
         "patchify",
         r"\bpatchify\(",
-        N_("Three PyTorch calls: cut rows and columns, group the patches, flatten."),
+        N_("Cut rows and columns, group the patches, flatten."),
         (
             "image = torch.arange(16).view(1, 4, 4)  # (C, Y, X), patches of 2 x 2",
             "cut = image.view(1, 2, 2, 2, 2)  # C, rows, y, columns, x",
@@ -125,8 +125,7 @@ CONVOLUTIONAL = Stem(
     name="conv",
     label=N_("Convolutional"),
     help=N_(
-        "A 3x3 convolution before the patches sees strokes across their borders (Xiao et al. "
-        "2021).",
+        "A 3x3 convolution sees strokes across patches (Xiao et al. 2021).",
     ),
     source="Dosovitskiy et al. 2021, Eq. 1; Xiao et al. 2021",
     layer="tfm_core.layers.fast:ConvStem",

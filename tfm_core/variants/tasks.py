@@ -125,7 +125,7 @@ class TaskKind(Variant):
 TEXT = TaskKind(
     name="text",
     label=N_("Text"),
-    help=N_("Answer a text with another, with a label, or by filling its blanks."),
+    help=N_("Answer a text with words, a label, or its blanks."),
     source="Sutskever et al. 2014",
     config=lambda: task_config.TextTaskConfig,
     text=lambda: text.generated,
@@ -186,7 +186,7 @@ CAPTION = TaskKind(
 CORPUS = TaskKind(
     name="corpus",
     label=N_("Language model"),
-    help=N_("Continue a text, token by token."),
+    help=N_("Continue a text."),
     source="Radford et al. 2018",
     config=lambda: corpus_tasks.CorpusTaskConfig,
     text=lambda: corpus_texts.corpus_task,
@@ -216,7 +216,7 @@ OWN_TEXT = replace(
     TEXT,
     name="own",
     label=N_("Your sentences"),
-    help=N_("Answer a sentence of your data with another, or with a label."),
+    help=N_("Answer a sentence with another, or a label."),
     config=lambda: own_tasks.OwnTextTaskConfig,
     text=lambda: own_texts.own_task,
     load=lambda: own_data.load_own,

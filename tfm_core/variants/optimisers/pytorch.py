@@ -67,7 +67,7 @@ ADAMW = replace(
     ADAM,
     name="adamw",
     label=N_("AdamW"),
-    help=N_("Adam with decoupled weight decay: the usual choice."),
+    help=N_("Adam with separate weight decay: the usual choice."),
     source="Loshchilov & Hutter 2019, Algorithm 2",
     torch_class="torch.optim:AdamW",
     arithmetic=(adamw, adam),
@@ -95,7 +95,7 @@ def sgd(
 SGD = Optimiser(
     name="sgd",
     label=N_("SGD"),
-    help=N_("Gradient descent with momentum; Transformers learn slowly with it."),
+    help=N_("Gradient descent with momentum; slow for Transformers."),
     source="Sutskever et al. 2013",
     torch_class="torch.optim:SGD",
     settings=("beta1",),

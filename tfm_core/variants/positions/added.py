@@ -15,7 +15,7 @@ from tfm_core.variants.positions.position import (
 NO_POSITIONS = Position(
     name="none",
     label=N_("None"),
-    help=N_("No positions: an encoder then sees a bag of tokens."),
+    help=N_("An encoder then sees a bag of tokens."),
     source="Vaswani et al. 2017, section 3.5, says why there must be some",
     acts_on="nothing",
     layer="tfm_core.layers.positions:NoPositions",
@@ -34,7 +34,7 @@ NO_POSITIONS = Position(
 LEARNED = Position(
     name="learned",
     label=N_("Learned"),
-    help=N_("One trained vector per position (BERT, GPT-2, ViT)."),
+    help=N_("A trained vector per position (BERT, GPT-2, ViT)."),
     source="Gehring et al. 2017, section 3.1",
     acts_on="embeddings",
     layer="tfm_core.layers.positions:LearnedPositions",
@@ -87,7 +87,7 @@ def _waves(d_model: int) -> tuple[str, ...]:
 SINUSOIDAL = Position(
     name="sinusoidal",
     label=N_("Sinusoidal"),
-    help=N_("Fixed sine and cosine waves (Vaswani et al. 2017, 3.5)."),
+    help=N_("Fixed sine and cosine waves (Vaswani et al. 2017)."),
     source="Vaswani et al. 2017, section 3.5",
     acts_on="embeddings",
     layer="tfm_core.layers.positions:sinusoidal_positions",
@@ -124,7 +124,7 @@ def _width_without_quarters(d_model: int, d_head: int) -> str | None:
 SINUSOIDAL_2D = Position(
     name="sinusoidal-2d",
     label=N_("Sinusoidal, 2-D"),
-    help=N_("Half of the waves encode a patch's row, half its column."),
+    help=N_("Half of the waves encode the row, half the column."),
     source="Dosovitskiy et al. 2021, appendix D.4",
     acts_on="embeddings",
     layer="tfm_core.layers.positions:grid_positions",

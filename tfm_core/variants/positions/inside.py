@@ -33,7 +33,7 @@ def _odd_head(d_model: int, d_head: int) -> str | None:
 ROTARY = Position(
     name="rotary",
     label=N_("Rotary"),
-    help=N_("Rotate queries and keys by position (RoPE, Su et al. 2021)."),
+    help=N_("Rotates queries and keys (RoPE, Su et al. 2021)."),
     source="Su et al. 2021, Eq. 34",
     acts_on="queries and keys",
     layer="tfm_core.layers.relative:Rotation",
@@ -150,7 +150,7 @@ _RELATIVE_BIAS = Function(
 T5_BIAS = Position(
     name="t5-bias",
     label=N_("T5 bias"),
-    help=N_("Adds a trained number per bucket of offsets to the scores (T5)."),
+    help=N_("Adds a trained number per bucket of offsets (T5)."),
     source="Raffel et al. 2020, section 2.1",
     acts_on="scores",
     layer="tfm_core.layers.relative:BucketBias",
