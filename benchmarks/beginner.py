@@ -14,7 +14,7 @@ from benchmarks.report import Figure, Table
 from benchmarks.steps import training_step
 from tfm_core.config import ViTConfig
 from tfm_core.models.build import ImageShape, build_vit
-from tfm_core.models.vit import VisionTransformer
+from tfm_core.models.pictures import VisionTransformer
 
 BATCH = 128
 GOAL = "beginner's ViT"

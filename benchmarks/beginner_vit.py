@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.inspect.speed.loops import cut_into_patches
-from tfm_core.models.vit import VisionTransformer
+from tfm_core.models.pictures import VisionTransformer
 
 
 class LoopedAttention(nn.Module):

@@ -16,9 +16,8 @@ from benchmarks.paired import measure, milliseconds, ratio
 from benchmarks.report import Skipped, Table
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
-from tfm_core.training.compiling import compile_model
+from tfm_core.training.compiling import compile_model, why_no_compiler
 from tfm_core.training.loop import Trainer, build, update
-from tfm_core.training.toolchain import why_no_compiler
 
 PRESET_NAMES = ("translate", "vit-digits")
 TITLE = "A training step with torch.compile"

@@ -17,7 +17,7 @@ from benchmarks.paired import Spread, measure, ratio
 from benchmarks.report import Figure, Table
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig
 from tfm_core.data.vocabulary import BOS, EOS, PAD
-from tfm_core.decoding import beam_steps, reading, sampled_steps
+from tfm_core.decoding import Constraints, beam_steps, reading, sampled_steps
 from tfm_core.decoding.reading import NextLogits, Writes
 from tfm_core.models.build import CaptionShape, TextShape, build_captioner, build_text
 from tfm_core.models.text import DecoderOnly
@@ -123,14 +123,18 @@ def _long(rounds: int) -> list[str]:
 
 @torch.inference_mode()
 def _drawn(model: Writes, src: Tensor) -> Tensor:
-    steps = sampled_steps(model, src, max_len=LENGTH, seeds=range(BATCH), never=NEVER)
+    steps = sampled_steps(
+        model, src, max_len=LENGTH, seeds=range(BATCH), constraints=Constraints(never=NEVER)
+    )
     (last,) = deque(steps, maxlen=1)
     return last.ids
 
 
 @torch.inference_mode()
 def _searched(model: Writes, src: Tensor) -> Tensor:
-    steps = beam_steps(model, src, max_len=LENGTH, width=WIDTH, never=NEVER)
+    steps = beam_steps(
+        model, src, max_len=LENGTH, width=WIDTH, constraints=Constraints(never=NEVER)
+    )
     (last,) = deque(steps, maxlen=1)
     return torch.tensor([beam.ids for beam in last])
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from tfm_core.config import ViTConfig
 from tfm_core.data.torchvision_import import torchvision  # noqa: F401  peers import it: mended
 from tfm_core.models.build import ImageShape, build_vit
-from tfm_core.models.vit import VisionTransformer
+from tfm_core.models.pictures import VisionTransformer
 
 D_MODEL, N_HEADS, D_FF, PATCH, IMAGE, N_CLASSES = 64, 4, 128, 7, 28, 10
 N_TOKENS = (IMAGE // PATCH) ** 2 + 1

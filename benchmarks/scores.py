@@ -21,7 +21,7 @@ def official_test(trainer: Trainer) -> float:
     """Return the per cent of the 10,000 official MNIST test pictures that the model tells right."""
     split = official_split()
     assert isinstance(trainer.data, ImageData)
-    right, model = 0, trainer.answering
+    right, model = 0, trainer.eval_model
     model.eval()
     with torch.inference_mode():
         batches = zip(

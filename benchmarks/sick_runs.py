@@ -26,7 +26,7 @@ from tfm_core.presets import PRESETS
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
-from tfm_core.training import loop
+from tfm_core.training import trainer as trainers
 
 _DIGITS = 4  # significant ones
 _SEEDS = (1, 2)
@@ -163,7 +163,7 @@ def main(folder: Path) -> None:
     for kind, cases in (("healthy", healthy()), ("sick", sick())):
         lines = []
         for case in cases:
-            loop.load = (  # type: ignore[attr-defined]
+            trainers.load = (  # type: ignore[attr-defined]
                 lambda task, seed, progress: (
                     _shuffled(load(task, seed=seed), seed)
                     if case.is_shuffled  # noqa: B023

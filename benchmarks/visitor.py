@@ -78,14 +78,9 @@ class Visitor:
                 continue
             now = time.perf_counter()
             kind, parts = message.WhichOneof("type"), message.metadata.run.fragment_ids
+            _reschedule(due, message, now)
             if kind == "new_session" and not parts:
-                due.clear()
                 asked.clear()
-            elif kind == "auto_rerun":
-                due[message.auto_rerun.fragment_id] = now + message.auto_rerun.interval
-            elif kind == "stop_auto_rerun":
-                for part in message.stop_auto_rerun.fragment_ids:
-                    due.pop(part, None)
             elif kind == "script_finished":
                 watched.ticks += [now - asked.pop(part) for part in parts if part in asked]
                 if acted is not None and self._is_end_of_page(message):
@@ -127,6 +122,18 @@ class Visitor:
         message.rerun_script.fragment_id = part
         message.rerun_script.is_auto_rerun = True
         self._connection.send(message.SerializeToString())
+
+
+def _reschedule(due: dict[str, float], message: ForwardMsg, now: float) -> None:
+    """Change when each part of a page is drawn next, as a message says."""
+    kind = message.WhichOneof("type")
+    if kind == "new_session" and not message.metadata.run.fragment_ids:
+        due.clear()
+    elif kind == "auto_rerun":
+        due[message.auto_rerun.fragment_id] = now + message.auto_rerun.interval
+    elif kind == "stop_auto_rerun":
+        for part in message.stop_auto_rerun.fragment_ids:
+            due.pop(part, None)
 
 
 @contextmanager

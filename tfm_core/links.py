@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from tfm_core.config.codec import values_to_query
+from tfm_core.config.codec import in_link, values_to_query
 from tfm_core.config.training import with_optimizer
 from tfm_core.made_with import MadeWith
 from tfm_core.presets import PRESETS
@@ -121,17 +121,13 @@ def _beside(values: Mapping[str, Any], preset: str) -> dict[str, str]:
     for section in ("model", "task", "training"):
         for name, value in values[section].items():
             if name not in _NOT_SAID and base[section].get(name) != value:
-                said[f"{section}.{name}"] = _text(value)
+                said[f"{section}.{name}"] = in_link(value)
     if values["seed"] != base["seed"]:
-        said["seed"] = _text(values["seed"])
+        said["seed"] = in_link(values["seed"])
     return said
 
 
 _NOT_SAID = {"family", "kind", "name", "text"}
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _length(query: Mapping[str, str]) -> int:

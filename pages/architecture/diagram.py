@@ -16,7 +16,7 @@ from tfm_core.inspect.diagram import graph as drawing
 from tfm_core.inspect.diagram.graph import DiagramColours
 from tfm_core.inspect.equations.model import equations
 from tfm_core.plots.palette import INKS, LINES
-from tfm_core.variants.residuals import RESIDUALS
+from tfm_core.variants.forms import RESIDUALS
 
 if TYPE_CHECKING:
     from tfm_core.inspect.diagram.drawing import Node

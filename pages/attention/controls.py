@@ -14,8 +14,6 @@ from pages.attention.selection_link import Offer, Selection
 from pages.i18n import _
 from pages.ui import run_words
 from tfm_core.inspect.attention.head_labels import first_heads
-from pages.ui import attended
-from tfm_core.inspect.attention.head_labels import first_heads
 from tfm_core.probe.labels import KINDS, axes, kinds_of, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run

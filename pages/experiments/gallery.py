@@ -11,8 +11,6 @@ from tfm_core.inspect.experiments import DEMONSTRATIONS
 from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration, by_theme
 from tfm_core.inspect.experiments.result import Shelf
 from tfm_core.runs.record.expected_time import Forecast
-from tfm_core.inspect.experiments.result import Shelf
-from tfm_core.runs.record.expected_time import Forecast
 
 _HEIGHT = 560  # pixels: as high as the first screen leaves
 

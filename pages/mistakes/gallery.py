@@ -17,9 +17,6 @@ from tfm_core.inspect.errors.answers import Answers
 from tfm_core.inspect.errors.examples import least_sure, worst_answers, worst_texts
 from tfm_core.inspect.errors.groups import of_examples
 from tfm_core.inspect.errors.scores import OTHERS, Confusion, in_cell
-from tfm_core.plots.language import marked
-from tfm_core.plots.png import picture_url
-from tfm_core.inspect.errors.worst import least_sure, worst_answers, worst_texts
 from tfm_core.plots.pictures import picture_url
 from tfm_core.plots.writing import marked
 from tfm_core.runs.run import Run

@@ -14,7 +14,7 @@ from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables
 from tfm_core.plots import positions as plots
 from tfm_core.runs.run import Run
-from tfm_core.variants.positions.t5_bias import T5_BIAS
+from tfm_core.variants.positions.inside import T5_BIAS
 
 _STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
 

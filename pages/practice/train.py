@@ -14,7 +14,7 @@ from tfm_core.inspect.practice.lesson import Kind
 from tfm_core.plots.curves import MeasuredCurves, Measurements, learning_curve
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
-from tfm_core.training.patience import Patience
+from tfm_core.training.progress import Patience
 
 _WINDOW = 20
 

@@ -11,9 +11,6 @@ from pages.i18n import N_, _
 from pages.ui import run_words, runs_access, visitors
 from tfm_core.inspect.compare.differences import is_found
 from tfm_core.runs.disk import quota
-from pages.ui import run_words, suspects, visitors
-from tfm_core.inspect.compare.differences import is_found
-from tfm_core.runs import room
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import STATES, Status
 

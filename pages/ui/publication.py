@@ -20,16 +20,14 @@ from pages.components.live import Card
 from pages.i18n import _, languages, speaking
 from pages.ui import film, run_words, runs_access, show, stage_view
 from tfm_core.inspect import stage as stages
-from tfm_core.inspect.progress.stage import Stage
-from pages.ui import film, run_words, stage_view
 from tfm_core.inspect.progress import stage as stages
 from tfm_core.inspect.progress.stage import Stage
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.stage import ROLE_COLOURS
 from tfm_core.publish.folder import EVERY, PAGE, Folder, tag
 from tfm_core.publish.lines import CurveLines, Line
-from tfm_core.runs.run import Run
 from tfm_core.runs.record.snapshots import snapshot_path
+from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 
 MAX_VIEWS = 12

@@ -26,7 +26,7 @@ from pages.ui.fields import Setting, settings_of
 from pages.ui.run_actions import Start
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment, Problem
-from tfm_core.config.problems import problems_of
+from tfm_core.config.codec import problems_of
 from tfm_core.inspect.compare.names import change
 from tfm_core.runs import settings
 from tfm_core.runs.record.labels import MAX_GROUP, MAX_NAME, MAX_NOTE, MAX_TAG, MAX_TAGS

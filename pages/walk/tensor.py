@@ -11,7 +11,7 @@ from pages.i18n import _
 from pages.ui import show, state, view_link
 from pages.walk.link import BLOCK
 from tfm_core.plots import walk as plots
-from tfm_core.variants.scales import SCALES
+from tfm_core.variants.forms import SCALES
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject

@@ -7,8 +7,7 @@ from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS
-from tfm_core.variants.final_norms import FINAL_NORMS
-from tfm_core.variants.norms import NORMS
+from tfm_core.variants.norms import FINAL_NORMS, NORMS
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import (
     ADDED_TO_PATCHES,

@@ -15,16 +15,15 @@ from tfm_core.config import MODEL_CONFIGS
 from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.layers import relative
-from tfm_core.models.build import build_model
-from tfm_core.models.unfilled import unfilled
+from tfm_core.models.build import build_model, init_on_meta
 from tfm_core.probe.capture import capture
-from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.forms import CAUSALITIES
 
 EXAMPLES = 40
 
 
 def built(config, shape):
-    with unfilled():
+    with init_on_meta():
         return build_model(config, shape).to("meta")
 
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from pages.server.guards import MAX_PER_SESSION
 from playwright.sync_api import FilePayload, Locator, expect
 
+from pages.server.guards import MAX_PER_SESSION
 from tests.browser.conftest import OpenTab
 from tests.browser.experiments import SHORT
 from tests.browser.server import AppServer

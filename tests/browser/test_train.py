@@ -93,13 +93,13 @@ def test_what_is_typed_wrong_is_said_and_start_stays_in_sight(open_tab: OpenTab)
     for label, value in wrong.items():
         number(tab, label).fill(value)
         number(tab, label).press("Enter")
-    expect(tab.main.get_by_text("but must be")).to_have_count(len(wrong))
+    expect(tab.main.get_by_text("it must be")).to_have_count(len(wrong))
     expect(tab.main.get_by_text("Can't start yet")).to_contain_text("Seed")
     expect(tab.button("Start")).to_be_disabled()
     number(tab, HEADS).fill("99999999999999999999")  # more than Streamlit sends at all
     tab.main.get_by_role("button", name="Reset all").click()
     expect(tab.button("Start")).to_be_enabled()
-    expect(tab.main.get_by_text("but must be")).to_have_count(0)
+    expect(tab.main.get_by_text("it must be")).to_have_count(0)
     model = PRESETS["vit-digits"].experiment.model
     expect(number(tab, HEADS)).to_have_value(str(model.n_heads))
     expect(number(tab, "Layers")).to_have_value(str(model.n_layers))

@@ -5,9 +5,7 @@ import json
 import pytest
 
 from tfm_core.config import (
-    FAMILIES,
     MODEL_CONFIGS,
-    TASK_FACTS,
     ConfigError,
     EncoderDecoderConfig,
     Experiment,
@@ -34,25 +32,19 @@ VIT = {"model.family": "vit"}
 CAPTIONER = {"model.family": "captioner"}
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_presets_survive_json_and_links(name):
-    experiment = PRESETS[name].experiment
-    assert from_json(to_json(experiment)) == experiment
-    assert from_query(to_query(experiment)) == experiment
+def test_presets_survive_json_and_links():
+    for preset in PRESETS.values():
+        experiment = preset.experiment
+        assert from_json(to_json(experiment)) == experiment, preset.name
+        assert from_query(to_query(experiment)) == experiment, preset.name
 
 
 @pytest.mark.parametrize("family", MODEL_CONFIGS)
-@pytest.mark.parametrize("task", TASK_FACTS)
-def test_defaults_of_a_family_and_a_fitting_task_make_an_experiment(family, task):
-    if task not in tasks_for(family) or task == "cifar-10":
-        return
-    experiment = Experiment.parse(default_sections(family, task))
-    assert sequence_len(experiment) > 1
-    assert len(to_query(experiment)) == 2
-
-
-def test_every_family_has_words():
-    assert list(FAMILIES) == list(MODEL_CONFIGS)
+def test_defaults_of_a_family_and_a_fitting_task_make_an_experiment(family):
+    for task in set(tasks_for(family)) - {"cifar-10"}:  # 7 pixels do not divide it
+        experiment = Experiment.parse(default_sections(family, task))
+        assert sequence_len(experiment) > 1, task
+        assert len(to_query(experiment)) == 2, task
 
 
 def test_configs_are_frozen():
@@ -63,29 +55,22 @@ def test_configs_are_frozen():
 @pytest.mark.parametrize(
     ("query", "field", "sentence"),
     [
-        ({"model.family": "rnn"}, "model.family", "must be one of encoder-decoder, encoder-only"),
-        ({"task.name": "poetry"}, "task.name", "'poetry', but must be one of english-korean"),
-        ({"model.d_model": "wide"}, "model.d_model", "'wide', but must be a whole number"),
+        ({"model.family": "rnn"}, "model.family", "choose from encoder-decoder, encoder-only"),
+        ({"task.name": "poetry"}, "task.name", "'poetry'; choose from english-korean"),
+        ({"model.d_model": "wide"}, "model.d_model", "'wide'; it must be a whole number"),
         ({"model.d_model": "0"}, "model.d_model", "must be at least 2"),
         ({"model.dropout": "1"}, "model.dropout", "must be less than 1"),
         ({"model.dropout": "nan"}, "model.dropout", "must be a finite number"),
         ({"model.norm_first": "perhaps"}, "model.norm_first", "must be true or false"),
         ({"model.norm_eps": "0"}, "model.norm_eps", "must be at least 1e-12"),
-        ({"model.norm_eps": "0.5"}, "model.norm_eps", "must be at most 0.1"),
-        ({"model.norm": "batch"}, "model.norm", "must be one of 'layernorm', 'rmsnorm'"),
-        ({"training.steps": "1e12"}, "training.steps", "steps is '1e12', but must be"),
-        ({"training.magic": "1"}, "training.magic", "no setting called training.magic"),
-        ({"magic": "1"}, "magic", "no setting called magic"),
+        ({"model.norm": "batch"}, "model.norm", "choose from 'layernorm', 'rmsnorm'"),
+        ({"training.magic": "1"}, "training.magic", "Unknown setting: training.magic"),
+        ({"magic": "1"}, "magic", "Unknown setting: magic"),
         ({"seed": "-1"}, "seed", "must be at least 0"),
         (
             {"model.n_heads": "3"},
             "model.n_heads",
-            "does not divide d_model 64; 2 heads of 32 would",
-        ),
-        (
-            {"model.d_model": "61", "model.n_heads": "2"},
-            "model.n_heads",
-            "does not divide d_model 61; 1 head of 61 would",
+            "does not divide d_model 64; 2 does",
         ),
         (
             {**VIT, "model.patch_size": "5"},
@@ -95,43 +80,43 @@ def test_configs_are_frozen():
         (
             {**VIT, "model.stem": "conv-stack", "model.patch_size": "1"},
             "model.patch_size",
-            "cannot halve the 28x28 pictures of MNIST, 5,000 digits to patches of 1; to those of 2",
+            "cannot halve the 28x28 pictures of MNIST, 5,000 digits to patches of 1; choose from 2",
         ),
-        ({**VIT, "task.name": "copy"}, "task.name", "cannot learn the task"),
-        ({"task.name": "mnist"}, "task.name", "cannot learn the task"),
-        ({"task.size": "9"}, "task.size", "must be from 1 to 2"),
+        ({**VIT, "task.name": "copy"}, "task.name", "cannot learn"),
+        ({"task.name": "mnist"}, "task.name", "cannot learn"),
+        ({"task.size": "9"}, "task.size", "must be 1 to 2"),
         (
             {"model.position": "learned", "model.max_len": "5"},
             "model.max_len",
-            "learned position table has 5 rows; make it",
+            "position table has 5 rows; make it",
         ),
         (
             {"model.position": "rotary", "model.d_model": "6", "model.n_heads": "2"},
             "model.position",
-            "a head has 3 dimensions, an odd number",
+            "a head has 3",
         ),
         (
             {"model.position": "sinusoidal", "model.d_model": "9", "model.n_heads": "3"},
             "model.position",
-            "need an even d_model, and it is 9",
+            "need an even d_model; it is 9",
         ),
         (
             {**VIT, "model.position": "sinusoidal-2d", "model.d_model": "6", "model.n_heads": "2"},
             "model.position",
-            "need a d_model that 4 divides",
+            "need a d_model divisible by 4",
         ),
-        ({**CAPTIONER, "task.name": "copy"}, "task.name", "cannot learn the task"),
+        ({**CAPTIONER, "task.name": "copy"}, "task.name", "cannot learn"),
         ({**CAPTIONER, "task.n_digits": "4"}, "task.n_digits", "must be at most 3"),
         ({**CAPTIONER, "task.language": "french"}, "task.language", "'english' or 'korean'"),
         (
             {**CAPTIONER, "model.patch_size": "8"},
             "model.patch_size",
-            "does not divide the 49x49 pictures of Captions of digits; 1, 7, 49 would",
+            "does not divide the 49x49 pictures of Captions of digits; choose from 1, 7, 49",
         ),
         (
             {**CAPTIONER, "model.position": "rotary"},
             "model.position",
-            "must be one of 'none', 'sinusoidal', 'learned' or 'sinusoidal-2d'",
+            "choose from 'none', 'sinusoidal', 'learned' or 'sinusoidal-2d'",
         ),
         (
             {
@@ -142,9 +127,9 @@ def test_configs_are_frozen():
                 "model.text_position": "sinusoidal",
             },
             "model.text_position",
-            "need an even d_model, and it is 9",
+            "need an even d_model; it is 9",
         ),
-        ({**VIT, "task.n_validation": "4500"}, "task.n_validation", "leaves nothing"),
+        ({**VIT, "task.n_validation": "4500"}, "task.n_validation", "uses up"),
     ],
 )
 def test_what_cannot_be_is_said_at_its_field(query, field, sentence):
@@ -173,14 +158,14 @@ def test_experiments_from_before_something_was_a_setting_are_what_they_were(name
     assert from_json(json.dumps(values)) == Experiment()
 
 
-@pytest.mark.parametrize("eps", [1e-12, 1e-6, 0.1])
-def test_epsilons_survive_json_and_links(eps):
-    values = default_sections("decoder-only", "copy")
-    values["model"] |= {"norm_eps": eps, "activation": "gelu_tanh"}
-    experiment = Experiment.parse(values)
-    assert from_json(to_json(experiment)) == experiment
-    assert from_query(to_query(experiment)) == experiment
-    assert to_query(experiment)["model.norm_eps"] == str(eps)
+def test_epsilons_survive_json_and_links():
+    for eps in (1e-12, 1e-6, 0.1):
+        values = default_sections("decoder-only", "copy")
+        values["model"] |= {"norm_eps": eps, "activation": "gelu_tanh"}
+        experiment = Experiment.parse(values)
+        assert from_json(to_json(experiment)) == experiment
+        assert from_query(to_query(experiment)) == experiment
+        assert to_query(experiment)["model.norm_eps"] == str(eps)
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)
@@ -202,22 +187,20 @@ def test_coupled_weight_decay_is_warned_about_and_its_absence_explained():
     for rate in (10.0, 1e-5):
         (warning,) = advice(TrainingConfig(learning_rate=rate), usual_rate=0.004)
         assert (warning.field, warning.is_warning) == ("training.learning_rate", True)
-        assert "the usual 0.004" in warning.sentence or "The usual 0.004" in warning.sentence
-    assert (
-        "10 is 2,500 times"
-        in advice(TrainingConfig(learning_rate=10.0), usual_rate=0.004)[0].sentence
-    )
+        assert "usual 0.004" in warning.sentence
+    high = advice(TrainingConfig(learning_rate=10.0), usual_rate=0.004)
+    assert "2,500 times" in high[0].sentence
     assert advice(TrainingConfig(learning_rate=0.01), usual_rate=0.004) == ()
     (reason,) = advice(TrainingConfig(optimizer="adam"))
     assert (reason.field, reason.is_warning) == ("training.optimizer", False)
-    assert "With Adam, weight decay is 0 unless you type one. Adam adds" in reason.sentence
+    assert "Adam sets weight decay to 0" in reason.sentence
     (warning,) = advice(TrainingConfig(optimizer="sgd", weight_decay=0.05))
     assert (warning.field, warning.is_warning) == ("training.weight_decay", True)
-    assert "Weight decay is 0.05 with SGD; 0 is safe. SGD adds" in warning.sentence
+    assert "Weight decay is 0.05; 0 is safe with SGD. SGD adds" in warning.sentence
 
 
 def test_who_trains_on_a_cpu_in_fp16_is_told_that_it_is_slower():
-    assert "fp16 is made for GPUs" in advice_on("cpu", TrainingConfig(precision="fp16"))
+    assert "fp16 is for GPUs" in advice_on("cpu", TrainingConfig(precision="fp16"))
     assert advice_on("cuda:0", TrainingConfig(precision="fp16")) is None
     assert advice_on("cpu", TrainingConfig(precision="bf16")) is None
 
@@ -236,9 +219,9 @@ def test_a_task_is_handed_out_as_its_own_kind() -> None:
 
 def test_a_task_of_another_kind_is_refused_with_a_sentence() -> None:
     experiment = Experiment()
-    with pytest.raises(ValueError, match="of the kind text; here ImageTaskConfig"):
+    with pytest.raises(ValueError, match="kind text; this needs ImageTaskConfig"):
         experiment.task_as(ImageTaskConfig)
-    with pytest.raises(ValueError, match="family Encoder-decoder; here ViTConfig"):
+    with pytest.raises(ValueError, match="Encoder-decoder; this needs ViTConfig"):
         experiment.model_as(ViTConfig)
 
 
@@ -248,7 +231,7 @@ def test_a_task_of_another_kind_is_refused_with_a_sentence() -> None:
 )
 def test_a_task_too_small_for_its_splits_is_refused(name, size, sizes):
     few = {"n_train": 8, "n_validation": 8, **sizes}
-    with pytest.raises(ConfigError, match="leave none to learn from; ask for fewer of those"):
+    with pytest.raises(ConfigError, match="leave none to train on"):
         TextTaskConfig.parse({"name": name, "size": size, **few})
     TextTaskConfig.parse({"name": name, "size": size, **few, "n_test": 8})
 
@@ -261,7 +244,7 @@ def test_half_a_character_is_no_text():
 
 
 def test_a_number_of_thousands_of_digits_is_said():
-    with pytest.raises(ConfigError, match="a number in it has thousands of digits"):
+    with pytest.raises(ConfigError, match="thousands of digits"):
         from_json('{"seed": ' + "1" * 5_000 + "}")
 
 
@@ -271,7 +254,7 @@ def test_a_file_with_thousands_of_mistakes_is_answered_in_a_few_sentences():
         from_json(json.dumps(keys))
     said = caught.value.sentences
     assert len(said) == 9
-    assert said[-1] == "And 59,992 more of that kind."
+    assert said[-1] == "And 59,992 more."
     assert max(map(len, said)) < 120
     assert str(caught.value).isprintable()
 
@@ -279,12 +262,12 @@ def test_a_file_with_thousands_of_mistakes_is_answered_in_a_few_sentences():
 @pytest.mark.parametrize(
     ("settings", "field", "words", "better"),
     [
-        ({"batch_size": 512}, "training.batch_size", "more than the 100 examples", 6),
+        ({"batch_size": 512}, "training.batch_size", "the 100 examples", 6),
         ({"batch_warmup": 1.0}, "training.batch_warmup", "half a batch, 16 examples", 0.5),
-        ({"batch_warmup": 0.4, "batch_size": 1}, "training.batch_warmup", "has no half", 0.0),
-        ({"warmup": 1.0}, "training.warmup", "as long as the training", 0.1),
+        ({"batch_warmup": 0.4, "batch_size": 1}, "training.batch_warmup", "cannot be halved", 0.0),
+        ({"warmup": 1.0}, "training.warmup", "lasts the whole training", 0.1),
         ({"warmup": 0.7}, "training.warmup", "takes 70% of the steps", 0.1),
-        ({"validate_every": 5000}, "training.validate_every", "overfitting would show", 100),
+        ({"validate_every": 5000}, "training.validate_every", "overfitting shows too late", 100),
         ({"optimizer": "sgd", "clip_norm": 0.001}, "training.clip_norm", "hardly learn", 1.0),
         ({"label_smoothing": 0.8}, "training.label_smoothing", "80% of each target", 0.1),
     ],

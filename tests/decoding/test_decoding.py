@@ -17,6 +17,7 @@ from tests.models.variants import (
 from tests.training.test_loop import experiment
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.decoding import (
+    Constraints,
     SamplingConfig,
     beam_steps,
     filtered_probs,
@@ -27,7 +28,7 @@ from tfm_core.decoding import (
     sampled_steps,
 )
 from tfm_core.decoding.sampling import _draw
-from tfm_core.models.captioner import Captioner
+from tfm_core.models.pictures import Captioner
 from tfm_core.models.recurrent import RecurrentTranslator
 from tfm_core.training.loop import build, train
 
@@ -200,7 +201,9 @@ def test_each_step_tells_what_it_drew_from(model, src):
 
 def test_what_is_never_written_is_never_drawn(model, src):
     never = tuple(range(15))
-    step = last(sampled_steps(model, src, max_len=7, seeds=range(20), never=never))
+    step = last(
+        sampled_steps(model, src, max_len=7, seeds=range(20), constraints=Constraints(never=never))
+    )
     assert int(step.ids.min()) >= 15
 
 
@@ -241,10 +244,10 @@ def test_beams_stand_in_order_and_the_ended_ones_stay(model, src):
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"temperature": -1.0}, "temperature is -1.0, but must be 0 or more"),
+        ({"temperature": -1.0}, "temperature is -1.0; it must be 0 or more"),
         ({"temperature": math.nan}, "temperature is nan"),
         ({"top_k": -1}, "top_k is -1"),
-        ({"top_p": 0.0}, "top_p is 0.0, but must be above 0"),
+        ({"top_p": 0.0}, "top_p is 0.0; it must be above 0"),
         ({"top_p": 1.1}, "at most 1"),
     ],
 )
@@ -254,13 +257,15 @@ def test_what_is_no_distribution_is_refused(settings, sentence):
 
 
 def test_a_beam_is_at_least_one_wide(model, src):
-    with pytest.raises(ValueError, match="0 wide, but must be at least 1"):
+    with pytest.raises(ValueError, match="0 wide; it must be at least 1"):
         next(beam_steps(model, src, max_len=3, width=0))
 
 
 def test_a_forced_token_stands_at_its_place_and_moves_no_draw_before_it(model, src):
     free = last(sampled_steps(model, src, max_len=8, seeds=[3, 5])).ids
-    forced = last(sampled_steps(model, src, max_len=8, seeds=[3, 5], forced={2: 11})).ids
+    forced = last(
+        sampled_steps(model, src, max_len=8, seeds=[3, 5], constraints=Constraints(forced={2: 11}))
+    ).ids
     assert torch.equal(forced[:, :2], free[:, :2])
     assert forced[:, 2].tolist() == [11, 11]
     given = [*free[0, :2].tolist(), 11]
@@ -269,7 +274,9 @@ def test_a_forced_token_stands_at_its_place_and_moves_no_draw_before_it(model, s
 
 
 def test_every_beam_holds_a_forced_token_and_its_score_counts_it(model, src):
-    beams = last(beam_steps(model, src, max_len=3, width=4, forced={0: 11}))
+    beams = last(
+        beam_steps(model, src, max_len=3, width=4, constraints=Constraints(forced={0: 11}))
+    )
     assert {beam.ids[0] for beam in beams} == {11}
     for beam in beams:
         assert beam.score == pytest.approx(score_of(model, src, beam.ids), abs=1e-4)

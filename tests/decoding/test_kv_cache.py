@@ -92,7 +92,7 @@ def test_cached_keys_give_the_logits_of_the_whole_text(family, settings):
 
 
 def test_a_position_kind_that_cannot_be_cached_is_refused(monkeypatch):
-    kind = dataclasses.replace(POSITIONS_OF_WORDS["alibi"], layer="torch.nn:Identity", made_of=())
+    kind = dataclasses.replace(POSITIONS_OF_WORDS["alibi"], layer="torch.nn:Identity", init_args=())
     monkeypatch.setattr(build_stack, "POSITIONS", {"alibi": kind})
     with pytest.raises(TypeError, match=r"torch\.nn:Identity must extend Relative"):
         text_model("decoder-only", position="alibi")

@@ -19,12 +19,12 @@ from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.memory import BYTES, PROCESS_BYTES, memory, of_run
 from tfm_core.facts.sizes import sizes
-from tfm_core.layers.blocks import forget_blocks
-from tfm_core.layers.fast.lstm import has_kernel
+from tfm_core.layers.blocks import enable_checkpointing
+from tfm_core.layers.fast import has_kernel
 from tfm_core.models.build import build_model
 from tfm_core.presets import PRESETS
-from tfm_core.training.models import new_model
 from tfm_core.training.optimisation import make_optimizer
+from tfm_core.training.setup import new_model
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.precisions import PRECISIONS
 
@@ -236,7 +236,7 @@ def test_with_checkpointing_memory_is_the_peak_of_the_allocator_too(
         model=experiment.model.replace(dropout=dropout).model_dump(), training=training.model_dump()
     )
     model = new_model(experiment).train()
-    forget_blocks(model)
+    enable_checkpointing(model)
     measured, found = measured_and_found(experiment, model, tmp_path)
     assert found.total == pytest.approx(measured, rel=0.15)
     plain = training.replace(checkpointing=False).model_dump()

@@ -11,8 +11,7 @@ from tfm_core.data.shape import data_shape
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.source.file import source_code
-from tfm_core.models.build import build_model
-from tfm_core.models.unfilled import unfilled
+from tfm_core.models.build import build_model, init_on_meta
 from tfm_core.presets import PRESETS
 
 
@@ -20,7 +19,7 @@ from tfm_core.presets import PRESETS
 @settings(max_examples=60, deadline=None)
 def test_rows_and_formulas_add_up_to_the_parameters_of_every_variant(chosen):
     table = parameter_table(*chosen)
-    with unfilled():
+    with init_on_meta():
         model = build_model(*chosen)
     assert table.total == sum(parameter.numel() for parameter in model.parameters())
     kinds = {type(module).__name__ for module in model.modules()}

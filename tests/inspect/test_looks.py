@@ -8,13 +8,9 @@ import pytest
 from tests.training.test_loop import experiment
 from tfm_core.inspect.attention.explanations import rollout, to_patches
 from tfm_core.inspect.attention.own_example import look_at_picture
-from tfm_core.inspect.attention.explanations import rollout, to_patches
-from tfm_core.inspect.progress.pictures import looks, reads_drawings
-from tfm_core.inspect.progress.pictures import readings
-from tfm_core.runs.process.execute import execute
-from tfm_core.runs.record.weights import weights_path
 from tfm_core.inspect.progress.pictures import looks, readings, reads_drawings
 from tfm_core.runs.process.execute import execute
+from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 

@@ -14,9 +14,8 @@ from tfm_core.inspect.training_step.step import start
 from tfm_core.inspect.training_step.wrong_blocks import residual_from_norm, shared_norm
 from tfm_core.mistakes import made_in
 from tfm_core.probe.labels import kind_of
-from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.forms import CAUSALITIES, SCALES
 from tfm_core.variants.norms import NORMS
-from tfm_core.variants.scales import SCALES
 
 DECODER = "decoder.layers.0.self_attention"
 FIELDS = {

@@ -4,8 +4,7 @@ from functools import partial
 
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block
-from tfm_core.layers.feed_forward import FeedForward
-from tfm_core.layers.norms import make_norm
+from tfm_core.layers.feed_forward import FeedForward, make_norm
 
 
 def make_block(

@@ -5,7 +5,7 @@ import torch
 
 from tests.layers.blocks import make_block
 from tfm_core.layers.blocks import tokens_at
-from tfm_core.layers.fast.blocks import Stack
+from tfm_core.layers.fast import Stack
 from tfm_core.layers.masks import causal_mask, padding_mask
 from tfm_core.layers.relative import Alibi, BucketBias, Rotation
 

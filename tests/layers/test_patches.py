@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tfm_core.layers.fast.patches import ConvStem
+from tfm_core.layers.fast import ConvStem
 from tfm_core.layers.patches import ConvStack
 from tfm_core.variants.stems import can_halve
 

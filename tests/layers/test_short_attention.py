@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-from tfm_core.layers import attention
+from tfm_core.layers import attention, fast
 from tfm_core.layers.attention import attention_weights
-from tfm_core.layers.fast import attention as fast
-from tfm_core.layers.fast.attention import MultiHeadAttention, is_short, short_attention
+from tfm_core.layers.fast import MultiHeadAttention, is_short, short_attention
 from tfm_core.layers.masks import causal_mask
 from tfm_core.probe.capture import capture
 

@@ -5,8 +5,8 @@ import torch
 
 from tests.models.variants import SRC_WORDS, text_batch, text_config, text_model
 from tfm_core.config.shape import TextShape
-from tfm_core.layers.pooling import mean_of_tokens
 from tfm_core.models.build import build_text
+from tfm_core.models.ends import mean_of_tokens
 from tfm_core.variants.poolings import POOLINGS
 
 pytestmark = pytest.mark.quick

@@ -25,7 +25,7 @@ from tfm_core.config import ConfigError, Experiment, TrainingConfig
 from tfm_core.config.codec import from_query, to_query
 from tfm_core.decoding.kv_cache import supports_cache
 from tfm_core.mistakes import MISTAKES, made_in, make
-from tfm_core.models.embedding import TokenEmbedding
+from tfm_core.models.ends import TokenEmbedding
 
 H, D_HEAD = 3, 4
 OF_MODELS = list(made_in("block", "decoder"))

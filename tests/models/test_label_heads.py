@@ -6,8 +6,8 @@ import torch
 from tests.models.variants import SMALL, SRC_WORDS, text_batch
 from tfm_core.config import EncoderOnlyConfig
 from tfm_core.config.shape import TextShape
-from tfm_core.layers.pooling import mean_of_tokens
 from tfm_core.models.build import build_text
+from tfm_core.models.ends import mean_of_tokens
 from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 pytestmark = pytest.mark.quick

@@ -21,9 +21,7 @@ from tfm_core.probe.capture import capture
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import build, train
 from tfm_core.training.losses import cross_entropy, lowest_loss
-from tfm_core.variants.causalities import CAUSALITIES
-from tfm_core.variants.residuals import Residual
-from tfm_core.variants.scales import SCALES
+from tfm_core.variants.forms import CAUSALITIES, SCALES, Residual
 
 D_MODEL, D_HEAD = SMALL["d_model"], SMALL["d_model"] // SMALL["n_heads"]
 OF_SCALE = {"sqrt-d-head": "", "none": "no-scale", "sqrt-d-model": "scaled-by-d-model"}

@@ -107,7 +107,7 @@ def test_an_additive_query_has_not_read_the_token_at_its_row_and_a_multiplicativ
 def test_reading_both_ways_needs_an_even_width():
     from tfm_core.config import ConfigError, RecurrentConfig
 
-    with pytest.raises(ConfigError, match="gets half of d_model, and 7 is odd; 8 would do"):
+    with pytest.raises(ConfigError, match="cannot be halved for two directions; use 8"):
         RecurrentConfig.parse({"d_model": 7})
     assert RecurrentConfig.parse({"d_model": 7, "is_bidirectional": False}).d_model == 7
 

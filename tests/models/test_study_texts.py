@@ -16,14 +16,13 @@ from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.facts.study_texts import FROM_TEXTS
 from tfm_core.inspect.source.file import source_code
 from tfm_core.mistakes import make
-from tfm_core.models.build import build_model
-from tfm_core.models.unfilled import unfilled
+from tfm_core.models.build import build_model, init_on_meta
 from tfm_core.presets import PRESETS
 
 
 def laid_out(config, shape):
     """A model of names and shapes on the meta device."""
-    with unfilled():
+    with init_on_meta():
         return build_model(config, shape).to("meta")
 
 

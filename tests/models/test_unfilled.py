@@ -6,8 +6,7 @@ import sys
 import pytest
 
 from tfm_core.data.shape import data_shape
-from tfm_core.models.build import build_model
-from tfm_core.models.unfilled import unfilled
+from tfm_core.models.build import build_model, init_on_meta
 from tfm_core.presets import PRESETS
 
 COMPILER = """
@@ -25,7 +24,7 @@ def test_an_unfilled_model_has_the_names_and_shapes_of_a_real_one(name):
     experiment = PRESETS[name].experiment
     shape = data_shape(experiment)
     real = build_model(experiment.model, shape).state_dict()
-    with unfilled():
+    with init_on_meta():
         model = build_model(experiment.model, shape)
     found = model.state_dict()
     assert {key: value.shape for key, value in found.items()} == {

@@ -12,8 +12,8 @@ import pytest
 from tests.inspect.constructed import constructed_run, text_experiment
 from tests.pages.looking import grid, opened, said
 from tfm_core.export import figures
-from tfm_core.inspect.progress import stage
 from tfm_core.inspect.attention import rnn_attention
+from tfm_core.inspect.progress import stage
 from tfm_core.runs import notebook
 from tfm_core.runs.store import RECORDED
 

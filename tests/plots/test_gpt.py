@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from tfm_core.inspect.text.gpt_reading import Digits, Lens, LensReading
-from tfm_core.inspect.text.gpt_reading import Digits, LensReading
-from tfm_core.inspect.text.logit_lens import Lens
 from tfm_core.plots import reading
 from tfm_core.plots.gpt import before_and_after, digit_map, guesses, lens_map
 from tfm_core.plots.writing import surprise_text, written_text

@@ -44,7 +44,7 @@ def test_the_named_attentions_are_those_of_the_built_model(family):
     torch = pytest.importorskip("torch")
     from tfm_core.layers.attention import MultiHeadAttention
     from tfm_core.layers.recurrent import RecurrentAttention
-    from tfm_core.training.models import new_model
+    from tfm_core.training.setup import new_model
 
     experiment = experiment_of(family)
     with torch.device("meta"):

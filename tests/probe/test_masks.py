@@ -17,7 +17,7 @@ from tfm_core.runs import notebook
 from tfm_core.runs.record.snapshots import write, write_probe
 from tfm_core.runs.store import RunStore
 from tfm_core.training.loop import build
-from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.forms import CAUSALITIES
 
 WRITERS = ("encoder-decoder", "decoder-only")
 MASKS = {"causal": "", "none": "no-causal-mask", "transposed": "mask-transposed"}

@@ -27,7 +27,7 @@ def test_a_device_that_is_not_there_is_said(store):
     run = store.create(tiny(), device="cuda:99")
     status = execute(run)
     assert status.state == "failed"
-    assert status.reason.startswith("cuda:99 is not there:")
+    assert status.reason.startswith("cuda:99 is not available:")
 
 
 def test_a_damaged_experiment_is_said(store):

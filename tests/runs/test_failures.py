@@ -21,7 +21,7 @@ from tfm_core.runs.disk.failures import (
 )
 from tfm_core.sentences import StudentError
 from tfm_core.training.checkpoints import CheckpointDamaged
-from tfm_core.training.divergence import TrainingDiverged
+from tfm_core.training.progress import TrainingDiverged
 
 
 @pytest.mark.parametrize(

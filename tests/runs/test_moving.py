@@ -42,8 +42,8 @@ def _no_gpu(monkeypatch):
 @pytest.mark.parametrize("device", GPUS)
 def test_a_run_of_a_gpu_goes_on_on_the_cpu(device, whole, store):
     run = left_on(device, store)
-    assert f"{device} is not there: " in execute(run).reason
-    assert run.status.reason.endswith("Train on cpu instead.")
+    assert f"{device} is not available: " in execute(run).reason
+    assert run.status.reason.endswith("Use cpu.")
 
     RunQueue(store).resume(run, "cpu")
     assert (run.status.state, run.status.device, run.meta.device) == ("queued", "cpu", "cpu")
@@ -107,7 +107,7 @@ def test_the_command_line_goes_on_elsewhere_and_says_what_changes(store, monkeyp
     monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
     run = left_on("cuda:0", store, tiny(precision="bf16"))
     assert main(["resume", run.id]) == 2
-    assert capsys.readouterr().err.endswith("Train on cpu instead.\n")
+    assert capsys.readouterr().err.endswith("Use cpu.\n")
     assert run.status.state == "stopped", "what cannot go on is as it was"
 
     assert main(["further", run.id, "--steps", "6", "--device", "cpu", "--quiet"]) == 0
@@ -116,7 +116,7 @@ def test_the_command_line_goes_on_elsewhere_and_says_what_changes(store, monkeyp
 
     assert main(["resume", run.id, "--device", "cpu"]) == 0
     said = capsys.readouterr().err
-    assert "go on as they would on cuda:0" in said
-    assert "Dropout draws other numbers." in said
+    assert "continue as on cuda:0" in said
+    assert "Dropout draws different values." in said
     assert "The precision stays bf16" in said
     assert Run(run.folder).status.state == "finished"

@@ -11,7 +11,7 @@ from tfm_core.runs.process.execute import execute
 from tfm_core.runs.record.outcome import outcome_of
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RECORDED, RunStore
-from tfm_core.training.divergence import NO_NUMBER, TrainingDiverged
+from tfm_core.training.progress import NO_NUMBER, TrainingDiverged
 
 pytestmark = pytest.mark.quick
 

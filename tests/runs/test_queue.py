@@ -216,7 +216,7 @@ def test_a_worker_whose_device_is_not_there_says_so_and_waits():
         env={**os.environ, "TFM_WARM_DEVICE": "cuda:99"},
     )
     assert begun.stdout == "ready\n"
-    assert "cuda:99 is not there" in begun.stderr
+    assert "cuda:99 is not available" in begun.stderr
 
 
 def test_two_queues_never_start_the_same_run(store):

@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_leaves
 
 from tfm_core.config import Experiment
 from tfm_core.training import loop
+from tfm_core.training import trainer as trainers
 
 DEVICE = torch.device("meta")
 NUMBER = 3  # what every number that is read turns out to be: a length, a loss
@@ -72,7 +73,7 @@ def step_of(experiment: Experiment, monkeypatch) -> FarDevice:
         name = f"_get_{kernels}_kernels_supported_devices"
         for module in [one for one in list(sys.modules.values()) if name in vars(one)]:
             monkeypatch.setattr(module, name, lambda: [DEVICE.type])
-    monkeypatch.setattr(loop, "resolve", lambda _name: DEVICE)
+    monkeypatch.setattr(trainers, "resolve", lambda _name: DEVICE)
     with FarDevice() as device:
         trainer = device.trainer = loop.build(experiment)
         steps = loop.train(trainer)

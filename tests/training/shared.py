@@ -29,7 +29,7 @@ def curve(chosen: Experiment, share: Share | None) -> list[Any]:
     chosen = chosen.replace(model=chosen.model.replace(dropout=0.0).model_dump())
     trainer = build(chosen)
     if share is not None:
-        share.begin(trainer)
+        trainer.join(share)
     events = list(train(trainer))
     steps = [(e.loss, e.accuracy, e.grad_norm) for e in events if isinstance(e, Step)]
     measured = [astuple(e)[2:5] for e in events if isinstance(e, Measured)]

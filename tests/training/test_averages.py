@@ -28,10 +28,10 @@ from tfm_core.runs.process.execute import execute
 from tfm_core.runs.record.figures import figures, summary
 from tfm_core.runs.store import RunStore
 from tfm_core.training import checkpoints
-from tfm_core.training.averages import AveragedWeights, decay_at
 from tfm_core.training.checkpoints import FILE, CheckpointDamaged
 from tfm_core.training.events import Measured, Step
 from tfm_core.training.loop import build, train
+from tfm_core.training.optimisation import AveragedWeights, decay_at
 
 pytestmark = pytest.mark.quick
 
@@ -71,7 +71,7 @@ def test_the_average_is_that_of_its_formula():
 
 def test_it_is_the_average_of_the_well_kept_library(monkeypatch):
     """Without a warm-up, which that one hasn't, and from the same beginning, which it copies."""
-    monkeypatch.setattr("tfm_core.training.averages.decay_at", lambda decay, n: decay)
+    monkeypatch.setattr("tfm_core.training.optimisation.decay_at", lambda decay, n: decay)
     torch.manual_seed(2)
     model = torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.BatchNorm1d(5))
     mine = AveragedWeights(model, DECAY)

@@ -10,10 +10,10 @@ from tests.training.far_device import DEVICE
 from tests.training.test_language import language
 from tests.training.test_loop import EXPERIMENTS, IDS, experiment
 from tfm_core.training import checkpoints, compiling
+from tfm_core.training.compiling import why_no_compiler
 from tfm_core.training.events import Compiled, Measured, Started, Step
 from tfm_core.training.loop import build, train
 from tfm_core.training.share import Share
-from tfm_core.training.toolchain import why_no_compiler
 
 CHOSEN = dict(zip(IDS, EXPERIMENTS, strict=True)) | {
     "grammar": language("grammar"),
@@ -112,8 +112,7 @@ def reason_of(trainer):
 def test_without_a_compiler_it_trains_as_it_is(monkeypatch):
     monkeypatch.setenv("CXX", "no-compiler-of-this-name")
     reason = reason_of(build(with_settings(CHOSEN["label"], compile=True)))
-    assert reason.startswith("There is no C++ compiler on this machine")
-    assert reason.endswith("The model is trained as it is.")
+    assert reason.startswith("torch.compile is off: ")
 
 
 def test_what_cannot_be_compiled_trains_as_it_is(monkeypatch, tracing):
@@ -123,7 +122,7 @@ def test_what_cannot_be_compiled_trains_as_it_is(monkeypatch, tracing):
     monkeypatch.setattr(compiling, "BACKEND", refuses)
     trainer = build(with_settings(CHOSEN["label"], compile=True))
     reason = reason_of(trainer)
-    assert "could not compile this model on cpu, so it is trained as it is (" in reason
+    assert "it failed on cpu (" in reason
     assert "no such kernel" in reason
     assert "\n" not in reason
     assert trainer.compiled is None
@@ -144,12 +143,12 @@ def test_memory_that_is_not_enough_for_the_compiled_model_ends_the_training(monk
 @pytest.mark.parametrize("name", RECURRENT)
 def test_recurrent_networks_are_told_why_not(name):
     trainer = build(with_settings(CHOSEN[name], compile=True))
-    assert "one kernel already" in compiling.compile_model(trainer).reason
+    assert "single kernel already" in compiling.compile_model(trainer).reason
 
 
 def test_other_devices_and_several_processes_are_told_why_not():
     trainer = build(with_settings(CHOSEN["label"], compile=True))
     trainer.device = DEVICE
-    assert "on meta the model is trained as it is" in compiling.compile_model(trainer).reason
+    assert "this is meta" in compiling.compile_model(trainer).reason
     trainer.device, trainer.share = torch.device("cpu"), Share(0, 2)
-    assert "Several processes" in compiling.compile_model(trainer).reason
+    assert "several processes" in compiling.compile_model(trainer).reason

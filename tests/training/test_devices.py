@@ -34,18 +34,18 @@ def test_a_device_resolves_or_says_why_it_is_not_there(device):
         assert memory_used(resolve(device.name)) >= 0
     else:
         assert device.reason.endswith(".")
-        with pytest.raises(ValueError, match=f"{device.name} is not there: .* Train on cpu"):
+        with pytest.raises(ValueError, match=f"{device.name} is not available: .* Use cpu"):
             resolve(device.name)
 
 
 @pytest.mark.parametrize("name", ["", "abacus", "cuda:x", "cuda:-1", "CPU", "tpu:0"])
 def test_a_name_of_no_device_is_answered_in_a_sentence(name):
-    with pytest.raises(ValueError, match=r"There is no device .* use cpu, cuda:0"):
+    with pytest.raises(ValueError, match=r"Unknown device .* use cpu, cuda:0"):
         resolve(name)
 
 
 def test_a_gpu_that_vanished_is_answered_in_a_sentence():
-    with pytest.raises(ValueError, match="cuda:99 is not there"):
+    with pytest.raises(ValueError, match="cuda:99 is not available"):
         resolve("cuda:99")
 
 

@@ -9,8 +9,8 @@ import torch
 
 from tests.training.test_loop import EXPERIMENTS, IDS, experiment
 from tfm_core.training.events import Measured, Step, to_record
-from tfm_core.training.gradients import gradient_norms, part_of
 from tfm_core.training.loop import build, train
+from tfm_core.training.optimisation import gradient_norms, part_of
 
 
 @pytest.mark.parametrize(

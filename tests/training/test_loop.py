@@ -10,7 +10,6 @@ import torch
 from tfm_core.config import Experiment
 from tfm_core.config.codec import default_sections
 from tfm_core.training import checkpoints
-from tfm_core.training.divergence import TrainingDiverged
 from tfm_core.training.events import (
     Finished,
     Measured,
@@ -24,6 +23,7 @@ from tfm_core.training.loop import (
     seeds_of_step,
     train,
 )
+from tfm_core.training.progress import TrainingDiverged
 
 pytestmark = pytest.mark.quick
 

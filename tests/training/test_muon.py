@@ -15,9 +15,9 @@ from tfm_core.config import MODEL_CONFIGS, TrainingConfig, tasks_for
 from tfm_core.data.shape import data_shape
 from tfm_core.training import checkpoints
 from tfm_core.training.loop import build, train
-from tfm_core.training.models import new_model
 from tfm_core.training.muon import orthogonal_updates
 from tfm_core.training.optimisation import hidden_matrices, make_optimizer
+from tfm_core.training.setup import new_model
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS

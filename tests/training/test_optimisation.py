@@ -10,8 +10,8 @@ from tfm_core.config import TrainingConfig
 from tfm_core.presets import PRESETS
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import build, train
-from tfm_core.training.models import new_model
 from tfm_core.training.optimisation import make_optimizer
+from tfm_core.training.setup import new_model
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.record import UnknownVariant, resolve
 from tfm_core.variants.schedules import SCHEDULES

@@ -14,7 +14,7 @@ from tfm_core.runs.store import RunStore
 from tfm_core.training import checkpoints
 from tfm_core.training.events import Finished, Measured, SnapshotDue, Step
 from tfm_core.training.loop import build, train
-from tfm_core.training.patience import Patience
+from tfm_core.training.progress import Patience
 
 # far too high a learning rate: the loss rises and falls, and soon no longer gets any lower
 RESTLESS = {"steps": 60, "validate_every": 2, "learning_rate": 0.5, "schedule": "constant"}
@@ -54,8 +54,9 @@ def test_training_stops_exactly_when_patience_ends():
     assert isinstance(finished, Finished)
     assert finished.step == 2 * len(losses) < 60
     assert finished.best_step == 2 * (lowest + 1)
-    assert f"Stopped early at step {finished.step}, best at step {finished.best_step}" in (
-        finished.reason
+    assert (
+        f"Stopped early at step {finished.step}: no improvement since step {finished.best_step}"
+        in (finished.reason)
     )
     assert [e.step for e in events if isinstance(e, SnapshotDue)][-1] == finished.step
 
@@ -136,7 +137,9 @@ def test_a_run_says_that_it_stopped_early_and_keeps_its_best_weights(tmp_path):
     execute(run, control, stop)
     status = execute(run)
     assert status.state == "finished"
-    assert status.reason.startswith(f"Stopped early at step {status.step}, best at step")
+    assert status.reason.startswith(
+        f"Stopped early at step {status.step}: no improvement since step"
+    )
     curves = run.curves()
     assert curves.finished["reason"] == status.reason
     best = curves.best_validation()

@@ -19,11 +19,12 @@ from tfm_core.data.moving import sent_together
 from tfm_core.layers.attention import fused_attention
 from tfm_core.layers.relative import alibi_bias
 from tfm_core.runs.process.execute import settle
-from tfm_core.training import loop, placing
-from tfm_core.training.divergence import TrainingDiverged
+from tfm_core.training import setup
+from tfm_core.training import trainer as trainers
 from tfm_core.training.events import Step
-from tfm_core.training.loop import MAX_LOST, build, train
-from tfm_core.training.readback import read
+from tfm_core.training.loop import MAX_NONFINITE_STEPS, build, train
+from tfm_core.training.progress import TrainingDiverged
+from tfm_core.training.setup import to_floats
 
 CHOSEN = dict(zip(IDS, EXPERIMENTS, strict=True)) | {
     "rotary": experiment(model={"position": "rotary"}),
@@ -56,7 +57,7 @@ LAUNCHES = {
 def test_a_step_waits_once_for_its_device_and_launches_no_more_than_it_did(name, monkeypatch):
     asked = step_of(CHOSEN[name], monkeypatch)
     assert asked.waits.total() == 1, asked.waits
-    assert "readback" in next(iter(asked.waits))
+    assert "setup" in next(iter(asked.waits))
     assert not asked.sent, asked.sent  # the batch came with those of the steps before
     assert asked.launches.total() <= LAUNCHES[name], asked.launches
 
@@ -66,8 +67,8 @@ def test_batches_drawn_ahead_are_those_drawn_one_by_one(chosen, monkeypatch):
     trainer, other = build(chosen), build(chosen)
     there = torch.device("cpu")
     monkeypatch.setattr(
-        loop,
-        "sent_draws",
+        trainers,
+        "send_batches",
         lambda draws, _device: [
             replace(draw, tensors=sent)
             for draw, sent in zip(
@@ -75,38 +76,38 @@ def test_batches_drawn_ahead_are_those_drawn_one_by_one(chosen, monkeypatch):
             )
         ],
     )
-    monkeypatch.setattr(loop, "_AHEAD_STEPS", 3)
+    monkeypatch.setattr(trainers, "_PREFETCHED_STEPS", 3)
     trainer.device = DEVICE
     for step in (1, 2, 3, 4, 6):  # the fifth was drawn with the fourth
-        ahead, own = trainer.draw(step), other.draw(step)
+        ahead, own = trainer.batch(step), other.batch(step)
         assert ahead.sizes == own.sizes
         torch.testing.assert_close(ahead.tensors, own.tensors, rtol=0, atol=0)
         assert torch.equal(ahead.indices, own.rows)
 
 
 def test_large_batches_are_not_drawn_far_ahead(monkeypatch):
-    monkeypatch.setattr(loop, "_AHEAD_BYTES", 0)
-    monkeypatch.setattr(loop, "resolve", lambda _name: DEVICE)
+    monkeypatch.setattr(trainers, "_PREFETCHED_BYTES", 0)
+    monkeypatch.setattr(trainers, "resolve", lambda _name: DEVICE)
     trainer = build(CHOSEN["vit"])
-    trainer.draw(1)
-    assert list(trainer._ahead) == [1]
+    trainer.batch(1)
+    assert list(trainer._prefetched) == [1]
 
 
 @pytest.mark.parametrize(
     ("name", "most"), [("encoder-decoder", 2), ("grammar", 1), ("text", 1), ("vit", 2)]
 )
 def test_data_without_room_on_the_device_stays_and_each_batch_is_sent(name, most, monkeypatch):
-    monkeypatch.setattr(placing, "memory_free", lambda _device: 1000)
+    monkeypatch.setattr(setup, "memory_free", lambda _device: 1000)
     asked = step_of(CHOSEN[name], monkeypatch)
     assert asked.waits.total() == 1, asked.waits
     assert asked.sent.total() == most, asked.sent
     remark = asked.trainer.remark
-    assert "do not fit together into the 1000 B that are free on meta" in remark.replace(",", "")
+    assert "do not fit into the 1000 B free on meta" in remark.replace(",", "")
     assert next(train(asked.trainer)).remark == remark
 
 
 def test_data_with_room_on_the_device_lies_there_and_nothing_is_remarked(monkeypatch):
-    monkeypatch.setattr(placing, "memory_free", lambda _device: 2**30)
+    monkeypatch.setattr(setup, "memory_free", lambda _device: 2**30)
     asked = step_of(CHOSEN["encoder-decoder"], monkeypatch)
     assert asked.trainer.data.train.src.is_meta
     assert asked.trainer.remark is None
@@ -114,8 +115,8 @@ def test_data_with_room_on_the_device_lies_there_and_nothing_is_remarked(monkeyp
 
 def test_numbers_are_read_as_they_are():
     values = (torch.tensor(0.1), 7, torch.tensor(2**24), torch.tensor(True), math.pi)
-    assert read(*values) == [float(torch.tensor(0.1)), 7.0, 2.0**24, 1.0, math.pi]
-    assert read(5) == [5.0]
+    assert to_floats(*values) == [float(torch.tensor(0.1)), 7.0, 2.0**24, 1.0, math.pi]
+    assert to_floats(5) == [5.0]
 
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
@@ -160,7 +161,7 @@ def test_a_few_steps_that_overflow_fp16_are_not_the_end():
 
 def test_steps_that_never_stop_overflowing_are_the_end():
     trainer = build(experiment(training={"precision": "fp16", "steps": 40}))
-    with pytest.raises(TrainingDiverged, match=f"at step {2 + MAX_LOST + 1}:"):
+    with pytest.raises(TrainingDiverged, match=f"at step {2 + MAX_NONFINITE_STEPS + 1}:"):
         lost(trainer, 40)
     with pytest.raises(TrainingDiverged, match="at step 3:"):
         lost(build(experiment(training={"steps": 40})), 1)

@@ -9,8 +9,7 @@ import torch.nn.functional as F
 from tests.models.variants import caption_batch, captioner_model, text_batch, vit_model
 from tfm_core.config import EncoderOnlyConfig
 from tfm_core.config.shape import TextShape
-from tfm_core.layers.feed_forward import FeedForward
-from tfm_core.layers.norms import make_norm
+from tfm_core.layers.feed_forward import FeedForward, make_norm
 from tfm_core.models.build import build_text
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS
@@ -127,5 +126,5 @@ def test_an_unknown_variant_is_a_sentence_and_no_layer():
         make_norm("batch", 11)
     with pytest.raises(UnknownVariant, match="There is no activation named 'bent'; there are relu"):
         FeedForward(11, 13, activation="bent")
-    with pytest.raises(ValueError, match="head is 'max', but must be one of tokens, pooler, cls"):
+    with pytest.raises(ValueError, match="head is 'max'; choose from tokens, pooler, cls"):
         TextShape(7, 7, head="max")

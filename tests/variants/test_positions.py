@@ -13,9 +13,8 @@ from tests.models.variants import SMALL, text_batch, text_model, vit_model
 from tfm_core.config import MODEL_CONFIGS, ConfigError
 from tfm_core.models.build_stack import added_positions
 from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
-from tfm_core.variants.positions.alibi import ALIBI
-from tfm_core.variants.positions.learned import LEARNED
-from tfm_core.variants.positions.rotary import ROTARY
+from tfm_core.variants.positions.added import LEARNED
+from tfm_core.variants.positions.inside import ALIBI, ROTARY
 from tfm_core.variants.record import Registry, UnknownVariant, resolve
 
 IMAGES = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(2))
@@ -25,7 +24,7 @@ NAME = attrgetter("name")
 
 
 def made(kind):
-    return resolve(kind.layer)(**{name: VALUES[name] for name in kind.made_of})
+    return resolve(kind.layer)(**{name: VALUES[name] for name in kind.init_args})
 
 
 def with_equal_weights(models):
@@ -119,7 +118,7 @@ def test_an_unknown_name_is_said():
     sentence = "^There is no position kind named 'spiral'; there are none, "
     with pytest.raises(UnknownVariant, match=sentence):
         added_positions("spiral", length=3, d_model=4)
-    with pytest.raises(ConfigError, match="position is 'spiral', but must be one of 'none', "):
+    with pytest.raises(ConfigError, match="position is 'spiral'; choose from 'none', "):
         MODEL_CONFIGS["vit"].parse({"position": "spiral"})
 
 

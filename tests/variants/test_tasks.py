@@ -30,7 +30,7 @@ from tfm_core.probe.snapshot import probe_of, take
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.training.events import Finished, Measured, SnapshotDue, Step
 from tfm_core.training.loop import build, train
-from tfm_core.training.objectives import ALL, Draw, Objective, StepMetrics
+from tfm_core.training.objectives import ALL, Batch, Objective, StepMetrics
 from tfm_core.variants.record import UnknownVariant, Variant
 from tfm_core.variants.tasks import TASK_KINDS, TaskKind
 
@@ -158,11 +158,11 @@ class ShareObjective(Objective):
         n_correct = ((predicted.detach() - share).abs() < 0.1).sum()
         return StepMetrics(F.mse_loss(predicted, share), n_correct, len(bits), None, len(bits))
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
-        return Draw(indices[part], (), (indices[part],))
+    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+        return Batch(indices[part], (), (indices[part],))
 
-    def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
-        return self._metrics(model, self.data.train.bits[draw.rows])
+    def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
+        return self._metrics(model, self.data.train.bits[batch.rows])
 
     def loss_lower_bound(self) -> float:
         return 0.0
@@ -247,11 +247,9 @@ def test_a_new_kind_is_learned_by_the_same_loop(share: ShareExperiment) -> None:
 
 
 def test_a_new_kind_is_looked_into_while_it_learns(share: ShareExperiment) -> None:
-    trainer, snapshots = build(share), []
+    trainer = build(share)
     probe = Probe(**probe_of(trainer))
-    for event in train(trainer):
-        if isinstance(event, SnapshotDue):
-            snapshots.append(take(trainer))
+    snapshots = [take(trainer) for event in train(trainer) if isinstance(event, SnapshotDue)]
     assert [snapshot.step for snapshot in snapshots][:: len(snapshots) - 1] == [0, 60]
     example = example_of(share, probe, snapshots[-1], 1)
     (weights,) = example.attention.values()
@@ -261,5 +259,5 @@ def test_a_new_kind_is_looked_into_while_it_learns(share: ShareExperiment) -> No
 
 
 def test_an_image_task_holds_out_fewer_pictures_than_it_has() -> None:
-    with pytest.raises(ValueError, match="leaves nothing of the 4500"):
+    with pytest.raises(ValueError, match="uses up the 4500"):
         ImageTaskConfig(name="mnist-5000", n_validation=4500)

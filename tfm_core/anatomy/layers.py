@@ -24,12 +24,10 @@ from tfm_core.anatomy.part import (
 )
 from tfm_core.config import ModelConfig, TransformerConfig
 from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS, Position
-from tfm_core.variants.positions.none import NONE
-from tfm_core.variants.projections import PROJECTIONS
-from tfm_core.variants.residuals import RESIDUALS
+from tfm_core.variants.positions.added import NO_POSITIONS
 
 ID = 2
 """A token's id is 8 bytes: as many numbers in fp32."""
@@ -181,7 +179,7 @@ class Maker:
 
         A kind that acts elsewhere adds nothing here.
         """
-        kind = POSITIONS[name] if POSITIONS[name].is_added else NONE
+        kind = POSITIONS[name] if POSITIONS[name].is_added else NO_POSITIONS
         parameters: tuple[Parameter, ...] = ()
         if kind.has_table:
             parameters = (self.parameter(f"{path}.table", rows, "d_model"),)

@@ -65,7 +65,7 @@ def recurrent(config: RecurrentConfig, shape: TextShape) -> tuple[Maker, list[Pa
 
 def _stays_full(cell: Cell, score: AlignmentScore) -> bool:
     """Whether a cell's numbers stay in fp32 under autocast: a GRU's steps, measured on a CPU."""
-    return score.asks_first and not cell.workspace
+    return score.attends_before_step and not cell.workspace
 
 
 def _cells(numbers: str, cell: Cell, score: AlignmentScore) -> Saved:
@@ -151,17 +151,17 @@ def _decoder(make: Maker, config: RecurrentConfig, cell: Cell, score: AlignmentS
     attention, steps = _attention(make, score), _steps(make, config, cell, score)
     x = tensor("x", "T", "d_model")
     n, gates = config.n_layers, cell.n_gates
-    per_step = n * (2 * gates + 3) + (6 if score.asks_first else 5)
+    per_step = n * (2 * gates + 3) + (6 if score.attends_before_step else 5)
     per_step += 4 if config.dropout else 0
     saved = [_cells(f"{per_step} T d_model", cell, score)]
-    if cell.workspace and not score.asks_first:  # else steps are taken one by one
+    if cell.workspace and not score.attends_before_step:  # else steps are taken one by one
         saved.append(Saved(full=formula(f"{n * cell.workspace} T d_model")))
     return Part(
         kind="stack", path="decoder",
-        layer="AdditiveDecoder" if score.asks_first else "LuongDecoder", inputs=(x,),
+        layer="AdditiveDecoder" if score.attends_before_step else "LuongDecoder", inputs=(x,),
         outputs=(x, tensor("contexts", "T", "d_model")), saved=Saved.total(saved),
         variant=cell.name, steps=("writing",),
-        children=(attention, *steps) if score.asks_first else (*steps, attention),
+        children=(attention, *steps) if score.attends_before_step else (*steps, attention),
     )  # fmt: skip
 
 
@@ -169,7 +169,7 @@ def _steps(
     make: Maker, config: RecurrentConfig, cell: Cell, score: AlignmentScore
 ) -> tuple[Part, ...]:
     n, gates, d = config.n_layers, cell.n_gates, "d_model"
-    if not score.asks_first:
+    if not score.attends_before_step:
         suffixes = tuple(f"_l{i}" for i in range(n))
         return (_cell(make, "decoder.steps", cell.class_name, d, d, gates, "T", suffixes),)
     step = cell.step.partition(":")[2]

@@ -144,10 +144,10 @@ def together(options: argparse.Namespace) -> int:
                 return int(options.command(options))
             finally:
                 if options.share is not None:  # it was refused, and there is no run
-                    share.told(None)
+                    share.broadcast(None)
         for kind in (signal.SIGINT, signal.SIGTERM):
             signal.signal(kind, signal.SIG_IGN)  # the first one stops, and says so
-        run_id = share.told(None)
+        run_id = share.broadcast(None)
         if run_id is not None:
             try:
                 follow(RunStore().get(run_id), share)
@@ -183,7 +183,7 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
 
     control, share = Control(run.folder), options.share
     if share is not None:
-        share.told(run.id)
+        share.broadcast(run.id)
         options.share = None
     with Bar(run.experiment.training.steps, is_shown=not options.quiet) as bar:
 

@@ -3,7 +3,6 @@
 from tfm_core.config.base import Choice, Config, ConfigError, Problem
 from tfm_core.config.blocks import BlockConfig, WriterConfig
 from tfm_core.config.caption_task import CAPTION_TASKS, CaptionTaskConfig
-from tfm_core.config.captioner import CaptionerConfig
 from tfm_core.config.codec import from_json, from_query, to_json, to_query
 from tfm_core.config.corpus_tasks import CORPUS_TASKS, CorpusTaskConfig
 from tfm_core.config.experiment import Experiment, sequence_len
@@ -12,6 +11,7 @@ from tfm_core.config.image_tasks import IMAGE_TASKS, ImageTaskConfig
 from tfm_core.config.model import (
     DEPTHS,
     MODEL_CONFIGS,
+    CaptionerConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tfm_core.config.experiment import Experiment
 from tfm_core.config.training import TrainingConfig, own_decay
-from tfm_core.sentences import N_, Sentence, joined
+from tfm_core.sentences import N_, Paragraph, Sentence, joined
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.precisions import PRECISIONS
 
@@ -60,15 +60,13 @@ def _of_rate(training: TrainingConfig, usual: float | None) -> tuple[Advice, ...
         return ()
     if rate > usual:
         sentence = N_(
-            "{rate:g} is {times:,.0f} times the usual {usual:g}: training will most likely diverge "
-            "or learn nothing.",
-            rate=rate,
+            "{times:,.0f} times the usual {usual:g}: probably diverges.",
             times=rate / usual,
             usual=usual,
         )
     else:
         sentence = N_(
-            "The usual {usual:g} is {times:,.0f} times as high: this will hardly learn.",
+            "{times:,.0f} times below the usual {usual:g}: this will hardly learn.",
             usual=usual,
             times=usual / rate,
         )
@@ -82,7 +80,7 @@ def _of_decay(training: TrainingConfig) -> tuple[Advice, ...]:
     words = {"name": optimiser.label, "why": optimiser.decay_words}
     if training.weight_decay > optimiser.decay:
         sentence = N_(
-            "Weight decay is {value:g} with {name}; {own:g} is safe. {why}",
+            "Weight decay is {value:g}; {own:g} is safe with {name}. {why}",
             value=training.weight_decay,
             own=own_decay(training.optimizer),
             **words,
@@ -90,7 +88,7 @@ def _of_decay(training: TrainingConfig) -> tuple[Advice, ...]:
         safe = own_decay(training.optimizer)
         return (Advice("training.weight_decay", sentence, is_warning=True, better=safe),)
     sentence = N_(
-        "With {name}, weight decay is {value:g} unless you type one. {why}",
+        "{name} sets weight decay to {value:g}. {why}",
         value=training.weight_decay,
         **words,
     )
@@ -101,18 +99,15 @@ def _of_batch(training: TrainingConfig, n_train: int | None) -> Iterator[Advice]
     if training.n_halved and training.batch_size == 1:
         yield Advice(
             "training.batch_warmup",
-            N_("A batch of one example has no half: every step learns from it."),
+            N_("A batch of one cannot be halved."),
             is_warning=True,
             better=0.0,
         )
     elif training.n_halved and training.n_halved >= training.steps - 1:
         yield Advice(
             "training.batch_warmup",
-            N_(
-                "Every step learns from half a batch, {half:,} examples: no whole one comes. "
-                "{usual:.0%} of the steps is much already.",
-                half=training.batch_size // 2,
-                usual=_MUCH_HALVED,
+            Paragraph(
+                "settings/many-half-batches", half=training.batch_size // 2, usual=_MUCH_HALVED
             ),
             is_warning=True,
             better=_MUCH_HALVED,
@@ -121,12 +116,7 @@ def _of_batch(training: TrainingConfig, n_train: int | None) -> Iterator[Advice]
         return
     yield Advice(
         "training.batch_size",
-        N_(
-            "A batch of {batch:,} is more than the {n:,} examples that there are: every step would "
-            "read all of them, and no batch would differ from the one before.",
-            batch=training.batch_size,
-            n=n_train,
-        ),
+        Paragraph("settings/batch-too-large", batch=training.batch_size, n=n_train),
         is_warning=True,
         better=max(1, n_train // _BATCHES),
     )
@@ -139,26 +129,15 @@ def _of_schedule(training: TrainingConfig) -> Iterator[Advice]:
     """Yield what is wrong with the order of events: the warm-up, and when it is measured."""
     usual = TrainingConfig.model_fields["warmup"].default
     if training.warmup > _LONG_WARMUP:
-        sentence = N_(
-            "Warm-up takes {share:.0%} of the steps: training ends soon after its learning rate is "
-            "reached. {usual:.0%} is usual.",
-            share=training.warmup,
-            usual=usual,
-        )
+        sentence = Paragraph("settings/long-warm-up", share=training.warmup, usual=usual)
         if round(training.warmup * training.steps) >= training.steps:
-            sentence = N_(
-                "Warm-up is as long as the training: the learning rate rises to the very last step "
-                "and never comes down. {usual:.0%} of the steps is usual.",
-                usual=usual,
-            )
+            sentence = Paragraph("settings/endless-warm-up", usual=usual)
         yield Advice("training.warmup", sentence, is_warning=True, better=usual)
     if training.validate_every > training.steps:
         yield Advice(
             "training.validate_every",
             N_(
-                "It is hardly measured on unseen examples before its last step: {every:,} is more "
-                "than its {steps:,} steps, so that overfitting would show too late.",
-                every=training.validate_every,
+                "More than all {steps:,} steps: overfitting shows too late.",
                 steps=training.steps,
             ),
             is_warning=True,
@@ -168,12 +147,7 @@ def _of_schedule(training: TrainingConfig) -> Iterator[Advice]:
     if 0 < training.clip_norm < _SHORT_GRADIENT and not optimiser.is_scale_free:
         yield Advice(
             "training.clip_norm",
-            N_(
-                "{name}’s steps are as long as the gradient, and none longer than {limit:g} is let "
-                "through: this will hardly learn.",
-                name=optimiser.label,
-                limit=training.clip_norm,
-            ),
+            Paragraph("settings/short-gradient", name=optimiser.label, limit=training.clip_norm),
             is_warning=True,
             better=1.0,
         )
@@ -184,8 +158,7 @@ def _of_noise(training: TrainingConfig, dropout: float) -> Iterator[Advice]:
         yield Advice(
             "model.dropout",
             N_(
-                "Dropout of {share:.0%} leaves each layer less than half of what it is given: too "
-                "little to learn from.",
+                "Dropout of {share:.0%} leaves too little to learn from.",
                 share=dropout,
             ),
             is_warning=True,
@@ -195,8 +168,7 @@ def _of_noise(training: TrainingConfig, dropout: float) -> Iterator[Advice]:
         yield Advice(
             "training.label_smoothing",
             N_(
-                "Smoothing takes {share:.0%} of each target away from the right answer: hardly "
-                "anything says which one is right.",
+                "Smoothing takes {share:.0%} of each target: the answer is barely visible.",
                 share=training.label_smoothing,
             ),
             is_warning=True,
@@ -207,21 +179,12 @@ def _of_noise(training: TrainingConfig, dropout: float) -> Iterator[Advice]:
 def advice_on_moving(before: str, device: str, experiment: Experiment) -> Sentence:
     """Return what changes for a training that goes on on another device than before."""
     draws = experiment.model.dropout and before.partition(":")[0] != device.partition(":")[0]
-    kept = N_(
-        "Weights, the optimiser’s state, batches and augmentation go on as they would on {before}; "
-        "sums are rounded in another order, so the curve drifts away from the one it would have "
-        "been there.",
-        before=before,
-    )
+    kept = Paragraph("settings/moved", before=before)
     if draws:
-        kept = joined(kept, N_("Dropout draws other numbers."))
+        kept = joined(kept, N_("Dropout draws different values."))
     precision = PRECISIONS[experiment.training.precision]
     if device == "cpu" and precision.autocast is not None:
-        slow = N_(
-            "The precision stays {name}: on most CPUs a step takes several times as long as in "
-            "fp32.",
-            name=precision.name,
-        )
+        slow = Paragraph("settings/slow-precision", name=precision.name)
         kept = joined(kept, slow)
     return kept
 
@@ -232,6 +195,6 @@ def advice_on(device: str, training: TrainingConfig) -> Sentence | None:
     if device != "cpu" or not precision.is_for_gpus:
         return None
     return N_(
-        "{name} is made for GPUs: on most CPUs a step takes several times as long as in fp32.",
+        "{name} is for GPUs: most CPUs are several times slower than in fp32.",
         name=precision.name,
     )

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Protocol, Self, get_args
+from itertools import combinations
+from typing import Any, Protocol, Self, TypedDict, Unpack, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
+from tfm_core.mistakes import MISTAKES, made_in
+from tfm_core.mistakes.mistake import Place
 from tfm_core.sentences import N_, Sentence, StudentError, joined
 
 MAX_SAID = 8
@@ -42,7 +45,7 @@ class ConfigError(StudentError):
         """The sentences of the problems, cut short where a file is none of this kind at all."""
         said = [problem.sentence for problem in self.problems[:MAX_SAID]]
         more = len(self.problems) - len(said)
-        return [*said, N_("And {more:,} more of that kind.", more=more)] if more else said
+        return [*said, N_("And {more:,} more.", more=more)] if more else said
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +110,12 @@ class SomeOf:
                 continue
             if name in self.elsewhere:
                 raise StudentError(
-                    "“{label}” has no place here: choose from {known}.",
+                    "“{label}” does not apply here; choose from {known}.",
                     label=self.elsewhere[name].label,
                     known=", ".join(self.choices) or "–",
                 )
             raise StudentError(
-                "{name} is not one of {known}.",
+                "Unknown name {name}; choose from {known}.",
                 name=_named(name),
                 known=", ".join(self.choices) or "–",
             )
@@ -158,29 +161,27 @@ class Config(BaseModel):
         return self.parse({**self.model_dump(), **changes})
 
 
-def knob(
+class Bounds(TypedDict, total=False):
+    """The range of a number; ``gt`` and ``lt`` leave out the bound itself."""
+
+    ge: float
+    gt: float
+    le: float
+    lt: float
+
+
+def setting(
     default: Any,
     label: str,
     help: str,
     *,
-    ge: float | None = None,
-    gt: float | None = None,
-    le: float | None = None,
-    lt: float | None = None,
     step: float | None = None,
     advanced: bool = False,
+    **bounds: Unpack[Bounds],
 ) -> Any:
     """Return a field with its label, help and range, as the app's controls read them."""
-    return Field(
-        default,
-        title=label,
-        description=help,
-        ge=ge,
-        gt=gt,
-        le=le,
-        lt=lt,
-        json_schema_extra={"step": step, "advanced": advanced},
-    )
+    extra: dict[str, Any] = {"step": step, "advanced": advanced}
+    return Field(default, title=label, description=help, json_schema_extra=extra, **bounds)
 
 
 def tagged(union: object, tag: str) -> dict[str, Any]:
@@ -217,10 +218,8 @@ def explain(error: ValidationError, config: type[Config]) -> list[Problem]:
 def no_setting(path: str, known: Iterable[str]) -> str:
     """Say that there is no setting of a name, and which known one is most like it, if any is."""
     for guess in get_close_matches(path, known, n=1, cutoff=0.75):
-        return N_(
-            "There is no setting called {path}. Did you mean {guess}?", path=path, guess=guess
-        )
-    return N_("There is no setting called {field}.", field=path)
+        return N_("Unknown setting: {path}. Did you mean {guess}?", path=path, guess=guess)
+    return N_("Unknown setting: {field}.", field=path)
 
 
 def _fields_at(config: type[Config], path: Sequence[str]) -> list[str]:
@@ -248,6 +247,31 @@ class CrossError(StudentError):
         super().__init__(template, **values)
 
 
+MISTAKES_HELP = N_("Common coding mistakes, made on purpose.")
+
+
+def some_of(*places: Place) -> SomeOf:
+    """Return the annotation of a field that holds mistakes made in some places."""
+    return SomeOf(made_in(*places), MISTAKES)
+
+
+def check_mistakes(config: Any) -> None:
+    """Raise CrossError where the mistakes of a config cannot be made, or not together."""
+    chosen = [MISTAKES[name] for name in config.mistakes]
+    for one, other in combinations(chosen, 2):
+        if one.excludes(other):
+            raise CrossError(
+                "mistakes",
+                "“{one}” and “{other}” exclude each other; choose one.",
+                one=one.label,
+                other=other.label,
+            )
+    for mistake in chosen:
+        sentence = mistake.refusal(config) if mistake.refusal is not None else None
+        if sentence is not None:
+            raise CrossError("mistakes", sentence)
+
+
 def _tags(config: type[Config]) -> dict[str, set[str]]:
     """Return the fields that hold one config of several, and the tags of those."""
     return {
@@ -258,22 +282,18 @@ def _tags(config: type[Config]) -> dict[str, set[str]]:
 
 
 _BOUNDS = {
-    "greater_than_equal": ("ge", N_("{name} is {value}, but must be at least {bound}.")),
-    "greater_than": ("gt", N_("{name} is {value}, but must be greater than {bound}.")),
-    "less_than_equal": ("le", N_("{name} is {value}, but must be at most {bound}.")),
-    "less_than": ("lt", N_("{name} is {value}, but must be less than {bound}.")),
+    "greater_than_equal": ("ge", N_("{name} is {value}; it must be at least {bound}.")),
+    "greater_than": ("gt", N_("{name} is {value}; it must be greater than {bound}.")),
+    "less_than_equal": ("le", N_("{name} is {value}; it must be at most {bound}.")),
+    "less_than": ("lt", N_("{name} is {value}; it must be less than {bound}.")),
 }
 _KINDS = {
-    "int_parsing": N_("a whole number"),
-    "int_type": N_("a whole number"),
-    "int_from_float": N_("a whole number"),
-    "float_parsing": N_("a number"),
-    "float_type": N_("a number"),
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), N_("a whole number")),
+    **dict.fromkeys(("float_parsing", "float_type"), N_("a number")),
     "finite_number": N_("a finite number"),
-    "bool_parsing": N_("true or false"),
-    "bool_type": N_("true or false"),
+    **dict.fromkeys(("bool_parsing", "bool_type"), N_("true or false")),
     "string_type": N_("text"),
-    "string_pattern_mismatch": N_("the id of a set of your own data"),
+    "string_pattern_mismatch": N_("the id of a data set"),
     "int_parsing_size": N_("a smaller whole number"),
 }
 
@@ -285,37 +305,35 @@ def _sentence(kind: str, name: str, field: str, value: object, context: dict[str
         return Sentence(template, {"name": name, "value": shown, "bound": plain(context[key])})
     if kind in _KINDS:
         return N_(
-            "{name} is {shown}, but must be {kinds}.", name=name, shown=shown, kinds=_KINDS[kind]
+            "{name} is {shown}; it must be {kinds}.", name=name, shown=shown, kinds=_KINDS[kind]
         )
     if kind == "literal_error":
         return N_(
-            "{name} is {shown}, but must be one of {context}.",
+            "{name} is {shown}; choose from {context}.",
             name=name,
             shown=shown,
             context=context["expected"],
         )
     if kind == "missing":
-        return f"{field} is missing."
+        return N_("{field} is missing.", field=field)
     if kind == "union_tag_invalid":
         tag, known = _short(context.get("tag")), context["expected_tags"]
         return N_(
-            "{field} has {context} {tag}, but must be one of {known}.",
+            "{field} has {context} {tag}; choose from {known}.",
             field=field,
             context=context["discriminator"],
             tag=tag,
             known=known,
         )
     if kind == "union_tag_not_found":
-        return N_(
-            "{field} does not say its {context}.", field=field, context=context["discriminator"]
-        )
+        return N_("{field} lacks its {context}.", field=field, context=context["discriminator"])
     if kind in {"model_type", "model_attributes_type", "dict_type"}:
         return N_(
-            "{field} is {shown}, but must be a set of named values.",
-            field=field or "The configuration",
+            "{field} is {shown}; it must be a set of named values.",
+            field=field or N_("The configuration"),
             shown=shown,
         )
-    return f"{field or 'The configuration'} cannot be {shown}."
+    return N_("{field} cannot be {shown}.", field=field or N_("The configuration"), shown=shown)
 
 
 def _named(part: object) -> str:

@@ -7,106 +7,86 @@ from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import CrossError, OneOf, knob
-from tfm_core.config.family import FamilyConfig
-from tfm_core.config.mistakes import MISTAKES_HELP, check_mistakes, some_of
+from tfm_core.config.base import MISTAKES_HELP, CrossError, OneOf, check_mistakes, setting, some_of
+from tfm_core.config.family import FamilyConfig, dropout_setting
 from tfm_core.mistakes import form_of
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.causalities import CAUSALITIES, Causality
-from tfm_core.variants.final_norms import FINAL_NORMS
-from tfm_core.variants.norms import NORMS
+from tfm_core.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS, SCALES, Causality
+from tfm_core.variants.norms import FINAL_NORMS, NORMS
 from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.projections import PROJECTIONS
-from tfm_core.variants.residuals import RESIDUALS
-from tfm_core.variants.scales import SCALES
 
 
 class BlockConfig(FamilyConfig):
     """The settings that all Transformer blocks share."""
 
-    d_model: int = knob(
+    d_model: int = setting(
         64,
         "d_model",
-        N_("Width of every token's vector. Twice as wide is four times the matrices."),
+        N_("Width of a token's vector; doubling quadruples the matrices."),
         ge=2,
         le=16384,
         step=8,
     )
-    n_heads: int = knob(
+    n_heads: int = setting(
         4,
         "n_heads",
-        N_("Attention patterns per layer, each of d_model / n_heads dimensions."),
+        N_("Attention patterns per layer, each d_model / n_heads wide."),
         ge=1,
         le=128,
     )
-    d_ff: int = knob(
+    d_ff: int = setting(
         128,
         "d_ff",
-        N_("Hidden width of the feed-forward layer; usually 2 to 4 times d_model."),
+        N_("Width of the feed-forward layer; usually 2 to 4 d_model."),
         ge=1,
         le=65536,
         step=8,
     )
-    dropout: float = knob(
-        0.0,
-        N_("Dropout"),
-        N_("Share of values set to zero while training. Helps when data is scarce."),
-        ge=0,
-        lt=1,
-        step=0.05,
+    dropout: float = dropout_setting()
+    norm: Annotated[str, OneOf(NORMS)] = setting(
+        "layernorm", N_("Norm"), N_("Keeps activations in range."), advanced=True
     )
-    norm: Annotated[str, OneOf(NORMS)] = knob(
-        "layernorm", N_("Norm"), N_("What keeps activations in range."), advanced=True
-    )
-    norm_eps: float = knob(
+    norm_eps: float = setting(
         1e-5,
         N_("Norm epsilon"),
-        N_(
-            "Added to the variance under the norm's root, so that nothing is divided by 0: 1e-5 "
-            "in GPT-2 and PyTorch, 1e-6 in ViT, 1e-12 in BERT. It tells only where a vector "
-            "hardly varies; a large one shrinks what the norm hands on.",
-        ),
+        Paragraph("settings/norm-eps"),
         ge=1e-12,
         le=0.1,
         step=1e-6,
         advanced=True,
     )
-    norm_first: bool = knob(
+    norm_first: bool = setting(
         True,
         N_("Pre-norm"),
-        N_("Normalise before each sublayer (stable) rather than after (the paper)."),
+        N_("Normalise before each sublayer (stable) rather than after it."),
     )
-    activation: Annotated[str, OneOf(ACTIVATIONS)] = knob(
+    activation: Annotated[str, OneOf(ACTIVATIONS)] = setting(
         "gelu", N_("Activation"), N_("The feed-forward layer's non-linearity.")
     )
-    bias: bool = knob(True, N_("Biases"), N_("Add a bias in every linear layer."), advanced=True)
-    projection_bias: bool = knob(
+    bias: bool = setting(True, N_("Biases"), N_("Add a bias in every linear layer."), advanced=True)
+    projection_bias: bool = setting(
         True,
         N_("Biases in attention"),
-        N_("Whether its matrices have biases too; without them the scores hardly change."),
+        N_("Add biases to attention; scores hardly change."),
         advanced=True,
     )
-    mistakes: Annotated[tuple[str, ...], some_of("block")] = knob(
+    mistakes: Annotated[tuple[str, ...], some_of("block")] = setting(
         (), N_("Mistakes"), MISTAKES_HELP, advanced=True
     )
-    query_key_gain: float = knob(
+    query_key_gain: float = setting(
         1.0,
         N_("Gain of queries and keys"),
-        N_(
-            "How many times as large the matrices of queries and keys are drawn before training "
-            "(Glorot & Bengio 2010, times this). Their dot products begin larger by its square, so "
-            "above 1 attention starts out sharper."
-        ),
+        Paragraph("settings/query-key-gain"),
         ge=0.1,
         le=10,
         step=0.1,
         advanced=True,
     )
-    final_norm: Annotated[str, OneOf(FINAL_NORMS)] = knob(
+    final_norm: Annotated[str, OneOf(FINAL_NORMS)] = setting(
         "pre-norm",
         N_("Last norm"),
-        N_("Whether a norm follows the last block."),
+        N_("When a norm follows the last block."),
         advanced=True,
     )
 
@@ -166,18 +146,12 @@ class BlockConfig(FamilyConfig):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.d_model % self.n_heads:
-            below = max(h for h in range(1, self.n_heads) if self.d_model % h == 0)
-            would = (
-                N_("{n} heads of {d_head} would.", n=below, d_head=self.d_model // below)
-                if below > 1
-                else N_("1 head of {d_head} would.", d_head=self.d_model)
-            )
             raise CrossError(
                 "n_heads",
-                "n_heads {n_heads} does not divide d_model {d_model}; {would}",
+                "n_heads {n_heads} does not divide d_model {d_model}; {n} does.",
                 n_heads=self.n_heads,
                 d_model=self.d_model,
-                would=would,
+                n=max(n for n in range(1, self.n_heads) if self.d_model % n == 0),
             )
         if "position" in type(self).model_fields:
             check_position(self, "position")
@@ -189,7 +163,7 @@ class BlockConfig(FamilyConfig):
 class WriterConfig(BlockConfig):
     """What the families add that write a text token by token, each seeing those before it."""
 
-    mistakes: Annotated[tuple[str, ...], some_of("block", "decoder")] = knob(
+    mistakes: Annotated[tuple[str, ...], some_of("block", "decoder")] = setting(
         (), N_("Mistakes"), MISTAKES_HELP, advanced=True
     )
 
@@ -222,5 +196,5 @@ def _check_norms(config: BlockConfig) -> None:
     if not config.has_norms and config.final_norm == "always":
         raise CrossError(
             "final_norm",
-            "There is no norm to stand behind the last block: choose a norm, or another last norm.",
+            "A last norm needs a norm; choose one, or another last norm.",
         )

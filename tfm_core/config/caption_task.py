@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from tfm_core.config.base import OneOf, knob
-from tfm_core.config.reads import PictureTaskConfig
+from tfm_core.config.base import OneOf, setting
+from tfm_core.config.reads import PictureTaskConfig, task_setting
 from tfm_core.sentences import N_
 from tfm_core.variants.languages import LANGUAGES
 
@@ -33,10 +33,10 @@ class CaptionTaskFacts:
 CAPTION_TASKS: dict[str, CaptionTaskFacts] = {
     "captions": CaptionTaskFacts(
         N_("Captions of digits"),
-        N_("Say in words which handwritten digits a picture shows, and where they stand."),
+        N_("Describe handwritten digits in a picture, and where they are."),
         49,
         1,
-        N_("No handwritten digit is in two splits; captions are."),
+        N_("Splits share captions, but no handwritten digit."),
     ),
 }
 
@@ -46,86 +46,84 @@ class CaptionTaskConfig(PictureTaskConfig):
 
     tasks: ClassVar[dict[str, CaptionTaskFacts]] = CAPTION_TASKS
     kind: Literal["caption"] = "caption"
-    name: CaptionTaskName = knob("captions", N_("Task"), N_("What the model learns."))
-    n_digits: int = knob(
+    name: CaptionTaskName = task_setting("captions")
+    n_digits: int = setting(
         2,
         N_("Digits in a picture"),
         N_(
-            "One is named; two and three also get words for where they stand. Three are much "
-            "harder.",
+            "Two or three: captions also give places; three are much harder.",
         ),
         ge=N_DIGITS[0],
         le=N_DIGITS[-1],
     )
-    language: Annotated[str, OneOf(LANGUAGES)] = knob(
+    language: Annotated[str, OneOf(LANGUAGES)] = setting(
         "english", N_("Language"), N_("The language of the captions.")
     )
-    sizes: bool = knob(
+    sizes: bool = setting(
         False,
         N_("Large and small"),
-        N_("Draw digits in two sizes, and say of each whether it is large or small."),
+        N_("Two sizes of digits, named in captions."),
     )
-    rotation: float = knob(
+    rotation: float = setting(
         10.0,
         N_("Rotation"),
-        N_("Each digit of a training picture turns by up to this many degrees, anew every time."),
+        N_("Largest random rotation of a digit, in degrees."),
         ge=0,
         le=45,
         step=1,
         advanced=True,
     )
-    scale: float = knob(
+    scale: float = setting(
         0.1,
         N_("Scale"),
         N_(
-            "Each digit of a training picture grows or shrinks by up to this share, anew every "
-            "time.",
+            "Largest random change of a digit's size, as a share.",
         ),
         ge=0,
         le=0.5,
         step=0.05,
         advanced=True,
     )
-    slant: float = knob(
+    slant: float = setting(
         0.2,
         N_("Slant"),
-        N_("Each digit of a training picture leans by up to this share of its height."),
+        N_("Largest random slant of a digit, as a share of its height."),
         ge=0,
         le=1,
         step=0.05,
         advanced=True,
     )
-    shift: float = knob(
+    shift: float = setting(
         1.5,
         N_("Shift"),
-        N_("Each digit of a training picture moves within its place by up to this many pixels."),
+        N_("Largest random shift of a digit, in pixels."),
         ge=0,
         le=7,
         step=0.5,
         advanced=True,
     )
-    n_train: int = knob(
+    n_train: int = setting(
         20000,
         N_("Training pictures"),
-        N_("Different pictures to learn from, composed of 4,000 digits."),
+        N_("Different training pictures, from 4,000 digits."),
         ge=8,
         le=200_000,
         step=1000,
         advanced=True,
     )
-    n_validation: int = knob(
+    n_validation: int = setting(
         500,
         N_("Validation pictures"),
-        N_("Pictures measured during training, composed of 500 digits never trained on."),
+        N_("From 500 other digits; measured during training."),
         ge=8,
         le=10_000,
         step=100,
         advanced=True,
     )
-    n_test: int = knob(
+    n_test: int = setting(
         1000,
         N_("Test pictures"),
-        N_("Pictures measured once at the end, composed of 500 other digits never trained on."),
+        N_("From 500 other digits; measured once at the end."),
         ge=8,
         le=10_000,
         step=100,

@@ -1,4 +1,4 @@
-"""Experiments as JSON and as the query of a link, both ways, with sentences for what is wrong.
+"""Experiments as JSON and as the query of a link, both ways, and all that is wrong with one.
 
 In a link only what differs from the defaults of its family and task stands:
 ``?model.family=vit&model.n_layers=4&task.name=mnist``. A text that a user pasted is not in a link;
@@ -16,7 +16,7 @@ from tfm_core.config.experiment import Experiment
 from tfm_core.config.model import MODEL_CONFIGS
 from tfm_core.config.task import TASK_FACTS, task_config, tasks_for
 from tfm_core.config.training import with_optimizer
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Sentence
 
 
 def to_json(config: Config) -> str:
@@ -29,9 +29,9 @@ def from_json(text: str | bytes) -> Experiment:
     try:
         values = json.loads(text)
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError([Problem("", N_("This is not JSON: {error}.", error=error))]) from None
+        raise ConfigError([Problem("", N_("Invalid JSON: {error}.", error=error))]) from None
     except ValueError:  # Python reads no whole number of more than 4,300 digits
-        words = N_("This is no configuration: a number in it has thousands of digits.")
+        words = N_("Not a configuration: a number has thousands of digits.")
         raise ConfigError([Problem("", words)]) from None
     return Experiment.parse(values)
 
@@ -67,11 +67,11 @@ def values_to_query(values: Mapping[str, Any]) -> dict[str, str]:
     query = {"model.family": family, "task.name": task}
     for key, value in _flatten(values).items():
         if key not in query and key not in _NOT_IN_LINKS and usual.get(key) != value:
-            query[key] = _in_link(value)
+            query[key] = in_link(value)
     return query
 
 
-def _in_link(value: object) -> str:
+def in_link(value: object) -> str:
     """Return a value as a link writes it."""
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
@@ -121,7 +121,7 @@ def _unknown(field: str, value: str, known: Any) -> Problem:
     return Problem(
         field,
         N_(
-            "{field} is {value!r}, but must be one of {known}.",
+            "{field} is {value!r}; choose from {known}.",
             field=field,
             value=value,
             known=", ".join(known),
@@ -137,3 +137,50 @@ def _flatten(values: Mapping[str, Any]) -> dict[str, Any]:
         else:
             flat[key] = value
     return flat
+
+
+_MAX_ROUNDS = 12
+
+
+def problems_of(values: Mapping[str, Any]) -> tuple[Problem, ...]:
+    """Return what is wrong with plain values of a known family and task, one for each setting.
+
+    Rules between settings are checked only where each setting itself is valid, and the first that
+    is broken ends the validation. So what is wrong is replaced by its default and checked again.
+    """
+    good = default_sections(values["model"]["family"], values["task"]["name"])
+    tried = {key: dict(v) if isinstance(v, Mapping) else v for key, v in values.items()}
+    found: dict[str, Problem] = {}
+    mended: set[str] = set()
+    for _ in range(_MAX_ROUNDS):
+        try:
+            Experiment.parse(tried)
+            break
+        except ConfigError as error:
+            wrong = set()
+            for problem in error.problems:
+                if not mended & {problem.field, *_named_beside(problem)}:
+                    found.setdefault(problem.field, problem)
+                wrong |= _named_beside(problem) if problem.field in mended else {problem.field}
+            wrong -= mended
+            if not wrong or not all(_mend(tried, good, path) for path in wrong):
+                break
+            mended |= wrong
+    return tuple(found.values())
+
+
+def _named_beside(problem: Problem) -> set[str]:
+    """Return the other settings of its section that a sentence names by their values."""
+    said = problem.sentence.values if isinstance(problem.sentence, Sentence) else {}
+    section, _dot, own = problem.field.rpartition(".")
+    return {f"{section}.{name}" for name in said if name != own}
+
+
+def _mend(tried: dict[str, Any], good: Mapping[str, Any], path: str) -> bool:
+    """Put the default in the place of a value; False where there is none."""
+    section, _dot, name = path.rpartition(".")
+    of_section = good.get(section, {}) if section else good
+    if name not in of_section or isinstance(of_section[name], Mapping):
+        return False
+    (tried[section] if section else tried)[name] = of_section[name]
+    return True

@@ -10,11 +10,11 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import CrossError, OneOf, knob
+from tfm_core.config.base import CrossError, OneOf, setting
 from tfm_core.config.own_tasks import set_id
-from tfm_core.config.reads import SequenceTaskConfig
+from tfm_core.config.reads import TESTED, VALIDATED, SequenceTaskConfig, task_setting
 from tfm_core.reading import is_text
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.units import UNITS
 
 CorpusTaskName = Literal["grammar", "own-text"]
@@ -42,22 +42,15 @@ class CorpusTaskFacts:
 CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
     "grammar": CorpusTaskFacts(
         N_("Toy grammar"),
-        N_("Write sentences of the toy English grammar, one token after the other."),
+        N_("Write sentences of a toy English grammar."),
         ("unit", "n_train", "n_validation", "n_test"),
-        N_(
-            "Sentences are drawn one by one, as the lowest possible loss asks: 20 % of the unseen "
-            "ones, the short ones, are in training too.",
-        ),
+        Paragraph("settings/unseen-grammar"),
     ),
     "own-text": CorpusTaskFacts(
         N_("A text"),
-        N_("Continue a text: the first chapter of Alice in Wonderland, or one that you paste."),
+        N_("Continue chapter 1 of Alice in Wonderland, or your text."),
         ("unit", "context", "text"),
-        N_(
-            "The first 80 % of the text are for training, the next 10 % for validation and the "
-            "last 10 % for the test; where a set has a test file, that is the test, and 90 % of "
-            "the text are for training.",
-        ),
+        Paragraph("settings/unseen-text"),
     ),
 }
 
@@ -70,40 +63,38 @@ class CorpusTaskConfig(SequenceTaskConfig):
 
     tasks: ClassVar[dict[str, CorpusTaskFacts]] = CORPUS_TASKS
     kind: Literal["corpus"] = "corpus"
-    name: CorpusTaskName = knob("own-text", N_("Task"), N_("What the model learns."))
-    unit: Annotated[str, OneOf(UNITS)] = knob(
-        "words", N_("Tokens"), N_("What the model reads and writes one at a time.")
-    )
-    context: int = knob(
+    name: CorpusTaskName = task_setting("own-text")
+    unit: Annotated[str, OneOf(UNITS)] = setting("words", N_("Tokens"), N_("What one token is."))
+    context: int = setting(
         64,
         N_("Context"),
-        N_("Tokens the model sees at once, <bos> included: how far back it can look."),
+        N_("Tokens the model sees at once, including <bos>."),
         ge=4,
         le=512,
         step=16,
     )
-    n_train: int = knob(
+    n_train: int = setting(
         20000,
         N_("Training sentences"),
-        N_("Sentences to learn from."),
+        N_("Sentences in training."),
         ge=8,
         le=200_000,
         step=1000,
         advanced=True,
     )
-    n_validation: int = knob(
+    n_validation: int = setting(
         500,
         N_("Validation sentences"),
-        N_("Other draws, measured during training."),
+        VALIDATED,
         ge=8,
         le=50_000,
         step=100,
         advanced=True,
     )
-    n_test: int = knob(
+    n_test: int = setting(
         1000,
         N_("Test sentences"),
-        N_("Other draws, measured once at the end."),
+        TESTED,
         ge=8,
         le=50_000,
         step=100,
@@ -112,7 +103,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
     text: str = Field(
         "",
         title=N_("Text"),
-        description=N_("Your own text to learn from; empty: the one that comes with the app."),
+        description=N_("Your own text; empty for the app's."),
     )
     data: str = set_id("")
 
@@ -141,7 +132,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
         if self.name == "grammar" and self.unit not in LONGEST_SENTENCE:
             raise CrossError(
                 "unit",
-                N_("The toy grammar is written in words or characters; choose one of them."),
+                N_("The toy grammar needs words or characters as tokens."),
             )
         if self.text:
             problem = text_problem(self.text, self.unit)
@@ -156,36 +147,30 @@ def text_problem(text: str, unit: str, *, most: int = MAX_CHARACTERS) -> str | N
     most: characters that it may have.
     """
     if not MIN_CHARACTERS <= len(text) <= most:
-        return N_(
-            "The text has {n_text:,} characters, but must have from {least_characters:,} to "
-            "{most_characters:,}.",
+        return Paragraph(
+            "settings/text-length",
             n_text=len(text),
             least_characters=MIN_CHARACTERS,
             most_characters=most,
         )
     if not is_text(text, most):
-        return N_(
-            "The text holds half a character, which no alphabet has; save it as UTF-8 and paste it "
-            "again."
-        )
+        return N_("The text holds half a character; save it as UTF-8.")
     tokens = UNITS[unit].cut(even_lines(text))
     if len(tokens) < MIN_TOKENS:
         if unit == "words":
             return N_(
-                "The text has {n} words, but must have at least {least}; paste more, or read it by "
-                "characters.",
+                "The text has {n} words; it needs {least}. Paste more, or read it by characters.",
                 n=len(tokens),
                 least=MIN_TOKENS,
             )
         return N_(
-            "The text has {n} characters, but must have at least {least}; paste more.",
+            "The text has {n} characters; it needs {least}. Paste more.",
             n=len(tokens),
             least=MIN_TOKENS,
         )
     if len(set(tokens)) < 2:
         return N_(
-            "The text is one token repeated, {tokens!r}: there is nothing to predict. Paste "
-            "one with at least two different ones.",
+            "The text repeats one token: {tokens!r}.",
             tokens=tokens[0][:20],
         )
     return None

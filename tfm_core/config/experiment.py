@@ -6,13 +6,13 @@ from typing import Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import Config, CrossError, knob
+from tfm_core.config.base import Config, CrossError, setting
 from tfm_core.config.model import EncoderDecoderConfig, ModelConfig
 from tfm_core.config.reads import SequenceTaskConfig
 from tfm_core.config.task import TASK_FACTS, TaskConfig, TextTaskConfig, tasks_for
 from tfm_core.config.training import TrainingConfig
 from tfm_core.mistakes import MISTAKES
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError, listed
 from tfm_core.variants.families import FAMILIES
 
 C = TypeVar("C", bound=Config)
@@ -24,10 +24,10 @@ class Experiment(Config):
     model: ModelConfig = Field(default_factory=EncoderDecoderConfig)
     task: TaskConfig = Field(default_factory=TextTaskConfig)
     training: TrainingConfig = Field(default_factory=TrainingConfig)
-    seed: int = knob(
+    seed: int = setting(
         0,
         N_("Seed"),
-        N_("The same seed gives the same weights, batches and curve."),
+        N_("The same seed gives the same curve."),
         ge=0,
         le=2**31 - 1,
     )
@@ -54,7 +54,7 @@ class Experiment(Config):
         if otherwise:
             raise StudentError(otherwise)
         raise StudentError(
-            "{label} is a task of the kind {kind}; here {needed} is needed.",
+            "{label} is of kind {kind}; this needs {needed}.",
             label=self.task.facts.label,
             kind=self.task.kind,
             needed=kind.__name__,
@@ -67,7 +67,7 @@ class Experiment(Config):
         if otherwise:
             raise StudentError(otherwise)
         raise StudentError(
-            "The model is of the family {label}; here {needed} is needed.",
+            "The model is {label}; this needs {needed}.",
             label=FAMILIES[self.model.family].label,
             needed=family.__name__,
         )
@@ -97,16 +97,15 @@ def sequence_len(experiment: Experiment) -> int:
 def _check_family(experiment: Experiment) -> None:
     family, facts = experiment.model.family, experiment.task.facts
     if family not in facts.families:
-        able = " or ".join(FAMILIES[name].label for name in facts.families)
-        others = ", ".join(TASK_FACTS[name].label for name in tasks_for(family)[:3])
         raise CrossError(
             "task.name",
-            "{label} cannot learn the task {task}; choose a task such as {others}, or "
-            "the family {able}.",
-            label=FAMILIES[family].label,
-            task=facts.label,
-            others=others,
-            able=able,
+            Paragraph(
+                "settings/wrong-family",
+                label=FAMILIES[family].label,
+                task=facts.label,
+                tasks=listed(TASK_FACTS[name].label for name in tasks_for(family)[:3]),
+                families=listed(FAMILIES[name].label for name in facts.families),
+            ),
         )
 
 
@@ -115,11 +114,12 @@ def _check_max_len(experiment: Experiment) -> None:
     if n_rows is not None and (needed := sequence_len(experiment)) > n_rows:
         raise CrossError(
             "model.max_len",
-            "{label} has sequences of up to {needed} tokens, but the learned position table has "
-            "{max_len} rows; make it {needed} or choose other positions.",
-            label=experiment.task.facts.label,
-            needed=needed,
-            max_len=n_rows,
+            Paragraph(
+                "settings/max-len",
+                label=experiment.task.facts.label,
+                needed=needed,
+                max_len=n_rows,
+            ),
         )
 
 
@@ -127,8 +127,7 @@ def _check_checkpointing(experiment: Experiment) -> None:
     if experiment.training.checkpointing and not experiment.model.has_blocks:
         raise CrossError(
             "training.checkpointing",
-            "{label} has no Transformer blocks whose inside could be forgotten; switch gradient "
-            "checkpointing off.",
+            "{label} has no Transformer blocks; switch checkpointing off.",
             label=FAMILIES[experiment.model.family].label,
         )
 
@@ -142,8 +141,9 @@ def _check_labels(experiment: Experiment) -> None:
         if MISTAKES[name].labels is not None:
             raise CrossError(
                 "training.mistakes",
-                "“{mistake}” is a mistake of models that write token by token; {family} does not: "
-                "choose another family, or leave out this mistake.",
-                mistake=MISTAKES[name].label,
-                family=FAMILIES[model.family].label,
+                Paragraph(
+                    "settings/labels-mistake",
+                    mistake=MISTAKES[name].label,
+                    family=FAMILIES[model.family].label,
+                ),
             )

@@ -5,13 +5,26 @@ The values here are those of a family without such a part; a family that has it 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from tfm_core.config.base import Config, CrossError
+from tfm_core.config.base import Config, CrossError, setting
 from tfm_core.config.shape import patches_per_side
-from tfm_core.variants.causalities import Causality
+from tfm_core.sentences import N_, Paragraph
+from tfm_core.variants.forms import Causality
 from tfm_core.variants.poolings import Pooling
 from tfm_core.variants.stems import STEMS
+
+
+def dropout_setting() -> Any:
+    """Return the field of the dropout."""
+    return setting(
+        0.0,
+        N_("Dropout"),
+        N_("Share of values zeroed in training; helps with little data."),
+        ge=0,
+        lt=1,
+        step=0.05,
+    )
 
 
 class FamilyConfig(Config):
@@ -69,12 +82,13 @@ class PatchConfig(FamilyConfig):
         if image_size % self.patch_size:
             raise CrossError(
                 "model.patch_size",
-                "patch_size {patch_size} does not divide the {size}x{size} pictures of {label}; "
-                "{fitting} would.",
-                patch_size=self.patch_size,
-                size=image_size,
-                label=label,
-                fitting=", ".join(str(n) for n in sizes if image_size % n == 0),
+                Paragraph(
+                    "settings/patch-size",
+                    patch_size=self.patch_size,
+                    size=image_size,
+                    label=label,
+                    fitting=", ".join(str(n) for n in sizes if image_size % n == 0),
+                ),
             )
         stem = STEMS[self.stem]
         if stem.misfit is not None and not stem.fits(image_size, self.patch_size):

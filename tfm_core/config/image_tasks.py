@@ -7,9 +7,9 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import CrossError, knob
-from tfm_core.config.reads import PictureTaskConfig
-from tfm_core.sentences import N_
+from tfm_core.config.base import CrossError, setting
+from tfm_core.config.reads import PictureTaskConfig, task_setting
+from tfm_core.sentences import N_, Paragraph
 
 Ground = Literal["dark", "bright", "any"]
 """What pictures show is light on dark, dark on bright, or neither, as in photographs."""
@@ -32,7 +32,7 @@ class ImageTaskFacts:
     class_names: tuple[str, ...]
     n_train: int
     n_test: int
-    unseen: str = N_("No picture is in two splits.")
+    unseen: str = N_("Splits share no picture.")
     families: tuple[str, ...] = ("vit",)
     answer: Literal["label"] = "label"
     ground: Ground = "dark"
@@ -48,8 +48,7 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
     "mnist-5000": ImageTaskFacts(
         N_("MNIST, 5,000 digits"),
         N_(
-            "A real subset that comes with the app: no download. The same 500 digits test every "
-            "seed.",
+            "Comes with the app; the 500 test digits never change.",
         ),
         28,
         1,
@@ -59,7 +58,7 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
     ),
     "mnist": ImageTaskFacts(
         N_("MNIST"),
-        N_("All 70,000 handwritten digits; downloaded once (11 MB)."),
+        N_("70,000 handwritten digits; downloads 11 MB."),
         28,
         1,
         _DIGITS,
@@ -68,7 +67,7 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
     ),
     "fashion-mnist": ImageTaskFacts(
         N_("Fashion-MNIST"),
-        N_("70,000 pieces of clothing; downloaded once (30 MB)."),
+        N_("70,000 pieces of clothing; downloads 30 MB."),
         28,
         1,
         (
@@ -88,7 +87,7 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
     ),
     "cifar-10": ImageTaskFacts(
         N_("CIFAR-10"),
-        N_("60,000 small colour photographs; downloaded once (170 MB)."),
+        N_("60,000 small colour photographs; downloads 170 MB."),
         32,
         3,
         ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
@@ -103,38 +102,38 @@ class ImageTaskConfig(PictureTaskConfig):
 
     tasks: ClassVar[dict[str, ImageTaskFacts]] = IMAGE_TASKS
     kind: Literal["image"] = "image"
-    name: ImageTaskName = knob("mnist-5000", N_("Task"), N_("What the model learns."))
-    shift: float = knob(
+    name: ImageTaskName = task_setting("mnist-5000")
+    shift: float = setting(
         1.0,
         N_("Shift"),
-        N_("Training pictures move by up to this many pixels."),
+        N_("Largest random shift, in pixels."),
         ge=0,
         le=8,
         step=0.5,
         advanced=True,
     )
-    rotation: float = knob(
+    rotation: float = setting(
         0.0,
         N_("Rotation"),
-        N_("Training pictures turn by up to this many degrees."),
+        N_("Largest random rotation, in degrees."),
         ge=0,
         le=45,
         step=1,
         advanced=True,
     )
-    scale: float = knob(
+    scale: float = setting(
         0.0,
         N_("Scale"),
-        N_("Training pictures grow or shrink by up to this share."),
+        N_("Largest random change of size, as a share."),
         ge=0,
         le=0.5,
         step=0.05,
         advanced=True,
     )
-    n_validation: int = knob(
+    n_validation: int = setting(
         500,
         N_("Validation pictures"),
-        N_("Held out of the training set and measured during training."),
+        N_("From the training set; measured during training."),
         ge=8,
         le=10_000,
         step=100,
@@ -161,10 +160,11 @@ class ImageTaskConfig(PictureTaskConfig):
         if self.n_validation >= self.facts.n_train:
             raise CrossError(
                 "n_validation",
-                "n_validation {n_validation} leaves nothing of the {n_train} training pictures; "
-                "choose fewer.",
-                n_validation=self.n_validation,
-                n_train=self.facts.n_train,
+                Paragraph(
+                    "settings/no-training-pictures",
+                    n_validation=self.n_validation,
+                    n_train=self.facts.n_train,
+                ),
             )
         return self
 

@@ -2,48 +2,69 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from tfm_core.config.base import OneOf, knob, tagged
-from tfm_core.config.blocks import BlockConfig, WriterConfig
-from tfm_core.config.captioner import CaptionerConfig
+from tfm_core.config.base import OneOf, setting, tagged
+from tfm_core.config.blocks import BlockConfig, WriterConfig, check_position
 from tfm_core.config.family import PatchConfig
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.shape import TextShape
 from tfm_core.sentences import N_
 from tfm_core.variants.poolings import POOLINGS, Pooling
-from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
+from tfm_core.variants.positions import (
+    ADDED_TO_PATCHES,
+    ADDED_TO_WORDS,
+    POSITIONS,
+    POSITIONS_OF_WORDS,
+)
 from tfm_core.variants.stems import STEMS
+
+
+def _layers() -> Any:
+    return setting(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
+
+
+def _pooling() -> Any:
+    return setting("mean", N_("Pooling"), N_("What the classifier reads."))
+
+
+def _patch_size() -> Any:
+    words = N_("Side in pixels; must divide the picture's.")
+    return setting(7, N_("Patch size"), words, ge=1, le=256)
+
+
+def _stem(default: str) -> Any:
+    return setting(default, N_("Stem"), N_("How pixels become patch embeddings."))
 
 
 class TextBlockConfig(BlockConfig):
     """What the three text topologies add."""
 
-    position: Annotated[str, OneOf(POSITIONS_OF_WORDS)] = knob(
-        "sinusoidal", N_("Positions"), N_("How the model knows where a token stands.")
+    position: Annotated[str, OneOf(POSITIONS_OF_WORDS)] = setting(
+        "sinusoidal", N_("Positions"), N_("Tell the model where a token is.")
     )
-    max_len: int = knob(
+    max_len: int = setting(
         64,
         N_("Longest sequence"),
-        N_("Rows of the learned position table; only that kind has a limit."),
+        N_("Rows of the learned position table; others have no limit."),
         ge=2,
         le=8192,
         advanced=True,
     )
-    window: int = knob(
+    window: int = setting(
         0,
         N_("Attention window"),
-        N_("Tokens to each side that self-attention may see; 0 means all of them."),
+        N_("Tokens to each side that attention sees; 0 for all."),
         ge=0,
         le=8192,
         advanced=True,
     )
-    tie_embeddings: bool = knob(
+    tie_embeddings: bool = setting(
         False,
         N_("Tied embeddings"),
-        N_("Use the target embedding as output matrix too (Press & Wolf 2017)."),
+        N_("Share target embedding and output matrix (Press & Wolf 2017)."),
         advanced=True,
     )
 
@@ -66,10 +87,10 @@ class EncoderDecoderConfig(WriterConfig, TextBlockConfig):
     """The Transformer of 2017."""
 
     family: Literal["encoder-decoder"] = "encoder-decoder"
-    n_encoder_layers: int = knob(
+    n_encoder_layers: int = setting(
         1, N_("Encoder layers"), N_("Blocks that read the source."), ge=1, le=48
     )
-    n_decoder_layers: int = knob(
+    n_decoder_layers: int = setting(
         1, N_("Decoder layers"), N_("Blocks that write the target."), ge=1, le=48
     )
 
@@ -78,10 +99,8 @@ class EncoderOnlyConfig(TextBlockConfig):
     """A stack that sees all positions and answers each of them at once."""
 
     family: Literal["encoder-only"] = "encoder-only"
-    n_layers: int = knob(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
-    pooling: Annotated[str, OneOf(POOLINGS)] = knob(
-        "mean", N_("Pooling"), N_("What the classifier reads, in tasks that ask for one label.")
-    )
+    n_layers: int = _layers()
+    pooling: Annotated[str, OneOf(POOLINGS)] = _pooling()
 
     @property
     def pool(self) -> Pooling:
@@ -97,7 +116,7 @@ class DecoderOnlyConfig(WriterConfig, TextBlockConfig):
     """A stack that reads source and target as one sequence, each token seeing only the past."""
 
     family: Literal["decoder-only"] = "decoder-only"
-    n_layers: int = knob(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
+    n_layers: int = _layers()
 
     def joined_len(self, src_len: int, tgt_len: int) -> int:
         """Return the length of both in one sequence."""
@@ -108,28 +127,43 @@ class ViTConfig(PatchConfig, BlockConfig):
     """The Vision Transformer (Dosovitskiy et al. 2021)."""
 
     family: Literal["vit"] = "vit"
-    n_layers: int = knob(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
-    patch_size: int = knob(
-        7,
-        N_("Patch size"),
-        N_("Side of a patch in pixels; it must divide the picture."),
-        ge=1,
-        le=256,
+    n_layers: int = _layers()
+    patch_size: int = _patch_size()
+    position: Annotated[str, OneOf(POSITIONS)] = setting(
+        "learned", N_("Positions"), N_("Tell the model where a patch is.")
     )
-    position: Annotated[str, OneOf(POSITIONS)] = knob(
-        "learned", N_("Positions"), N_("How the model knows where a patch lies.")
-    )
-    pooling: Annotated[str, OneOf(POOLINGS)] = knob(
-        "mean", N_("Pooling"), N_("What the classifier reads.")
-    )
-    stem: Annotated[str, OneOf(STEMS)] = knob(
-        "patches", N_("Stem"), N_("How pixels become patch embeddings.")
-    )
+    pooling: Annotated[str, OneOf(POOLINGS)] = _pooling()
+    stem: Annotated[str, OneOf(STEMS)] = _stem("patches")
 
     @property
     def pool(self) -> Pooling:
         """How one vector is made of all for a label."""
         return POOLINGS[self.pooling]
+
+
+class CaptionerConfig(PatchConfig, WriterConfig):
+    """A Vision Transformer's encoder reads a picture; a text decoder attends to it."""
+
+    family: Literal["captioner"] = "captioner"
+    n_encoder_layers: int = setting(
+        2, N_("Encoder layers"), N_("Blocks that read the picture."), ge=1, le=48
+    )
+    n_decoder_layers: int = setting(
+        1, N_("Decoder layers"), N_("Blocks that write the words."), ge=1, le=48
+    )
+    patch_size: int = _patch_size()
+    position: Annotated[str, OneOf(ADDED_TO_PATCHES)] = setting(
+        "sinusoidal-2d", N_("Positions"), N_("Tell the encoder where a patch is.")
+    )
+    text_position: Annotated[str, OneOf(ADDED_TO_WORDS)] = setting(
+        "learned", N_("Word positions"), N_("Tell the decoder where a word is.")
+    )
+    stem: Annotated[str, OneOf(STEMS)] = _stem("conv")
+
+    @model_validator(mode="after")
+    def _word_positions_fit(self) -> Self:
+        check_position(self, "text_position")
+        return self
 
 
 DEPTHS = ("n_layers", "n_encoder_layers", "n_decoder_layers")

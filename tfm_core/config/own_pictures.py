@@ -11,9 +11,10 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import CrossError, knob
+from tfm_core.config.base import CrossError, setting
 from tfm_core.config.image_tasks import Ground, ImageTaskConfig, ImageTaskFacts
-from tfm_core.sentences import N_
+from tfm_core.config.reads import task_setting
+from tfm_core.sentences import N_, Paragraph
 
 EXAMPLE = "example-shapes"
 MAX_CLASSES = 256
@@ -26,20 +27,20 @@ MARKUP = "\\`*_[]$~<>#:&|{}"
 """What no label may hold: it stands in Markdown, and a folder may be called anything."""
 
 _GENERIC = ImageTaskFacts(
-    N_("Pictures of your own"),
-    N_("Pictures that you added on the page “Own data”; four shapes come with the app."),
+    N_("Your pictures"),
+    N_("From the page “Own data”; four shapes come with the app."),
     28,
     1,
     _SHAPES,
     204,
     36,
-    N_("No picture file is in two splits; the page “Own data” says of doubles."),
+    N_("Splits share no file; “Own data” lists duplicates."),
 )
 
 
 def _of_the_set(default: Any, label: str, **rules: Any) -> Any:
     """Return a field that says something of the set; it is carried by links, and no control's."""
-    words = N_("As the set says; it never changes.")
+    words = N_("Given by the set.")
     extra: dict[str, Any] = {"carried": True}
     return Field(default, title=label, description=words, json_schema_extra=extra, **rules)
 
@@ -49,24 +50,19 @@ class OwnPicturesTaskConfig(ImageTaskConfig):
 
     tasks: ClassVar[dict[str, ImageTaskFacts]] = {"own-pictures": _GENERIC}
     kind: Literal["own-pictures"] = "own-pictures"  # type: ignore[assignment]
-    name: Literal["own-pictures"] = knob(  # type: ignore[assignment]
-        "own-pictures", N_("Task"), N_("What the model learns.")
-    )
+    name: Literal["own-pictures"] = task_setting("own-pictures")
     data: str = _of_the_set(EXAMPLE, N_("Data"), pattern=r"^([0-9a-f]{20}|example-[a-z]{3,20})$")
     called: str = _of_the_set("Four shapes", N_("Name of the set"), max_length=60)
     side: int = _of_the_set(28, N_("Pixels to a side"), ge=16, le=64)
     is_coloured: bool = _of_the_set(False, N_("In colour"))
     ground: Ground = _of_the_set("dark", N_("Background"))
     classes: str = _of_the_set(BETWEEN.join(_SHAPES), N_("Classes"), max_length=20_000)
-    n_learned: int = _of_the_set(204, N_("Pictures outside of the test"), ge=2, le=100_000)
-    n_tested: int = _of_the_set(36, N_("Pictures of the test"), ge=1, le=100_000)
-    n_validation: int = knob(
+    n_learned: int = _of_the_set(204, N_("Pictures not in the test"), ge=2, le=100_000)
+    n_tested: int = _of_the_set(36, N_("Test pictures"), ge=1, le=100_000)
+    n_validation: int = setting(
         31,
         N_("Validation pictures"),
-        N_(
-            "Held out of the training set and measured during training; a set that has a "
-            "validation of its own uses that."
-        ),
+        Paragraph("settings/own-validation"),
         ge=8,
         le=10_000,
         step=1,
@@ -93,12 +89,13 @@ class OwnPicturesTaskConfig(ImageTaskConfig):
         if not 2 <= len(known) == len(said) <= MAX_CLASSES:
             raise CrossError(
                 "classes",
-                "The set “{called}” has {n} classes, but must have from 2 to {most}, each with "
-                "another name of at most {letters} letters.",
-                called=self.called,
-                n=len(said),
-                most=MAX_CLASSES,
-                letters=MAX_NAME,
+                Paragraph(
+                    "settings/classes",
+                    called=self.called,
+                    n=len(said),
+                    most=MAX_CLASSES,
+                    letters=MAX_NAME,
+                ),
             )
         return self
 

@@ -11,10 +11,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import knob
-from tfm_core.config.reads import SequenceTaskConfig
+from tfm_core.config.reads import SequenceTaskConfig, task_setting
 from tfm_core.config.text_tasks import SEQUENCE_FAMILIES
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 OwnTextTaskName = Literal["own-pairs", "own-labels"]
 MAX_TOKENS = 512
@@ -42,23 +41,17 @@ class OwnTextTaskFacts:
 
 OWN_TEXT_TASKS: dict[str, OwnTextTaskFacts] = {
     "own-pairs": OwnTextTaskFacts(
-        N_("Sentence pairs of your own"),
-        N_("Answer a sentence with another, as your own pairs do."),
-        N_(
-            "Split by seed, no source is in two splits; with a test file of your own, “Own data” "
-            "says how many of its sources are in training too."
-        ),
+        N_("Your sentence pairs"),
+        N_("Answer a sentence, as in your pairs."),
+        Paragraph("settings/unseen-pairs"),
         SEQUENCE_FAMILIES,
         "sequence",
         {"data": "example-pairs", "src_len": 9, "tgt_len": 7, "n_src": 32, "n_tgt": 37},
     ),
     "own-labels": OwnTextTaskFacts(
-        N_("Labelled sentences of your own"),
-        N_("Give a sentence one of your own labels."),
-        N_(
-            "Split by seed, no sentence is in two splits; with a test file of your own, “Own data” "
-            "says how many of its sentences are in training too."
-        ),
+        N_("Your labelled sentences"),
+        N_("Give a sentence one of your labels."),
+        Paragraph("settings/unseen-labels"),
         ("encoder-only",),
         "label",
         {"data": "example-labels", "src_len": 11, "tgt_len": 1, "n_src": 86, "n_tgt": 8},
@@ -71,7 +64,7 @@ def set_id(default: Any = ...) -> Any:
     return Field(
         default,
         title=N_("Data"),
-        description=N_("The set of your own data, by its id."),
+        description=N_("The id of your data set."),
         pattern=r"^([0-9a-f]{20}|example-[a-z]{3,20})?$",
         json_schema_extra={"carried": True},
     )
@@ -79,7 +72,7 @@ def set_id(default: Any = ...) -> Any:
 
 def told(label: str, *, ge: int, le: int) -> Any:
     """Return a field that says something of the set; it is carried, and no control's."""
-    words = N_("As the set says; it never changes.")
+    words = N_("Given by the set.")
     extra: dict[str, Any] = {"carried": True}
     return Field(title=label, description=words, ge=ge, le=le, json_schema_extra=extra)
 
@@ -89,7 +82,7 @@ class OwnTextTaskConfig(SequenceTaskConfig):
 
     tasks: ClassVar[dict[str, OwnTextTaskFacts]] = OWN_TEXT_TASKS
     kind: Literal["own"] = "own"
-    name: OwnTextTaskName = knob("own-pairs", N_("Task"), N_("What the model learns."))
+    name: OwnTextTaskName = task_setting("own-pairs")
     data: str = set_id()
     src_len: int = told(N_("Longest source"), ge=1, le=MAX_TOKENS)
     tgt_len: int = told(N_("Longest target"), ge=1, le=MAX_TOKENS)

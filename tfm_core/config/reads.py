@@ -5,9 +5,18 @@ The settings of a kind of task inherit from one of these two; a model asks for n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from tfm_core.config.base import Config
+from tfm_core.config.base import Config, setting
+from tfm_core.sentences import N_
+
+VALIDATED = N_("Unseen; measured during training.")
+TESTED = N_("Unseen; measured once at the end.")
+
+
+def task_setting(default: str) -> Any:
+    """Return the field with the name of a task."""
+    return setting(default, N_("Task"), N_("What the model learns."))
 
 
 class NamedTaskConfig(Config):

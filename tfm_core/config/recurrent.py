@@ -6,12 +6,12 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import CrossError, OneOf, knob
-from tfm_core.config.family import FamilyConfig
+from tfm_core.config.base import CrossError, OneOf, setting
+from tfm_core.config.family import FamilyConfig, dropout_setting
 from tfm_core.sentences import N_
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS
-from tfm_core.variants.positions.none import NONE
+from tfm_core.variants.positions.added import NO_POSITIONS
 
 
 class RecurrentConfig(FamilyConfig):
@@ -19,45 +19,35 @@ class RecurrentConfig(FamilyConfig):
 
     has_blocks: ClassVar[bool] = False
     family: Literal["recurrent"] = "recurrent"
-    cell: Annotated[str, OneOf(CELLS)] = knob(
-        "gru", N_("Cell"), N_("What carries the memory from one token to the next.")
-    )
-    attention: Annotated[str, OneOf(ALIGNMENT_SCORES)] = knob(
+    cell: Annotated[str, OneOf(CELLS)] = setting("gru", N_("Cell"), N_("The recurrent unit."))
+    attention: Annotated[str, OneOf(ALIGNMENT_SCORES)] = setting(
         "additive",
         N_("Attention score"),
-        N_("How a decoder state asks whether a source word fits."),
+        N_("Compares a decoder state with each source word."),
     )
-    d_model: int = knob(
+    d_model: int = setting(
         64,
         "d_model",
-        N_("Width of embeddings and states. Twice as wide is four times the matrices."),
+        N_("Width of embeddings and states; doubling quadruples matrices."),
         ge=2,
         le=4096,
         step=8,
     )
-    n_layers: int = knob(
+    n_layers: int = setting(
         1,
         N_("Layers"),
-        N_("Recurrent layers in the encoder, and as many in the decoder."),
+        N_("Layers of the encoder and of the decoder."),
         ge=1,
         le=16,
     )
-    is_bidirectional: bool = knob(
+    is_bidirectional: bool = setting(
         True,
         N_("Read both ways"),
         N_(
-            "The encoder reads from both ends, half of the width each: a word's state then "
-            "knows what follows it.",
+            "Read from both ends, each with half of the width.",
         ),
     )
-    dropout: float = knob(
-        0.0,
-        N_("Dropout"),
-        N_("Share of values set to zero while training. Helps when data is scarce."),
-        ge=0,
-        lt=1,
-        step=0.05,
-    )
+    dropout: float = dropout_setting()
 
     @property
     def n_heads(self) -> int:
@@ -82,15 +72,14 @@ class RecurrentConfig(FamilyConfig):
     @property
     def position(self) -> str:
         """Nothing is added to embeddings: the order is in the order of the steps."""
-        return NONE.name
+        return NO_POSITIONS.name
 
     @model_validator(mode="after")
     def _halves(self) -> Self:
         if self.is_bidirectional and self.d_model % 2:
             raise CrossError(
                 "d_model",
-                "Each direction of the encoder gets half of d_model, and {d_model} is odd; "
-                "{even} would do.",
+                "d_model is {d_model}, which cannot be halved for two directions; use {even}.",
                 d_model=self.d_model,
                 even=self.d_model + 1,
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 from tfm_core.variants.poolings import POOLINGS, Pooling
 
 CLS_ID = 1
@@ -62,16 +62,17 @@ class TextShape:
         """Refuse sizes that contradict each other and heads that there are not."""
         if self.head not in (known := ("tokens", "pooler", *POOLINGS, "states")):
             raise StudentError(
-                "head is {head!r}, but must be one of {known}.",
+                "head is {head!r}; choose from {known}.",
                 head=self.head,
                 known=", ".join(known),
             )
         if self.one_vocabulary and self.src_vocabulary != self.tgt_vocabulary:
             raise StudentError(
-                "One vocabulary cannot have {src_vocabulary} source and {tgt_vocabulary} target "
-                "words.",
-                src_vocabulary=self.src_vocabulary,
-                tgt_vocabulary=self.tgt_vocabulary,
+                Paragraph(
+                    "settings/shared-vocabulary",
+                    src_vocabulary=self.src_vocabulary,
+                    tgt_vocabulary=self.tgt_vocabulary,
+                )
             )
 
 

@@ -6,15 +6,15 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import CrossError, knob, tagged
+from tfm_core.config.base import CrossError, setting, tagged
 from tfm_core.config.caption_task import CaptionTaskConfig, CaptionTaskFacts
 from tfm_core.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
 from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
-from tfm_core.config.reads import SequenceTaskConfig
+from tfm_core.config.reads import TESTED, VALIDATED, SequenceTaskConfig, task_setting
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName, shares
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 
 class TextTaskConfig(SequenceTaskConfig):
@@ -22,32 +22,30 @@ class TextTaskConfig(SequenceTaskConfig):
 
     tasks: ClassVar[dict[str, TextTaskFacts]] = TEXT_TASKS
     kind: Literal["text"] = "text"
-    name: TextTaskName = knob("english-korean", N_("Task"), N_("What the model learns."))
-    size: int = knob(
-        1, N_("Size"), N_("How hard the task is; what it counts depends on the task."), ge=1
-    )
-    n_train: int = knob(
+    name: TextTaskName = task_setting("english-korean")
+    size: int = setting(1, N_("Size"), N_("Difficulty; depends on the task."), ge=1)
+    n_train: int = setting(
         20000,
         N_("Training pairs"),
-        N_("Different pairs to learn from."),
+        N_("Different pairs in training."),
         ge=8,
         le=500_000,
         step=1000,
         advanced=True,
     )
-    n_validation: int = knob(
+    n_validation: int = setting(
         500,
         N_("Validation pairs"),
-        N_("Unseen pairs measured during training."),
+        VALIDATED,
         ge=8,
         le=50_000,
         step=100,
         advanced=True,
     )
-    n_test: int = knob(
+    n_test: int = setting(
         1000,
         N_("Test pairs"),
-        N_("Unseen pairs measured once at the end."),
+        TESTED,
         ge=8,
         le=50_000,
         step=100,
@@ -91,7 +89,7 @@ class TextTaskConfig(SequenceTaskConfig):
         if self.size not in sizes:
             raise CrossError(
                 "size",
-                "size is {size}, but for {label} it must be from {lowest} to {highest}.",
+                "size is {size}; for {label} it must be {lowest} to {highest}.",
                 size=self.size,
                 label=self.facts.label,
                 lowest=sizes[0],
@@ -108,14 +106,14 @@ class TextTaskConfig(SequenceTaskConfig):
         if min(shares((self.n_test, self.n_validation, self.n_train), total)) < 1:
             raise CrossError(
                 "n_train",
-                "{label} of size {size} has {total:,} pairs in all, of which {n_test:,} for the "
-                "test and {n_validation:,} for validation leave none to learn from; ask for fewer "
-                "of those, or for more training pairs.",
-                label=facts.label,
-                size=self.size,
-                total=total,
-                n_test=self.n_test,
-                n_validation=self.n_validation,
+                Paragraph(
+                    "settings/no-training-pairs",
+                    label=facts.label,
+                    size=self.size,
+                    total=total,
+                    n_test=self.n_test,
+                    n_validation=self.n_validation,
+                ),
             )
         return self
 

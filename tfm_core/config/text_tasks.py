@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 TextTaskName = Literal[
     "english-korean", "dates", "numbers", "copy", "reverse", "sort", "addition",
@@ -62,86 +62,75 @@ def _sequences(n_symbols: int, longest: int) -> int:
     return n_symbols * (powers - 1) // (n_symbols - 1)
 
 
+_LONGEST = N_("Longest"), N_("Longest sequence, in tokens.")
+_NO_SEQUENCE = N_("Splits share no sequence.")
+
 TEXT_TASKS: dict[str, TextTaskFacts] = {
     "english-korean": TextTaskFacts(
         N_("English to Korean"),
-        N_(
-            "Simple English into real Korean: the verb goes last, and every noun gets its particle."
-        ),
+        N_("Simple English to Korean: verb last, nouns with particles."),
         N_("Clauses"),
-        N_("1 is a simple sentence, 2 joins two sentences with “and” (much harder)."),
+        N_("1: simple sentences; 2: two joined by “and” (much harder)."),
         range(1, 3),
         1,
         lambda n: (16, 33)[n - 1],
         lambda n: (17, 34)[n - 1],
-        N_(
-            "No English sentence is in two splits; 10 % of the unseen ones have a Korean sentence "
-            "that training holds too, as the translation of another.",
-        ),
+        Paragraph("settings/unseen-english"),
     ),
     "dates": TextTaskFacts(
         N_("Dates to ISO"),
-        N_("Dates as people write them, to 2026-11-21, character by character."),
+        N_("Written dates to 2026-11-21; characters are tokens."),
         N_("Forms"),
-        N_("How many ways of writing a date are mixed."),
+        N_("Number of date formats."),
         range(1, 7),
         6,
         lambda n: (18, 18, 18, 22, 22, 33)[n - 1],
         lambda n: 10,
-        N_(
-            "No spelling of a date is in two splits; 38 % of the unseen ones are of a date that "
-            "training holds too, spelled otherwise.",
-        ),
+        Paragraph("settings/unseen-dates"),
     ),
     "numbers": TextTaskFacts(
         N_("Numbers"),
         N_("Number words to digits: “forty two” to 4 2."),
         N_("Digits"),
-        N_("The longest number."),
+        N_("Digits of the longest number."),
         range(1, 7),
         4,
         lambda n: (1, 2, 5, 7, 8, 11)[n - 1],
         lambda n: n,
-        N_("No number is in two splits."),
+        N_("Splits share no number."),
         n_pairs=lambda n: 10**n,
     ),
     "copy": TextTaskFacts(
         N_("Copy"),
-        N_("Write the sequence again."),
-        N_("Longest"),
-        N_("The longest sequence, in tokens."),
+        N_("Repeat the sequence."),
+        *_LONGEST,
         range(2, 513),
         10,
         lambda n: n,
         lambda n: n,
-        N_("No sequence is in two splits."),
+        _NO_SEQUENCE,
         n_pairs=lambda n: _sequences(16, n),
     ),
     "reverse": TextTaskFacts(
         N_("Reverse"),
-        N_("Write the sequence from its end."),
-        N_("Longest"),
-        N_("The longest sequence, in tokens."),
+        N_("Write the sequence backwards."),
+        *_LONGEST,
         range(2, 513),
         10,
         lambda n: n,
         lambda n: n,
-        N_("No sequence is in two splits."),
+        _NO_SEQUENCE,
         n_pairs=lambda n: _sequences(16, n),
     ),
     "sort": TextTaskFacts(
         N_("Sort"),
-        N_("Write the digits in ascending order."),
-        N_("Longest"),
-        N_("The longest sequence, in tokens."),
+        N_("Sort the digits in ascending order."),
+        *_LONGEST,
         range(2, 513),
         10,
         lambda n: n,
         lambda n: n,
-        N_(
-            "No sequence is in two splits; 45 % of the unseen ones hold the same digits as one in "
-            "training, in another order.",
-        ),
+        Paragraph("settings/unseen-sort"),
         n_pairs=lambda n: _sequences(10, n),
     ),
     "addition": TextTaskFacts(
@@ -153,58 +142,46 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         2,
         lambda n: 2 * n + 1,
         lambda n: n + 1,
-        N_(
-            "No sum a + b is in two splits. With two digits training holds 93 % of all sums, so it "
-            "has the mirrored b + a of nearly every unseen one; with more digits of few.",
-        ),
+        Paragraph("settings/unseen-sums"),
         n_pairs=lambda n: 100**n,
     ),
     "sentiment": TextTaskFacts(
         N_("Sentiment"),
-        N_("Is a small review positive, negative or neutral? With not, very, but and although."),
+        N_("Rate a short review positive, negative or neutral."),
         N_("Clauses"),
-        N_("The most clauses of a sentence; with more, more has to be weighed."),
+        N_("Most clauses in a sentence; more are harder."),
         range(2, 5),
         2,
         lambda n: 8 * n - 1,
         lambda n: 1,
-        N_("No sentence is in two splits."),
+        N_("Splits share no sentence."),
         families=("encoder-only",),
         answer="label",
     ),
     "masked-words": TextTaskFacts(
         N_("Masked words"),
-        N_("Guess the words hidden from a toy English, from what stands on both sides (BERT)."),
+        N_("Guess hidden words from both sides (BERT)."),
         N_("Hidden, %"),
-        N_("Share of each sentence's words that is hidden, at least one; BERT hides 15 %."),
+        N_("Share of words hidden, at least one; BERT: 15 %."),
         range(5, 31),
         15,
         lambda n: 16,
         lambda n: 16,
-        N_(
-            "No whole sentence is in two splits; 5 % of the unseen ones, and 7 % with 100,000 "
-            "training sentences, look like one in training: other words are hidden in it.",
-        ),
+        Paragraph("settings/unseen-masked-words"),
         families=("encoder-only",),
         answer="blanks",
         hides=True,
     ),
     "span-corruption": TextTaskFacts(
         N_("Span corruption"),
-        N_("Write the spans hidden from a toy English, each after its sentinel (T5)."),
+        N_("Write the hidden spans, each after its sentinel (T5)."),
         N_("Hidden, %"),
-        N_(
-            "Share of each sentence's words that is hidden, in spans of 2 on average; T5 hides "
-            "15 % of much longer texts, in spans of 3."
-        ),
+        N_("Share of words hidden, in spans of 2 on average; T5: 15 %, spans of 3."),
         range(10, 51),
         30,
         lambda n: 16,
         lambda n: round(16 * n / 100) + max(1, round(round(16 * n / 100) / 2)) + 1,
-        N_(
-            "No whole sentence is in two splits; 19 % of the unseen ones, and 23 % with 40,000 "
-            "training sentences, look like one in training: other words are hidden in it.",
-        ),
+        Paragraph("settings/unseen-spans"),
         families=("encoder-decoder", "decoder-only", "recurrent"),
         hides=True,
     ),

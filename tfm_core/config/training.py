@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import Config, OneOf, knob
-from tfm_core.config.mistakes import MISTAKES_HELP, check_mistakes, some_of
-from tfm_core.sentences import N_
+from tfm_core.config.base import MISTAKES_HELP, Config, OneOf, check_mistakes, setting, some_of
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.schedules import SCHEDULES
@@ -21,189 +20,156 @@ LOW = 0.1
 class TrainingConfig(Config):
     """The settings of the training loop."""
 
-    steps: int = knob(
+    steps: int = setting(
         1000,
         N_("Steps"),
-        N_("Batches to learn from, one update each."),
+        N_("Batches, one update each."),
         ge=1,
         le=1_000_000,
         step=100,
     )
-    batch_size: int = knob(
+    batch_size: int = setting(
         64,
         N_("Batch size"),
-        N_("Examples per step. Larger is smoother and slower per step."),
+        N_("Examples per step; more are smoother and slower."),
         ge=1,
         le=8192,
         step=16,
     )
-    learning_rate: float = knob(
+    learning_rate: float = setting(
         OPTIMISERS["adamw"].usual_rate,
         N_("Learning rate"),
-        N_("Peak size of a step. Too high diverges, too low crawls."),
+        N_("Peak: too high diverges, too low learns slowly."),
         gt=0,
         le=10,
         step=0.0005,
     )
-    schedule: Annotated[str, OneOf(SCHEDULES)] = knob(
-        "cosine", N_("Schedule"), N_("How the learning rate moves.")
+    schedule: Annotated[str, OneOf(SCHEDULES)] = setting(
+        "cosine", N_("Schedule"), N_("Learning rate over the steps.")
     )
-    warmup: float = knob(
+    warmup: float = setting(
         0.1,
         N_("Warm-up"),
-        N_("Share of the steps in which the learning rate rises."),
+        N_("Share of the steps in which the rate rises."),
         ge=0,
         le=1,
         step=0.05,
         advanced=True,
     )
-    batch_warmup: float = knob(
+    batch_warmup: float = setting(
         0.0,
         N_("Half batches"),
-        N_(
-            "Share of the steps, the first ones, that learn from half a batch: as long as the "
-            "examples' gradients agree, half of them teach nearly as much in less time "
-            "(McCandlish et al. 2018).",
-        ),
+        Paragraph("settings/batch-warmup"),
         ge=0,
         le=1,
         step=0.05,
         advanced=True,
     )
-    optimizer: Annotated[str, OneOf(OPTIMISERS)] = knob(
+    optimizer: Annotated[str, OneOf(OPTIMISERS)] = setting(
         "adamw", N_("Optimiser"), N_("How gradients become updates.")
     )
-    weight_decay: float = knob(
+    weight_decay: float = setting(
         OPTIMISERS["adamw"].decay,
         N_("Weight decay"),
-        N_(
-            "Pull of the matrices towards zero; biases, norms, embeddings, position tables and the "
-            "CLS token are left alone. It follows the optimiser until you type one.",
-        ),
+        Paragraph("settings/weight-decay"),
         ge=0,
         le=1,
         step=0.01,
         advanced=True,
     )
-    beta1: float = knob(
+    beta1: float = setting(
         0.9,
         N_("Beta 1"),
-        N_("Memory of the mean gradient (the momentum of SGD and of Muon)."),
+        N_("Decay rate of the mean gradient: momentum in SGD and Muon."),
         ge=0,
         lt=1,
         step=0.01,
         advanced=True,
     )
-    beta2: float = knob(
+    beta2: float = setting(
         0.99,
         N_("Beta 2"),
-        N_("Memory of the squared gradient (Adam, AdamW, and what Muon leaves to AdamW)."),
+        N_("Decay rate of the mean squared gradient (Adam, AdamW, Muon's AdamW)."),
         ge=0,
         lt=1,
         step=0.001,
         advanced=True,
     )
-    label_smoothing: float = knob(
+    label_smoothing: float = setting(
         0.0,
         N_("Label smoothing"),
-        N_("Share of the target spread over all classes; 0.1 in the paper."),
+        N_("Share of the target spread over all classes (paper: 0.1)."),
         ge=0,
         lt=1,
         step=0.05,
         advanced=True,
     )
-    mistakes: Annotated[tuple[str, ...], some_of("training")] = knob(
+    mistakes: Annotated[tuple[str, ...], some_of("training")] = setting(
         (), N_("Mistakes in training"), MISTAKES_HELP, advanced=True
     )
-    clip_norm: float = knob(
+    clip_norm: float = setting(
         1.0,
         N_("Gradient clipping"),
-        N_("Longest gradient allowed; 0 switches clipping off."),
+        N_("Largest gradient norm; 0 for no clipping."),
         ge=0,
         le=1000,
         step=0.5,
         advanced=True,
     )
-    precision: Annotated[str, OneOf(PRECISIONS)] = knob(
+    precision: Annotated[str, OneOf(PRECISIONS)] = setting(
         "fp32", N_("Precision"), N_("Number format of the arithmetic."), advanced=True
     )
-    checkpointing: bool = knob(
+    checkpointing: bool = setting(
         False,
         N_("Checkpointing"),
-        N_(
-            "Gradient checkpointing: keep of each Transformer block its input alone and compute "
-            "its inside again on the way back (Chen et al. 2016). The same gradients, less memory, "
-            "about a third more time; for models that would not fit.",
-        ),
+        Paragraph("settings/checkpointing"),
         advanced=True,
     )
-    compile: bool = knob(
+    compile: bool = setting(
         False,
         N_("torch.compile"),
-        N_(
-            "Make one program of the model's many operations, which NVIDIA GPUs launch at once, as "
-            "a CUDA graph (Ansel et al. 2024). It takes half a minute to some minutes before the "
-            "first step, little where it was done before; a CPU gains next to nothing. All texts "
-            "are padded to the longest; numbers differ by rounding, and with dropout by what it "
-            "drops. The run says how long it took, or why it was not done."
-        ),
+        Paragraph("settings/compile"),
         advanced=True,
     )
-    validate_every: int = knob(
+    validate_every: int = setting(
         100,
         N_("Validate every"),
-        N_(
-            "Steps between two measurements on unseen examples; while the loss falls, a few more "
-            "are made in between."
-        ),
+        N_("Steps between validations; more while the loss falls."),
         ge=1,
         le=100_000,
         step=50,
         advanced=True,
     )
-    patience: int = knob(
+    patience: int = setting(
         0,
         N_("Patience"),
-        N_(
-            "Stop early after so many validations in a row without a new lowest loss; 0 never "
-            "stops. With patience the weights of the lowest are tested at the end, not the last.",
-        ),
+        Paragraph("settings/patience"),
         ge=0,
         le=10_000,
         step=1,
         advanced=True,
     )
-    ema_decay: float = knob(
+    ema_decay: float = setting(
         0.0,
         N_("Averaged weights"),
-        N_(
-            "Decay of an exponential moving average of all weights, which is measured beside them, "
-            "tested in their place, and what pages look into; 0 keeps none. It remembers about "
-            "1 / (1 - decay) steps: 0.99 for hundreds of steps, 0.999 for tens of thousands. With "
-            "patience its validation loss is the one that is waited for."
-        ),
+        Paragraph("settings/ema-decay"),
         ge=0,
         lt=1,
         step=0.001,
         advanced=True,
     )
-    final_test: bool = knob(
+    final_test: bool = setting(
         True,
         N_("Test at the end"),
         N_(
-            "Measure the test set once, when training ends: with patience the weights that were "
-            "best by validation, without it the last; where weights are averaged, their average. "
-            "Off leaves the test set unopened.",
+            "Measure the test set once, after training.",
         ),
         advanced=True,
     )
-    snapshots: int = knob(
+    snapshots: int = setting(
         32,
         N_("Snapshots"),
-        N_(
-            "How many snapshots are kept at most: some log-spaced over the steps, most where "
-            "the loss falls."
-        ),
+        N_("Most snapshots to keep; denser where the loss falls."),
         ge=2,
         le=256,
         advanced=True,

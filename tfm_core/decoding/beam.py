@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from tfm_core.data.vocabulary import EOS
-from tfm_core.decoding.reading import Writes, reading
+from tfm_core.decoding.reading import Constraints, Writes, reading
 from tfm_core.sentences import StudentError
 
 
@@ -49,21 +49,20 @@ def beam_steps(
     width: int,
     alpha: float = 0.0,
     context: int = 0,
-    never: Sequence[int] = (),
-    forced: Mapping[int, int] | None = None,
+    constraints: Constraints | None = None,
 ) -> Iterator[list[Beam]]:
     """Yield the ``width`` best texts so far, best first, after each token (src: of one text).
 
     A text that ended keeps its score and stands in the beam as long as none is better. Width 1 is
-    greedy. alpha: of the length penalty. context, never and forced: as in ``sampled_steps``.
+    greedy. alpha: of the length penalty. context: as in ``sampled_steps``.
     Raises ValueError.
     """
     if width < 1:
-        raise StudentError("The beam is {width} wide, but must be at least 1.", width=width)
+        raise StudentError("The beam is {width} wide; it must be at least 1.", width=width)
     if not (math.isfinite(alpha) and alpha >= 0):
-        raise StudentError("alpha is {alpha}, but must be 0 or more.", alpha=alpha)
+        raise StudentError("alpha is {alpha}; it must be 0 or more.", alpha=alpha)
     beams = [Beam(tuple(prompt), 0.0, EOS in prompt)]
-    forced = forced or {}
+    constraints = constraints or Constraints()
     was_training = model.training
     model.eval()
     try:
@@ -77,10 +76,11 @@ def beam_steps(
             )
             parents = torch.tensor([rows.index(beams[place].parent) for place in places])
             logits = next_logits(ids, parents.to(src.device) if position > len(prompt) else None)
-            logits[:, list(never)] = -math.inf
-            logs = logits.double().log_softmax(-1)
-            if position in forced:
-                logs = _only(logs, forced[position])
+            logs = constraints.mask(logits).double().log_softmax(-1)
+            if position in constraints.forced:
+                others = torch.arange(logs.size(1), device=logs.device)
+                others = others != constraints.forced[position]
+                logs = logs.masked_fill(others, -math.inf)
             divisor = length_penalty(position + 1 - len(prompt), alpha)
             grown = _grown(beams, places, logs, width, divisor)
             done = [
@@ -93,12 +93,6 @@ def beam_steps(
             yield beams
     finally:
         model.train(was_training)
-
-
-def _only(logs: Tensor, token: int) -> Tensor:
-    kept = torch.full_like(logs, -math.inf)
-    kept[:, token] = logs[:, token]
-    return kept
 
 
 def _grown(

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.decoding.reading import reading
-from tfm_core.models.captioner import Captioner
+from tfm_core.models.pictures import Captioner
 from tfm_core.models.text import EncoderOnly, TextModel
 from tfm_core.sentences import StudentError
 
@@ -45,7 +45,7 @@ def greedy_steps(model: TextModel | Captioner, src: Tensor, *, max_len: int) -> 
     handed out.
     """
     if max_len < 1:
-        raise StudentError("max_len is {max_len}, but must be at least 1.", max_len=max_len)
+        raise StudentError("max_len is {max_len}; it must be at least 1.", max_len=max_len)
     was_training = model.training
     model.eval()
     try:

@@ -32,7 +32,7 @@ from tfm_core.layers.blocks import Block, Stack, tokens_at
 from tfm_core.layers.masks import causal_mask, is_token
 from tfm_core.layers.positions import LearnedPositions, NoPositions
 from tfm_core.layers.relative import At, Turn
-from tfm_core.models.captioner import Captioner
+from tfm_core.models.pictures import Captioner
 from tfm_core.models.text import DecoderOnly, EncoderDecoder, within
 
 Decodes = DecoderOnly | EncoderDecoder | Captioner

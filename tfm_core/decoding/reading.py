@@ -1,11 +1,13 @@
-"""What may follow: a model that has read its source, asked again and again for the next token.
+"""Logits of the next token, from a model that has read its source once.
 
-The source is read once, whatever is written about it and in how many ways, and so is each token of
-what is written, wherever keys and values can be cached (``kv_cache``).
+Each written token is read once, too, wherever keys and values can be cached (``kv_cache``).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import torch
@@ -15,13 +17,26 @@ from torch import Tensor
 from tfm_core.data.vocabulary import BOS
 from tfm_core.decoding.kv_cache import CachedDecoder, Decodes, Encoded, supports_cache
 from tfm_core.layers.recurrent import EncodedSource
-from tfm_core.models.captioner import Captioner
+from tfm_core.models.pictures import Captioner
 from tfm_core.models.recurrent import RecurrentTranslator, State
 from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly
 from tfm_core.sentences import StudentError
 
 Writes = DecoderOnly | EncoderDecoder | RecurrentTranslator | Captioner
 """A model that writes word by word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """never: tokens that are not written. forced: position, 0 after <bos> -> token to write."""
+
+    never: Sequence[int] = ()
+    forced: Mapping[int, int] = field(default_factory=dict)
+
+    def mask(self, logits: Tensor) -> Tensor:
+        """Set the logits (N, V) of what is never written to -inf, in place."""
+        logits[:, list(self.never)] = -math.inf
+        return logits
 
 
 class NextLogits(Protocol):
@@ -45,7 +60,7 @@ def reading(model: Writes, src: Tensor, *, context: int = 0) -> NextLogits:
     """
     if isinstance(model, EncoderOnly):
         raise StudentError(
-            "An encoder writes all positions at once, so no token waits for the one before it."
+            "An encoder writes all positions at once; it cannot write token by token."
         )
     if isinstance(model, RecurrentTranslator):
         return _Recurrent(model, src)

@@ -1,14 +1,13 @@
 """Sampling: each token is drawn from the model's distribution, as it is or sharpened and cut.
 
-A draw depends on the seed of its sample and the position alone, so that writing on from where one
-stopped gives the same text as never having stopped, and a token that is put in by hand moves no
-draw behind it.
+A draw depends only on the seed of its sample and the position, so resuming gives the same text as
+never having stopped, and a forced token changes no later draw.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tfm_core.data.vocabulary import EOS, PAD
-from tfm_core.decoding.reading import Writes, reading
+from tfm_core.decoding.reading import Constraints, Writes, reading
 from tfm_core.sentences import StudentError
 
 
@@ -37,14 +36,14 @@ class SamplingConfig:
         """Raise ValueError for settings that give no distribution."""
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise StudentError(
-                "temperature is {temperature}, but must be 0 or more.",
+                "temperature is {temperature}; it must be 0 or more.",
                 temperature=self.temperature,
             )
         if self.top_k < 0:
-            raise StudentError("top_k is {top_k}, but must be 0 (all) or more.", top_k=self.top_k)
+            raise StudentError("top_k is {top_k}; it must be 0 (all) or more.", top_k=self.top_k)
         if not 0 < self.top_p <= 1:
             raise StudentError(
-                "top_p is {top_p}, but must be above 0 and at most 1.", top_p=self.top_p
+                "top_p is {top_p}; it must be above 0 and at most 1.", top_p=self.top_p
             )
 
 
@@ -92,41 +91,32 @@ def sampled_steps(
     sampling: SamplingConfig | None = None,
     seeds: Sequence[int] = (0,),
     context: int = 0,
-    never: Sequence[int] = (),
-    forced: Mapping[int, int] | None = None,
+    constraints: Constraints | None = None,
 ) -> Iterator[SampleStep]:
     """Yield a step for each token that is drawn, until every sample ended or is ``max_len`` long.
 
     src: (1, S), (1, 0) or one picture (1, C, H, W). prompt: ids, or (N, T) to go on from, one row a
-    seed. context: positions the model reads at most, <bos> included; 0 is no limit. never: tokens
-    that are not written. forced: the token to write at a position, from 0 behind <bos>, whatever
-    the model says of it.
+    seed. context: positions the model reads at most, <bos> included; 0 is no limit.
     """
-    sampling = sampling or SamplingConfig()
+    sampling, constraints = sampling or SamplingConfig(), constraints or Constraints()
     ids = torch.as_tensor(prompt, dtype=torch.int64, device=src.device)
     ids = ids.expand(len(seeds), -1) if ids.dim() == 1 else ids
-    forced = forced or {}
     was_training = model.training
     model.eval()
     try:
         next_logits = reading(model, src, context=context)
-        while ids.size(1) < max_len and not bool((done := _ended(ids)).all()):
-            logits = next_logits(ids)
-            logits[:, list(never)] = -math.inf
+        while ids.size(1) < max_len and not bool((done := (ids == EOS).any(1)).all()):
+            logits = constraints.mask(next_logits(ids))
             before, after = logits.softmax(-1), filtered_probs(logits, sampling)
             position = ids.size(1)
-            if position in forced:
-                drawn = torch.full((len(ids),), forced[position], device=ids.device)
+            if position in constraints.forced:
+                drawn = torch.full((len(ids),), constraints.forced[position], device=ids.device)
             else:
                 drawn = _draw(after, seeds, position)
             ids = torch.cat([ids, drawn.masked_fill(done, PAD)[:, None]], 1)
             yield SampleStep(ids, before, after)
     finally:
         model.train(was_training)
-
-
-def _ended(ids: Tensor) -> Tensor:
-    return (ids == EOS).any(1)
 
 
 def _draw(chances: Tensor, seeds: Sequence[int], position: int) -> Tensor:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block
 from tfm_core.layers.feed_forward import FeedForward
-from tfm_core.models.embedding import TokenEmbedding
+from tfm_core.models.ends import TokenEmbedding
 
 Layer = Callable[[Tensor], Tensor]
 

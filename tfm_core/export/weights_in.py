@@ -84,11 +84,10 @@ def expected_shapes(experiment: Experiment) -> dict[str, tuple[int, ...]]:
 
 def _laid_out(experiment: Experiment) -> Model:
     """Return an experiment's model; none of its weights is made."""
-    from tfm_core.models.build import build_model
-    from tfm_core.models.unfilled import unfilled
+    from tfm_core.models.build import build_model, init_on_meta
 
     shape = data_shape(experiment)
-    with unfilled():
+    with init_on_meta():
         return build_model(experiment.model, shape)
 
 

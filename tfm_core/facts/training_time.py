@@ -64,7 +64,9 @@ def _step(experiment: Experiment) -> tuple[float, float]:
 
 def _blocks(model: ModelConfig, tgt_len: int) -> float:
     if isinstance(model, RecurrentConfig):
-        is_called = ALIGNMENT_SCORES[model.attention].asks_first  # else all tokens are one call
+        is_called = ALIGNMENT_SCORES[
+            model.attention
+        ].attends_before_step  # else all tokens are one call
         return 2 * model.n_layers + _CELL * tgt_len * model.n_layers * is_called
     n_encoder, n_decoder = layers(model)
     return n_encoder + n_decoder * (_CROSS if n_encoder else 1.0)

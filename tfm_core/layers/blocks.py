@@ -122,7 +122,7 @@ class Stack(nn.Module):
         """relative: the positions that act in the self-attention of all blocks, if any."""
         super().__init__()
         self.layers = nn.ModuleList(blocks)
-        self.forgets_blocks = False
+        self.is_checkpointing = False
         self.final_norm = final_norm
         self.relative = relative
 
@@ -144,7 +144,7 @@ class Stack(nn.Module):
 
     def _pass(self, block: Callable[..., Tensor], *args: Any, **settings: Any) -> Tensor:
         """Run one block, under ``torch.utils.checkpoint`` if gradient checkpointing is on."""
-        if self.forgets_blocks and torch.is_grad_enabled():
+        if self.is_checkpointing and torch.is_grad_enabled():
             passed: Tensor = checkpoint(block, *args, use_reentrant=False, **settings)
             return passed
         return block(*args, **settings)
@@ -159,7 +159,7 @@ class Stack(nn.Module):
         return x
 
 
-def forget_blocks(model: nn.Module) -> None:
+def enable_checkpointing(model: nn.Module) -> None:
     """Let every stack keep of each block its input alone in training, and compute the rest again.
 
     Gradient checkpointing: Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost". The
@@ -167,4 +167,4 @@ def forget_blocks(model: nn.Module) -> None:
     """
     for module in model.modules():
         if isinstance(module, Stack):
-            module.forgets_blocks = True
+            module.is_checkpointing = True

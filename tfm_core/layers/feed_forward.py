@@ -1,6 +1,7 @@
-"""The position-wise feed-forward layer: Vaswani et al. 2017, section 3.3, and its gated form.
+"""What acts on each position independently: the feed-forward layer, and norms.
 
-Every token alone is widened, bent and narrowed again.
+The feed-forward layer is two linear layers with a non-linearity between them (Vaswani et al. 2017,
+section 3.3), or its gated form.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ from torch import Tensor, nn
 
 from tfm_core.layers import recorder
 from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORM_EPS, NORMS
 from tfm_core.variants.record import resolve
-
-# swiglu bends a separate gate, so its activation is the SiLU of that gate
 
 
 def gelu_tanh(x: Tensor) -> Tensor:
@@ -52,3 +52,9 @@ class FeedForward(nn.Module):
         out: Tensor = self.down(self.dropout(hidden))
         recorder.record(self, input=x, output=out)
         return out
+
+
+def make_norm(name: str, d_model: int, eps: float = NORM_EPS) -> nn.Module:
+    """Return a norm over the last axis of (B, T, d_model). Raises UnknownVariant."""
+    norm: nn.Module = resolve(NORMS[name].layer)(d_model, eps=eps)
+    return norm

@@ -18,7 +18,7 @@ def is_token(ids: Tensor, pad_id: int | None) -> Tensor:
 def check_source(src: Tensor) -> None:
     """Raise ValueError for a source (B, S) of length 0: there is nothing to look back at."""
     if not src.size(1):
-        raise ValueError("The source has length 0, but this model must read at least one token.")
+        raise ValueError("The source is empty, but this model must read at least one token.")
 
 
 def padding_mask(ids: Tensor, pad_id: int | None) -> Tensor:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfm_core.mistakes.mistake import Mistake, attentions
 from tfm_core.sentences import N_, Paragraph
-from tfm_core.variants.projections import Projections
-from tfm_core.variants.scales import Scale
+from tfm_core.variants.forms import Projections, Scale
 
 if TYPE_CHECKING:
     from torch import nn

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfm_core.mistakes.mistake import Mistake, blocks
 from tfm_core.sentences import N_, Paragraph
-from tfm_core.variants.residuals import ATTENTION, FEED_FORWARD, Residual
+from tfm_core.variants.forms import ATTENTION, FEED_FORWARD, Residual
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

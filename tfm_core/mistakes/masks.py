@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfm_core.mistakes.mistake import Mistake, attentions
 from tfm_core.sentences import N_, Paragraph
-from tfm_core.variants.causalities import Causality
+from tfm_core.variants.forms import Causality
 
 if TYPE_CHECKING:
     from torch import nn

@@ -2,32 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from tfm_core.config import (
+    CaptionerConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     ModelConfig,
     RecurrentConfig,
     TextModelConfig,
+    ViTConfig,
 )
-from tfm_core.config.shape import CLS_ID, CaptionShape, ImageShape, Shape, TextShape
-from tfm_core.layers.norms import make_norm
+from tfm_core.config.shape import (
+    CLS_ID,
+    CaptionShape,
+    ImageShape,
+    Shape,
+    TextShape,
+    patches_per_side,
+)
+from tfm_core.layers.feed_forward import make_norm
+from tfm_core.layers.recurrent import RecurrentAttention
 from tfm_core.mistakes import make
-from tfm_core.models.build_pictures import build_captioner, build_vit
 from tfm_core.models.build_stack import added_positions, stack
-from tfm_core.models.captioner import Captioner
-from tfm_core.models.embedding import Segments, TokenEmbedding
-from tfm_core.models.labels import LabelOutput, Pooler
-from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly, TextModel
-from tfm_core.models.vit import VisionTransformer
+from tfm_core.models.ends import LabelOutput, Pooler, Segments, Side, TokenEmbedding
+from tfm_core.models.pictures import Captioner, VisionTransformer
+from tfm_core.models.recurrent import (
+    AdditiveDecoder,
+    LuongDecoder,
+    Reader,
+    RecurrentEncoder,
+    RecurrentTranslator,
+)
+from tfm_core.models.text import (
+    DecoderOnly,
+    EncoderDecoder,
+    EncoderOnly,
+    TextModel,
+    TextPooling,
+)
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.variants.cells import CELLS
 from tfm_core.variants.families import FAMILIES
+from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.record import resolve
+from tfm_core.variants.stems import STEMS
 
 __all__ = [
     "CaptionShape",
@@ -45,7 +72,7 @@ M = TypeVar("M", EncoderDecoder, EncoderOnly, DecoderOnly)
 
 
 def build_model(config: ModelConfig, shape: Shape) -> Model:
-    """Build any model; inside ``unfilled()`` it takes no memory and almost no time."""
+    """Build any model; inside ``init_on_meta()`` it takes no memory and almost no time."""
     return FAMILIES[config.family].build()(config, shape)
 
 
@@ -61,14 +88,13 @@ def build_encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> Enc
     output, embedding, positions = _ends(config, shape)
     src = embedding(shape.src_vocabulary)
     tgt = src if shape.one_vocabulary else embedding(shape.tgt_vocabulary)
+    src_positions, tgt_positions = positions(), positions()
+    encoder = stack(config, config.n_encoder_layers)
+    decoder = stack(config, config.n_decoder_layers, has_cross=True, is_causal=True)
     model = EncoderDecoder(
-        src_embedding=src,
-        tgt_embedding=tgt,
-        src_positions=positions(),
-        tgt_positions=positions(),
-        encoder=stack(config, config.n_encoder_layers),
-        decoder=stack(config, config.n_decoder_layers, has_cross=True, is_causal=True),
-        output=output,
+        Side(src, encoder, src_positions),
+        Side(tgt, decoder, tgt_positions),
+        output,
         pad_id=shape.pad_id,
         window=config.window,
         dropout=config.dropout,
@@ -79,19 +105,17 @@ def build_encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> Enc
 def build_encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> EncoderOnly:
     """Build a BERT, with what it has at its ends."""
     output, embedding, positions = _ends(config, shape)
-    src = embedding(shape.src_vocabulary)
+    src, added = embedding(shape.src_vocabulary), positions()
+    pooling = shape.pooling
     model = EncoderOnly(
-        src_embedding=src,
-        src_positions=positions(),
-        encoder=stack(config, config.n_layers),
-        output=_reader(config, shape, output),
+        Side(src, stack(config, config.n_layers), added),
+        _reader(config, shape, output),
         pad_id=shape.pad_id,
         window=config.window,
         dropout=config.dropout,
         segments=_segments(config, shape),
-        pool=resolve(shape.pooling.layer) if shape.pooling else None,
-        has_cls=shape.has_cls,
-        cls_id=CLS_ID,
+        pooling=pooling
+        and TextPooling(resolve(pooling.layer), CLS_ID if pooling.has_cls else None),
         mask_id=shape.mask_id,
     )
     return _finished(model, config, shape, src)
@@ -155,3 +179,105 @@ def _segments(config: TextModelConfig, shape: TextShape) -> Segments | None:
         return None
     norm = make_norm(config.norm, config.d_model, config.norm_eps)
     return Segments(shape.n_segments, config.d_model, norm)
+
+
+def build_vit(config: ViTConfig, shape: ImageShape) -> VisionTransformer:
+    """Build a Vision Transformer.
+
+    Raises ValueError when the patches do not divide the picture.
+    """
+    side = patches_per_side(shape.image_size, config.patch_size)
+    pooling = POOLINGS[config.pooling]
+    length = side**2 + pooling.has_cls
+    model = VisionTransformer(
+        stem=_stem(config, shape.channels),
+        positions=added_positions(
+            config.position, length=length, d_model=config.d_model, side=side
+        ),
+        encoder=stack(config, config.n_layers),
+        head=nn.Linear(config.d_model, shape.n_classes),
+        pool=resolve(pooling.layer),
+        has_cls=pooling.has_cls,
+        dropout=config.dropout,
+    )
+    make(config.mistakes, model)
+    return model
+
+
+def build_captioner(config: CaptionerConfig, shape: CaptionShape) -> Captioner:
+    """Build a captioner: a ViT's stem, positions and encoder, and a text decoder.
+
+    Raises ValueError when the patches do not divide the picture.
+    """
+    side = patches_per_side(shape.image_size, config.patch_size)
+    d_model = config.d_model
+    stem = _stem(config, shape.channels)
+    positions = added_positions(config.position, length=side**2, d_model=d_model, side=side)
+    picture = Side(stem, stack(config, config.n_encoder_layers), positions)
+    embedding = TokenEmbedding(shape.tgt_vocabulary, d_model)
+    positions = added_positions(config.text_position, length=shape.tgt_len, d_model=d_model)
+    decoder = stack(config, config.n_decoder_layers, has_cross=True, is_causal=True)
+    model = Captioner(
+        picture,
+        Side(embedding, decoder, positions),
+        nn.Linear(d_model, shape.tgt_vocabulary, bias=config.bias),
+        pad_id=shape.pad_id,
+        dropout=config.dropout,
+    )
+    make(config.mistakes, model)
+    return model
+
+
+def _stem(config: ViTConfig | CaptionerConfig, channels: int) -> nn.Module:
+    stem: nn.Module = resolve(STEMS[config.stem].layer)(channels, config.patch_size, config.d_model)
+    return stem
+
+
+def build_recurrent(config: RecurrentConfig, shape: TextShape) -> RecurrentTranslator:
+    """Build an encoder-decoder of recurrent cells with attention."""
+    d, n = config.d_model, config.n_layers
+    readers = [Reader(config.cell, d, is_bidirectional=config.is_bidirectional) for _ in range(n)]
+    src = TokenEmbedding(shape.src_vocabulary, d)
+    tgt = src if shape.one_vocabulary else TokenEmbedding(shape.tgt_vocabulary, d)
+    score = ALIGNMENT_SCORES[config.attention]
+    attention = RecurrentAttention(resolve(score.layer)(d))
+    decoder = AdditiveDecoder if score.attends_before_step else LuongDecoder
+    return RecurrentTranslator(
+        Side(src, RecurrentEncoder(readers, config.dropout)),
+        Side(tgt, decoder(config.cell, d, n, attention)),
+        bridge=nn.Linear(d, n * d),
+        readout=nn.Linear(2 * d, d, bias=False),
+        output=nn.Linear(d, shape.tgt_vocabulary, bias=shape.output_bias),
+        pad_id=shape.pad_id,
+        has_cells=CELLS[config.cell].has_memory,
+        dropout=config.dropout,
+    )
+
+
+_FILLING = {"normal_", "uniform_", "trunc_normal_"}
+
+
+class _NothingDrawn(TorchFunctionMode):
+    """Makes empty tensors on ``meta``, and skips initialisation."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func is torch.empty and kwargs.get("device") is None:
+            return func(*args, **{**kwargs, "device": "meta"})
+        if getattr(func, "__name__", "") in _FILLING:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
+
+
+@contextmanager
+def init_on_meta() -> Iterator[None]:
+    """Build models without weights: no memory is taken, no number drawn. Position tables are real.
+
+    Weights are on the ``meta`` device; to run such a model, move it there: ``model.to("meta")``.
+    ``torch.device("meta")`` alone would make PyTorch import its compiler, which takes longer than
+    all else.
+    """
+    with torch.device("cpu"), _NothingDrawn():
+        yield

@@ -10,14 +10,12 @@ from torch import nn
 from tfm_core.config import BlockConfig, TransformerConfig
 from tfm_core.layers.attention import draw_glorot
 from tfm_core.layers.blocks import Block
-from tfm_core.layers.fast.attention import MultiHeadAttention
-from tfm_core.layers.fast.blocks import Stack
-from tfm_core.layers.feed_forward import FeedForward
-from tfm_core.layers.norms import make_norm
+from tfm_core.layers.fast import MultiHeadAttention, Stack
+from tfm_core.layers.feed_forward import FeedForward, make_norm
 from tfm_core.layers.relative import Relative
 from tfm_core.mistakes import MISTAKES, make
 from tfm_core.variants.positions import POSITIONS, Position
-from tfm_core.variants.positions.none import NONE
+from tfm_core.variants.positions.added import NO_POSITIONS
 from tfm_core.variants.record import resolve
 
 
@@ -106,9 +104,11 @@ def added_positions(name: str, *, length: int, d_model: int, side: int | None = 
     Raises UnknownVariant, a KeyError with a sentence.
     """
     kind = POSITIONS[name]
-    return _layer(kind if kind.is_added else NONE, length=length, d_model=d_model, side=side)
+    return _layer(
+        kind if kind.is_added else NO_POSITIONS, length=length, d_model=d_model, side=side
+    )
 
 
 def _layer(kind: Position, **values: int | None) -> nn.Module:
-    layer: nn.Module = resolve(kind.layer)(**{name: values[name] for name in kind.made_of})
+    layer: nn.Module = resolve(kind.layer)(**{name: values[name] for name in kind.init_args})
     return layer

@@ -17,6 +17,7 @@ from tfm_core.layers import recorder
 from tfm_core.layers.blocks import tokens_at
 from tfm_core.layers.masks import check_source, is_token
 from tfm_core.layers.recurrent import AttentionRead, EncodedSource, RecurrentAttention
+from tfm_core.models.ends import Side
 from tfm_core.variants.cells import CELLS
 from tfm_core.variants.record import resolve
 
@@ -81,7 +82,7 @@ class RecurrentEncoder(nn.Module):
 
 
 class AdditiveDecoder(nn.Module):
-    """Asks first, then steps: the context goes into the cell (Bahdanau et al. 2015, A.2.2).
+    """Attends before each step; the context is an input of the cell (Bahdanau et al. 2015, A.2.2).
 
     Each step needs the state before it, so nothing here can be done for all tokens at once.
     """
@@ -125,7 +126,7 @@ class AdditiveDecoder(nn.Module):
 
 
 class LuongDecoder(nn.Module):
-    """Steps first, then attends: with the true target at hand, all tokens do so at once."""
+    """Attends after each step; given the true target, all tokens do so at once."""
 
     def __init__(
         self, cell: str, d_model: int, n_layers: int, attention: RecurrentAttention
@@ -157,11 +158,9 @@ class RecurrentTranslator(nn.Module):
 
     def __init__(
         self,
+        source: Side[nn.Module, RecurrentEncoder],
+        target: Side[nn.Module, AdditiveDecoder] | Side[nn.Module, LuongDecoder],
         *,
-        src_embedding: nn.Module,
-        tgt_embedding: nn.Module,
-        encoder: RecurrentEncoder,
-        decoder: AdditiveDecoder | LuongDecoder,
         bridge: nn.Linear,
         readout: nn.Linear,
         output: nn.Linear,
@@ -174,8 +173,8 @@ class RecurrentTranslator(nn.Module):
         bridge: d_model to n_layers * d_model; readout: 2 * d_model to d_model.
         """
         super().__init__()
-        self.src_embedding, self.tgt_embedding = src_embedding, tgt_embedding
-        self.encoder, self.decoder, self.bridge = encoder, decoder, bridge
+        self.src_embedding, self.tgt_embedding = source.embedding, target.embedding
+        self.encoder, self.decoder, self.bridge = source.stack, target.stack, bridge
         self.readout, self.output = readout, output
         self.dropout = nn.Dropout(dropout)
         self.pad_id, self.has_cells = pad_id, has_cells

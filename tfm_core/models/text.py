@@ -7,7 +7,7 @@ logits at position t predict target token t. Padding is ``pad_id`` on the right.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -22,10 +22,10 @@ from tfm_core.layers.masks import (
     padding_mask,
     window_mask,
 )
-from tfm_core.layers.pooling import Pool
-from tfm_core.models.embedding import Segments, TokenEmbedding
+from tfm_core.models.ends import Pool, Segments, Side, TokenEmbedding
 from tfm_core.models.recurrent import RecurrentTranslator
 
+TextSide = Side[TokenEmbedding, Stack]
 OrderMask = Callable[[int, torch.device], Tensor]
 """From a length to (length, length): which way a decoder may look along what it writes."""
 
@@ -66,23 +66,19 @@ class EncoderDecoder(nn.Module):
 
     def __init__(
         self,
-        *,
-        src_embedding: TokenEmbedding,
-        tgt_embedding: TokenEmbedding,
-        src_positions: nn.Module,
-        tgt_positions: nn.Module,
-        encoder: Stack,
-        decoder: Stack,
+        source: TextSide,
+        target: TextSide,
         output: nn.Linear,
+        *,
         pad_id: int | None,
         window: int = 0,
         dropout: float = 0.0,
     ) -> None:
         """``window`` limits self-attention on both sides; 0 means no limit."""
         super().__init__()
-        self.src_embedding, self.tgt_embedding = src_embedding, tgt_embedding
-        self.src_positions, self.tgt_positions = src_positions, tgt_positions
-        self.encoder, self.decoder, self.output = encoder, decoder, output
+        self.src_embedding, self.tgt_embedding = source.embedding, target.embedding
+        self.src_positions, self.tgt_positions = source.positions, target.positions
+        self.encoder, self.decoder, self.output = source.stack, target.stack, output
         self.dropout = nn.Dropout(dropout)
         self.pad_id, self.window = pad_id, window
         self.order_mask: OrderMask = causal_mask
@@ -106,44 +102,46 @@ class EncoderDecoder(nn.Module):
         return self.decode(tgt_in, *self.encode(src))
 
 
+class TextPooling(NamedTuple):
+    """How one vector is made of a text; cls_id: the token put in front for it, if any."""
+
+    pool: Pool
+    cls_id: int | None = None
+
+
 class EncoderOnly(nn.Module):
     """Reads the source and answers every position in one pass (BERT without its objective).
 
-    The source is padded to the target's length; a padded position is a slot for an answer: it asks,
-    but is never attended to. ``tgt_in`` gives the length only; its content is not seen. With
-    ``pool`` one answer is given for the whole text, whatever the length: from the mean of the
-    words, or from a <bos> put in front (``has_cls``).
+    The source is padded to the target's length; a padded position issues queries
+    but is masked out as a key. ``tgt_in`` gives the length only; its content is not seen. With
+    ``pooling`` there is one answer for the whole text, whatever its length.
     """
 
     def __init__(
         self,
-        *,
-        src_embedding: TokenEmbedding,
-        src_positions: nn.Module,
-        encoder: Stack,
+        source: TextSide,
         output: nn.Module,
+        *,
         pad_id: int | None,
         window: int = 0,
         dropout: float = 0.0,
         segments: Segments | None = None,
-        pool: Pool | None = None,
-        has_cls: bool = False,
-        cls_id: int = 0,
+        pooling: TextPooling | None = None,
         mask_id: int = 0,
     ) -> None:
         """``window`` limits self-attention on both sides; 0 means no limit.
 
-        cls_id: the token put in front; mask_id: the one that hides a word; with it, the others are
-        answers as they stand.
+        mask_id: the token that hides a word; with it, the others are answers as they are.
         """
         super().__init__()
-        self.src_embedding, self.src_positions = src_embedding, src_positions
-        self.encoder, self.output = encoder, output
+        self.src_embedding, self.src_positions = source.embedding, source.positions
+        self.encoder, self.output = source.stack, output
         self.dropout = nn.Dropout(dropout)
         self.segments = segments
-        self.pad_id, self.window = pad_id, window
-        self.pool, self.has_cls = pool, has_cls
-        self.cls_id, self.mask_id = cls_id, mask_id
+        self.pad_id, self.window, self.mask_id = pad_id, window, mask_id
+        self.pool = None if pooling is None else pooling.pool
+        self.cls_id = None if pooling is None else pooling.cls_id
+        self.has_cls = self.cls_id is not None
 
     def forward(self, src: Tensor, tgt_in: Tensor, query_positions: Tensor | None = None) -> Tensor:
         """Return logits (B, T, vocabulary), or what the pooler says, (B, d_model).
@@ -152,14 +150,14 @@ class EncoderOnly(nn.Module):
         (B, R, vocabulary), for a model without ``pool``.
         """
         length = tgt_in.size(1) if self.pool is None else 1
-        src = F.pad(src, (int(self.has_cls), 0), value=self.cls_id)
+        src = F.pad(src, (int(self.has_cls), 0), value=self.cls_id or 0)
         keep = is_token(src, self.pad_id)
         slots = (0, max(0, length - src.size(1)))
         src, keep = F.pad(src, slots, value=self.pad_id or 0), F.pad(keep, slots)
         mask = within(keep[:, None, None, :], src.size(1), self.window)
         x = self.src_positions(self.src_embedding(src))
         x = self.dropout(x if self.segments is None else self.segments(x))
-        if query_positions is not None and not recorder.active():  # which gets all answers
+        if query_positions is not None and not recorder.active():  # a recorder needs all
             few: Tensor = self.output(self.encoder.at(query_positions, x, mask=mask))
             return few
         x = self.encoder(x, mask=mask)

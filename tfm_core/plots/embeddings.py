@@ -16,12 +16,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.inspect.text.embeddings import CLASSES, EmbeddingTable, Lookup, Projection
-from tfm_core.plots import label_sides
-from tfm_core.plots.attention import Floats, Theme, short
-from tfm_core.plots.kinds import lay_out
-from tfm_core.plots.masks import DIVERGING
-from tfm_core.inspect.text.embeddings import EmbeddingTable, Lookup, Projection
-from tfm_core.inspect.text.word_classes import CLASSES
 from tfm_core.plots.attention import DIVERGING, Floats, Theme, short
 from tfm_core.plots.kinds import lay_out, ticks
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION

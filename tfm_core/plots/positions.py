@@ -16,7 +16,7 @@ from tfm_core.plots.palette import BLUE, COLOURS, GREY, HUES, VERMILION
 from tfm_core.plots.stage import thin
 from tfm_core.sentences import N_
 from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.positions.position import Look
+from tfm_core.variants.positions.position import Style
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 BORDER = "trained length"
@@ -222,13 +222,13 @@ def _axes(figure: go.Figure, x: dict[str, Any], y: dict[str, Any]) -> go.Figure:
     return lay_out(figure, height=340, top=36, x=x, y=y)
 
 
-CAUSAL = Look("orange", "dot", "star")
+CAUSAL = Style("orange", "dot", "star")
 """A causal mask without positions: it too tells the order."""
 
 
-def look(kind: str | None) -> Look:
+def look(kind: str | None) -> Style:
     """Return the one look that a kind of positions has in every figure; None: the mask alone."""
-    return CAUSAL if kind is None else POSITIONS[kind].look
+    return CAUSAL if kind is None else POSITIONS[kind].style
 
 
 def noticed(changes: Mapping[str, tuple[str | None, float]]) -> go.Figure:

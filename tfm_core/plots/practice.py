@@ -9,8 +9,6 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.compare.conclusions import wilson
 from tfm_core.inspect.practice.evaluation import Evaluation
-from tfm_core.inspect.practice.lesson import SPLITS, Splits
-from tfm_core.inspect.practice.intervals import wilson
 from tfm_core.inspect.practice.lesson import Splits
 from tfm_core.plots import errors
 from tfm_core.plots.attention import Theme

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.config.shape import patches_per_side
+from tfm_core.inspect.walk.scale import scales
 from tfm_core.plots.attention import LEGEND, MASKED, SCALES, Theme, short
 from tfm_core.plots.kinds import lay_out, ticks
 from tfm_core.plots.palette import BLUE, GREY, VERMILION
 from tfm_core.sentences import N_
-from tfm_core.variants import scales
 
 Floats = npt.NDArray[np.floating[Any]]
 # Two hues that every kind of colour vision tells apart, with the paper between them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tfm_core.sentences import N_, Paragraph
-from tfm_core.variants.causalities import Causality
+from tfm_core.variants.forms import Causality
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def continued(
     import torch
 
     from tfm_core.data.vocabulary import BOS, PAD, UNK
-    from tfm_core.decoding import SamplingConfig, sampled_steps
+    from tfm_core.decoding import Constraints, SamplingConfig, sampled_steps
 
     n, confidence = prompts.size(1), []
     ids = prompts
@@ -106,7 +106,7 @@ def continued(
         sampling=SamplingConfig(temperature=0),
         seeds=range(len(prompts)),
         context=config.max_tgt_len + 1,
-        never=(PAD, BOS, UNK),
+        constraints=Constraints(never=(PAD, BOS, UNK)),
     ):
         ids = step.ids
         decoded = ids[:, -1:]

@@ -84,7 +84,7 @@ def _of_model(experiment: Experiment, lengths: tuple[tuple[int, int], ...]) -> M
 
     from tfm_core.data.vocabulary import BOS
     from tfm_core.probe.capture import capture
-    from tfm_core.training.models import new_model
+    from tfm_core.training.setup import new_model
 
     def ids(sizes: Sequence[int]) -> torch.Tensor:
         rows = [torch.full((size,), BOS) for size in sizes]

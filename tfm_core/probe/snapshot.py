@@ -20,9 +20,9 @@ from tfm_core.data.vocabulary import EOS, PAD, Vocabulary
 from tfm_core.decoding import Decoded, greedy
 from tfm_core.facts.storage import MAX_EMBEDDED, N_PICTURES, N_SENTENCES
 from tfm_core.models.build import Model
-from tfm_core.models.embedding import TokenEmbedding
+from tfm_core.models.ends import TokenEmbedding
+from tfm_core.models.pictures import VisionTransformer
 from tfm_core.models.text import DecoderOnly
-from tfm_core.models.vit import VisionTransformer
 from tfm_core.probe.capture import capture
 from tfm_core.probe.items import caption_items, continued, prompted_items
 from tfm_core.probe.types import RELATIVE, Array, Snapshot
@@ -109,7 +109,7 @@ def image_snapshot(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
     """Look at a model that gives a picture a class, see ``take``."""
     data = data_as(trainer.data, ImageData)
     images = data.normalise(data.validation.images[_pictures(data)])
-    attention, masks, logits = _watched(trainer.answering, n_attended, images)
+    attention, masks, logits = _watched(trainer.eval_model, n_attended, images)
     return Snapshot(
         step=trainer.step,
         attention=attention,
@@ -163,7 +163,7 @@ def _of_words(
     to what the model writes by itself.
     """
     attention, masks, logits = _watched(
-        trainer.answering, n_attended, src, decoder_input(tgt[:, :-1])
+        trainer.eval_model, n_attended, src, decoder_input(tgt[:, :-1])
     )
     decoded = decode(trainer, src, tgt, logits)
     tokens = [vocabulary.decode(row) for row in decoded.ids.tolist()]
@@ -208,7 +208,7 @@ def _watched(
 
 def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Decoded:
     """Return the model's own answers to src."""
-    model = trainer.answering
+    model = trainer.eval_model
     assert not isinstance(model, VisionTransformer)
     # one that sees the tokens behind it reads its answers off them, and has none to write by
     follows_truth = trainer.experiment.model.writes_from_past
@@ -219,7 +219,7 @@ def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Deco
 
 def _continued(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Decoded:
     """Return how the model goes on from the prompts."""
-    model, config = trainer.answering, trainer.experiment.task_as(CorpusTaskConfig)
+    model, config = trainer.eval_model, trainer.experiment.task_as(CorpusTaskConfig)
     assert isinstance(model, DecoderOnly)
     n = _prompted(data_as(trainer.data, TextData))[0]["prompt"]
     return Decoded(*continued(model, config, tgt[:, 1 : 1 + n]))
@@ -241,7 +241,7 @@ def _as_taught(logits: Tensor, targets: Tensor) -> Decoded | None:
 def _positions(trainer: Trainer) -> dict[str, Array]:
     return {
         name: _half(parameter)
-        for name, parameter in trainer.answering.named_parameters()
+        for name, parameter in trainer.eval_model.named_parameters()
         if "positions" in name or name.endswith(RELATIVE)
     }
 
@@ -249,7 +249,7 @@ def _positions(trainer: Trainer) -> dict[str, Array]:
 def _embeddings(trainer: Trainer) -> dict[str, Array]:
     return {
         name: _half(module.table.weight)
-        for name, module in trainer.answering.named_modules()
+        for name, module in trainer.eval_model.named_modules()
         if isinstance(module, TokenEmbedding) and module.table.weight.numel() <= MAX_EMBEDDED
     }
 

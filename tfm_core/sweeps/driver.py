@@ -41,7 +41,7 @@ from tfm_core.sweeps import objectives, space
 from tfm_core.sweeps.plan import Plan, SweepDamaged
 from tfm_core.sweeps.store import Sweep, SweepStore
 from tfm_core.sweeps.study import Study, Trial
-from tfm_core.training.divergence import is_of_divergence
+from tfm_core.training.progress import is_of_divergence
 
 LOOK_SECONDS = 1.0
 """How often to look at the sweeps that go on."""

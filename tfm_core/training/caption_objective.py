@@ -11,7 +11,7 @@ from tfm_core.data.compose import Changes
 from tfm_core.training.losses import input_floor, labels_of
 from tfm_core.training.objectives import (
     ALL,
-    Draw,
+    Batch,
     Objective,
     StepMetrics,
     measure_tokens,
@@ -40,15 +40,15 @@ class CaptionObjective(Objective):
         self.n_train = len(data.train)
         self.n_classes = len(data.vocabulary)
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
+    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; ``generator`` draws how each digit is changed."""
         size = (5, len(indices), self.data.train.chosen.size(1))
         drawn = torch.rand(size, generator=generator) * 2 - 1
-        return Draw(indices[part], (), (indices[part], drawn[:, part]))
+        return Batch(indices[part], (), (indices[part], drawn[:, part]))
 
-    def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
+    def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
-        rows, drawn = draw.tensors
+        rows, drawn = batch.tensors
         changes = self._changes(drawn)
         return self._metrics(model, self.data.train, rows, self.label_smoothing, changes)
 
@@ -80,7 +80,7 @@ class CaptionObjective(Objective):
         )
 
     def loss_lower_bound(self) -> float | None:
-        """Nobody knows how ambiguous handwriting is."""
+        """Return None: how ambiguous handwriting is is unknown."""
         return input_floor(self.label_smoothing, self.n_classes, self.mistakes)
 
     @torch.no_grad()

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from tfm_core.reading import MAX_STEP_NUMBER, Unreadable, is_number, is_whole
 from tfm_core.sentences import N_
 from tfm_core.stored import Step, Stored, WrongValue, checked, number
-from tfm_core.training.descent import is_state
+from tfm_core.training.progress import is_state
 
 _MAX_SECONDS = 1e11
 
@@ -44,10 +44,10 @@ class CheckpointFacts:
 
 _STORED = Stored(CheckpointFacts, "checkpoint.safetensors")
 _CLAUSES: dict[str, str] = {  # by the field that is wrong, "" for all of them
-    "": N_("it does not say where its training stood"),
-    "step": N_("its step cannot be"),
-    "seconds": N_("its seconds cannot be"),
-    "averaged": N_("the number of its averaged steps cannot be"),
+    "": N_("it lacks the state of its training"),
+    "step": N_("its step is invalid"),
+    "seconds": N_("its seconds are invalid"),
+    "averaged": N_("its number of averaged steps is invalid"),
 }
 
 
@@ -56,7 +56,7 @@ def facts_of(metadata: Mapping[str, str] | None) -> CheckpointFacts:
     try:
         return _STORED.read(json.loads((metadata or {})["trainer"]))
     except WrongValue as wrong:
-        clause = _CLAUSES.get(wrong.name, N_("its state of the training cannot be"))
+        clause = _CLAUSES.get(wrong.name, N_("its training state is invalid"))
     except (KeyError, ValueError, RecursionError):
         clause = _CLAUSES[""]
     raise Unreadable(clause)

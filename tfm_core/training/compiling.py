@@ -2,35 +2,35 @@
 
 Ansel et al. 2024, "PyTorch 2". The program is made before the first step, for batches of one size:
 texts are padded to the longest of all. On NVIDIA GPUs its kernels are launched as one CUDA graph.
-Only training runs it. It shares its parameters with the model, which is validated, looked into and
-saved as ever; so a training may go on compiled where it was not, and the other way round.
+Only training runs it. It shares its parameters with the model, which is validated, probed and saved
+as usual; so a training may be resumed with it or without it.
 
-On one CPU core there is next to nothing in it: steps of the presets ``translate`` and
+On one CPU core it gains next to nothing: steps of the presets ``translate`` and
 ``vit-digits`` were 1.01 and 1.03 times as fast, after 38 and 24 s of compiling, or 1 s where
 PyTorch's cache had it (``python -m benchmarks compiled``). On a GPU it has not been measured.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+import os
+import shutil
+from importlib.util import find_spec
+from typing import cast
 
 import torch
 from torch import nn
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.training.events import Compiled
-from tfm_core.training.toolchain import why_no_compiler
-
-if TYPE_CHECKING:
-    from tfm_core.training.loop import Trainer
+from tfm_core.training.trainer import Trainer
 
 BACKEND = "inductor"
-_TRIALS = {"cuda": 3}
+_N_PASSES = {"cuda": 3}
 """Passes until all is made: on CUDA the first compiles, the second records, the third replays."""
 
 
 def compile_model(trainer: Trainer) -> Compiled:
-    """Let a trainer learn with its model compiled, and say how long that took; or why it cannot.
+    """Compile the model of a trainer; return how long that took, or why it is not done.
 
     The next batch is passed forwards and backwards for it, and changes nothing.
     """
@@ -42,14 +42,14 @@ def compile_model(trainer: Trainer) -> Compiled:
     model = trainer.model.train()
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         # lets tables of positions grow, which would have to be traced again once they have
-        trainer.objective.learn(model, trainer.draw(trainer.step + 1))
+        trainer.objective.learn(model, trainer.batch(trainer.step + 1))
     mode = "reduce-overhead" if trainer.device.type == "cuda" else None
     try:
         with torch.random.fork_rng(devices=[]):
             compiled = cast(
                 nn.Module, torch.compile(model, backend=BACKEND, mode=mode, dynamic=False)
             )
-            for _ in range(_TRIALS.get(trainer.device.type, 1)):
+            for _ in range(_N_PASSES.get(trainer.device.type, 1)):
                 _pass(trainer, compiled)
     except (torch.OutOfMemoryError, MemoryError):
         raise
@@ -60,8 +60,7 @@ def compile_model(trainer: Trainer) -> Compiled:
         return Compiled(
             trainer.step,
             reason=N_(
-                "torch.compile could not compile this model on {device}, so it is trained as it "
-                "is ({name}: {words}).",
+                "torch.compile is off: it failed on {device} ({name}: {words}).",
                 device=str(trainer.device),
                 name=type(error).__name__,
                 words=words[0] if words else "",
@@ -76,7 +75,7 @@ def _pass(trainer: Trainer, compiled: nn.Module) -> None:
     begin_step()
     try:
         with trainer.autocast():
-            loss = trainer.objective.learn(compiled, trainer.draw(trainer.step + 1)).loss
+            loss = trainer.objective.learn(compiled, trainer.batch(trainer.step + 1)).loss
         loss.backward()  # type: ignore[no-untyped-call]
         float(loss.detach())
     finally:
@@ -90,18 +89,30 @@ def begin_step() -> None:
 
 def _why_not(trainer: Trainer) -> str | None:
     if trainer.share is not None:
-        return N_("Several processes train together, so the model is not compiled.")
+        return N_("torch.compile is off: several processes train together.")
     if not trainer.experiment.model.has_blocks:
-        return N_(
-            "torch.compile cannot look into the cells of a recurrent network, which are one kernel "
-            "already; the model is trained as it is."
-        )
+        return N_("torch.compile is off: a recurrent cell is a single kernel already.")
     kind = trainer.device.type
     if kind not in {"cpu", "cuda"}:
         return N_(
-            "torch.compile is used on the CPU and on NVIDIA GPUs alone; on {device} the model is "
-            "trained as it is.",
+            "torch.compile is off: it needs a CPU or an NVIDIA GPU, and this is {device}.",
             device=str(trainer.device),
         )
-    why = why_no_compiler(kind)
-    return None if why is None else N_("{why} The model is trained as it is.", why=why)
+    return why_no_compiler(kind)
+
+
+_COMPILERS = ("c++", "g++", "clang++", "cl")
+
+
+def why_no_compiler(device: str) -> str | None:
+    """Return why ``torch.compile`` cannot generate code here, or None.
+
+    It needs a C++ compiler, and on a GPU Triton too.
+    """
+    chosen = os.environ.get("CXX")
+    names = (chosen,) if chosen else _COMPILERS
+    if not any(shutil.which(name) for name in names):
+        return Paragraph("training/no-compiler")
+    if device.startswith("cuda") and find_spec("triton") is None:
+        return N_("torch.compile is off: on a GPU it needs Triton, which is not installed.")
+    return None

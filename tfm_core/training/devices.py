@@ -57,25 +57,25 @@ def resolve(name: str) -> torch.device:
         number and not (number.isascii() and number.isdigit())
     ):
         raise StudentError(
-            "There is no device {name!r}; use cpu, cuda:0 (1, 2, ...) or mps.", name=name
+            "Unknown device {name!r}; use cpu, cuda:0 (1, 2, ...) or mps.", name=name
         )
     if kind == "cuda":
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if not count:
             raise StudentError(
-                "{name} is not there: {why_no_cuda} Train on cpu instead.",
+                "{name} is not available: {why_no_cuda} Use cpu.",
                 name=name,
                 why_no_cuda=_why_no_cuda(),
             )
         if int(number or 0) >= count:
             there = "cuda:0" if count == 1 else f"cuda:0 to cuda:{count - 1}"
             raise StudentError(
-                "{name} is not there: this machine has {there}.", name=name, there=there
+                "{name} is not available; this machine has {there}.", name=name, there=there
             )
         return torch.device("cuda", int(number or 0))
     if kind == "mps" and not torch.backends.mps.is_available():
         raise StudentError(
-            "mps is not there: {why_no_mps} Train on cpu instead.",
+            "mps is not available: {why_no_mps} Use cpu.",
             why_no_mps=_why_no_mps(),
         )
     return torch.device(kind)
@@ -230,5 +230,5 @@ def _why_no_mps() -> str:
     if platform.system() != "Darwin":
         return N_("Only Macs have it.")
     if not torch.backends.mps.is_built():
-        return N_("The installed PyTorch was built without it.")
+        return N_("This PyTorch was installed without it.")
     return N_("It needs Apple silicon and macOS 14 or newer.")

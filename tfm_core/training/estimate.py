@@ -19,13 +19,11 @@ from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.batches import Batches
 from tfm_core.facts.compute import macs, unasked
 from tfm_core.facts.memory import of_run, peak_bytes
-from tfm_core.layers.blocks import forget_blocks
-from tfm_core.models.build import CaptionShape, Model, TextShape
-from tfm_core.models.unfilled import unfilled
-from tfm_core.training.autocast import autocast
+from tfm_core.layers.blocks import enable_checkpointing
+from tfm_core.models.build import CaptionShape, Model, TextShape, init_on_meta
 from tfm_core.training.devices import resolve
-from tfm_core.training.models import new_model
 from tfm_core.training.optimisation import make_optimizer
+from tfm_core.training.setup import autocast, new_model
 
 _PROBE_BATCHES = (4, 32)
 _PROBE_STEPS = 6
@@ -52,7 +50,7 @@ class Estimate:
 def estimate(experiment: Experiment, device: str = "cpu") -> Estimate:
     """Estimate a run on a device. Raises ValueError for a device that is not there."""
     torch_device = resolve(device)
-    with unfilled():
+    with init_on_meta():
         model = new_model(experiment)
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
     batches, step_bytes = Batches.of_experiment(experiment), of_run(experiment, n_parameters).total
@@ -87,7 +85,7 @@ def _measure(experiment: Experiment, torch_device: torch.device) -> tuple[float,
     """
     model = new_model(experiment).to(torch_device)
     if experiment.training.checkpointing:
-        forget_blocks(model)
+        enable_checkpointing(model)
     optimizer = make_optimizer(model, experiment.training)
     few, many = _PROBE_BATCHES
     threads = torch.get_num_threads()

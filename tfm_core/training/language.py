@@ -16,8 +16,8 @@ from tfm_core.data.moving import sent, taken
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import PAD
 from tfm_core.training.losses import cross_entropy, input_floor, labels_of, predicts_others
-from tfm_core.training.objectives import ALL, MEASURE_BATCH, Draw, Objective, StepMetrics
-from tfm_core.training.readback import read
+from tfm_core.training.objectives import ALL, MEASURE_BATCH, Batch, Objective, StepMetrics
+from tfm_core.training.setup import to_floats
 
 _TOKENS_AT_ONCE = 20_000  # of a measurement: the logits of a large vocabulary must fit in memory
 
@@ -45,22 +45,22 @@ class LanguageObjective(Objective):
         self.n_classes = len(data.task.tgt_vocabulary)
         self._lengths = (data.train.tgt != PAD).sum(1).cpu()
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
+    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; ``indices`` are sentences, or the starts of windows of the text."""
         longest = self.data.train.tgt.size(1)
         if self.data.windows is None and not self.has_one_length:
             longest = int(self._lengths[indices].max())
-        return Draw(indices[part], (longest,), (indices[part],))
+        return Batch(indices[part], (longest,), (indices[part],))
 
-    def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
+    def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
-        windows, device = self.data.windows, draw.rows.device
+        windows, device = self.data.windows, batch.rows.device
         if windows is None:
-            rows = taken(self.data.train.tgt[:, : draw.sizes[0]], draw.rows, draw.indices)
+            rows = taken(self.data.train.tgt[:, : batch.sizes[0]], batch.rows, batch.indices)
         elif windows.ids.device == device:
-            rows = windows.rows(draw.rows)
+            rows = windows.rows(batch.rows)
         else:
-            rows = sent(windows.rows(draw.indices), device)
+            rows = sent(windows.rows(batch.indices), device)
         return self._metrics(model, rows, self.label_smoothing)
 
     def _metrics(self, model: nn.Module, rows: Tensor, smoothing: float) -> StepMetrics:
@@ -79,9 +79,9 @@ class LanguageObjective(Objective):
         return StepMetrics(loss, n_correct, real.sum(), None, len(rows))
 
     def loss_lower_bound(self) -> float | None:
-        """The entropy of the grammar per token; nobody knows that of a text.
+        """Return the entropy of the grammar per token; that of a text is unknown.
 
-        With label smoothing the loss has another lower bound, which we do not compute.
+        With label smoothing the bound is another, which is not computed.
         """
         floor = input_floor(self.label_smoothing, self.n_classes, self.mistakes)
         if floor is not None or not self.task.is_grammar or self.label_smoothing:
@@ -98,7 +98,7 @@ class LanguageObjective(Objective):
         at_once = max(1, min(MEASURE_BATCH, _TOKENS_AT_ONCE // rows.size(1)))
         for part in torch.split(rows, at_once):
             metrics = self._metrics(model, part, 0.0)
-            mean, correct, tokens = read(metrics.loss, metrics.n_correct, metrics.n_tokens)
+            mean, correct, tokens = to_floats(metrics.loss, metrics.n_correct, metrics.n_tokens)
             loss += mean * tokens
             n_correct, n_tokens = n_correct + correct, n_tokens + tokens
         return loss / n_tokens, n_correct / n_tokens, None

@@ -1,4 +1,4 @@
-"""Masked language modelling: guess hidden words from both sides (Devlin et al. 2019, section 3.1).
+"""Hidden words: masked language modelling (Devlin et al. 2019, section 3.1) and span corruption.
 
 At each training step other words of a sentence are chosen, as many as the task hides. Of the chosen
 words 80 % become <mask>, 10 % a random word and 10 % stay as they are, so that the model cannot
@@ -9,6 +9,9 @@ and on unseen sentences, counts hidden words alone: the loss at <mask>, where th
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Mapping
 from functools import cached_property, partial
 
 import torch
@@ -18,29 +21,81 @@ from torch import Tensor, nn
 from tfm_core.config import TextTaskConfig
 from tfm_core.data.moving import sent_together
 from tfm_core.data.text.masked_words import MaskedWordsTask, n_hidden, posterior
+from tfm_core.data.text.span_corruption import SpanCorruptionTask
+from tfm_core.data.text.span_corruption import posterior as span_posterior
 from tfm_core.data.text_data import TextData
-from tfm_core.data.vocabulary import MASK, PAD, SPECIALS
-from tfm_core.training.losses import cross_entropy
-from tfm_core.training.objectives import ALL, Draw, StepMetrics, TextObjective
-from tfm_core.training.perfect_reader import ReadObjective
-from tfm_core.training.spans import SpanObjective
+from tfm_core.data.vocabulary import EOS, MASK, PAD, SPECIALS
+from tfm_core.training.losses import cross_entropy, input_floor, predicts_others
+from tfm_core.training.objectives import ALL, Batch, StepMetrics, TextObjective
 
 HIDDEN, RANDOM = 0.8, 0.1
 """Shares of the chosen words that become <mask>, and a random word; the rest stays."""
 
 
-def text_objective(
-    data: TextData,
-    config: TextTaskConfig,
-    *,
-    label_smoothing: float = 0.0,
-    mistakes: tuple[str, ...] = (),
-) -> TextObjective:
-    """Return how a text task is learned: hidden words or spans where some are, else next tokens."""
-    objective: type[TextObjective] = TextObjective
-    if config.facts.hides:
-        objective = MaskedObjective if config.facts.answer == "blanks" else SpanObjective
-    return objective(data, config, label_smoothing=label_smoothing, mistakes=mistakes)
+class ReadObjective(TextObjective, ABC):
+    """Hidden words of texts whose grammar is known, and so the best that can be done."""
+
+    @property
+    @abstractmethod
+    def _bounds(self) -> tuple[float, float] | None:
+        """The loss and the share right of a perfect reader of the validation set.
+
+        None where too many words are hidden at once to work that out.
+        """
+
+    def loss_lower_bound(self) -> float | None:
+        """Return the loss of a perfect reader on the validation set, None where it is not known.
+
+        Of probabilities taken for logits, what they alone leave.
+        """
+        floor = input_floor(self.label_smoothing, self.n_classes, self.mistakes)
+        if floor is not None or self._bounds is None or predicts_others(self.mistakes):
+            return floor
+        return self._bounds[0]
+
+    def accuracy_upper_bound(self) -> float | None:
+        """Return the share of what is hidden that a perfect reader gets right, in the mean."""
+        if self._bounds is None or predicts_others(self.mistakes):
+            return None
+        return self._bounds[1]
+
+
+class SpanObjective(ReadObjective):
+    """Next-token prediction of hidden spans: several answers may be right, so bounds are known."""
+
+    @cached_property
+    def _bounds(self) -> tuple[float, float] | None:
+        task = self.data.task
+        assert isinstance(task, SpanCorruptionTask)
+        nats = right = count = 0.0
+        for pair in self.data.validation.pairs:
+            try:
+                chances = span_posterior(pair.src, task.percent, self.data.n_draws)
+            except ValueError:
+                return None
+            nats -= math.log(chances[pair.tgt])
+            right += likeliest_right(chances, pair.tgt)
+            count += len(pair.tgt) + 1  # and <eos>
+        return nats / count, right / count
+
+
+def likeliest_right(chances: Mapping[tuple[str, ...], float], target: tuple[str, ...]) -> float:
+    """Return how many tokens of the target, <eos> too, one may expect of the likeliest each time.
+
+    chances: target -> probability. Each token is guessed with those before it given.
+    """
+    expected = 0.0
+    remaining = dict(chances)
+    for at in range(len(target) + 1):
+        nexts: defaultdict[str, float] = defaultdict(float)
+        for words, chance in remaining.items():
+            nexts[words[at] if at < len(words) else SPECIALS[EOS]] += chance
+        expected += max(nexts.values()) / sum(nexts.values())
+        if at < len(target):
+            remaining = {
+                words: c for words, c in remaining.items() if words[at : at + 1] == (target[at],)
+            }
+    return expected
 
 
 class MaskedObjective(ReadObjective):
@@ -63,7 +118,7 @@ class MaskedObjective(ReadObjective):
         self._n_chosen = torch.tensor([0, *counts])  # by length
         self._sentences = data.train.tgt.cpu()  # what is drawn of them depends on no device
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
+    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; ``generator`` draws which words are chosen and what is shown for them."""
         longest = self._lengths_of("train", indices)[1]
         words = self._sentences[indices, 1:longest]
@@ -73,11 +128,11 @@ class MaskedObjective(ReadObjective):
             words, src = (F.pad(ids, missing, value=PAD) for ids in (words, src))
             chosen = F.pad(chosen, missing)
         n_hidden, tensors = self._at(words[part], src[part], chosen[part])
-        return Draw(indices[part], (n_hidden,), (indices[part], *tensors))
+        return Batch(indices[part], (n_hidden,), (indices[part], *tensors))
 
-    def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
+    def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
-        return self._answered(model, draw.sizes[0], draw.tensors[1:], self.label_smoothing)
+        return self._answered(model, batch.sizes[0], batch.tensors[1:], self.label_smoothing)
 
     def hide(self, words: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Return what is shown of sentences (B, T), and bool (B, T): the chosen words."""
@@ -143,3 +198,17 @@ class MaskedObjective(ReadObjective):
             right += sum(max(shares.values()) for shares in posteriors.values())
             count += len(posteriors)
         return total / count, right / count
+
+
+def text_objective(
+    data: TextData,
+    config: TextTaskConfig,
+    *,
+    label_smoothing: float = 0.0,
+    mistakes: tuple[str, ...] = (),
+) -> TextObjective:
+    """Return how a text task is learned: hidden words or spans where some are, else next tokens."""
+    objective: type[TextObjective] = TextObjective
+    if config.facts.hides:
+        objective = MaskedObjective if config.facts.answer == "blanks" else SpanObjective
+    return objective(data, config, label_smoothing=label_smoothing, mistakes=mistakes)

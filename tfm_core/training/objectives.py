@@ -16,7 +16,7 @@ from tfm_core.data.moving import sent_together, taken
 from tfm_core.data.text_data import TextData, TextSplit
 from tfm_core.data.vocabulary import PAD, SPECIALS
 from tfm_core.training.losses import cross_entropy, input_floor, labels_of, lowest_loss
-from tfm_core.training.readback import read
+from tfm_core.training.setup import to_floats
 
 MEASURE_BATCH = 500
 ALL = slice(None)
@@ -48,11 +48,11 @@ class StepMetrics:
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
-    """All of one batch that the CPU decides: which examples, how long, and what chance does.
+class Batch:
+    """A batch as sampled on the CPU: examples, padded lengths and random augmentation.
 
     indices: (B,), always on the CPU. sizes: lengths and counts, as each objective needs them.
-    tensors: first the indices again; made on the CPU, and learned from once they are sent.
+    tensors: the indices again, then what else was sampled; on the CPU until they are sent.
     """
 
     indices: Tensor
@@ -77,7 +77,7 @@ class Objective(Protocol):
     reads_per_epoch: float  # how often an epoch reads each token or picture; overlaps count
     has_one_length: bool = False  # whether all batches are as long as the longest example
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
+    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """Draw a batch of the training examples ``indices`` (B,), which lie on the CPU.
 
         part: those of them to learn from. What is drawn is drawn for all: a part of a batch is
@@ -85,8 +85,8 @@ class Objective(Protocol):
         """
         ...
 
-    def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
-        """Return loss and counts of a draw whose tensors were sent to the model's device."""
+    def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
+        """Return loss and counts of a batch whose tensors are on the model's device."""
         ...
 
     def loss_and_metrics(
@@ -94,7 +94,7 @@ class Objective(Protocol):
     ) -> StepMetrics:
         """Draw a batch, send it to the model, and return its loss and counts."""
         device = next((one.device for one in model.parameters()), _CPU)
-        return self.learn(model, sent_draws([self.draw(indices, generator, part)], device)[0])
+        return self.learn(model, send_batches([self.draw(indices, generator, part)], device)[0])
 
     def loss_lower_bound(self) -> float | None:
         """Return the lowest loss that the targets allow, None where unknown."""
@@ -105,12 +105,12 @@ class Objective(Protocol):
         ...
 
 
-def sent_draws(draws: Sequence[Draw], device: torch.device) -> list[Draw]:
-    """Return draws with their tensors on a device, sent together."""
+def send_batches(batches: Sequence[Batch], device: torch.device) -> list[Batch]:
+    """Return batches with their tensors on a device, sent together."""
     if device.type == "cpu":
-        return list(draws)
-    there = sent_together([draw.tensors for draw in draws], device)
-    return [replace(draw, tensors=one) for draw, one in zip(draws, there, strict=True)]
+        return list(batches)
+    sent = sent_together([batch.tensors for batch in batches], device)
+    return [replace(batch, tensors=tensors) for batch, tensors in zip(batches, sent, strict=True)]
 
 
 class TextObjective(Objective):
@@ -152,19 +152,19 @@ class TextObjective(Objective):
             logits, targets, smoothing, mistakes=self.mistakes, first_class=self.first_class
         )
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
+    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; nothing is drawn at random, and all are as long as the longest."""
         train = self.data.train
         sizes = self._lengths_of("train", indices)
         if self.has_one_length:
             sizes = train.src.size(1), train.tgt.size(1)
-        return Draw(indices[part], sizes, (indices[part],))
+        return Batch(indices[part], sizes, (indices[part],))
 
-    def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
+    def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
-        train, (src_len, tgt_len) = self.data.train, draw.sizes
-        src = taken(train.src[:, :src_len], draw.rows, draw.indices)
-        tgt = taken(train.tgt[:, :tgt_len], draw.rows, draw.indices)
+        train, (src_len, tgt_len) = self.data.train, batch.sizes
+        src = taken(train.src[:, :src_len], batch.rows, batch.indices)
+        tgt = taken(train.tgt[:, :tgt_len], batch.rows, batch.indices)
         return self._metrics(model, src, tgt, self.label_smoothing)
 
     def loss_lower_bound(self) -> float | None:
@@ -188,10 +188,10 @@ class TextObjective(Objective):
 
 
 class OwnObjective(TextObjective):
-    """The same of sentences of one's own, whose targets need not follow from their sources."""
+    """The same for user data, whose targets need not follow from their sources."""
 
     def loss_lower_bound(self) -> float | None:
-        """Nobody knows how ambiguous a person's sentences are."""
+        """Return None: how ambiguous the sentences are is unknown."""
         return input_floor(self.label_smoothing, self.n_classes, self.mistakes)
 
 
@@ -229,7 +229,7 @@ def measure_tokens(
     for first in range(0, total, batch):
         metrics = metrics_of(slice(first, min(total, first + batch)))
         assert metrics.n_exact is not None
-        mean, correct, tokens, exact = read(
+        mean, correct, tokens, exact = to_floats(
             metrics.loss, metrics.n_correct, metrics.n_tokens, metrics.n_exact
         )
         loss += mean * tokens
@@ -256,22 +256,22 @@ class ImageObjective(Objective):
         self.n_train = len(data.train.labels)
         self.n_classes = data.facts.n_classes
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Draw:
+    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; ``generator`` draws the augmentation."""
         moves = augment.draw(len(indices), generator=generator, **self._most)
-        return Draw(indices[part], (), (indices[part], moves[:, part]))
+        return Batch(indices[part], (), (indices[part], moves[:, part]))
 
     @property
     def _most(self) -> dict[str, float]:
         config = self.config
         return {"shift": config.shift, "rotation": config.rotation, "scale": config.scale}
 
-    def learn(self, model: nn.Module, draw: Draw) -> StepMetrics:
+    def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
-        train, (rows, moves) = self.data.train, draw.tensors
-        images = self.data.normalise(taken(train.images, rows, draw.indices))
+        train, (rows, moves) = self.data.train, batch.tensors
+        images = self.data.normalise(taken(train.images, rows, batch.indices))
         images = augment.changed(images, moves, **self._most)
-        labels = taken(train.labels, rows, draw.indices)
+        labels = taken(train.labels, rows, batch.indices)
         return self._metrics(model, images, labels, self.label_smoothing)
 
     def _metrics(
@@ -283,7 +283,7 @@ class ImageObjective(Objective):
         return StepMetrics(loss, n_correct, len(labels), None, len(labels))
 
     def loss_lower_bound(self) -> float | None:
-        """Nobody knows how ambiguous pictures are."""
+        """Return None: how ambiguous pictures are is unknown."""
         return input_floor(self.label_smoothing, self.n_classes, self.mistakes)
 
     @torch.no_grad()
@@ -293,7 +293,7 @@ class ImageObjective(Objective):
         loss = n_correct = 0.0
         for images, labels in _chunks(part):
             metrics = self._metrics(model, self.data.normalise(images), labels, 0.0)
-            mean, correct = read(metrics.loss, metrics.n_correct)
+            mean, correct = to_floats(metrics.loss, metrics.n_correct)
             loss, n_correct = loss + mean * len(labels), n_correct + correct
         total = len(part.labels)
         return loss / total, n_correct / total, None

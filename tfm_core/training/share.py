@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -23,9 +23,6 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from tfm_core.sentences import StudentError
-
-if TYPE_CHECKING:
-    from tfm_core.training.loop import Trainer
 
 _PATIENCE = timedelta(days=30)  # a run may be paused for as long
 _FIRST = 0
@@ -67,30 +64,19 @@ class Share:
         """
         kind = name.partition(":")[0]
         if kind == "mps":
-            raise StudentError("mps is one device, and cannot be shared by processes; take cpu.")
+            raise StudentError("Processes cannot share mps; use cpu.")
         return f"cuda:{os.environ.get('LOCAL_RANK', self.rank)}" if kind == "cuda" else name
 
-    def begin(self, trainer: Trainer) -> None:
-        """Take part in a training, from where all stand. Raises StudentError.
+    def wrap(self, model: nn.Module, device: torch.device, *, has_unused: bool) -> None:
+        """Put the gradients of a model together from now on; the first process's weights are used.
 
-        The weights of the first are everybody's.
+        has_unused: some parameters take no part in the loss.
         """
-        smallest = trainer.batches.smallest
-        if smallest < self.size:
-            raise StudentError(
-                "A batch of {n} cannot be shared by {size} processes: start {n} at most, or take a "
-                "larger batch.",
-                n=smallest,
-                size=self.size,
-            )
-        if self.told(trainer.step) != trainer.step:
-            raise StudentError("The processes do not stand at the same step: start them together.")
-        trainer.share = self
         self.learning = DistributedDataParallel(
-            trainer.model,
-            device_ids=[trainer.device] if trainer.device.type == "cuda" else None,
+            model,
+            device_ids=[device] if device.type == "cuda" else None,
             forward_sync_buffers=False,  # tables of positions: each fills its own
-            find_unused_parameters=_has_unused(trainer),
+            find_unused_parameters=has_unused,
         )
 
     def end(self) -> None:
@@ -126,17 +112,8 @@ class Share:
         loss, correct, total = sums.unbind()
         return loss / total.clamp(min=1), correct, total
 
-    def told(self, value: Any) -> Any:
-        """Return what the first process says, once it has said it: numbers, words or None."""
-        said = [value]
-        dist.broadcast_object_list(said, _FIRST, device=torch.device("cpu"))
-        return said[0]
-
-
-def _has_unused(trainer: Trainer) -> bool:
-    """Say whether some parameters take no part: those for a source, in a language model."""
-    loss = trainer.objective.loss_and_metrics(
-        trainer.model.train(), trainer.batch_indices(trainer.step + 1), torch.Generator(), slice(1)
-    ).loss
-    gradients = torch.autograd.grad(loss, trainer.parameters, allow_unused=True)
-    return any(one is None for one in gradients)
+    def broadcast(self, value: Any) -> Any:
+        """Return the value of the first process, once it has sent it: numbers, words or None."""
+        values = [value]
+        dist.broadcast_object_list(values, _FIRST, device=torch.device("cpu"))
+        return values[0]

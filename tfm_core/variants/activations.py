@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.record import Example, Registry, Variant
 
 
@@ -52,14 +52,11 @@ RELU = Activation(
     bend=None,
     n_kept=0,  # its derivative can be seen in its result
     walk_topic="activation-relu",
-    walk_words=N_(
-        "The activation is ReLU: negative numbers become 0, so part of the hidden layer is "
-        "exactly 0."
-    ),
+    walk_words=Paragraph("variants/walk-relu"),
     example=Example(
         "F.relu",
         r"F\.relu\(",
-        N_("What is negative becomes 0."),
+        N_("Negative values become 0."),
         ("F.relu(torch.tensor([-2., -0.5, 0., 1.5]))",),
     ),
     colour="blue",
@@ -81,7 +78,7 @@ GELU = Activation(
     example=Example(
         "F.gelu",
         r"F\.gelu\(",
-        N_("A smooth ReLU: slightly negative numbers pass a little."),
+        N_("Slightly negative numbers pass a little."),
         ("F.gelu(torch.tensor([-2., -0.5, 0., 1.5]))",),
     ),
     colour="orange",
@@ -90,7 +87,7 @@ GELU = Activation(
 GELU_TANH = Activation(
     name="gelu_tanh",
     label=N_("GELU, by tanh"),
-    help=N_("GELU's first approximation, at most 0.0005 away from it (GPT-2)."),
+    help=N_("An approximation, at most 0.0005 off (GPT-2)."),
     source="Vaswani et al. 2017, Eq. 2; Hendrycks & Gimpel 2016",
     function="tfm_core.layers.feed_forward:gelu_tanh",
     is_gated=False,
@@ -102,10 +99,7 @@ GELU_TANH = Activation(
     ),
     n_kept=1,
     walk_topic="activation-gelu_tanh",
-    walk_words=N_(
-        "The activation is GELU as GPT-2 computes it, a smooth ReLU: slightly negative values "
-        "pass a little. A tanh replaces the error function, at most 0.0005 away from it."
-    ),
+    walk_words=Paragraph("variants/walk-gelu-tanh"),
     example=GELU.example,
     colour="green",
     dash="dot",
@@ -122,14 +116,11 @@ SWIGLU = Activation(
     bend=None,
     n_kept=3,  # both products, and one of them bent
     walk_topic="activation-swiglu",
-    walk_words=N_(
-        "This model is gated: SiLU of one product opens or closes another (SwiGLU), which takes "
-        "a third matrix."
-    ),
+    walk_words=N_("SiLU of one product gates another, from a third matrix (SwiGLU)."),
     example=Example(
         "F.silu",
         r"F\.silu\(",
-        N_("x times its sigmoid; it opens and closes another product."),
+        N_("x times its sigmoid; gates another product."),
         ("F.silu(torch.tensor([-2., -0.5, 0., 1.5]))",),
     ),
     colour="purple",

@@ -12,8 +12,8 @@ from tfm_core.variants.record import Registry, Variant
 class AlignmentScore(Variant):
     """layer: called with d_model.
 
-    asks_first: whether the state before a step attends, so that the context goes into the cell
-    (Bahdanau et al. 2015); else the state after it does (Luong et al. 2015). is_pairwise: whether
+    attends_before_step: the state before a step attends, and the context goes into the cell
+    (Bahdanau et al. 2015); else the state after it attends (Luong et al. 2015). is_pairwise: if
     a vector is made for each pair of words. n_source, n_state: square matrices that each source
     state and each decoder state goes through. latex: of the score. modules, prepared, scores: lines
     of its class in a generated file: what it holds, what is worked out once from ``memory``, and
@@ -21,7 +21,7 @@ class AlignmentScore(Variant):
     """
 
     layer: str
-    asks_first: bool
+    attends_before_step: bool
     is_pairwise: bool
     n_source: int
     n_state: int
@@ -34,16 +34,16 @@ class AlignmentScore(Variant):
     @property
     def order(self) -> str:
         """Whose order it follows, as the walk's paragraphs are called."""
-        return "additive" if self.asks_first else "luong"
+        return "additive" if self.attends_before_step else "luong"
 
 
 ADDITIVE = AlignmentScore(
     name="additive",
     label=N_("Additive"),
-    help=N_("v tanh(W s + U h), asked before each step (Bahdanau, Cho & Bengio 2015)."),
+    help=N_("v tanh(W s + U h), before each step (Bahdanau et al. 2015)."),
     source="Bahdanau et al. 2015, appendix A.1.2",
     layer="tfm_core.layers.recurrent:AdditiveScore",
-    asks_first=True,
+    attends_before_step=True,
     is_pairwise=True,
     n_source=1,
     n_state=1,
@@ -63,10 +63,10 @@ ADDITIVE = AlignmentScore(
 DOT = AlignmentScore(
     name="dot",
     label=N_("Dot product"),
-    help=N_("s h, asked after each step (Luong, Pham & Manning 2015)."),
+    help=N_("s h, after each step (Luong et al. 2015)."),
     source="Luong et al. 2015, Eq. 8",
     layer="tfm_core.layers.recurrent:DotScore",
-    asks_first=False,
+    attends_before_step=False,
     is_pairwise=False,
     n_source=0,
     n_state=0,
@@ -79,10 +79,10 @@ DOT = AlignmentScore(
 GENERAL = AlignmentScore(
     name="general",
     label=N_("General"),
-    help=N_("s W h: a matrix between the two (Luong et al. 2015)."),
+    help=N_("s W h, after each step (Luong et al. 2015)."),
     source="Luong et al. 2015, Eq. 8",
     layer="tfm_core.layers.recurrent:GeneralScore",
-    asks_first=False,
+    attends_before_step=False,
     is_pairwise=False,
     n_source=1,
     n_state=0,
@@ -95,10 +95,10 @@ GENERAL = AlignmentScore(
 CONCAT = AlignmentScore(
     name="concat",
     label=N_("Concat"),
-    help=N_("v tanh(W [s; h]), asked after each step (Luong et al. 2015)."),
+    help=N_("v tanh(W [s; h]), after each step (Luong et al. 2015)."),
     source="Luong et al. 2015, Eq. 8",
     layer="tfm_core.layers.recurrent:ConcatScore",
-    asks_first=False,
+    attends_before_step=False,
     is_pairwise=True,
     n_source=1,
     n_state=1,

@@ -13,12 +13,10 @@ from tfm_core.sentences import N_
 from tfm_core.variants.record import LazyModule, Registry, Variant
 
 if TYPE_CHECKING:
-    from tfm_core.models import build, build_pictures, build_recurrent
+    from tfm_core.models import build
     from tfm_core.models.build import Model
 else:  # imported where something of it is used first
     build = LazyModule("tfm_core.models.build")
-    build_pictures = LazyModule("tfm_core.models.build_pictures")
-    build_recurrent = LazyModule("tfm_core.models.build_recurrent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,43 +31,43 @@ FAMILIES = Registry(
     Family(
         name="encoder-decoder",
         label=N_("Encoder-decoder"),
-        help=N_("Reads the source, then writes the target (the 2017 Transformer, T5)."),
+        help=N_("Reads the source, then writes the target (Transformer, T5)."),
         source="Vaswani et al. 2017",
         build=lambda: build.build_encoder_decoder,
     ),
     Family(
         name="encoder-only",
         label=N_("Encoder-only"),
-        help=N_("Sees everything at once and answers all positions in one pass (BERT)."),
+        help=N_("Answers all positions in one pass (BERT)."),
         source="Devlin et al. 2019",
         build=lambda: build.build_encoder_only,
     ),
     Family(
         name="decoder-only",
         label=N_("Decoder-only"),
-        help=N_("Continues one sequence from left to right (GPT)."),
+        help=N_("Continues a sequence from left to right (GPT)."),
         source="Radford et al. 2018",
         build=lambda: build.build_decoder_only,
     ),
     Family(
         name="vit",
         label=N_("Vision Transformer"),
-        help=N_("Cuts a picture into patches and attends over them (ViT)."),
+        help=N_("Attends over patches of a picture (ViT)."),
         source="Dosovitskiy et al. 2021",
-        build=lambda: build_pictures.build_vit,
+        build=lambda: build.build_vit,
     ),
     Family(
         name="captioner",
         label=N_("Captioner"),
-        help=N_("A ViT's encoder reads a picture, a decoder describes it (captioning)."),
+        help=N_("A ViT encoder reads a picture, a decoder describes it."),
         source="Xu et al. 2015",
-        build=lambda: build_pictures.build_captioner,
+        build=lambda: build.build_captioner,
     ),
     Family(
         name="recurrent",
         label=N_("RNN with attention"),
-        help=N_("Reads and writes one token after the other, and looks back at the source (2015)."),
+        help=N_("Reads and writes token by token, with attention (2015)."),
         source="Bahdanau et al. 2015",
-        build=lambda: build_recurrent.build_recurrent,
+        build=lambda: build.build_recurrent,
     ),
 )

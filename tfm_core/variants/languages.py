@@ -18,14 +18,14 @@ class Language(Variant):
 ENGLISH = Language(
     name="english",
     label=N_("English"),
-    help=N_("“a three above a seven”: each number with its article."),
+    help=N_("“a three above a seven”: with articles."),
     source="a toy grammar of this app",
     grammar="tfm_core.data.caption_words:ENGLISH_GRAMMAR",
 )
 KOREAN = Language(
     name="korean",
     label=N_("Korean"),
-    help=N_("“삼은 칠 위에 있다”: the verb last, particles that agree."),
+    help=N_("“삼은 칠 위에 있다”: verb last, with particles."),
     source="a toy grammar of this app",
     grammar="tfm_core.data.caption_words:KOREAN_GRAMMAR",
 )

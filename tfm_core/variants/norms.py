@@ -1,11 +1,11 @@
-"""The norms: what keeps every token's vector in range."""
+"""The norms, which keep every token's vector in range, and when one follows the last block."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.record import Example, Registry, Variant
 
 NORM_EPS = 1e-5
@@ -42,7 +42,7 @@ class Norm(Variant):
 LAYER_NORM = Norm(
     name="layernorm",
     label=N_("LayerNorm"),
-    help=N_("Subtract the mean, divide by the deviation (Ba et al. 2016)."),
+    help=N_("Subtract mean, divide by standard deviation (Ba et al. 2016)."),
     source="Ba et al. 2016",
     layer="torch.nn:LayerNorm",
     parameters={"weight": ("d_model",), "bias": ("d_model",)},
@@ -62,13 +62,7 @@ LAYER_NORM = Norm(
     ),
     spread=N_("mean"),
     walk_topic="layernorm",
-    walk_words=N_(
-        "LayerNorm subtracts the mean of one token's numbers and divides by sqrt(variance + "
-        "eps), with eps = {norm_eps} here; then a learned scale and shift. Written by hand as (x "
-        "- mean) / (x.std() + eps), it differs a little: `std` divides by n - 1 unless told "
-        "otherwise, so the deviation is 6.9 % larger at n = 8 and 0.1 % at n = 512. The learned "
-        "scale can make up for that."
-    ),
+    walk_words=Paragraph("variants/walk-layernorm"),
     phrase=N_("LayerNorm"),
 )
 RMS_NORM = Norm(
@@ -95,19 +89,13 @@ RMS_NORM = Norm(
     ),
     spread=N_("root mean square"),
     walk_topic="rmsnorm",
-    walk_words=N_(
-        "RMSNorm divides by the root of (the mean square of one token's numbers + eps), with eps "
-        "= {norm_eps} here, without subtracting the mean; then a learned scale."
-    ),
+    walk_words=Paragraph("variants/walk-rmsnorm"),
     phrase=N_("RMSNorm"),
 )
-NONE = Norm(
+NO_NORM = Norm(
     name="none",
     label=N_("No norm"),
-    help=N_(
-        "Vectors keep whatever length the sums give them, which grows with each block and each "
-        "step: a mistake worth seeing."
-    ),
+    help=N_("Vectors grow with each block: a mistake worth seeing."),
     source="Vaswani et al. 2017, section 3.1, without the norm",
     layer="torch.nn:Identity",
     parameters={},
@@ -119,11 +107,40 @@ NONE = Norm(
     example=None,
     spread=None,
     walk_topic="no-norm",
-    walk_words=N_(
-        "**A mistake worth seeing:** no norm keeps the numbers in range, here or elsewhere in "
-        "this model. Compare the size of the numbers after each block."
-    ),
+    walk_words=Paragraph("variants/walk-no-norm"),
     phrase=N_("no norm"),
 )
 
-NORMS = Registry("norm", LAYER_NORM, RMS_NORM, NONE)
+NORMS = Registry("norm", LAYER_NORM, RMS_NORM, NO_NORM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalNorm(Variant):
+    """stands: whether it is there, from whether the blocks are pre-norm."""
+
+    stands: Callable[[bool], bool]
+
+
+PRE_NORM = FinalNorm(
+    name="pre-norm",
+    label=N_("After pre-norm blocks"),
+    help=N_("Usual: pre-norm blocks end without a norm."),
+    source="Xiong et al. 2020; Radford et al. 2019",
+    stands=lambda norm_first: norm_first,
+)
+ALWAYS = FinalNorm(
+    name="always",
+    label=N_("Always"),
+    help=N_("After pre-norm and post-norm blocks (torch.nn.Transformer)."),
+    source="torch.nn.Transformer",
+    stands=lambda norm_first: True,
+)
+NEVER = FinalNorm(
+    name="never",
+    label=N_("Never"),
+    help=N_("The sums of the blocks are the output."),
+    source="study notebooks",
+    stands=lambda norm_first: False,
+)
+
+FINAL_NORMS = Registry("final norm", PRE_NORM, ALWAYS, NEVER)

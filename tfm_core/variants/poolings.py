@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.record import Registry, Variant
 
 
@@ -38,10 +38,10 @@ class Pooling(Variant):
 CLS = Pooling(
     name="cls",
     label=N_("CLS token"),
-    help=N_("One extra token gathers what the classifier reads (BERT, ViT)."),
+    help=N_("One extra token is read (BERT, ViT)."),
     source="Dosovitskiy et al. 2021, Eq. 4",
     has_cls=True,
-    layer="tfm_core.layers.pooling:first_token",
+    layer="tfm_core.models.ends:first_token",
     latex=r"x_{\mathrm{CLS}}",
     of_patches="{x}[:, 0]",
     of_words=("{x}[:, :1]",),
@@ -53,10 +53,10 @@ CLS = Pooling(
 MEAN = Pooling(
     name="mean",
     label=N_("Mean"),
-    help=N_("Average all patches or words; learns faster on small data."),
+    help=Paragraph("variants/mean-pooling"),
     source="Dosovitskiy et al. 2021, Eq. 4",
     has_cls=False,
-    layer="tfm_core.layers.pooling:mean_of_tokens",
+    layer="tfm_core.models.ends:mean_of_tokens",
     latex=r"\frac{1}{n}\sum_t x_t",
     of_patches="{x}.mean(1)",
     of_words=(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.record import Registry, Variant
 
 
@@ -31,10 +31,7 @@ class Precision(Variant):
 FP32 = Precision(
     name="fp32",
     label=N_("fp32"),
-    help=N_(
-        "Single precision: works everywhere. NVIDIA GPUs multiply matrices in TF32, with the range "
-        "of fp32 and 10 bits of precision."
-    ),
+    help=Paragraph("variants/fp32"),
     source="IEEE 754",
     autocast=None,
     scales_loss=False,
@@ -45,7 +42,7 @@ FP32 = Precision(
 BF16 = Precision(
     name="bf16",
     label=N_("bf16 autocast"),
-    help=N_("Half the bytes, the range of fp32; slow on most CPUs."),
+    help=N_("Half the bytes, range of fp32; slow on most CPUs."),
     source="Kalamkar et al. 2019",
     autocast="bfloat16",
     scales_loss=False,
@@ -56,7 +53,7 @@ BF16 = Precision(
 FP16 = Precision(
     name="fp16",
     label=N_("fp16 with loss scaling"),
-    help=N_("Half precision for CUDA GPUs without bf16."),
+    help=N_("For CUDA GPUs without bf16."),
     source="Micikevicius et al. 2018",
     autocast="float16",
     scales_loss=True,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.record import Registry, Variant
 
 
@@ -24,7 +24,7 @@ def _done(step: int, warm: int, total: int) -> float:
 CONSTANT = Schedule(
     name="constant",
     label=N_("Constant"),
-    help=N_("The same learning rate after the warm-up."),
+    help=N_("Constant after the warm-up."),
     source="Goyal et al. 2017, section 2.2: the warm-up",
     share=lambda step, warm, total: min(1.0, step / warm),
 )
@@ -47,7 +47,7 @@ LINEAR = Schedule(
 INVERSE_SQRT = Schedule(
     name="inverse-sqrt",
     label=N_("Inverse square root"),
-    help=N_("Rise, then fall with 1/sqrt(step) (Vaswani et al. 2017, 5.3)."),
+    help=N_("Rise, then fall with 1/sqrt(step) (Vaswani et al. 2017)."),
     source="Vaswani et al. 2017, section 5.3, with its peak at the learning rate",
     share=lambda step, warm, total: min(step / warm, math.sqrt(warm / step)),
 )
@@ -63,10 +63,7 @@ def _until_cooled(step: int, warm: int, total: int) -> float:
 WSD = Schedule(
     name="wsd",
     label=N_("Warm-up, stable, decay"),
-    help=N_(
-        "Rise linearly, stay, and fall linearly to zero in the last fifth of the steps "
-        "(Hu et al. 2024; Hägele et al. 2024)."
-    ),
+    help=Paragraph("variants/stable-then-decay"),
     source="Hu et al. 2024 (MiniCPM), section 4; Hägele et al. 2024, section 3, linear",
     share=_until_cooled,
 )

@@ -101,7 +101,7 @@ PLAIN = Stem(
     walk_topics=("patches",),
     walk_words=N_(
         "The picture is cut into squares, row by row from the top left, and each is flattened: "
-        "these are the “words” of a Vision Transformer."
+        "the “words” of a Vision Transformer."
     ),
     walk_code="patches = patchify(images, patch_size)",
     walk_modules={},
@@ -109,7 +109,7 @@ PLAIN = Stem(
     example=Example(
         "patchify",
         r"\bpatchify\(",
-        N_("Three calls of PyTorch: cut rows and columns, bring the patches together, flatten."),
+        N_("Cut rows and columns, group the patches, flatten."),
         (
             "image = torch.arange(16).view(1, 4, 4)  # (C, Y, X), patches of 2 x 2",
             "cut = image.view(1, 2, 2, 2, 2)  # C, rows, y, columns, x",
@@ -125,11 +125,10 @@ CONVOLUTIONAL = Stem(
     name="conv",
     label=N_("Convolutional"),
     help=N_(
-        "A 3x3 convolution before the patches: sees strokes across patch borders (Xiao et al. "
-        "2021).",
+        "A 3x3 convolution sees strokes across patches (Xiao et al. 2021).",
     ),
     source="Dosovitskiy et al. 2021, Eq. 1; Xiao et al. 2021",
-    layer="tfm_core.layers.fast.patches:ConvStem",
+    layer="tfm_core.layers.fast:ConvStem",
     latex=r"\mathrm{patch}_t(\mathrm{GELU}(K * \mathrm{image} + b_K))",
     classes=dedent(
         f'''\
@@ -149,29 +148,29 @@ CONVOLUTIONAL = Stem(
     drawn="3x3 convolution, then patches",
     walk_topics=("patches", "conv"),
     walk_words=N_(
-        "This model first looks with a 3 x 3 convolution, so that strokes across borders are "
-        "seen whole; the patches are cut from its channels."
+        "A 3 x 3 convolution comes first, so strokes across borders are seen whole; the patches "
+        "are cut from its channels."
     ),
     walk_code="seen = F.gelu(convolution(images))\npatches = patchify(seen, patch_size)",
     walk_modules={"convolution": "convolution"},
-    walk_seen=N_("what the convolution saw"),
+    walk_seen=N_("output of the convolution"),
     example=PLAIN.example,
 )
 
 HALVING = Stem(
     name="conv-stack",
-    label=N_("Stack of convolutions"),
+    label=N_("Convolution stack"),
     help=N_(
-        "3x3 convolutions that halve the picture, with twice the channels each, until a patch is "
-        "one place (Xiao et al. 2021). Each patch then knows what surrounds it."
+        "3x3 convolutions halve the picture and double the channels until a patch is one place "
+        "(Xiao et al. 2021). Each patch then knows its surroundings."
     ),
     source="Xiao et al. 2021, section 4; without its batch norms",
     layer="tfm_core.layers.patches:ConvStack",
     halves=True,
     fits=can_halve,
     misfit=N_(
-        "A stack of convolutions cannot halve the {size}x{size} pictures of {label} to patches of "
-        "{patch_size}; to those of {fitting} it can."
+        "A convolution stack cannot halve the {size}x{size} pictures of {label} to patches of "
+        "{patch_size}; choose from {fitting}."
     ),
     cuts=False,
     latex=r"h^L_t",
@@ -202,17 +201,17 @@ HALVING = Stem(
     drawn="Halved to patches",
     walk_topics=("stack",),
     walk_words=N_(
-        "The picture is halved again and again by 3 x 3 convolutions that step two pixels at a "
-        "time, until each patch is one place: a row of as many numbers as there are channels. "
-        "These are the “words” of a Vision Transformer. Each has seen more than its square: its "
-        "neighbours’ pixels too, around a middle that may lie some pixels beside the square’s."
+        "3 x 3 convolutions with stride 2 halve the picture until each patch is one place, with "
+        "a number for each channel: the “words” of a Vision Transformer. Each has seen more "
+        "than its square: neighbouring pixels too, around a middle that may lie some pixels "
+        "beside the square’s."
     ),
     walk_code=(
         "seen = images\nfor convolution in convolutions:\n"
         "    seen = F.gelu(convolution(seen))\npatches = seen.flatten(2).mT"
     ),
     walk_modules={"convolutions": "convolutions"},
-    walk_seen=N_("what the last convolution saw"),
+    walk_seen=N_("output of the last convolution"),
     example=None,
 )
 

@@ -123,7 +123,7 @@ class TaskKind(Variant):
 TEXT = TaskKind(
     name="text",
     label=N_("Text"),
-    help=N_("Answer a text: with another, with a label, or by filling its blanks."),
+    help=N_("Answer a text with words, a label, or its blanks."),
     source="Sutskever et al. 2014",
     config=lambda: task_config.TextTaskConfig,
     text=lambda: text.generated,
@@ -144,7 +144,7 @@ TEXT = TaskKind(
 IMAGE = TaskKind(
     name="image",
     label=N_("Pictures"),
-    help=N_("Say what a picture shows, as one of a few classes."),
+    help=N_("Classify a picture."),
     source="LeCun et al. 1998",
     config=lambda: image_tasks.ImageTaskConfig,
     load=lambda: image_data.load_images,
@@ -184,7 +184,7 @@ CAPTION = TaskKind(
 CORPUS = TaskKind(
     name="corpus",
     label=N_("Language model"),
-    help=N_("Continue a text, one token after the other."),
+    help=N_("Continue a text."),
     source="Radford et al. 2018",
     config=lambda: corpus_tasks.CorpusTaskConfig,
     text=lambda: corpus_texts.corpus_task,
@@ -205,16 +205,16 @@ CORPUS = TaskKind(
 OWN_PICTURES = replace(
     IMAGE,
     name="own-pictures",
-    label=N_("Pictures of your own"),
-    help=N_("Say what a picture shows, as one of your own classes."),
+    label=N_("Your pictures"),
+    help=N_("Classify a picture into one of your classes."),
     config=lambda: own_pictures.OwnPicturesTaskConfig,
     load=lambda: pictures_task.load_own_pictures,
 )
 OWN_TEXT = replace(
     TEXT,
     name="own",
-    label=N_("Sentences of your own"),
-    help=N_("Answer a sentence of your own data: with another, or with a label."),
+    label=N_("Your sentences"),
+    help=N_("Answer a sentence with another, or a label."),
     config=lambda: own_tasks.OwnTextTaskConfig,
     text=lambda: own_texts.own_task,
     load=lambda: own_texts.load_own,

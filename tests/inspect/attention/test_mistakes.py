@@ -9,11 +9,10 @@ from tfm_core.data.load import load
 from tfm_core.data.vocabulary import EOS, PAD
 from tfm_core.decoding.greedy import Decoded
 from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text
-from tfm_core.runs.process.execute import execute
 from tfm_core.inspect.errors.validation_errors import of_texts, read_one, wrong_examples
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
-from tfm_core.training.loop import new_model
+from tfm_core.training.setup import new_model
 
 
 @pytest.fixture(scope="module", params=["text", "image"])

@@ -55,7 +55,7 @@ def test_a_measurement_that_nobody_looks_at_ends():
 def test_a_failure_is_a_sentence():
     measurement = BenchmarkProcess("data", small("vit"), "cuda:99", patience=LONG)
     problem = measurement.wait(LONG).problem or ""
-    assert problem.startswith("cuda:99 is not there")
+    assert problem.startswith("cuda:99 is not available")
     assert is_gone(measurement)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from tfm_core.config import Experiment, from_query
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.status import Status
-from tfm_core.training.divergence import NO_NUMBER, TrainingDiverged
+from tfm_core.training.progress import NO_NUMBER, TrainingDiverged
 
 FOLDER = Path(__file__).parent / "curves"
 

@@ -29,9 +29,9 @@ from tfm_core.inspect.walk.subject import (
 from tfm_core.models.build import build_model
 from tfm_core.probe.capture import capture
 from tfm_core.probe.labels import modules_by_kind
+from tfm_core.variants.forms import PROJECTIONS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import ADDED_TO_PATCHES, POSITIONS
-from tfm_core.variants.projections import PROJECTIONS
 
 SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 11}
 READERS = [

@@ -30,9 +30,9 @@ from tests.pages.looking import (
     text_of,
     trees,
 )
-from tfm_core.inspect.progress import stage
 from tfm_core.inspect.attention import alignment, head_statistics
 from tfm_core.inspect.attention.head_labels import aligning_head, first_heads
+from tfm_core.inspect.progress import stage
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.labels import rows as rows_of
 from tfm_core.runs.record import snapshots

@@ -9,11 +9,6 @@ from pages.ui.page_table import PAGES
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tfm_core.inspect.experiments import DEMONSTRATIONS
-from tfm_core.data.own.layout import guess
-from tfm_core.inspect.experiments.demonstration import Demonstration, by_theme
-from tfm_core.inspect.experiments.demonstration import OUTCOMES
-from tfm_core.runs.queue.run_queue import RunQueue
-from tfm_core.inspect.experiments import DEMONSTRATIONS
 from tfm_core.inspect.experiments.demonstration import OUTCOMES, Demonstration, by_theme, question
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RECORDED, RunStore

@@ -164,10 +164,10 @@ def test_fields_of_two_ranges_have_names_of_their_own(driver: Driver, open_page:
         ({"runs": 0}, "A sweep needs a budget: a number of runs, or of minutes."),
         ({"training.learning_rate-low": "much"}, "cannot be “much”; it must be a number."),
         ({"training.learning_rate-low": "0"}, "a logarithmic range begins above 0"),
-        ({"training.learning_rate-high": "1e9"}, "learning_rate is 1,000,000,000, but must be"),
+        ({"training.learning_rate-high": "1e9"}, "learning_rate is 1,000,000,000; it must be"),
         ({"training.learning_rate-low": "nan"}, "the second number must be the larger one"),
         ({"training.warmup-values": "0.1"}, "Warm-up has 1 values; give from 2"),
-        ({"training.warmup-values": "0, 7"}, "warmup is 7, but must be at most 1."),
+        ({"training.warmup-values": "0, 7"}, "warmup is 7; it must be at most 1."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_said_and_start_waits(

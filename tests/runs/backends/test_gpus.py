@@ -56,7 +56,7 @@ def test_the_queue_hands_out_gpus_and_says_which_and_who_waits_for_one(store):
         first = store.create(tiny(), device="cuda:0")
         queue.submit(first)
         wait_until(lambda: first.status.state == "failed", "the first run is told")
-        assert first.status.reason.startswith("cuda:1 is not there: ")
+        assert first.status.reason.startswith("cuda:1 is not available: ")
         assert Run(first.folder).meta.device == first.status.device == "cuda:1"
         other = training(store, "cuda:1")
         second = store.create(tiny(), device="cuda:0")

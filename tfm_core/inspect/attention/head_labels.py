@@ -17,10 +17,9 @@ from tfm_core.inspect.attention import alignment, head_statistics
 from tfm_core.inspect.attention.alignment import AlignmentScore, best_of, can_be_scored, score
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_statistics import HeadStatistics
-from tfm_core.probe.labels import modules_by_kind
-from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.inspect.symptoms import in_heads
 from tfm_core.probe.labels import layer_of, modules_by_kind
+from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_
 

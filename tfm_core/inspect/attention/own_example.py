@@ -36,7 +36,7 @@ def answered(run: Run, text: str) -> Example:
     from tfm_core.data.text import text_task
     from tfm_core.data.vocabulary import BOS, EOS
     from tfm_core.decoding import greedy
-    from tfm_core.models.vit import VisionTransformer
+    from tfm_core.models.pictures import VisionTransformer
     from tfm_core.probe.capture import capture
 
     config = run.experiment.task_as(SequenceTaskConfig)
@@ -113,7 +113,7 @@ def look_at_picture(run: Run, picture: npt.NDArray[np.uint8]) -> Example:
 
     Raises StudentError for another shape, or no checkpoint.
     """
-    from tfm_core.models.vit import VisionTransformer
+    from tfm_core.models.pictures import VisionTransformer
     from tfm_core.probe.capture import capture
 
     run.experiment.task_as(ImageTaskConfig, _WRONG_TASK)

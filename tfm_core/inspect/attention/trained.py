@@ -141,7 +141,7 @@ class Histogram:
 def weight_histograms(run: Run, bins: int = 61) -> dict[str, Histogram]:
     """Return the histogram of every parameter, by its exported name. Raises CheckpointDamaged."""
     from tfm_core.training.checkpoints import load_model
-    from tfm_core.training.models import new_model
+    from tfm_core.training.setup import new_model
 
     trained, _step = load_model(run.experiment, run.folder / "checkpoints" / "last")
     before = dict(new_model(run.experiment).named_parameters())

@@ -46,7 +46,7 @@ class Subject:
     @cached_property
     def new(self) -> Any:
         """The model as it was before the first step."""
-        from tfm_core.training.models import new_model
+        from tfm_core.training.setup import new_model
 
         return new_model(self.experiment).eval()
 
@@ -123,9 +123,9 @@ def gradients(subject: Subject) -> tuple[Row, ...]:
     """Take the gradient of the first batch on the new model, layer by layer."""
     import torch
 
-    from tfm_core.training.gradients import gradient_norms
     from tfm_core.training.losses import labels_of
     from tfm_core.training.objectives import token_metrics
+    from tfm_core.training.optimisation import gradient_norms
 
     torch.set_num_threads(1)
     src, tgt = subject.examples("train")

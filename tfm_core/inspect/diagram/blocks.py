@@ -9,9 +9,8 @@ from tfm_core.anatomy import Attention, Part, Sublayer, sublayers
 from tfm_core.inspect.diagram.drawing import BREAK, Drawing
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.causalities import CAUSALITIES
+from tfm_core.variants.forms import CAUSALITIES, SCALES
 from tfm_core.variants.norms import NORMS
-from tfm_core.variants.scales import SCALES
 
 
 def stack(drawing: Drawing, part: Part) -> None:

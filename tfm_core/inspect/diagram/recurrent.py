@@ -56,7 +56,7 @@ def decoder(drawing: Drawing, part: Part) -> None:
     drawing.edge(drawing.memory, attention, f"memory {drawing.shape(memory)}")
     drawing.edge(token, steps, words)
     drawing.edge("bridge", steps, f"first state {drawing.shape(state)}")
-    if score.asks_first:
+    if score.attends_before_step:
         drawing.edge(attention, steps, "context of this step")
         drawing.edge(steps, attention, "state of the step before", dashed=True)
     else:

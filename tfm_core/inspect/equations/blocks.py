@@ -10,12 +10,9 @@ from tfm_core.anatomy import Anatomy, Attention, Part, Sublayer, sublayers
 from tfm_core.config import ModelConfig, TransformerConfig
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.causalities import CAUSALITIES
-from tfm_core.variants.norms import NONE as NO_NORM
-from tfm_core.variants.norms import NORMS
+from tfm_core.variants.forms import CAUSALITIES, RESIDUALS, SCALES
+from tfm_core.variants.norms import NO_NORM, NORMS
 from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.residuals import RESIDUALS
-from tfm_core.variants.scales import SCALES
 
 
 @dataclass(frozen=True, slots=True)

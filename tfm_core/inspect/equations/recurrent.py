@@ -45,7 +45,7 @@ def _decoder(config: RecurrentConfig, _model: Anatomy) -> Equation:
     first, steps = r"s_0 = \tanh(W_0 h_S + b_0)", r"s_t = f(s_{t-1}, y_{t-1})"
     if config.is_bidirectional:
         first = r"s_0 = \tanh(W_0 [\overrightarrow{h}_S; \overleftarrow{h}_1] + b_0)"
-    if ALIGNMENT_SCORES[config.attention].asks_first:
+    if ALIGNMENT_SCORES[config.attention].attends_before_step:
         steps = r"s_t = f(s_{t-1}, [y_{t-1}; c_t])"
     return Equation(N_("Writing"), _lines(first, steps), "Bahdanau et al. 2015, appendix A.2")
 

@@ -16,10 +16,9 @@ import numpy.typing as npt
 
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of, no_checkpoint
-from tfm_core.inspect.progress.pictures import model_at
-from tfm_core.runs.record.weights import weights_path
 from tfm_core.inspect.errors.validation_errors import Reading
 from tfm_core.inspect.progress.pictures import model_at
+from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 from tfm_core.variants.tasks import TASK_KINDS

@@ -107,7 +107,7 @@ def of_texts(experiment: Experiment, model: Model, data: Data, rows: range) -> l
     from tfm_core.data.load import data_as
     from tfm_core.data.text_data import TextData
     from tfm_core.decoding import greedy
-    from tfm_core.models.vit import VisionTransformer
+    from tfm_core.models.pictures import VisionTransformer
 
     assert not isinstance(model, VisionTransformer)
     config, data = experiment.task_as(SequenceTaskConfig), data_as(data, TextData)
@@ -141,7 +141,7 @@ def of_captions(experiment: Experiment, model: Model, data: Data, rows: range) -
     from tfm_core.data.captions import CaptionData
     from tfm_core.data.load import data_as
     from tfm_core.decoding import greedy
-    from tfm_core.models.captioner import Captioner
+    from tfm_core.models.pictures import Captioner
     from tfm_core.probe.items import caption_items
 
     assert isinstance(model, Captioner)
@@ -175,7 +175,7 @@ def of_pictures(experiment: Experiment, model: Model, data: Data, rows: range) -
 
     from tfm_core.data.image_data import ImageData
     from tfm_core.data.load import data_as
-    from tfm_core.models.vit import VisionTransformer
+    from tfm_core.models.pictures import VisionTransformer
 
     assert isinstance(model, VisionTransformer)
     data = data_as(data, ImageData)

@@ -167,7 +167,7 @@ def _written(run: Run) -> Written | None:
     from tfm_core.data.text_data import TextData
     from tfm_core.decoding import greedy
     from tfm_core.inspect.attention.trained import data_of, model_of
-    from tfm_core.models.vit import VisionTransformer
+    from tfm_core.models.pictures import VisionTransformer
 
     try:
         model, _step = model_of(run)

@@ -30,7 +30,7 @@ from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block, Skip, Stack
 from tfm_core.layers.masks import is_token
 from tfm_core.mistakes.blocks import skip_nothing
-from tfm_core.models.captioner import Captioner
+from tfm_core.models.pictures import Captioner
 from tfm_core.models.text import DecoderOnly, EncoderOnly, TextModel
 
 Means = Mapping[Part, Tensor]

@@ -132,7 +132,7 @@ def extrapolate(run: Run) -> Extrapolation:
     from tfm_core.data.text_data import encode_src
     from tfm_core.decoding import greedy
     from tfm_core.inspect.masks.scores import load
-    from tfm_core.models.vit import VisionTransformer
+    from tfm_core.models.pictures import VisionTransformer
 
     why = can_extrapolate(run.experiment)
     if why is not None:

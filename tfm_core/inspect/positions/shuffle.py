@@ -18,7 +18,7 @@ from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
-from tfm_core.variants.positions.none import NONE
+from tfm_core.variants.positions.added import NO_POSITIONS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -81,7 +81,7 @@ def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[Noticed]:
     ids = torch.tensor([vocabulary.encode(list(tokens))])
     results = []
     for name in (*POSITIONS_OF_WORDS, CAUSAL):
-        kind = NONE if name == CAUSAL else POSITIONS[name]
+        kind = NO_POSITIONS if name == CAUSAL else POSITIONS[name]
         values = {"d_model": 32, "position": kind.name, "max_len": 512}
         config = EncoderOnlyConfig.parse(values)
         with torch.random.fork_rng(devices=[]):
@@ -107,8 +107,7 @@ def of_run(
     from tfm_core.data.text import text_task
     from tfm_core.decoding import greedy
     from tfm_core.inspect.masks.scores import load
-    from tfm_core.models.captioner import Captioner
-    from tfm_core.models.vit import VisionTransformer
+    from tfm_core.models.pictures import Captioner, VisionTransformer
 
     config = run.experiment.task_as(
         SequenceTaskConfig,

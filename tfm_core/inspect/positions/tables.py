@@ -160,7 +160,7 @@ def added_by_distance(kind: Position, n_heads: int, length: int) -> tuple[Array,
     sizes = {"n_heads": n_heads, "d_model": n_heads, "d_head": 1, "is_causal": True}
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
-        layer = resolve(kind.layer)(**{name: sizes[name] for name in kind.made_of})
+        layer = resolve(kind.layer)(**{name: sizes[name] for name in kind.init_args})
         _q, _k, added = layer(*torch.zeros(2, 1, n_heads, length, 1))
     bias = np.ascontiguousarray(added.expand(1, n_heads, length, length)[0, :, -1].flip(-1).numpy())
     shares = np.exp(bias)

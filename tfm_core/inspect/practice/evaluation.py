@@ -192,7 +192,7 @@ def round_trip(run: Run) -> RoundTrip:
     """
     import torch
 
-    from tfm_core.training.models import new_model
+    from tfm_core.training.setup import new_model
 
     model, step = counting_model(run)
     weights = model.state_dict()

@@ -28,7 +28,6 @@ from tfm_core.runs.curves import Curves
 from tfm_core.runs.record.outcome import MIN_PROGRESS
 from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, percent
 from tfm_core.sentences import N_, Paragraph, Sentence, joined, percent
 
 DIFFERENT = 0.4

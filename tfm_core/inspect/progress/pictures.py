@@ -14,8 +14,8 @@ from tfm_core.config import Experiment, ImageTaskConfig, ViTConfig
 from tfm_core.inspect.attention.explanations import rollout, to_patches
 from tfm_core.inspect.attention.trained import inputs_of, model_of, no_checkpoint
 from tfm_core.probe.labels import modules_by_kind
-from tfm_core.runs.run import Run
 from tfm_core.runs.record.weights import weights_path
+from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def kept_models(run: Run) -> list[tuple[int, Model]]:
 def _model(folder: str, step: int, _changed: int) -> Model:
     import torch
 
-    from tfm_core.training.models import new_model
+    from tfm_core.training.setup import new_model
 
     torch.set_num_threads(1)  # OpenMP's waiting threads would take the processor from the training
     run = Run(Path(folder))

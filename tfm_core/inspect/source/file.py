@@ -28,14 +28,11 @@ from tfm_core.inspect.source.texts import Spelling
 from tfm_core.variants import units
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.variants.causalities import CAUSALITIES
 from tfm_core.variants.cells import CELLS
+from tfm_core.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS, SCALES
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.projections import PROJECTIONS
-from tfm_core.variants.residuals import RESIDUALS
-from tfm_core.variants.scales import SCALES
 from tfm_core.variants.stems import STEMS
 
 AttentionForm = Literal["written", "fused"]

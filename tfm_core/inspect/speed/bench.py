@@ -111,10 +111,10 @@ def without_chance(experiment: Experiment) -> Experiment:
 
 def check_size(experiment: Experiment) -> None:
     """Raise ValueError, in a sentence, where a model is too large to measure in a moment."""
-    from tfm_core.models.unfilled import unfilled
-    from tfm_core.training.models import new_model
+    from tfm_core.models.build import init_on_meta
+    from tfm_core.training.setup import new_model
 
-    with unfilled():
+    with init_on_meta():
         count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
     if count > MAX_PARAMETERS:
         raise StudentError(

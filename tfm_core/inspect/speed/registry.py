@@ -95,7 +95,7 @@ def _needs_gpu(experiment: Experiment, device: str) -> str | None:
 
 
 def _needs_compiler(experiment: Experiment, device: str) -> str | None:
-    from tfm_core.training.toolchain import why_no_compiler
+    from tfm_core.training.compiling import why_no_compiler
 
     return why_no_compiler(device)
 

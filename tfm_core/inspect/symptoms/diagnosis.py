@@ -15,10 +15,8 @@ from tfm_core.runs.curves import Curves
 from tfm_core.runs.record.outcome import LossProgress, OutcomeKind, loss_progress, outcome_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
-from tfm_core.sentences import N_, Sentence
-from tfm_core.runs.way import Way, way_of
 from tfm_core.sentences import N_, Paragraph, Sentence
-from tfm_core.training.divergence import is_of_divergence
+from tfm_core.training.progress import is_of_divergence
 
 DeadHeads = tuple[int, tuple[str, ...]]
 """Since which step, and which modules; see ``in_heads.dead_modules``."""

@@ -184,7 +184,7 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Capti
     from tfm_core.data.load import data_as
     from tfm_core.data.vocabulary import EOS
     from tfm_core.decoding import greedy
-    from tfm_core.models.captioner import Captioner
+    from tfm_core.models.pictures import Captioner
     from tfm_core.probe.capture import capture
 
     config = run.experiment.task_as(CaptionTaskConfig, _NO_CAPTIONER)

@@ -235,7 +235,7 @@ def class_likeness(table: Array, classes: Sequence[str], skip: int = 0) -> tuple
 
 
 def _modules(model: Model) -> Mapping[str, Any]:
-    from tfm_core.models.embedding import TokenEmbedding
+    from tfm_core.models.ends import TokenEmbedding
 
     return {
         name: module.table.weight
@@ -245,7 +245,7 @@ def _modules(model: Model) -> Mapping[str, Any]:
 
 
 def _untrained(experiment: Experiment, name: str) -> Array:
-    from tfm_core.training.models import new_model
+    from tfm_core.training.setup import new_model
 
     weight = _modules(new_model(experiment))[name]
     values: Array = weight.detach().float().numpy().copy()

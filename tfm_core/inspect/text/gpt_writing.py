@@ -81,7 +81,7 @@ def write_on(
     import torch
 
     from tfm_core.data.vocabulary import EOS, PAD
-    from tfm_core.decoding import sampled_steps
+    from tfm_core.decoding import Constraints, sampled_steps
 
     model, config = _model(run)
     longest = max(len(sample.ids) for sample in samples)
@@ -95,7 +95,7 @@ def write_on(
         sampling=sampling,
         seeds=seeds,
         context=config.max_tgt_len + 1,
-        never=_never(),
+        constraints=Constraints(never=_never()),
     ):
         for i, (row, before) in enumerate(zip(step.ids, step.before, strict=True)):
             if EOS not in now[i].ids:

@@ -70,10 +70,10 @@ def start(experiment: Experiment, checkpoint: Path | None = None) -> Trainer:
     Precision is fp32. Raises ValueError, in a sentence, for models that are too large and for data
     or checkpoints that cannot be had.
     """
-    from tfm_core.models.unfilled import unfilled
-    from tfm_core.training.models import new_model
+    from tfm_core.models.build import init_on_meta
+    from tfm_core.training.setup import new_model
 
-    with unfilled():
+    with init_on_meta():
         count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
     if count > MAX_PARAMETERS:
         raise StudentError(

@@ -16,8 +16,7 @@ from tfm_core.inspect.walk.steps import (
 )
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.norms import NONE as NO_NORM
-from tfm_core.variants.norms import NORMS, Norm
+from tfm_core.variants.norms import NO_NORM, NORMS, Norm
 
 
 def blocks(view: BlockView) -> tuple[Seen, ...]:

@@ -14,7 +14,7 @@ from tfm_core.anatomy import Attention, Part, Sublayer, sublayers
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Seen, seen
 from tfm_core.sentences import N_
-from tfm_core.variants.causalities import CAUSALITIES, Causality
+from tfm_core.variants.forms import CAUSALITIES, Causality
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.positions.position import Inside
 

@@ -23,7 +23,7 @@ from tfm_core.inspect.walk.forward import Described, Item, Subject, on_device, r
 from tfm_core.inspect.walk.steps import WalkStep
 from tfm_core.inspect.walk.texts import padded
 from tfm_core.models.build import Model
-from tfm_core.models.captioner import Captioner
+from tfm_core.models.pictures import Captioner
 from tfm_core.probe.items import caption_items
 from tfm_core.probe.labels import patch_names
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tfm_core.inspect.walk.block_view import BlockView, mask_seen
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
 from tfm_core.sentences import N_
-from tfm_core.variants.causalities import Causality
+from tfm_core.variants.forms import Causality
 
 
 def decoder_attention(view: BlockView) -> WalkStep:

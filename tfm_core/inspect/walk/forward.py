@@ -17,7 +17,7 @@ from tfm_core.config.shape import Shape, TextShape
 from tfm_core.models.build import Model
 from tfm_core.probe.capture import ActivationCache, capture
 from tfm_core.sentences import joined
-from tfm_core.variants.causalities import CAUSAL, CAUSALITIES, Causality
+from tfm_core.variants.forms import CAUSAL, CAUSALITIES, Causality
 
 Item = Mapping[str, Any]
 """An example as a probe holds it."""

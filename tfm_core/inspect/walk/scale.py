@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.mistakes.attention import SQRT_D_MODEL
-from tfm_core.variants.scales import SCALES
+from tfm_core.variants.forms import SCALES
 
 
 @dataclass(frozen=True, slots=True, eq=False)

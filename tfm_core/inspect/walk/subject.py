@@ -21,10 +21,9 @@ from tfm_core.facts.storage import attention_numbers
 from tfm_core.inspect.attention.trained import AT_ONCE
 from tfm_core.inspect.walk.forward import Item, Subject, recorded
 from tfm_core.inspect.walk.pictures import of_digits
-from tfm_core.models.build import ImageShape, Model, TextShape, build_model
-from tfm_core.models.unfilled import unfilled
+from tfm_core.models.build import ImageShape, Model, TextShape, build_model, init_on_meta
 from tfm_core.sentences import N_
-from tfm_core.training.models import new_model
+from tfm_core.training.setup import new_model
 from tfm_core.variants.tasks import TASK_KINDS
 
 
@@ -75,7 +74,7 @@ def subject(
     the examples, as a probe holds them; without them some are drawn.
     """
     if model is None:
-        with unfilled():
+        with init_on_meta():
             model = new_model(experiment)
         is_small = attention_numbers(experiment) <= AT_ONCE
         if is_small and sum(p.numel() for p in model.parameters()) <= MAX_REAL:
@@ -169,7 +168,7 @@ def by_shape(
 
     A picture has no length; its caption has ``tgt_len`` tokens, or the most that there can be.
     """
-    with unfilled():
+    with init_on_meta():
         model = build_model(config, shape).to("meta")
     with torch.device("meta"):
         inputs = _meta_inputs(shape, batch, max(1, src_len), max(1, tgt_len))

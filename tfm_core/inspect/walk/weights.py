@@ -16,8 +16,7 @@ from tfm_core.inspect.walk.steps import (
     shape_question,
 )
 from tfm_core.sentences import N_
-from tfm_core.variants.causalities import CAUSALITIES
-from tfm_core.variants.scales import SCALES
+from tfm_core.variants.forms import CAUSALITIES, SCALES
 
 
 def scores(view: BlockView) -> WalkStep:

@@ -177,7 +177,7 @@ def search(
     source: Source, settings: BeamSettings, forced: Forced | None = None
 ) -> list[list[Hypothesis]]:
     """Return the beams after each token, best first; width 1 is greedy writing."""
-    from tfm_core.decoding import beam_steps
+    from tfm_core.decoding import Constraints, beam_steps
 
     before = len(source.prompt)
     steps = beam_steps(
@@ -188,8 +188,7 @@ def search(
         width=settings.width,
         alpha=settings.alpha,
         context=source.context,
-        never=source.never,
-        forced=_placed(source, forced),
+        constraints=Constraints(source.never, _placed(source, forced)),
     )
     return [_hypotheses(source, beams) for beams in steps]
 
@@ -214,7 +213,7 @@ def _samples(
 ) -> tuple[Hypothesis, ...]:
     """Draw texts as the model says, and score them as a beam's."""
     from tfm_core.data.vocabulary import EOS
-    from tfm_core.decoding import length_penalty, sampled_steps
+    from tfm_core.decoding import Constraints, length_penalty, sampled_steps
 
     before, ids = len(source.prompt), [list[int]() for _ in range(N_SAMPLES)]
     scores = [0.0] * N_SAMPLES
@@ -225,8 +224,7 @@ def _samples(
         max_len=before + settings.n,
         seeds=range(N_SAMPLES),
         context=source.context,
-        never=source.never,
-        forced=_placed(source, forced),
+        constraints=Constraints(source.never, _placed(source, forced)),
     ):
         for row, (text, chances) in enumerate(zip(step.ids.tolist(), step.before, strict=True)):
             if EOS not in ids[row]:

@@ -137,7 +137,7 @@ def _written(
     source: Source, sampling: SamplingConfig, seed: int, n: int | None, forced: Forced
 ) -> Ids:
     from tfm_core.data.vocabulary import EOS
-    from tfm_core.decoding import sampled_steps
+    from tfm_core.decoding import Constraints, sampled_steps
 
     before = len(source.prompt)
     ids: list[int] = []
@@ -149,8 +149,7 @@ def _written(
         sampling=sampling,
         seeds=[seed],
         context=source.context,
-        never=source.never,
-        forced={before + place: id for place, id in forced.items()},
+        constraints=Constraints(source.never, {before + place: id for place, id in forced.items()}),
     ):
         ids = step.ids[0, before:].tolist()
     return tuple(ids[: ids.index(EOS) + 1] if EOS in ids else ids)

@@ -36,7 +36,6 @@ from tfm_core.runs.settings import BackendName
 from tfm_core.runs.status import ALIVE, write_status
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import N_
-from tfm_core.training import apart
 from tfm_core.training.devices import usable_cores
 
 REFILL_SECONDS = 3.0
@@ -288,7 +287,7 @@ logger = logging.getLogger(__name__)
 def here() -> tuple[str, ...]:
     """Return the names of the NVIDIA GPUs of this machine; looked for once, which takes seconds."""
     try:
-        found = apart.devices()
+        found = gpu_helper.devices()
     except RuntimeError:  # whoever trains says what is wrong with them
         logger.exception("The GPUs of this machine could not be counted.")
         return ()

@@ -14,7 +14,7 @@ from tfm_core.runs.backends.slurm import Slurm
 from tfm_core.runs.queue.limits import Limits
 from tfm_core.runs.settings import Settings
 from tfm_core.sentences import N_
-from tfm_core.training import apart
+from tfm_core.training import gpu_helper
 from tfm_core.training.devices import Device
 
 
@@ -41,7 +41,7 @@ def devices() -> list[Device]:
     have waits on.
     """
     if settings.read().trains_on == "local":
-        return apart.devices()
+        return gpu_helper.devices()
     return [
         Device("cpu", N_("CPU of the cluster"), thread_choices=(1, 2, 4, 8)),
         Device("cuda:0", N_("A GPU of the cluster")),

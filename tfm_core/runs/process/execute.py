@@ -108,15 +108,15 @@ def follow(run: Run, share: Share) -> None:
     from tfm_core.training.loop import build, train
 
     settle(run.meta.threads)
-    if not share.told(None):  # until the first has all data, which two might fetch at once
+    if not share.broadcast(None):  # until the first has all data, which two might fetch at once
         return
     with place.below(run.folder.parent):
         trainer = build(run.experiment, share.device(run.meta.device))
     if run.has_checkpoint:
         checkpoints.load(trainer, run.folder / "checkpoints" / "last")
-    share.begin(trainer)
+    trainer.join(share)
     for event in train(trainer):
-        if isinstance(event, Step) and not share.told(None):
+        if isinstance(event, Step) and not share.broadcast(None):
             return
 
 
@@ -209,8 +209,8 @@ class _Execution:
         trainer.clock = self.recorder.clock
         reason = self._continue(trainer)
         if self.share is not None:
-            self.share.told(True)
-            self.share.begin(trainer)
+            self.share.broadcast(True)
+            trainer.join(self.share)
         self._choose_examples(trainer)
         self._report_progress(trainer)
         self.recorder.change("running", reason, device=str(trainer.device), total_steps=self.total)
@@ -282,7 +282,7 @@ class _Execution:
             snapshot=lambda: self._snapshot(trainer),
         )
         if self.share is not None:
-            self.share.told(go_on)
+            self.share.broadcast(go_on)
         if go_on and self._is_save_due():
             self._save(trainer)
         return go_on
@@ -317,7 +317,7 @@ class _Execution:
 
     def _keep_weights(self, trainer: Trainer) -> None:
         if storage.weights_bytes(trainer.n_parameters, self.limits.max_weights):
-            state = {name: value.cpu() for name, value in trainer.answering.state_dict().items()}
+            state = {name: value.cpu() for name, value in trainer.eval_model.state_dict().items()}
             arrays = {
                 name: (value.half() if value.is_floating_point() else value).numpy()
                 for name, value in state.items()

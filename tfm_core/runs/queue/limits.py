@@ -117,8 +117,8 @@ class Limits:
 
 def _n_parameters(experiment: Experiment) -> int:
     """Count the parameters of a model without making any."""
-    from tfm_core.models.unfilled import unfilled
-    from tfm_core.training.models import new_model
+    from tfm_core.models.build import init_on_meta
+    from tfm_core.training.setup import new_model
 
-    with unfilled():
+    with init_on_meta():
         return sum(parameter.numel() for parameter in new_model(experiment).parameters())

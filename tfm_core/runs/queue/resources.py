@@ -99,10 +99,10 @@ def ran_out(experiment: Experiment, device: str) -> str:
 
 def needed(experiment: Experiment) -> Memory:
     """Return what a training step of a run keeps. Loads torch, and makes no model."""
-    from tfm_core.models.unfilled import unfilled
-    from tfm_core.training.models import new_model
+    from tfm_core.models.build import init_on_meta
+    from tfm_core.training.setup import new_model
 
-    with unfilled():
+    with init_on_meta():
         count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
     return of_run(experiment, count)
 
@@ -116,7 +116,7 @@ def memory_of(device: str) -> int | None:
     """Return the bytes that a process may use on a device in all, None where that is not known."""
     if device == "cpu":
         return machine.memory(swap=True)
-    from tfm_core.training.apart import devices
+    from tfm_core.training.gpu_helper import devices
 
     return next((one.memory_total for one in devices() if one.name == device), None)
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.status import Status
 from tfm_core.sentences import N_
-from tfm_core.training.divergence import is_of_divergence
+from tfm_core.training.progress import is_of_divergence
 
 OutcomeKind = Literal["diverged", "never-learned", "by-heart"]
 

@@ -13,7 +13,7 @@ from typing import Any
 from tfm_core.config import Experiment
 from tfm_core.config.training import own_decay
 from tfm_core.runs.run import Run
-from tfm_core.training.divergence import is_of_divergence
+from tfm_core.training.progress import is_of_divergence
 
 _NO_MATTER = frozenset({"seed", "training.snapshots"})
 """Settings that a model does not learn from; a seed is what comparable runs may differ in."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tfm_core.sentences import N_
-from tfm_core.variants.optimisers.adamw import ADAMW
+from tfm_core.sentences import N_, Paragraph
+from tfm_core.variants.optimisers.pytorch import ADAMW
 from tfm_core.variants.optimisers.record import Optimiser, UpdateLine
 
 COEFFICIENTS: Final = (3.4445, -4.7750, 2.0315)
@@ -52,17 +52,14 @@ def muon(
 MUON = Optimiser(
     name="muon",
     label=N_("Muon"),
-    help=N_(
-        "Makes the momentum of each hidden matrix orthogonal, so that it moves equally far in all "
-        "directions; embeddings, tables, output, norms and biases learn by AdamW.",
-    ),
+    help=Paragraph("variants/muon"),
     source="Jordan et al. 2024; Liu et al. 2025",
     torch_class="tfm_core.training.muon:Muon",
     settings=("beta1", "beta2"),
     options=lambda training: {"betas": (training.beta1, training.beta2), "fused": True},
     arithmetic=(muon, *ADAMW.arithmetic),
     memory={"momentum_buffer": "M"},
-    memory_words=N_("the momentum of hidden matrices and AdamW's moments of the rest"),
+    memory_words=N_("momentum of hidden matrices, AdamW's moments of the rest"),
     others=ADAMW,
     usual_rate=None,
     decay=ADAMW.decay,

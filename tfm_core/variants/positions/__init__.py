@@ -1,18 +1,18 @@
-"""How a model knows where a token stands: one file a kind, and which model takes which.
+"""How a model knows where a token is, and which model takes which kind.
 
 ``POSITIONS`` has them all, as a Vision Transformer may: its tokens stand in rows and columns. Words
 have no grid. A captioner has two stacks and one setting for what is added in each, so it takes what
 acts on embeddings alone.
 """
 
-from tfm_core.variants.positions.alibi import ALIBI
-from tfm_core.variants.positions.learned import LEARNED
-from tfm_core.variants.positions.none import NONE
+from tfm_core.variants.positions.added import (
+    LEARNED,
+    NO_POSITIONS,
+    SINUSOIDAL,
+    SINUSOIDAL_2D,
+)
+from tfm_core.variants.positions.inside import ALIBI, ROTARY, T5_BIAS
 from tfm_core.variants.positions.position import Position
-from tfm_core.variants.positions.rotary import ROTARY
-from tfm_core.variants.positions.sinusoidal import SINUSOIDAL
-from tfm_core.variants.positions.sinusoidal_2d import SINUSOIDAL_2D
-from tfm_core.variants.positions.t5_bias import T5_BIAS
 from tfm_core.variants.record import Registry
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 POSITIONS = Registry(
-    "position kind", NONE, SINUSOIDAL, LEARNED, ROTARY, ALIBI, T5_BIAS, SINUSOIDAL_2D
+    "position kind", NO_POSITIONS, SINUSOIDAL, LEARNED, ROTARY, ALIBI, T5_BIAS, SINUSOIDAL_2D
 )
 
 

@@ -12,8 +12,8 @@ ActsOn = Literal["nothing", "embeddings", "queries and keys", "scores"]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """One look in every figure. colour: one of ``plots.palette``; dash and marker as plotly's."""
+class Style:
+    """One style in every figure. colour: one of ``plots.palette``; dash and marker as plotly's."""
 
     colour: str
     dash: str
@@ -88,7 +88,7 @@ class Position(Variant):
     """A position kind.
 
     layer: ``"module:name"``, called with those of length, side, d_model, d_head, n_heads and
-    is_causal that made_of names. needs_grid: it needs rows and columns, which patches have.
+    is_causal that init_args names. needs_grid: it needs rows and columns, which patches have.
     is_learned: training changes it. impossible: from d_model and d_head to a sentence, or None
     where it can be. functions: of the generated file, in order. topic, words: what the walk says
     where vectors get their place. added, inside: by what it acts on; None elsewhere.
@@ -96,14 +96,14 @@ class Position(Variant):
 
     acts_on: ActsOn
     layer: str
-    made_of: tuple[str, ...]
+    init_args: tuple[str, ...]
     needs_grid: bool
     is_learned: bool
     impossible: Callable[[int, int], str | None]
     functions: tuple[Function, ...]
     topic: str
     words: str
-    look: Look
+    style: Style
     added: Added | None
     inside: Inside | None
 

@@ -71,7 +71,7 @@ class Helper:
             if not self.is_running:
                 self._end()
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", "tfm_core.training.apart"],
+                    [sys.executable, "-m", "tfm_core.training.gpu_helper"],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                 )

@@ -11,22 +11,22 @@ from tests.training.test_loop import experiment
 from tfm_core.facts.storage import WEIGHT_SETS
 from tfm_core.training import checkpoints
 from tfm_core.training.checkpoint_facts import facts_of
-from tfm_core.training.descent import Descent, is_state, looks, spaced_steps
 from tfm_core.training.events import Measured, SnapshotDue, Step
 from tfm_core.training.loop import build, train
+from tfm_core.training.progress import Descent, is_state, snapshot_schedule, spaced_steps
 
 pytestmark = pytest.mark.quick
 
 
 def taken(losses, count, floor=0.0):
     """Return the steps of the snapshots, and of those with weights, where these are the losses."""
-    due, descent = looks(len(losses), count), Descent(floor)
+    schedule, descent = snapshot_schedule(len(losses), count), Descent(floor)
     steps, kept = [0], [0]
     for step, loss in enumerate(losses, 1):
         descent.update(loss)
-        if due.is_due(step, descent):
+        if schedule.is_due(step, descent):
             steps.append(step)
-            if due.keeps_weights(step, descent):
+            if schedule.keeps_weights(step, descent):
                 kept.append(step)
     return steps, kept
 
@@ -122,4 +122,4 @@ def test_a_checkpoint_from_before_the_loss_was_followed_can_be_read():
     descent = Descent()
     descent.restore({})
     descent.update(2.0)
-    assert (descent.first, descent.smoothed, descent.way) == (2.0, 2.0, 0.0)
+    assert (descent.first, descent.smoothed, descent.progress) == (2.0, 2.0, 0.0)

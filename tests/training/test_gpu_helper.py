@@ -13,9 +13,9 @@ from tests.training.test_loop import experiment
 from tfm_core.config import to_json
 from tfm_core.runs.queue import resources
 from tfm_core.sentences import StudentError
-from tfm_core.training import apart
 from tfm_core.training import devices as machine
-from tfm_core.training.apart import Helper
+from tfm_core.training import gpu_helper
+from tfm_core.training.gpu_helper import Helper
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def helper():
 def test_another_process_gives_the_answers_of_this_one_and_refuses_in_its_words(helper):
     assert [one.name for one in helper.ask("devices")] == [one.name for one in machine.devices()]
     found = helper.ask("estimate", to_json(experiment()), "cpu")
-    here = apart.estimate(experiment(), "cpu")
+    here = gpu_helper.estimate(experiment(), "cpu")
     assert (found.n_parameters, found.step_bytes) == (here.n_parameters, here.step_bytes)
     assert found.seconds_per_step > 0
-    with pytest.raises(StudentError, match="There is no device 'abacus'") as refused:
+    with pytest.raises(StudentError, match="Unknown device 'abacus'") as refused:
         helper.ask("estimate", to_json(experiment()), "abacus")
     assert refused.value.sentence.values == {"name": "abacus"}
 
@@ -54,23 +54,23 @@ def test_it_ends_when_nothing_more_is_asked():
 
 def test_a_server_with_a_gpu_asks_the_helper_and_one_without_asks_nobody(monkeypatch):
     asked = []
-    monkeypatch.setattr(apart.HELPER, "ask", lambda *question: asked.append(question[0]) or [])
-    apart.devices()
+    monkeypatch.setattr(gpu_helper.HELPER, "ask", lambda *question: asked.append(question[0]) or [])
+    gpu_helper.devices()
     assert asked == []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert apart.devices() == []
-    assert apart.estimate(experiment(), "cuda:0") == []
+    assert gpu_helper.devices() == []
+    assert gpu_helper.estimate(experiment(), "cuda:0") == []
     assert resources.memory_of("cuda:0") is None
     assert asked == ["devices", "estimate", "devices"]
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(machine, "devices", list)
-    assert apart.devices() == []
+    assert gpu_helper.devices() == []
     assert len(asked) == 3, "a process that has its GPU looks itself"
 
 
 def test_the_helper_ends_with_whoever_asked():
     code = (
-        "from tfm_core.training.apart import HELPER; HELPER.ask('devices');"
+        "from tfm_core.training.gpu_helper import HELPER; HELPER.ask('devices');"
         "print(HELPER._process.pid, flush=True); import os; os._exit(0)"
     )
     pid = int(subprocess.check_output([sys.executable, "-c", code]))

@@ -1,0 +1,91 @@
+"""What a training starts from: first weights, data on the device, and its precision.
+
+On the device a batch is taken from the data without a copy from the CPU. Pictures and texts that
+leave no memory for a training step stay with the CPU, which then sends each batch.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor
+
+from tfm_core.config import Experiment
+from tfm_core.data.image_data import ImageData
+from tfm_core.data.load import Data
+from tfm_core.data.moving import moved, size_of
+from tfm_core.data.shape import data_shape
+from tfm_core.data.text_data import TextData
+from tfm_core.facts.memory import of_run
+from tfm_core.models.build import Model, build_model, init_on_meta
+from tfm_core.sentences import Paragraph, in_bytes, joined
+from tfm_core.training.devices import memory_free
+from tfm_core.variants.precisions import PRECISIONS
+
+_LARGE = ("train", "windows")
+
+
+def new_model(experiment: Experiment) -> Model:
+    """Build the model on the default device, its first weights drawn from the seed.
+
+    The caller's own random numbers stay as they were. Inside ``init_on_meta()`` no memory is
+    taken.
+    """
+    shape = data_shape(experiment)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(mix(experiment.seed, 0))
+        return build_model(experiment.model, shape)
+
+
+def mix(*numbers: int) -> int:
+    """Return one well-mixed 63-bit seed for several numbers (SplitMix64, Steele et al. 2014).
+
+    The first is the experiment's seed, the others say which draw it is for.
+    """
+    state = 0
+    for number in numbers:
+        state = (state + number + 0x9E3779B97F4A7C15) & (2**64 - 1)
+        state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & (2**64 - 1)
+        state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & (2**64 - 1)
+        state ^= state >> 31
+    return state >> 1
+
+
+def move_data(data: Data, experiment: Experiment, device: torch.device) -> tuple[Data, str | None]:
+    """Return data where a training on the device reads it, and a remark on it, or None."""
+    remark = data.remark if isinstance(data, ImageData) else None
+    if device.type == "cpu" or not isinstance(data, ImageData | TextData):
+        return data.to(device), remark
+    size = sum(size_of(getattr(data, name, None)) for name in _LARGE)
+    free = memory_free(device)
+    with init_on_meta():
+        model = new_model(experiment)
+    step_bytes = of_run(experiment, sum(one.numel() for one in model.parameters())).total
+    if free is None or size + step_bytes <= free:
+        return data.to(device), remark
+    sends = Paragraph(
+        "training/data-stays",
+        size=in_bytes(size),
+        free=in_bytes(free),
+        device=str(device),
+    )
+    return moved(data, device, besides=_LARGE), joined(remark, sends) if remark else sends
+
+
+def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
+    """Return the context in which forward passes run at a precision (Micikevicius et al. 2018)."""
+    kind = PRECISIONS[precision].autocast
+    if kind is None:
+        return nullcontext()
+    return torch.autocast(device.type, dtype=getattr(torch, kind))
+
+
+def to_floats(*values: Tensor | float) -> list[float]:
+    """Return scalars as plain numbers, with a single wait for the device that computes them.
+
+    They are read as float32, which holds counts up to 2^24 exactly.
+    """
+    tensors = [value.detach().float() for value in values if isinstance(value, Tensor)]
+    there = iter(torch.stack(tensors).tolist() if tensors else [])
+    return [next(there) if isinstance(value, Tensor) else float(value) for value in values]

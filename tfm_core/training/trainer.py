@@ -1,0 +1,227 @@
+"""The state of a training: data, model, optimiser and counters, and the batch of each step.
+
+Everything random is drawn from the seed and the number of the step, so a trainer that continues
+from a checkpoint gives the same curve, bit for bit on one CPU, as one that never stopped.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from tfm_core.config import Experiment
+from tfm_core.data.download import Progress
+from tfm_core.data.load import Data, load
+from tfm_core.facts.batches import Batches
+from tfm_core.layers.blocks import enable_checkpointing
+from tfm_core.models.build import Model
+from tfm_core.sentences import Paragraph, StudentError
+from tfm_core.training.devices import resolve
+from tfm_core.training.objectives import ALL, Batch, Objective, send_batches
+from tfm_core.training.optimisation import AveragedWeights, make_optimizer
+from tfm_core.training.progress import Descent, Patience
+from tfm_core.training.setup import autocast, mix, move_data, new_model
+from tfm_core.training.share import Share
+from tfm_core.variants.precisions import PRECISIONS
+from tfm_core.variants.tasks import TASK_KINDS
+
+_PREFETCHED_STEPS, _PREFETCHED_BYTES = 64, 4 * 2**20
+"""Batches that are drawn together for a device other than the CPU: so many, or about so large."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BestWeights:
+    """The weights of the lowest validation loss so far, averaged if they are; and their step."""
+
+    step: int
+    weights: dict[str, Tensor]
+
+
+@dataclass(eq=False)
+class Trainer:
+    """The complete state of a training; ``step`` counts the updates made so far.
+
+    best: kept where there is patience, for the test at the end. average: of the weights over the
+    steps, where the config asks for it. n_nonfinite: steps in a row whose loss was NaN or infinite.
+    share: this process's part, where several train together. clock: monotonic seconds; only
+    differences are meaningful. remark: what a person should know of the data and where it is.
+    compiled: the model that torch.compile made, to train with; its parameters are the model's.
+    """
+
+    experiment: Experiment
+    device: torch.device
+    data: Data
+    objective: Objective
+    model: Model
+    optimizer: torch.optim.Optimizer
+    scaler: torch.amp.GradScaler
+    step: int = 0
+    seconds: float = 0.0
+    patience: Patience = field(default_factory=Patience)
+    descent: Descent = field(default_factory=Descent)
+    best: BestWeights | None = None
+    average: AveragedWeights[Model] | None = None
+    n_nonfinite: int = 0
+    share: Share | None = None
+    clock: Callable[[], float] = time.perf_counter
+    remark: str | None = None
+    compiled: nn.Module | None = None
+    _order: tuple[int, Tensor] | None = field(default=None, repr=False)
+    _prefetched: dict[int, Batch] = field(default_factory=dict, repr=False)
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """Return the context in which forward passes run at the configured precision."""
+        return autocast(self.experiment.training.precision, self.device)
+
+    @property
+    def eval_model(self) -> Model:
+        """The model to probe and test: the average where there is one."""
+        return self.model if self.average is None else self.average.model
+
+    @property
+    def batch_size(self) -> int:
+        """Examples in a whole batch: the configured number, or all there are."""
+        return self.batches.size
+
+    @cached_property
+    def batches(self) -> Batches:
+        """How many examples each step learns from."""
+        return Batches.of(self.experiment.training, self.objective.n_train)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Full batches in the training set; what is left over waits for another epoch's order."""
+        return self.objective.n_train // self.batch_size
+
+    @property
+    def epoch(self) -> float:
+        """How often the training set has been read."""
+        return self.batches.whole(self.step) / self.steps_per_epoch
+
+    @cached_property
+    def parameters(self) -> list[nn.Parameter]:
+        """The model's parameters, tied ones once."""
+        return list(self.model.parameters())
+
+    @property
+    def n_parameters(self) -> int:
+        """Parameters of the model, tied ones counted once."""
+        return sum(parameter.numel() for parameter in self.parameters)
+
+    def batch_indices(self, step: int) -> Tensor:
+        """Return (B,): the training examples of a step, counted from 1; every epoch is shuffled."""
+        begin = self.batches.whole(step - 1)
+        epoch, index = divmod(int(begin), self.steps_per_epoch)
+        if self._order is None or self._order[0] != epoch:
+            generator = torch.Generator().manual_seed(mix(self.experiment.seed, 1, epoch))
+            order = torch.randperm(self.objective.n_train, generator=generator)
+            self._order = (epoch, order)
+        first = index * self.batch_size + (self.batches.half if begin % 1 else 0)
+        return self._order[1][first : first + self.batches.size_of(step)]
+
+    def batch(self, step: int) -> Batch:
+        """Return the batch of a step, counted from 1, its tensors on the device.
+
+        For a device other than the CPU, those of the next steps are drawn and sent with it.
+        """
+        if self.device.type == "cpu":
+            return self._draw(step)
+        if step not in self._prefetched:
+            last = max(step, min(self.experiment.training.steps, step + _PREFETCHED_STEPS - 1))
+            batches: list[Batch] = []
+            n_bytes = 0
+            for number in range(step, last + 1):
+                batches.append(self._draw(number))
+                n_bytes += sum(tensor.nbytes for tensor in batches[-1].tensors)
+                if n_bytes > _PREFETCHED_BYTES:
+                    break
+            self._prefetched = dict(enumerate(send_batches(batches, self.device), step))
+        return self._prefetched[step]
+
+    def cut_to_one_length(self, is_so: bool) -> None:
+        """Make all batches from the next one on as long as the longest example, or not."""
+        self.objective.has_one_length = is_so
+        self._prefetched.clear()
+
+    def join(self, share: Share) -> None:
+        """Train together with other processes, from the first one's weights.
+
+        Raises StudentError.
+        """
+        smallest = self.batches.smallest
+        if smallest < share.size:
+            raise StudentError(Paragraph("training/batch-too-small", n=smallest, size=share.size))
+        if share.broadcast(self.step) != self.step:
+            raise StudentError("The processes are at different steps; start them together.")
+        self.share = share
+        # in a language model, parameters for a source take no part
+        loss = self.objective.loss_and_metrics(
+            self.model.train(), self.batch_indices(self.step + 1), torch.Generator(), slice(1)
+        ).loss
+        gradients = torch.autograd.grad(loss, self.parameters, allow_unused=True)
+        has_unused = any(gradient is None for gradient in gradients)
+        share.wrap(self.model, self.device, has_unused=has_unused)
+
+    def _draw(self, step: int) -> Batch:
+        generator = torch.Generator().manual_seed(seeds_of_step(self.experiment, step)[1])
+        indices = self.batch_indices(step)
+        part = ALL if self.share is None else self.share.part(len(indices))
+        return self.objective.draw(indices, generator, part)
+
+
+def build(experiment: Experiment, device: str = "cpu", progress: Progress | None = None) -> Trainer:
+    """Make data, model and optimiser, all on the device.
+
+    progress: called with (done, total, words) during a download. Raises ValueError, in a sentence,
+    for a device that is not available and for data that cannot be loaded.
+    """
+    torch_device = resolve(device)
+    task, kind = experiment.task, TASK_KINDS[experiment.task.kind]
+    loaded = load(task, seed=experiment.seed, progress=progress)
+    data, remark = move_data(loaded, experiment, torch_device)
+    objective: Objective = kind.objective()(
+        data,
+        task,
+        label_smoothing=experiment.training.label_smoothing,
+        mistakes=experiment.training.mistakes,
+    )
+    model = new_model(experiment).to(torch_device)
+    if experiment.training.checkpointing:
+        enable_checkpointing(model)
+    precision, decay = PRECISIONS[experiment.training.precision], experiment.training.ema_decay
+    return Trainer(
+        experiment=experiment,
+        device=torch_device,
+        data=data,
+        objective=objective,
+        model=model,
+        patience=Patience(experiment.training.patience),
+        descent=Descent(_lowest(objective, may_be_zero=bool(task.class_names))),
+        optimizer=make_optimizer(model, experiment.training),
+        scaler=torch.amp.GradScaler(torch_device.type, enabled=precision.scales_loss),
+        average=AveragedWeights(model, decay) if decay else None,
+        remark=remark,
+    )
+
+
+def seeds_of_step(experiment: Experiment, step: int) -> tuple[int, int]:
+    """Return the seed of a step's dropout, and that of its objective's augmentation."""
+    return mix(experiment.seed, 3, step), mix(experiment.seed, 2, step)
+
+
+def _lowest(objective: Objective, *, may_be_zero: bool) -> float:
+    """Return the lowest loss that the targets allow; where that is unknown, half of guessing's.
+
+    may_be_zero: take it to be 0 where it is unknown, as it nearly is for pictures.
+    """
+    floor = objective.loss_lower_bound()
+    if floor is not None:
+        return floor
+    return 0.0 if may_be_zero else math.log(objective.n_classes) / 2
