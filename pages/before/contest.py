@@ -21,17 +21,10 @@ _CONTEST = "before-contest"
 
 
 def view() -> None:
-    """Offer the press, and draw what was trained before."""
     _press()
     contests = rnn_attention.contests(visitors.at_hand())
     if not contests:
-        st.info(
-            _(
-                "Nothing to compare yet: the button trains all three, one after another; "
-                "curves and maps appear here while they learn."
-            ),
-            icon=":material/info:",
-        )
+        st.info(_("Nothing to compare yet. Train all three to start."), icon=":material/info:")
         return
     contest = comparison.picked(contests, _name, key=_CONTEST)
     recorded.comparison_note(contest.runs.values())
@@ -48,10 +41,10 @@ def _press() -> None:
             names,
             format_func=lambda name: _(TEXT_TASKS[name].label),
             key="before-task",
-            help=_("All three learn from the same pairs, in the same batches, in the same order."),
+            help=_("All three learn from the same batches in the same order."),
         )
     with columns[1]:
-        steps = st.slider(_("Steps of each run"), 100, 3000, FIRST_STEPS, step=100,
+        steps = st.slider(_("Steps per run"), 100, 3000, FIRST_STEPS, step=100,
                           key="before-steps",
                           help=_("Batches of 64 pairs."))  # fmt: skip
     with columns[2]:
@@ -68,7 +61,7 @@ def _press() -> None:
 
 
 def _start(task: str, steps: int, seed: int) -> None:
-    """Queue one run a model; shows why one is refused; those queued before it stay."""
+    """Queue one run per model; runs queued before a refusal stay."""
     racers = rnn_attention.racers(task, steps=steps, seed=seed)
     for name, racer in racers.items():
         label = f"{_(TEXT_TASKS[task].label)}: {_(LABELS[name])}"
@@ -98,17 +91,16 @@ def _curves(contest: Contest) -> None:
         if len(validation):
             series[name] = (_(LABELS[name]), validation["step"], validation["sequence_accuracy"])
     if not series:
-        st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
+        st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
         return
     show.live_figure(
         plots.race(series, _("step"), _("whole sequences right")),
-        _("Accuracy on unseen examples during training; every token of a sequence must be right."),
+        _("Unseen sequences with every token right, during training."),
         key="before-curves",
     )
 
 
 def _table(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> None:
-    """Show one column a model, one row a figure; a dash where there is none yet."""
     columns = {_(SHORT[name]): _column(run, looks[name]) for name, run in contest.runs.items()}
     st.table(pd.DataFrame(columns, index=[_(words) for words in FIGURES]))
     _conclude(contest, looks)
@@ -116,7 +108,6 @@ def _table(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> N
 
 
 def _conclude(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> None:
-    """Say who is better, by these very figures."""
     whole = {name: _whole(run) for name, run in contest.runs.items()}
     right = {_(SHORT[name]): share for name, share in whole.items() if share is not None}
     looked = {_(SHORT[name]): look.share for name, look in looks.items() if look and look.is_scored}
@@ -149,7 +140,6 @@ def _column(run: Run, look: CrossAttentionAtStep | None) -> list[str]:
 
 
 def _words(contest: Contest) -> str:
-    """Say what the figures are, with the ratio of times where there is one."""
     words = _(
         "Unseen sequences; the test set once a run has finished. The attention share and "
         "the alignment error rate (Och & Ney 2003; 0 is perfect) are those of the "

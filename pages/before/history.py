@@ -31,7 +31,6 @@ EQUATIONS = {
 
 
 def view() -> None:
-    """Tell the steps from one vector for a sentence to attention alone."""
     words = content("before_history").split("\n## ")
     for part, latex in zip(words, EQUATIONS.values(), strict=True):
         title, _newline, text = part.removeprefix("## ").partition("\n")

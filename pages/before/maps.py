@@ -29,8 +29,8 @@ FIGURES = (
     N_("Attention on true words"),
     N_("Alignment error rate"),
     N_("Parameters"),
-    N_("Trained in"),
-    N_("A step"),
+    N_("Training time"),
+    N_("Time per step"),
 )
 _SOFTMAX = r"\alpha_{tj} = \mathrm{softmax}_j(e_{tj}),\ \ c_t = \sum_j \alpha_{tj} "
 LATEX = {
@@ -48,13 +48,9 @@ LATEX = {
     ),
 }
 ASKS = {
-    "additive": N_(
-        "Attends with the decoder’s state from **before** it reads the last token written."
-    ),
-    "one-head": N_("Queries with the last token written; all rows at once."),
-    "many-heads": N_(
-        "{n} patterns, each on its share of the width; this one aligns best.", n=HEADS
-    ),
+    "additive": N_("Attends with the state **before** the last token is read."),
+    "one-head": N_("Queries with the last token; all rows at once."),
+    "many-heads": N_("{n} patterns; this one aligns best.", n=HEADS),
 }
 
 
@@ -62,13 +58,12 @@ _SENTENCE = "before-sentence"
 
 
 def maps(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> None:
-    """Draw one map a model, its equation, and the ways to the run."""
-    st.header(_("What each attends to"), anchor=False)
+    st.header(_("Attention maps"), anchor=False)
     known = next((s for run in contest.runs.values() if (s := rnn_attention.sentences(run))), [])
     index = 0
     if known:
         index = st.selectbox(
-            _("Sentence, unseen in training"),
+            _("Unseen sentence"),
             range(len(known)),
             format_func=known.__getitem__,
             key=f"{_SENTENCE}-{contest.experiment.task.name}",
@@ -77,13 +72,7 @@ def maps(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> Non
     for column, (name, run) in zip(columns, contest.runs.items(), strict=True):
         with column:
             _one(name, run, looks[name], index)
-    st.caption(
-        _(
-            "Each row writes the token that it is named by; the columns are what it reads. "
-            "Orange frames are the true source words. Do the strong cells fill the "
-            "frames? The count over all sentences of the probe is below each map."
-        )
-    )
+    st.caption(_("Row: the token written; column: source tokens. Orange: the true source words."))
 
 
 def _one(name: str, run: Run, look: CrossAttentionAtStep | None, index: int) -> None:
@@ -92,17 +81,14 @@ def _one(name: str, run: Run, look: CrossAttentionAtStep | None, index: int) -> 
     words = [run_words.badge(status), run_words.progress(status)]
     st.markdown(" ".join(words))
     if look is None or index >= len(look.weights):
-        st.info(
-            _("The first attention maps appear after the first step."),
-            icon=":material/hourglass_empty:",
-        )
+        st.info(_("Maps appear after the first step."), icon=":material/hourglass_empty:")
     else:
         _map(name, run, look, index)
     st.latex(LATEX[name])
     st.caption(_(ASKS[name]))
     with st.container(horizontal=True):
         for page, label, icon in (
-            ("attention", _("All its maps"), ":material/grid_on:"),
+            ("attention", _("Open all maps"), ":material/grid_on:"),
             ("train", _("Curves"), ":material/show_chart:"),
             ("walk", _("Walk"), ":material/directions_walk:"),
         ):
@@ -129,7 +115,7 @@ def _map(name: str, run: Run, look: CrossAttentionAtStep, index: int) -> None:
         share=show.percent(look.share),
     )
     if not look.is_scored:
-        words = _("Step {step}: this task has no true source words.", step=f"{look.step:,}")
+        words = _("Step {step}; this task has no true alignment.", step=f"{look.step:,}")
     else:
         words += _(" (even attention: {even}).", even=show.percent(look.even))
         words += " " + _(conclusions.strongest(*look.strongest_true))

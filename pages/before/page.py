@@ -11,7 +11,6 @@ VIEWS = {"contest": contest.view, "length": times.view, "history": history.view}
 
 
 def page() -> None:
-    """Show one side of it at a time; a link holds which."""
     show.header("before")
     VIEWS[view_link.choice(_("View"), VIEW, is_labelled=False)]()
 

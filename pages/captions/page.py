@@ -13,7 +13,6 @@ from tfm_core.runs.run import Run
 
 
 def page() -> None:
-    """Choose a model, compose a picture, and show what the model says and looks at."""
     show.header("captions")
     run = captions_run.pick()
     if run is not None:
@@ -38,7 +37,7 @@ def _compose(run: Run) -> None:
             show.problem(error)
     if look is None:
         with right:
-            st.caption(_("The model's sentence appears here as soon as the picture is complete."))
+            st.caption(_("The sentence appears once the picture is complete."))
         return
     with right:
         view.sentence(look)
@@ -47,17 +46,12 @@ def _compose(run: Run) -> None:
             view.strip(look, chosen)
             view.word_by_word(look, chosen)
         else:
-            st.caption(
-                _(
-                    "The model ended its sentence at once, so there is no word to "
-                    "show attention for."
-                )
-            )
+            st.caption(_("The model wrote no word."))
     with below:
         if look.words:
             view.inside(look, chosen)
     show.code(caption_look.look_at_picture)
-    st.caption(_("The weights are those of step {step}.", step=f"{look.example.step:,}"))
+    st.caption(_("Weights of step {step}.", step=f"{look.example.step:,}"))
 
 
 page()

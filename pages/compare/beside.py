@@ -36,11 +36,11 @@ class Side:
 
 
 def part(shown: Sequence[Drawn], n_runs: int) -> None:
-    """Show what the first runs made of one example, each at its snapshot nearest to one step.
+    """Show one example in up to MAX runs, at the snapshots nearest to one step.
 
-    shown: a run of each configuration, of all ``n_runs``.
+    shown: one run per configuration, of ``n_runs`` in total.
     """
-    st.header(_("The same example, at the same step"), anchor=False)
+    st.header(_("Same example, same step"), anchor=False)
     sides, lacking = _sides(shown[:MAX])
     if len(shown) < n_runs:
         st.caption(_("One run per configuration: other seeds have other examples."))
@@ -48,7 +48,7 @@ def part(shown: Sequence[Drawn], n_runs: int) -> None:
         words = _("The first {most} of {n} chosen runs are shown side by side.")
         st.caption(words.format(n=len(shown), most=MAX))
     if not sides:
-        st.caption(_("None of these runs has a snapshot yet."))
+        st.caption(_("No snapshots yet."))
         return
     index, kind, step = _controls(sides)
     for column, one in zip(st.columns(len(shown[:MAX]), gap="medium"), shown, strict=False):
@@ -62,7 +62,6 @@ def part(shown: Sequence[Drawn], n_runs: int) -> None:
 
 
 def _sides(shown: Sequence[Drawn]) -> tuple[list[Side], dict[str, str]]:
-    """Return what can be looked into, and of each other run why not."""
     sides, lacking = [], {}
     for one in shown:
         try:
@@ -70,14 +69,13 @@ def _sides(shown: Sequence[Drawn]) -> tuple[list[Side], dict[str, str]]:
             if steps:
                 sides.append(Side(one, one.run.probe(), steps))
             else:
-                lacking[one.run.id] = _("This run has no snapshot yet.")
+                lacking[one.run.id] = _("No snapshot yet.")
         except ValueError as error:
             lacking[one.run.id] = _(error)
     return sides, lacking
 
 
 def _controls(sides: Sequence[Side]) -> tuple[int, str, int]:
-    """Show what can be chosen; return the example of the first run, kind of attention, step."""
     first = sides[0]
     experiment, items = first.one.run.experiment, first.probe.items
     kinds = tuple(
@@ -139,7 +137,7 @@ _STEP = "compare-step"
 
 
 def _to_step(last: int) -> None:
-    """Take a step that was chosen; at the last common one the page follows the training."""
+    """Store the chosen step; at the last common one the page follows the training."""
     step = int(st.session_state[_STEP])
     st.session_state[AT.key] = LAST if step == last else step
 
@@ -160,10 +158,10 @@ def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
     moving({at: tree}, at, animation="", key=f"compare-answer-{side.one.slot}")
     modules = modules_by_kind(run.experiment).get(kind)
     if modules is None:
-        st.caption(_("This model has no attention of this kind."))
+        st.caption(_("This model has no such attention."))
         return
     if own >= len(side.probe.attended):
-        st.caption(_("This run saved only the answer to this example, not its attention."))
+        st.caption(_("No attention was saved for this example."))
         return
     try:
         _heads(side.one, example, kind)
@@ -194,7 +192,7 @@ def _heads(one: Drawn, example: Example, kind: str) -> None:
     head_grid(view, look, on_pick=pick, key=f"compare-heads-{one.slot}")
     st.page_link(
         page_table.path_of("attention"),
-        label=_("Look into layer {layer}, head {head}", layer=chosen[0] + 1, head=chosen[1] + 1),
+        label=_("Open layer {layer}, head {head}", layer=chosen[0] + 1, head=chosen[1] + 1),
         icon=page_table.PAGES["attention"].icon,
         query_params={
             "run": one.run.id,

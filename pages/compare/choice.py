@@ -25,7 +25,7 @@ _SHORT = 5  # letters of an id
 
 
 def chosen() -> list[Run]:
-    """Show the choice and return the runs that can be drawn, in the order of the choice."""
+    """Draw the choice and return its readable runs in order."""
     there = {run.id: run for run in visitors.at_hand()}
     is_cold = RUNS.key not in st.session_state
     problem = view_link.receive(RUNS)
@@ -68,7 +68,7 @@ def chosen() -> list[Run]:
 
 
 def _missing(ids: Sequence[str], there: dict[str, Run]) -> dict[str, str]:
-    """Return of each run that is not here a sentence; one that a link names is added."""
+    """Return an error per missing run; runs opened by the link are added to ``there``."""
     missing = {}
     for run_id in ids:
         if run_id in there:
@@ -81,7 +81,7 @@ def _missing(ids: Sequence[str], there: dict[str, Run]) -> dict[str, str]:
 
 
 def _first(runs: Sequence[Run]) -> list[str]:
-    """Return what to compare where nothing was chosen: one's newest of one task, or recorded."""
+    """Return the newest own runs of one task, or else the recorded pair."""
     own = [run for run in runs if not run.meta.recorded and run.problem is None]
     alike = [run for run in own if _learns(run) == _learns(own[0])][:_FIRST_OWN]
     known = {run.id for run in runs}
@@ -95,10 +95,9 @@ def _learns(run: Run) -> tuple[str, str]:
 
 
 def _called(runs: Sequence[Run]) -> dict[str, str]:
-    """Return a name for each run that no other has: the browser knows runs by it.
+    """Return a unique name per run: the browser identifies options by it.
 
-    It stays whatever is begun later: the oldest run of a name is called by this and its seed alone,
-    a later one also by what differs from the oldest.
+    Names are stable: the oldest run of a name has name and seed, later ones also their difference.
     """
     names: dict[str, str] = {}
     oldest: dict[str, Run] = {}
@@ -117,7 +116,6 @@ def _called(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def _groups(runs: Sequence[Run], picked: Sequence[str]) -> None:
-    """Offer each group of runs that is not shown whole, to be added at one press."""
     groups: dict[str, list[str]] = defaultdict(list)
     for run in runs:
         if run.problem is None and run.labels.group:
@@ -135,23 +133,17 @@ def _groups(runs: Sequence[Run], picked: Sequence[str]) -> None:
                 icon=":material/add:",
                 type="tertiary",
                 disabled=len(together) > MAX_RUNS,
-                help=_("At most {most} runs are compared at once.", most=MAX_RUNS)
+                help=_("At most {most} runs at once.", most=MAX_RUNS)
                 if len(together) > MAX_RUNS
                 else None,
                 on_click=_choose,
                 args=(together,),
             )
         if len(offered) > _MAX_GROUPS:
-            st.caption(
-                _(
-                    "And {n} groups more: Runs shows a group, and compares it.",
-                    n=len(offered) - _MAX_GROUPS,
-                )
-            )
+            st.caption(_("{n} more groups: open them on Runs.", n=len(offered) - _MAX_GROUPS))
 
 
 def _help(runs: Sequence[Run], there: Sequence[Run]) -> None:
-    """Say what is missing where fewer than two runs are left, with runs to add at one press."""
     if len(runs) > 1:
         return
     offered: Mapping[str, list[str]]
@@ -165,7 +157,7 @@ def _help(runs: Sequence[Run], there: Sequence[Run]) -> None:
         words = _("Choose runs above, or open two recorded ones.")
         known = {run.id for run in there}
         ready = [run_id for run_id in RECORDED if run_id in known]
-        offered = {_("One head and four"): ready} if ready else {}
+        offered = {_("Compare one head with four"): ready} if ready else {}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(words, width="content")
         for number, (name, ids_of) in enumerate(offered.items()):

@@ -25,10 +25,9 @@ _MAX_LISTED = 3
 
 
 def part(shown: Sequence[Drawn], found: Sequence[seeds.Group], had_bands: bool) -> None:
-    """Draw the chosen quantities of all runs, with what to know when they are compared.
+    """Draw the chosen quantities of all runs.
 
-    had_bands: whether the rest of the page shows the seeds of a configuration as one. A press here
-    draws nothing else anew.
+    had_bands: whether the page was drawn with bands; a press here redraws only this part.
     """
     metrics, axis, window, is_log_x, is_log_y, has_bands = _controls(
         has_seeds=seeds.has_seeds(found)
@@ -36,7 +35,7 @@ def part(shown: Sequence[Drawn], found: Sequence[seeds.Group], had_bands: bool) 
     if seeds.has_bands(found) != had_bands:
         state.draw_anew()  # for the table shows the looks of the lines
     if not metrics:
-        st.info(_("Choose what to draw above."), icon=":material/info:")
+        st.info(_("Choose a quantity above."), icon=":material/info:")
         return
     for sentence in caveats([one.run.experiment for one in shown], metrics):
         st.caption(f":material/warning: {_(sentence)}")
@@ -47,7 +46,7 @@ def part(shown: Sequence[Drawn], found: Sequence[seeds.Group], had_bands: bool) 
     if figure is None and notes:
         st.info(" ".join(notes), icon=":material/info:")
     elif figure is None:
-        st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
+        st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
     else:
         drawn = ", ".join(_(METRICS[metric].label) for metric in metrics)
         words = _("Curves of {n} runs: {drawn}", n=len(shown), drawn=drawn)
@@ -79,34 +78,28 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
             width=140,
         )
         window = st.select_slider(
-            _("Smoothing of training"),
+            _("Training smoothing"),
             [int(option) for option in WINDOW.options],
             key=WINDOW.key,
             format_func=lambda n: _("off") if n == 1 else _("mean of {n}", n=n),
-            help=_(
-                "The thick line averages this many past values; thin lines are the raw values. "
-                "Validation is never smoothed."
-            ),
+            help=_("Averages this many past values (thick line). Validation is not smoothed."),
             persist_state="session",
             width=200,
         )
-        is_log_x = st.toggle(_("Log across"), key=LOG_X.key, persist_state="session")
+        is_log_x = st.toggle(_("Log x"), key=LOG_X.key, persist_state="session")
         is_log_y = st.toggle(
-            _("Log up"),
+            _("Log y"),
             key=LOG_Y.key,
             persist_state="session",
-            help=_("Of all that is no share."),
+            help=_("Not for percentages."),
         )
         has_bands = bool(st.session_state[BANDS.key])
         if has_seeds:
             has_bands = st.toggle(
-                _("Seeds as a band"),
+                _("Average seeds"),
                 key=BANDS.key,
                 persist_state="session",
-                help=_(
-                    "Runs that differ only in their seed are one line, their mean, with a band "
-                    "of one standard deviation. Thin lines are the single runs."
-                ),
+                help=_("Runs that differ only in seed: mean ± one standard deviation."),
             )
     for sentence in problems:
         view_link.warn(sentence)
@@ -121,7 +114,7 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
 
 
 def _mark(one: Drawn, curves: Curves) -> tuple[object, ...]:
-    """Return what changes exactly when the line of a run would."""
+    """Return a cache key that changes exactly when the line of a run does."""
     sizes = [(len(series), series.last("step")) for series in (curves.steps, curves.validation)]
     return (one.run.id, one.name, one.slot, *sizes, bool(curves.started), bool(curves.finished))
 
@@ -169,7 +162,7 @@ def _figure(
         )
     notes = _notes(list(lost), list(reckoned), longest, plots.most_points(panels, window))
     if has_bands and not is_banded:
-        words = _("Runs are measured at different times, so each seed has its own line.")
+        words = _("On this axis each seed has its own line.")
         notes.append(words)
     if not any(panel.lines for panel in panels):
         return None, notes
@@ -186,7 +179,6 @@ def _figure(
 
 
 def _notes(lost: Sequence[str], reckoned: Sequence[str], longest: int, most: int) -> list[str]:
-    """Return what a reader must know of the figure: what is missing, reckoned or left out."""
     notes = []
     if longest > most:
         words = _(

@@ -20,32 +20,27 @@ class RunIds(Parameter[tuple[str, ...]]):
     """The ids of some runs, parted by commas; whether there are such runs the page says."""
 
     def parse(self, text: str) -> tuple[str, ...]:
-        """Return the ids, each once. Raises Unfit, with those that can be one."""
+        """Parse ids, each once. Raises Unfit."""
         asked = list(dict.fromkeys(text.split(",")))
         found = tuple(one for one in asked if ID.fullmatch(one))
         if len(found) < len(asked) or len(found) > MAX_RUNS:
-            rule = _("the ids of at most {most} runs, parted by commas", most=MAX_RUNS)
+            rule = _("up to {most} run ids, separated by commas", most=MAX_RUNS)
             raise Unfit(rule, found[:MAX_RUNS])
         return found
 
     def fits(self, state: object) -> bool:
-        """Return whether it is a list of ids."""
         return isinstance(state, list) and all(isinstance(one, str) for one in state)
 
     def text(self, value: tuple[str, ...]) -> str:
-        """Return the ids, parted by commas."""
         return ",".join(value)
 
     def words(self, value: tuple[str, ...]) -> str:
-        """Return the ids, or what is shown without any."""
-        return self.text(value) or _("what the page begins with")
+        return self.text(value) or _("the default")
 
     def state(self, value: tuple[str, ...]) -> object:
-        """Return the ids as a multiselect holds them."""
         return list(value)
 
     def value(self, state: object) -> tuple[str, ...]:
-        """Return the ids of a multiselect."""
         return tuple(cast(list[str], state))
 
 

@@ -25,7 +25,6 @@ class Drawn:
 
 
 def drawn(runs: Sequence[Run]) -> list[Drawn]:
-    """Return the runs, named by what differs between them, or as their user named them."""
     places = slots([run.id for run in runs], st.session_state.get(_SLOTS, {}))
     st.session_state[_SLOTS] = places
     by_difference = names([run.experiment for run in runs])

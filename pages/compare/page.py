@@ -12,7 +12,6 @@ from tfm_core.runs.run import Run
 
 
 def page() -> None:
-    """Show the chosen runs, moving while one of them trains."""
     show.header("compare")
     runs = choice.chosen()
     if not runs:

@@ -49,7 +49,7 @@ class Group:
 
 
 def groups(shown: Sequence[Drawn]) -> list[Group]:
-    """Return the configurations among the runs; one with a single seed is a group of one."""
+    """Return the configurations among the runs, each with its seeds."""
     by_id = {one.run.id: one for one in shown}
     found = configurations([one.run for one in shown])
     called = names([each.experiment.replace(seed=0) for each in found])
@@ -64,10 +64,7 @@ def groups(shown: Sequence[Drawn]) -> list[Group]:
 
 
 def looks(shown: Sequence[Drawn], found: Sequence[Group]) -> list[Drawn]:
-    """Return the runs as they are drawn: with bands, all of a configuration look alike.
-
-    A run that has another's seed, too, is drawn by itself.
-    """
+    """Return the runs as drawn: with bands, runs of one configuration share a style."""
     view_link.receive(BANDS)
     if not has_bands(found):
         return list(shown)
@@ -77,17 +74,14 @@ def looks(shown: Sequence[Drawn], found: Sequence[Group]) -> list[Drawn]:
 
 
 def has_seeds(found: Sequence[Group]) -> bool:
-    """Return whether there is anything to take a mean of."""
     return any(len(group.members) > 1 for group in found)
 
 
 def has_bands(found: Sequence[Group]) -> bool:
-    """Return whether there is something to take a mean of, and the visitor wants it drawn."""
     return has_seeds(found) and bool(st.session_state[BANDS.key])
 
 
 def bands(found: Sequence[Group], metric: str, axis: AxisName, window: int) -> list[Band]:
-    """Return the mean and the spread of each configuration with several seeds."""
     drawn = []
     for group in found:
         if len(group.members) < 2:
@@ -109,9 +103,9 @@ def bands(found: Sequence[Group], metric: str, axis: AxisName, window: int) -> l
 
 
 def one_of_each(found: Sequence[Group]) -> list[Drawn]:
-    """Return one run of each configuration, with a seed that all have where there is one.
+    """Return one run per configuration, with a common seed if there is one.
 
-    Another seed draws other data, so only runs of one seed have the same examples.
+    Only runs with the same seed have the same examples.
     """
     by_seed = [{one.run.experiment.seed: one for one in group.members} for group in found]
     shared = set.intersection(*map(set, by_seed)) if by_seed else set()
@@ -119,7 +113,6 @@ def one_of_each(found: Sequence[Group]) -> list[Drawn]:
 
 
 def part(found: Sequence[Group]) -> None:
-    """Say each configuration's figure with its spread, and whether differences stand out."""
     _offer(found)
     if not has_seeds(found):
         return
@@ -136,12 +129,9 @@ def part(found: Sequence[Group]) -> None:
 
 
 def _offer(found: Sequence[Group]) -> None:
-    """Say what the seeds say, or cannot, beside the press that trains what is missing of them."""
-    words = _("A single seed proves little; with several, the difference can be tested.")
+    words = _("One seed proves little; more seeds allow a test.")
     if has_seeds(found):
-        words = _(
-            "What of a difference is the seed; all get the same ones, to be compared in pairs."
-        )
+        words = _("All get the same seeds, so runs are compared in pairs.")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(words, width="content")
         seed_button.draw(
@@ -150,7 +140,7 @@ def _offer(found: Sequence[Group]) -> None:
 
 
 def _values(found: Sequence[Group]) -> tuple[Measure, list[dict[int, float | None]]]:
-    """Return the figure that tells most and that all runs have, by seed: tested, or validated."""
+    """Return the best measure that all runs have, and its values by seed."""
     kept = [
         {one.run.experiment.seed: figures(runs_access.curves(one.run)) for one in group.members}
         for group in found

@@ -23,7 +23,6 @@ _MIN_SORTED = 3
 
 
 def part(shown: Sequence[Drawn]) -> None:
-    """Show the figures of the runs beside what differs between them."""
     rows = differences([one.run.experiment for one in shown])
     found = [figures(runs_access.curves(one.run)) for one in shown]
     is_wide = len(rows) > MAX_COLUMNS
@@ -47,7 +46,6 @@ class Order:
 
 
 def _order(settings: Sequence[Difference], found: Sequence[Figures]) -> Order:
-    """Ask by which column the rows stand, where there are enough of them to ask."""
     everything = tuple(range(len(found)))
     if len(found) < _MIN_SORTED:
         return Order("", False, everything)
@@ -61,9 +59,7 @@ def _order(settings: Sequence[Difference], found: Sequence[Figures]) -> Order:
             _("Order of the runs"),
             ["", *values],
             format_func=lambda field: (
-                _("sorted by: {column}", column=labels[field])
-                if field
-                else _("in the order of the choice")
+                _("Sort by {column}", column=labels[field]) if field else _("Keep the chosen order")
             ),
             key="compare-sort",
             label_visibility="collapsed",
@@ -72,12 +68,12 @@ def _order(settings: Sequence[Difference], found: Sequence[Figures]) -> Order:
         )
         if not wanted:
             return Order("", False, everything)
-        is_falling = st.toggle(_("largest first"), key="compare-falling", persist_state="session")
+        is_falling = st.toggle(_("Largest first"), key="compare-falling", persist_state="session")
     return Order(wanted, is_falling, ordered(values[wanted], is_falling=is_falling))
 
 
 def ordered(values: Sequence[object], *, is_falling: bool) -> tuple[int, ...]:
-    """Return the places of values in their order, numbers as numbers; None stands last."""
+    """Return indices in sorted order, numbers numerically; None comes last."""
     known = [number for number, value in enumerate(values) if value is not None]
 
     def key(number: int) -> tuple[int, float, str]:
@@ -116,7 +112,6 @@ def _table(
 
 
 def _settings(shown: Sequence[Drawn], rows: Sequence[Difference]) -> str:
-    """Return all settings that differ, a row each; a column a run."""
     heads = {"": _("Setting"), **{one.run.id: one.name for one in shown}}
     lines = [
         f'<tr><th scope="row">{escape(_(row.label))}</th>'
@@ -128,7 +123,7 @@ def _settings(shown: Sequence[Drawn], rows: Sequence[Difference]) -> str:
 
 
 def _framed(heads: Mapping[str, str], lines: Sequence[str], order: Order | None = None) -> str:
-    """Return a table. heads: by the field of their column, the order's among them."""
+    """Return an HTML table. heads: column heads by field."""
     top = "".join(_head(field, head, order) for field, head in heads.items())
     return (
         f'<div class="compared" tabindex="0" role="region" aria-label="{escape(_("Figures"))}">'
@@ -144,7 +139,6 @@ def _head(field: str, head: str, order: Order | None) -> str:
 
 
 def _name(one: Drawn) -> str:
-    """Return the cell of a run: its line, and its name, which opens it in another tab."""
     address = escape(state.address("train", {"run": one.run.id}))
     opens = escape(_("Open {name}", name=one.run.meta.name))
     return (
@@ -155,7 +149,6 @@ def _name(one: Drawn) -> str:
 
 
 def swatch(slot: int) -> str:
-    """Return the line of a run as the address of a picture."""
     own = look(slot)
     picture = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}">'

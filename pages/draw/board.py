@@ -28,7 +28,6 @@ _TICK = 2.0  # seconds between two looks at a run that trains
 
 
 def board(run: Run) -> None:
-    """Ask for a drawing and show what the run reads in it, and where it looks."""
     loaded = models(str(run.folder), run)
     were_loaded, is_live, is_drawn = loaded.are_loaded, run.status.is_active, False
 
@@ -48,7 +47,7 @@ def board(run: Run) -> None:
 
 
 def look_at(run: Run, picture: Picture) -> Look:
-    """Return what a run makes of a drawing or picture (H, W). Raises ValueError, in a sentence."""
+    """Return what a run reads in a picture (H, W). Raises ValueError."""
     given, notes = read_picture(run, picture)
     found = looks(run, given)
     classes = run.experiment.task_as(ImageTaskConfig).facts.class_names
@@ -80,7 +79,7 @@ def _part(run: Run, *, is_ready: bool) -> None:
     key = f"draw-{run.id}"
     shown, pictures = _on_board(run, key), samples(run)
     picture, look = shown.picture(pictures), None
-    note = _("Draw a digit: the bars answer at every stroke.")
+    note = _("Draw a digit; the bars follow each stroke.")
     if not is_ready:
         note = _("Loading the model …")
     elif picture is not None:
@@ -110,7 +109,7 @@ def _lab(run: Run, shown: Drawn, look: Look | None, pictures: Picture, note: str
 
 
 def _on_board(run: Run, key: str) -> Drawn:
-    """Return what stands on the board: what was drawn for this run or another, or the link's."""
+    """Return the drawing for this run: the newest one, or the link's."""
     sent: Any = st.session_state.get(key)
     drawn = valid_drawn(sent.get("drawn") if sent else None)
     kept: Drawn = st.session_state.get(_ON_BOARD, Drawn(0, FIRST))
@@ -130,7 +129,7 @@ def _on_board(run: Run, key: str) -> Drawn:
 
 
 def _from_link(run: Run, wanted: str) -> str:
-    """Return what a link puts on the board. Raises ValueError where its drawing is damaged."""
+    """Decode a drawing from a link. Raises ValueError if it is damaged."""
     if not wanted.startswith(PICTURE):
         return wanted
     facts = run.experiment.task_as(ImageTaskConfig).facts
@@ -139,7 +138,6 @@ def _from_link(run: Run, wanted: str) -> str:
 
 
 def _keep_in_address(run: Run, shown: Drawn, look: Look | None, key: str) -> None:
-    """Say in the address what stands on the board, once the pen rests."""
     sent: Any = st.session_state.get(key)
     if not sent or sent.get("kept") != shown.number or st.session_state.get(_SAID) == shown.number:
         return
@@ -153,7 +151,6 @@ def _keep_in_address(run: Run, shown: Drawn, look: Look | None, key: str) -> Non
 
 
 def _links(run: Run, look: Look) -> None:
-    """Lead to where every map of this drawing can be opened."""
     own = PICTURE + own_picture.to_text(look.seen[None])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         who = _("the CLS token") if run.experiment.has_cls else _("the mean of all patches")
@@ -161,7 +158,7 @@ def _links(run: Run, look: Look) -> None:
         st.caption(words_.format(who=who), width="content")
         st.page_link(
             page_table.path_of("attention"),
-            label=_("Every cell of these maps"),
+            label=_("Open all maps"),
             icon=":material/visibility:",
             query_params={"run": run.id, "example": "own", "own": own},
         )

@@ -18,7 +18,7 @@ def _board_of(text: str) -> str:
     is_sample = len(text) == 1 and text in "0123456789"
     is_picture = text.startswith(PICTURE) and len(PICTURE) < len(text) <= _MAX
     if not (is_sample or is_picture):
-        raise Unfit(_("a sample, 0 to 9, or picture- and a drawing"))
+        raise Unfit(_("0 to 9, or picture- and a drawing"))
     return text
 
 

@@ -13,31 +13,22 @@ from tfm_core.runs.run import Run
 
 
 def page() -> None:
-    """Show the board for the current run where that reads drawings, else for one that does."""
     show.header("draw")
     run = fitting_run.found(reads_drawings)
     if run is None:
-        offers.presets(
-            _("No model here reads digits yet. Train one first."),
-            ["vit-digits"],
-            key="draw-train",
-        )
+        offers.presets(_("No model here reads digits yet."), ["vit-digits"], key="draw-train")
         return
     _which(run)
     if run.has_checkpoint or run.weight_steps():
         board(run)
     elif run.status.is_active:
-        st.info(
-            _("It has not saved its weights yet; look again in a moment."),
-            icon=":material/hourglass_empty:",
-        )
-        st.button(_("Look again"), icon=":material/refresh:", key="draw-look-again")
+        st.info(_("No weights saved yet."), icon=":material/hourglass_empty:")
+        st.button(_("Reload"), icon=":material/refresh:", key="draw-look-again")
     else:
-        show.problem(_("This run ended before it saved its weights, so it cannot read digits."))
+        show.problem(_("This run ended without saving weights."))
 
 
 def _which(run: Run) -> None:
-    """Say which run reads, and why where it is not the current one."""
     current = fitting_run.current()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         words = _("Read by **{name}**", name=escape(run.meta.name))
@@ -48,10 +39,9 @@ def _which(run: Run) -> None:
 
 
 def _instead(current: Run) -> None:
-    """Say why the current run does not read here, and where it does."""
     name = escape(current.meta.name)
     if current.experiment.task.describes_pictures:
-        words = _("“{name}” describes pictures of several digits; use Pictures to words.")
+        words = _("“{name}” describes pictures; use Pictures to words.")
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(words.format(name=name), width="content")
             st.page_link(
@@ -61,7 +51,7 @@ def _instead(current: Run) -> None:
                 query_params={"run": current.id, **way_back.from_here()},
             )
         return
-    words = _("“{name}” learned {task} and cannot read drawings; this run can.")
+    words = _("“{name}” learned {task}, so another run reads here.")
     task = _(current.experiment.task.facts.label)
     st.caption(words.format(name=name, task=task))
 

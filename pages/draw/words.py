@@ -17,50 +17,48 @@ SURE = 0.5
 
 
 def answer(found: Looks, classes: tuple[str, ...], epochs: Epochs) -> str:
-    """Say what the last weights read, how surely, and from which step on."""
     best = int(found.shares[-1].argmax())
     share = float(found.shares[-1, best])
     if share < SURE:
-        words = _("It is not sure: perhaps a {digit}, with {share}.")
+        words = _("Not sure: perhaps a {digit} ({share}).")
         return words.format(digit=classes[best], share=show.percent(share))
     since = read_from((found.steps, found.shares), best)
     assert since is not None
     if since == found.steps[0] and len(found.steps) > 1:
-        words = _("It reads a {digit}, but so do random weights: luck.")
+        words = _("Reads a {digit}, but so do random weights.")
     elif len(found.steps) == 1:
-        words = _("It reads a {digit}; no weights of earlier were kept.")
+        words = _("Reads a {digit}; no earlier weights were saved.")
     else:
-        words = _("It reads a {digit}, from {step} on.")
+        words = _("Reads a {digit} from {step} on.")
     return words.format(digit=classes[best], step=step_words(since, epochs))
 
 
 def meant(
     found: Looks, index: int, classes: tuple[str, ...], epochs: Epochs
 ) -> tuple[int | None, str]:
-    """Say since when a class is read that was meant, and return the index of that time or None."""
+    """Return the index since when a class is read (or None), and a sentence on it."""
     since = read_from((found.steps, found.shares), index)
     digit = classes[index]
     if since is None:
         return None, _missed(found, index, classes, epochs)
     at = found.steps.index(since)
     if len(found.steps) == 1:
-        words = _("Right: it reads a {digit}; no earlier weights were saved.")
+        words = _("Right: a {digit}; no earlier weights were saved.")
     elif at == 0:
-        words = _("Right: it reads a {digit}, but so do random weights: luck.")
+        words = _("Right: a {digit}, but so do random weights.")
     else:
-        words = _("It got this right from {step} on: a {digit}.")
+        words = _("Right from {step} on: a {digit}.")
     return at, words.format(digit=digit, step=step_words(since, epochs))
 
 
 def _missed(found: Looks, index: int, classes: tuple[str, ...], epochs: Epochs) -> str:
-    """Say that the last weights read another class, and when they came nearest."""
     shares: Array = found.shares
     best, at = int(shares[-1].argmax()), int(shares[:, index].argmax())
     was_right = bool((shares.argmax(-1) == index).any())
     words = (
-        _("It reads a {best}, not a {digit}; it did read a {digit} at {step}, with {share}.")
+        _("Reads a {best}, not a {digit}; at {step} it read a {digit} ({share}).")
         if was_right
-        else _("It reads a {best}, never a {digit}: at most {share}, at {step}.")
+        else _("Reads a {best}, never a {digit}: at most {share}, at {step}.")
     )
     return words.format(
         best=classes[best],
@@ -71,7 +69,6 @@ def _missed(found: Looks, index: int, classes: tuple[str, ...], epochs: Epochs) 
 
 
 def step_words(step: int, epochs: Epochs) -> str:
-    """Return a step as a sentence says it, with its epoch where that is known."""
     if epochs is None:
         return _("step {step}", step=f"{step:,}")
     words = _("step {step} (epoch {epoch})")

@@ -11,9 +11,8 @@ VIEWS = {"sentiment": sentiment.view, "blanks": blanks.view, "patches": patches.
 
 
 def page() -> None:
-    """Show one of the three; a link holds which."""
     show.header("encoders")
-    VIEWS[view_link.choice(_("What is read"), VIEW, is_labelled=False)]()
+    VIEWS[view_link.choice(_("View"), VIEW, is_labelled=False)]()
 
 
 page()

@@ -32,7 +32,7 @@ Draw = Callable[[Run], None]
 def show_with(
     preset: str, fits: Callable[[Experiment], bool], draw: Draw, recorded_first: str = ""
 ) -> None:
-    """Draw with the run that fits, again and again while it trains; offer to train one."""
+    """Draw with a run that fits, polling while it trains, or offer to train one."""
     run = fitting_run.found(fits, recorded_first)
     if run is None:
         _empty(preset)
@@ -52,7 +52,7 @@ def _look(run: Run, draw: Draw, was_live: bool, preset: str) -> None:
         st.markdown(f"{words} {run_words.badge(status)}", width="content")
         st.page_link(
             page_table.path_of("attention"),
-            label=_("All its maps"),
+            label=_("Open all maps"),
             icon=":material/visibility:",
             query_params={"run": run.id},
         )
@@ -60,18 +60,18 @@ def _look(run: Run, draw: Draw, was_live: bool, preset: str) -> None:
         draw(run)
     elif status.is_active:
         st.info(
-            _("It has not saved its weights yet; this page updates as soon as it does."),
+            _("No weights saved yet; this page updates by itself."),
             icon=":material/hourglass_empty:",
         )
     else:
-        show.problem(_("This run ended before it saved its weights, so it cannot read digits."))
+        show.problem(_("This run ended without saving weights."))
         _train(preset)
 
 
 def _empty(preset: str) -> None:
     with st.container(border=True, horizontal_alignment="center", gap="medium"):
         st.markdown(_(PRESETS[preset].learns), width="content")
-        st.markdown(_("No model here has learned it yet."), width="content")
+        st.markdown(_("No model here has learned this yet."), width="content")
         _train(preset)
 
 
@@ -89,11 +89,7 @@ def _train(name: str) -> None:
 def sentence(
     label: str, examples: Sequence[str], words: Sequence[str], *, key: str, buttons: str
 ) -> str:
-    """Ask for a sentence, kept under ``key``, with examples and words that one press fills in.
-
-    words: all that the run knows; one that is pressed takes the place of the first that it does
-    not know, or comes at the end.
-    """
+    """Ask for a sentence, stored under ``key``, with examples and known words to insert."""
     pressed = f"{buttons}-words"
 
     def take(example: str) -> None:
@@ -105,26 +101,17 @@ def sentence(
         if word is not None:
             st.session_state[key] = with_word(str(st.session_state[key]), word, words)
 
-    text = st.text_input(
-        label,
-        key=key,
-        help=_("Use the words of the task; press Enter and the model reads it."),
-    )
+    text = st.text_input(label, key=key, help=_("Use the task's words, then press Enter."))
     with st.container(horizontal=True, gap="small"):
         for index, example in enumerate(examples):
             st.button(example, key=f"{buttons}-{index}", on_click=take, args=(example,))
-        with st.popover(_("The {n} words it knows", n=len(words)), icon=":material/dictionary:"):
-            st.pills(
-                _("Press a word to add it to the sentence"),
-                sorted(words),
-                key=pressed,
-                on_change=put,
-            )
+        with st.popover(_("Add one of {n} words", n=len(words)), icon=":material/dictionary:"):
+            st.pills(_("Press a word to add it"), sorted(words), key=pressed, on_change=put)
     return text
 
 
 def with_word(text: str, word: str, known: Sequence[str]) -> str:
-    """Put a word in the place of the first unknown one of a text, or at its end."""
+    """Replace the first unknown word of a text, or append the word."""
     for found in re.finditer(r"[^\W\d_]+(?:[’'][^\W\d_]+)?", text):
         if found[0].lower() not in known and not re.search("[’']", found[0]):
             return text[: found.start()] + word + text[found.end() :]

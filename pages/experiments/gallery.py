@@ -16,7 +16,6 @@ _HEIGHT = 560  # pixels: as high as the first screen leaves
 
 
 def chosen(shelf: Shelf) -> Demonstration:
-    """Show the experiments, and return the one that is opened."""
     problem = view_link.receive(EXPERIMENT)
     shown = str(st.session_state[EXPERIMENT.key])
     times = _times(state.device())
@@ -49,7 +48,6 @@ def _open(key: str) -> None:
 
 
 def _caption(one: Demonstration, shelf: Shelf, times: dict[str, Forecast | None]) -> str:
-    """Say what is compared, and that it is there already or how long it takes."""
     found = shelf.of(one)
     if any(run.status.is_active for run in found.runs):
         when = _("training now")
@@ -63,7 +61,6 @@ def _caption(one: Demonstration, shelf: Shelf, times: dict[str, Forecast | None]
 
 @st.cache_data(ttl=60, show_spinner=False)
 def _times(device: str) -> dict[str, Forecast | None]:
-    """Return how long all runs of each experiment take here, one after the other."""
     return {
         name: run_time.in_sequence([one.experiment(arm) for arm in one.arms], device=device)
         for name, one in DEMONSTRATIONS.items()

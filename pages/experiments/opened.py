@@ -32,7 +32,6 @@ from tfm_core.runs.run import Run
 
 
 def draw(chosen: Demonstration, found: Found, was_live: bool) -> None:
-    """Draw the experiment; where its last run has ended, the page once more as a whole."""
     if was_live and not comparison.is_live(found.runs):
         state.draw_anew()  # once: drawn anew, it no longer ticks
     st.header(_(chosen.title), anchor=False)
@@ -43,7 +42,7 @@ def draw(chosen: Demonstration, found: Found, was_live: bool) -> None:
         if not question.guess(guess.question(chosen), f"experiment {chosen.name}"):
             with seen:
                 _runs(chosen, found)
-                st.caption(_("The curves and answers appear here once you have guessed."))
+                st.caption(_("Guess first; then the curves and answers appear."))
             return
         st.markdown(_("**Expect:** {words}", words=_(chosen.expects)))
         conclusion = st.container()
@@ -57,7 +56,6 @@ def draw(chosen: Demonstration, found: Found, was_live: bool) -> None:
 
 
 def _differs(chosen: Demonstration) -> None:
-    """Say what all runs have in common, and the one thing that differs."""
     made = [chosen.experiment(arm) for arm in chosen.arms]
     first = made[0]
     rows = [
@@ -91,7 +89,6 @@ def _buttons(chosen: Demonstration, found: Found) -> None:
 
 
 def _links(chosen: Demonstration, found: Found) -> None:
-    """Lead to where the difference is seen in the model itself."""
     odd = chosen.arms[-1]
     run = found.of_seed(found.seed).get(odd.name)
     query = _of_model(chosen, odd, run)
@@ -140,7 +137,7 @@ def _link(page: str, label: str, query: dict[str, str]) -> None:
 
 
 def _of_model(chosen: Demonstration, arm: Arm, run: Run | None) -> dict[str, str]:
-    """Return the query that shows the model of an arm: its run's, else its configuration."""
+    """Return the query that shows an arm's model: its run, or its configuration."""
     if run is not None:
         return {"show": "run", "run": run.id}
     draft = Draft(chosen.experiment(arm).model_dump())
@@ -148,13 +145,9 @@ def _of_model(chosen: Demonstration, arm: Arm, run: Run | None) -> dict[str, str
 
 
 def _runs(chosen: Demonstration, found: Found) -> None:
-    """Say of each run how far it is, and lead to where it can be watched."""
     there = found.of_seed(found.seed)
     if not there:
-        words = _(
-            "Nothing is trained yet. One press trains them one after the other; their curves are "
-            "drawn here as they learn."
-        )
+        words = _("Nothing is trained yet.")
         st.info(words, icon=":material/play_circle:")
         return
     for arm in chosen.arms:
@@ -176,6 +169,6 @@ def _run(arm: Arm, run: Run) -> None:
         icon=":material/visibility:",
         type="tertiary",
         key=f"experiment-watch-{arm.name}",
-        help=_("Look at “{name}” on the Train page.", name=_(arm.label)),
+        help=_("Open “{name}” on Train.", name=_(arm.label)),
     ):
         run_actions.watch(run)

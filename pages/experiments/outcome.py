@@ -26,9 +26,8 @@ _MAX_ANSWERS = 5
 
 
 def said(chosen: Demonstration, found: Found) -> None:
-    """Say what the runs showed, as far as they are over."""
     if chosen.writes_freely and found.runs:
-        with st.spinner(_("The models write unseen sentences by themselves …"), show_time=False):
+        with st.spinner(_("Writing unseen sentences …"), show_time=False):
             results = _results(chosen, found)
     else:
         results = _results(chosen, found)
@@ -36,7 +35,7 @@ def said(chosen: Demonstration, found: Found) -> None:
     conclusion = conclude(chosen, results)
     if not conclusion.findings:
         if n_over:
-            st.caption(_("What it showed is said here when the other run has ended."))
+            st.caption(_("The result appears when all runs have finished."))
         return
     with st.container(border=True, key="experiment-conclusion"):
         _say(conclusion)
@@ -76,14 +75,13 @@ def _read(mark: tuple[object, ...], writes_freely: bool, looks_sharply: bool, _r
 
 
 def curves(chosen: Demonstration, found: Found) -> None:
-    """Draw all runs together: a line each, or of several seeds a band."""
     made = [chosen.experiment(arm) for arm in chosen.arms]
     for sentence in caveats(made, chosen.metrics):
         st.caption(f":material/warning: {_(sentence)}")
     panels = [_panel(chosen, found, metric) for metric in chosen.metrics]
     if not any(panel.lines for panel in panels):
         if found.runs:
-            st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
+            st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
         return
     figure = plots.comparison(panels, _("step"), height=_HEIGHT + _PER_PANEL * len(panels))
     figure.update_layout(uirevision=chosen.name)
@@ -118,7 +116,6 @@ def _panel(chosen: Demonstration, found: Found, metric: str) -> Panel:
 
 
 def answers(chosen: Demonstration, found: Found) -> None:
-    """Show what each run writes by itself on the same unseen examples."""
     there = found.of_seed(found.seed)
     kept = {
         _(arm.label): answered
@@ -127,7 +124,7 @@ def answers(chosen: Demonstration, found: Found) -> None:
     }
     if not kept:
         return
-    st.subheader(_("What they write by themselves"), anchor=False)
+    st.subheader(_("What they write"), anchor=False)
     columns = [_("Source"), _("Truth"), *kept]
     shared = list(dict.fromkeys(key for answered in kept.values() for key in answered))
     rows = [
@@ -148,7 +145,7 @@ def _marked(answer: str | None, truth: str) -> str:
 
 
 def _answered(run: Run) -> Mapping[tuple[str, str], str]:
-    """Return source and truth of each example that a run keeps -> its last answer to it."""
+    """Return a run's last answer by (source, target) of each stored example."""
     try:
         probe, steps = run.probe(), run.snapshot_steps()
         texts = run.snapshot(steps[-1]).texts if steps else None

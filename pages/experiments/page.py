@@ -10,7 +10,6 @@ from tfm_core.inspect.experiments.found import Shelf
 
 
 def page() -> None:
-    """Show the experiments, and one of them opened, which moves while its runs train."""
     show.header("experiments")
     shelf = Shelf(visitors.at_hand())
     left, right = st.columns([1, 3], gap="medium")

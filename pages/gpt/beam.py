@@ -16,12 +16,11 @@ from tfm_core.variants.units import UNITS
 
 
 def part(run: Run, prompt: Ids) -> None:
-    """Ask for width and length; show the beam after each token, and whether it missed a text."""
     left, middle, right = st.columns(3)
     with left:
         width = st.number_input(
             _("Width"), 1, 16, 4, key="gpt-width", persist_state="session",
-            help=_("Texts kept at each step; 1 is greedy."),
+            help=_("Texts kept per step; 1 is greedy."),
         )  # fmt: skip
     with middle:
         length = st.number_input(
@@ -31,7 +30,7 @@ def part(run: Run, prompt: Ids) -> None:
         str(run.folder), trained.checkpoint_mark(run), prompt, int(width), int(length), run
     )
     if found is None:
-        st.caption(_("The prompt has already ended."))
+        st.caption(_("The prompt has ended."))
         return
     with right:
         step = len(found.steps)
@@ -40,7 +39,7 @@ def part(run: Run, prompt: Ids) -> None:
     join = beam_view.joined_by(UNITS[run.experiment.task_as(CorpusTaskConfig).unit].separator)
     st.markdown(beam_view.conclusion(found, join))
     beam_view.ranking(found.steps[step - 1], found, join, key="gpt-beams")
-    st.header(_("The same prompt, written in other ways"), anchor=False)
+    st.header(_("Other methods"), anchor=False)
     beam_view.others(found, join, key="gpt-beam-others")
 
 

@@ -18,28 +18,19 @@ MAX_SHOWN = 24  # columns whose tokens can be read
 
 
 def part(run: Run) -> None:
-    """Ask for a short text and show the lens on it."""
     key = f"gpt-lens-{run.id}"
     st.session_state.setdefault(key, example_text(run, 16))
-    text = st.text_input(
-        _("A short text"),
-        key=key,
-        help=_("The first {n} tokens are shown.", n=MAX_SHOWN - 1),
-    )
+    text = st.text_input(_("Text"), key=key, help=_("Shows the first {n} tokens.", n=MAX_SHOWN - 1))
     figure(run, typed.within(text, 200))
     show.code(lens_logits)
 
 
 def figure(run: Run, text: str) -> None:
-    """Draw the lens on a text, of an adder on the answer to a source."""
+    """Draw the lens on a text, or on the answer of an adder."""
     looked = _look(str(run.folder), trained.checkpoint_mark(run), text, run)
     show.figure(
         lens_map(looked, state.theme(), most=MAX_SHOWN),
-        _(
-            "Read a row from left to right: layer by layer a token's vector turns into a "
-            "prediction of the next token. Look for the depth at which the answer "
-            "appears, and for guesses on the way. The last column is the model’s answer."
-        ),
+        _("Each row: what the model would predict after each layer. Where does the answer appear?"),
         key="gpt-lens-map",
     )
     st.markdown(_(settled([row[:MAX_SHOWN] for row in looked.says])))

@@ -9,7 +9,6 @@ from pages.ui import show, view_link
 
 
 def page() -> None:
-    """Show one part, for the current run where it fits."""
     show.header("gpt")
     part = view_link.choice(_("Part"), PART, is_labelled=False)
     try:

@@ -37,19 +37,19 @@ def _adds(run: Run) -> bool:
 LANGUAGE = Needs(
     "language",
     _is_language,
-    N_("There is no trained language model yet: one that writes sentences, or one on a book?"),
+    N_("No trained language model yet."),
     ("gpt-grammar", "gpt-text"),
 )
 ADDITION = Needs(
     "addition",
     _adds,
-    N_("There is no GPT that has learned to add yet."),
+    N_("No GPT has learned to add yet."),
     ("addition-3", "addition"),
 )
 
 
 def with_run(needs: Needs, part: Callable[[Run], None]) -> None:
-    """Draw a part with the run it needs, or say how to get one."""
+    """Draw a part with a run that fits, or offer to train one."""
     fitting = [run for run in visitors.at_hand() if run.problem is None and needs.fits(run)]
     able = [run for run in fitting if run.has_checkpoint][:_MAX]
     current = state.current_run_id()
@@ -63,7 +63,7 @@ def with_run(needs: Needs, part: Callable[[Run], None]) -> None:
         able,
         key=f"gpt-run-{needs.name}",
         describe=_name,
-        about=_("Runs that fit this part, newest first; their last saved weights are used."),
+        about=_("Fitting runs, newest first, with their last saved weights."),
     )
     recorded.note(run, key=f"gpt-{needs.name}")
     part(run)
@@ -82,10 +82,7 @@ def _empty(needs: Needs, training: list[Run]) -> None:
         return
     with st.container(border=True, gap="medium"):
         st.info(
-            _(
-                "“{name}” is training and has not saved its weights yet; it will in a moment.",
-                name=escape(training[0].meta.name),
-            ),
+            _("“{name}” has not saved weights yet.", name=escape(training[0].meta.name)),
             icon=":material/hourglass_empty:",
         )
-        st.button(_("Look again"), icon=":material/refresh:", key="gpt-look-again")
+        st.button(_("Reload"), icon=":material/refresh:", key="gpt-look-again")

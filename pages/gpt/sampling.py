@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def controls(*, is_greedy: bool) -> tuple[SamplingConfig, tuple[int, ...], int]:
-    """Return how to shape, one seed for each sample, and how many tokens to write."""
+    """Return the sampling settings, a seed per sample, and the length."""
     from tfm_core.decoding import SamplingConfig
 
     with st.container(border=True):
@@ -30,7 +30,7 @@ def controls(*, is_greedy: bool) -> tuple[SamplingConfig, tuple[int, ...], int]:
                 0.8,
                 0.05,
                 key="gpt-temperature",
-                help=_("Logits are divided by it: 0 is greedy, 1 the model itself, 2 wild."),
+                help=_("Divides the logits: 0 is greedy, 1 the model itself."),
                 persist_state="session",
             )
         with first[1]:
@@ -40,7 +40,7 @@ def controls(*, is_greedy: bool) -> tuple[SamplingConfig, tuple[int, ...], int]:
                 1000,
                 0,
                 key="gpt-top-k",
-                help=_("Draw from this many of the likeliest tokens; 0 is all of them."),
+                help=_("Sample from this many top tokens; 0: all."),
                 persist_state="session",
             )
         with first[2]:
@@ -51,19 +51,19 @@ def controls(*, is_greedy: bool) -> tuple[SamplingConfig, tuple[int, ...], int]:
                 1.0,
                 0.05,
                 key="gpt-top-p",
-                help=_("Draw from the fewest tokens that together have this probability."),
+                help=_("Sample from the fewest tokens with this total probability."),
                 persist_state="session",
             )
         second = st.columns(3)
         with second[0]:
             seed = st.number_input(
                 _("Seed"), 0, 10**6, 0, key="gpt-seed", persist_state="session",
-                help=_("The same seed draws the same text."),
+                help=_("The same seed gives the same text."),
             )  # fmt: skip
         with second[1]:
             n = st.number_input(
                 _("Samples"), 1, 4, 2, key="gpt-samples", persist_state="session",
-                help=_("Texts side by side, each with the next seed."),
+                help=_("Texts side by side, with successive seeds."),
             )  # fmt: skip
         with second[2]:
             length = _length()

@@ -16,28 +16,23 @@ from tfm_core.runs.run import Run
 
 
 def part(run: Run) -> None:
-    """Ask for a sum, show how it is written, and the lens on it."""
     n = run.experiment.task_as(TextTaskConfig).size
     key = f"gpt-sum-{run.id}"
     st.session_state.setdefault(key, f"{'8' * n}+{'1' * (n - 1)}7")
     text = st.text_input(
         _("A sum"),
         key=key,
-        help=_("Two numbers of up to {n} digits each, such as 12+34.", n=n),
+        help=_("Two numbers of up to {n} digits, such as 12+34.", n=n),
     )
     text = typed.within(text, 40)
     digits = _sum(str(run.folder), trained.checkpoint_mark(run), text, run)
     _verdict(digits)
     show.figure(
         digit_map(digits, state.theme()),
-        _(
-            "Each column is one digit of the answer, written from left to right; a frame "
-            "and a ✓ mark the truth. A carry comes from the right, from digits not yet "
-            "written: look at sums with long carries."
-        ),
+        _("Framed and ✓: the true digit. Carries come from the right, not yet written."),
         key="gpt-digits",
     )
-    st.header(_("Through the logit lens"), anchor=False)
+    st.header(_("Logit lens"), anchor=False)
     lens.figure(run, text)
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.gpt import beam
 from pages.gpt import sampling as gpt_sampling
-from pages.i18n import N_, _
+from pages.i18n import N_, _, paragraph
 from pages.ui import sentence_field, show, typed
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.text import text_task
@@ -26,20 +26,19 @@ if TYPE_CHECKING:
 
 _WRITTEN, _ASKED = "gpt-written", "gpt-asked"
 _METHODS = {
-    "sample": N_("At random"),
+    "sample": N_("Sample"),
     "greedy": N_("Greedy"),
     "beam": N_("Beam search"),
 }
 
 
 def part(run: Run) -> None:
-    """Ask for a prompt and a way to write; write; show what the next token is drawn from."""
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
         prompt = _prompt(run)
     with right:
         method = st.segmented_control(
-            _("How to write"),
+            _("Method"),
             list(_METHODS),
             format_func=lambda name: _(_METHODS[name]),
             default="sample",
@@ -47,7 +46,7 @@ def part(run: Run) -> None:
             wrap=True,
             key="gpt-method",
             persist_state="session",
-            help=_("Draw each token, always take the likeliest, or keep the likeliest texts."),
+            help=_("Sample each token, take the likeliest, or keep several texts."),
         )
     begun = gpt_writing.prompt_ids(run, prompt)
     if method == "beam":
@@ -63,18 +62,13 @@ def _prompt(run: Run) -> str:
     key = f"gpt-prompt-{run.id}"
     first = {"words": 2, "characters": 12, "bpe": 4}[run.experiment.task_as(CorpusTaskConfig).unit]
     st.session_state.setdefault(key, example_text(run, first))
-    text = st.text_input(
-        _("Prompt"),
-        key=key,
-        help=_("What the model continues; leave it empty to start from nothing."),
-    )
+    text = st.text_input(_("Prompt"), key=key, help=_("The model continues it; may be empty."))
     prompt = typed.within(text, 400)
     sentence_field.mark_unknown(text_task(run.experiment.task_as(CorpusTaskConfig)), prompt)
     return prompt
 
 
 def _written(run: Run, mark: tuple[Any, ...], sampling: SamplingConfig, length: int) -> None:
-    """Draw the samples and the buttons that write on."""
     kept = st.session_state.get(_WRITTEN)
     if kept is None or kept[0] != mark:
         kept = (mark, [Sample(mark[2], ()) for _seed in mark[3]])
@@ -103,9 +97,9 @@ def _done(samples: list[Sample]) -> int:
 def _buttons(samples: list[Sample], length: int) -> None:
     n, is_over = _done(samples), all(map(gpt_writing.has_ended, samples))
     for name, label, icon, help_text in (
-        ("step", _("Step"), ":material/skip_next:", _("One token more.")),
-        ("on", _("Write on"), ":material/play_arrow:", _("Up to the tokens to write.")),
-        ("again", _("Start again"), ":material/restart_alt:", _("Back to the prompt.")),
+        ("step", _("Step"), ":material/skip_next:", _("Write one token.")),
+        ("on", _("Continue"), ":material/play_arrow:", _("Write up to the limit.")),
+        ("again", _("Restart"), ":material/restart_alt:", _("Go back to the prompt.")),
     ):
         st.button(
             label,
@@ -136,15 +130,13 @@ def _draw(run: Run, areas: list[Any], samples: list[Sample], mark: tuple[Any, ..
 
 
 def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
-    """Show what the next token of the first sample is drawn from."""
     if gpt_writing.has_ended(sample):
-        st.caption(_("The first sample has ended: the model wrote <eos>.").replace("<", "\\<"))
+        st.caption(_("The first sample has ended with <eos>.").replace("<", "\\<"))
         return
     upcoming = gpt_writing.next_token(run, sample.ids, sampling)
     st.markdown(
-        _(
-            "**The next token** of the first sample: {left} of {all} tokens can be drawn; "
-            "perplexity {before}, as drawn from {after}.",
+        paragraph(
+            "gpt/next-token",
             left=f"{upcoming.n_left:,}",
             all=f"{upcoming.n_all:,}",
             before=f"{upcoming.perplexity_before:.2f}",
@@ -153,10 +145,6 @@ def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
     )
     show.figure(
         plots.before_and_after(upcoming.tokens, upcoming.before, upcoming.after),
-        _(
-            "Grey: the model's probabilities. Vermilion: what is drawn from after "
-            "temperature, top-k and top-p. A low temperature sharpens; top-k and top-p "
-            "cut off the tail."
-        ),
+        _("Grey: the model. Vermilion: after temperature, top-k and top-p."),
         key="gpt-next",
     )

@@ -31,28 +31,27 @@ DOORS = (
     Door(
         "train",
         N_("Watch"),
-        N_("A recorded training, step by step: curves, answers and every head."),
+        N_("A recorded training: curves, answers, heads."),
         ":material/visibility:",
         {"run": TRANSLATOR},
     ),
     Door(
         "attention",
         N_("Try"),
-        N_("Give a trained model a sentence of yours, and see what each head looks at."),
+        N_("See what each head does with your sentence."),
         ":material/edit:",
         {"run": TRANSLATOR, "example": "own"},
     ),
     Door(
         "words",
         N_("Learn"),
-        N_("Lessons from the first token to a model that you can defend."),
+        N_("Short lessons, from tokens to a trained model."),
         ":material/school:",
     ),
 )
 
 
 def doors() -> None:
-    """Show the button that trains, and the doors beside it."""
     with st.container(key="doors"):
         begin, *places = st.columns([1.25, 1, 1, 1], gap="medium")
     with begin:

@@ -18,7 +18,7 @@ _WIDTHS = 3, 2
 
 
 def hero() -> None:
-    """Show the translator on stage and the board beside it; nothing where they are not kept."""
+    """Show the recorded translator and the digit board, if these runs exist."""
     translator, digits = _recorded(TRANSLATOR), _recorded(DIGITS)
     if translator is not None and digits is not None and digits.weight_steps():
         left, right = st.columns(_WIDTHS, gap="medium")
@@ -31,7 +31,6 @@ def hero() -> None:
 
 
 def warm() -> None:
-    """Read what is on stage before anybody asks for it."""
     translator = _recorded(TRANSLATOR)
     if translator is not None:
         prepare(translator)
@@ -39,13 +38,13 @@ def warm() -> None:
 
 def _translation(run: Run) -> None:
     with st.container(key="home-translation"):
-        st.header(_("A training, recorded: English into Korean"), anchor=False)
+        st.header(_("Recording: a model learns English to Korean"), anchor=False)
         stage(run, key="home-stage", autoplay=True, loop=True, compact=True)
 
 
 def _digit(run: Run) -> None:
     with st.container(key="home-own-digit"):
-        st.header(_("Draw a digit, and see it read"), anchor=False)
+        st.header(_("Draw a digit"), anchor=False)
         own_digit(run)
 
 

@@ -24,7 +24,7 @@ KEY = "home-digit"
 
 
 def own_digit(run: Run) -> None:
-    """Ask for a digit and show what the run reads in it; a stroke draws this part anew alone."""
+    """Draw the board in a fragment of its own. Polls until the model is loaded."""
     found = models(str(run.folder), run)
     were_loaded, is_drawn = found.are_loaded, False
 
@@ -41,10 +41,7 @@ def own_digit(run: Run) -> None:
 
 
 def read(run: Run, picture: Picture) -> Reading:
-    """Return what the run read in a drawing or a picture (H, W), with the weights of each time.
-
-    Raises ValueError, in a sentence.
-    """
+    """Return what each saved step reads in a picture (H, W). Raises ValueError."""
     given, _notes = read_picture(run, picture)
     steps, shares = found = readings(run, given)
     digit = int(shares[-1].argmax())
@@ -54,20 +51,19 @@ def read(run: Run, picture: Picture) -> Reading:
 
 
 def said(digit: int, share: float, since: int, steps: tuple[int, ...]) -> str:
-    """Say which digit the last weights read, how surely, and from which step on."""
     if share < SURE:
-        words = _("It is not sure: perhaps a {digit}, with {share}.")
+        words = _("Not sure: perhaps a {digit} ({share}).")
     elif since == steps[0]:
-        words = _("It reads a {digit}, but so do random weights: luck.")
+        words = _("Reads a {digit}, but so do random weights.")
     else:
-        words = _("From step {step} on it reads a {digit}.")
+        words = _("Reads a {digit} from step {step} on.")
     return words.format(digit=digit, share=show.percent(share), step=f"{since:,}")
 
 
 def _answer(run: Run, *, is_ready: bool) -> None:
     shown, pictures = drawn(KEY, first=FIRST), samples(run)
     picture, reading = shown.picture(pictures), None
-    note = _("Draw a digit: the bars answer at every stroke.")
+    note = _("Draw a digit; the bars follow each stroke.")
     if not is_ready:
         note = _("Loading the model …")
     elif picture is not None:

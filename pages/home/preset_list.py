@@ -29,8 +29,7 @@ _WIDTHS = 2.4, 5, 3
 
 
 def presets() -> None:
-    """Show the presets, all of them or those that teach one thing."""
-    st.header(_("Everything you can train"), anchor=False)
+    st.header(_("What you can train"), anchor=False)
     names = _names(_filter())
     st.caption(run_time.whose())
     why_not = visitors.why_not()
@@ -42,7 +41,6 @@ def presets() -> None:
 
 
 def _names(chosen: str) -> list[str]:
-    """Return the presets to show, by name."""
     families = {name: preset.experiment.model.family for name, preset in PRESETS.items()}
     parts = {FEW: list(START_HERE), ALL: list(PRESETS)}
     return parts.get(chosen) or [name for name in PRESETS if families[name] == chosen]

@@ -13,12 +13,11 @@ from tfm_core.data.own.sets import OwnSet
 
 
 def heading(own: OwnSet) -> None:
-    """Show what a set is called, and how much of it is for what."""
     counts = own.counts
     words = (
-        _("{train} for training, {validation} for validation, {test} for the final test.")
+        _("{train} training, {validation} validation, {test} test.")
         if counts.get("validation")
-        else _("{train} for training and validation, {test} for the final test.")
+        else _("{train} training and validation, {test} test.")
     )
     numbers = {part: f"{counts.get(part, 0):,}" for part in ("train", "validation", "test")}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -27,7 +26,6 @@ def heading(own: OwnSet) -> None:
 
 
 def offers(own: OwnSet) -> None:
-    """Show the proposals side by side, each with its time."""
     try:
         found = kinds.proposals(own)
     except ValueError as error:
@@ -42,7 +40,7 @@ def _offer(own: OwnSet, proposal: Proposal, *, is_first: bool) -> None:
     experiment = proposal.experiment
     time = run_time.takes_now(experiment)
     if st.button(
-        _("Train it: {label}", label=_(proposal.label)),
+        _("Train: {label}", label=_(proposal.label)),
         key=f"own-train-{proposal.name}",
         type="primary" if is_first else "secondary",
         icon=":material/play_arrow:",
@@ -54,11 +52,11 @@ def _offer(own: OwnSet, proposal: Proposal, *, is_first: bool) -> None:
     steps = f"{experiment.training.steps:,}"
     st.caption(f"**{_('{steps} steps, {time}', steps=steps, time=time)}**. {_(proposal.why)}")
     if st.button(
-        _("Set up: {label}", label=_(proposal.label)),
+        _("Configure: {label}", label=_(proposal.label)),
         key=f"own-form-{proposal.name}",
         type="tertiary",
         icon=":material/tune:",
-        help=_("Opens Train with these settings, to change before you start."),
+        help=_("Opens Train with these settings."),
     ):
         state.set_draft(experiment.model_dump())
         state.set_current_run(None)

@@ -15,9 +15,8 @@ VIEWS: dict[str, Any] = {"pictures": pictures, "pairs": texts, "labels": texts, 
 
 
 def page() -> None:
-    """Show what is taken in beside what was read of it, or a set that is kept."""
     show.header("own-data")
-    kind = view_link.choice(_("What you have"), KIND, is_labelled=False)
+    kind = view_link.choice(_("Data"), KIND, is_labelled=False)
     view = VIEWS[kind]
     own = state.chosen(shelf.sets(kind))
     left, right = st.columns([2, 5], gap="medium")

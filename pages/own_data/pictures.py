@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import N_, _, ngettext
+from pages.i18n import N_, _, ngettext, paragraph
 from pages.own_data import shelf, state
 from pages.ui import show
 from pages.ui.typed import escape
@@ -63,21 +63,15 @@ class Draft:
 
 
 def add(kind: str) -> Draft | None:
-    """Ask for files and what they should become; return what was read, None before an upload."""
+    """Ask for files and options; return what was read, or None before an upload."""
     with st.container(border=True, gap="small"):
         st.header(_("Add your pictures"), anchor=False)
         files = st.file_uploader(
-            _("A zip with a folder for each class, or IDX, npz or CSV files"),
+            _("Zip (a folder per class), IDX, npz or CSV"),
             accept_multiple_files=True,
             key=state.upload_key("pictures"),
             max_upload_size=MAX_MEGABYTES,
-            help=_(
-                "Zip: `cat/1.png`, `dog/2.jpg`, or `train/cat/…` and `test/cat/…` for your own "
-                "test set. IDX (MNIST, EMNIST): a file of pictures and one of labels, also as "
-                ".gz. Npz: arrays such as x_train and y_train. CSV: a picture per line, label, "
-                "pixel0, pixel1, … At most {most} MB; nothing leaves this machine.",
-                most=MAX_MEGABYTES,
-            ),
+            help=paragraph("own-data/picture-files", most=MAX_MEGABYTES),
         )
         form = _form()
         if not files:
@@ -101,7 +95,7 @@ def add(kind: str) -> Draft | None:
 
 
 def _common(names: Sequence[str]) -> str:
-    """Return what the names of files have in common, in whole words, else the first name."""
+    """Return the common leading words of file names, else the first name."""
     common, *others = [re.split(r"(?=[-_. ])", name) for name in names]
     for other in others:
         same = (one == two for one, two in zip(common, other, strict=False))
@@ -110,13 +104,12 @@ def _common(names: Sequence[str]) -> str:
 
 
 def _chosen(upload: str) -> Choices:
-    """Return how this upload is to be read, as far as that was chosen."""
     chosen = (st.session_state.get(f"own-data-{name}-{upload}") for name in _CHOICES)
     return Choices(*chosen)
 
 
 def _ask(upload: str) -> None:
-    """Ask how to read an upload, where there is more than one way; what was guessed is chosen."""
+    """Ask how to read an ambiguous upload; the guess is preselected."""
     known, understood, folders = st.session_state.get(_UNDERSTOOD, ("", Choices(), ()))
     if known != upload:
         return
@@ -132,16 +125,16 @@ def _ask(upload: str) -> None:
         )
     if understood.encoding is not None:
         st.selectbox(
-            _("Encoding of the file names"),
+            _("File name encoding"),
             list(ENCODINGS),
             index=list(ENCODINGS).index(understood.encoding),
             format_func=lambda name: _(ENCODINGS[name]),
             key=keys["encoding"],
-            help=_("Guessed from the names in the zip."),
+            help=_("Guessed from the names."),
         )
     if understood.is_turned is not None:
         st.toggle(
-            _("Pictures lie on their side: turn them"),
+            _("Rotate pictures"),
             understood.is_turned,
             key=keys["is_turned"],
             help=_("Swaps rows and columns, as EMNIST needs."),
@@ -149,7 +142,6 @@ def _ask(upload: str) -> None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return the first few names, and how many more there are."""
     said = ", ".join(f"“{name}”" for name in names[:_MAX_NAMES])
     more = len(names) - _MAX_NAMES
     return _("{names} and {n} more", names=said, n=more) if more > 0 else said
@@ -164,7 +156,7 @@ def _form() -> Form:
             key="own-data-size",
             persist_state="session",
             width=130,
-            help=_("All pictures become squares of this size. Smaller ones train faster."),
+            help=_("Pictures become squares of this size. Smaller trains faster."),
         )
         is_grey = st.segmented_control(
             _("Colour"),
@@ -189,7 +181,6 @@ def _form() -> Form:
 
 
 def preview(draft: Draft) -> None:
-    """Show what was read, ask for the split and a name, and offer to keep it."""
     st.header(_("Read from {name}", name=escape(draft.name[:80])), anchor=False)
     if draft.pictures is None:
         show.problem(draft.problem)
@@ -214,10 +205,9 @@ def preview(draft: Draft) -> None:
 
 
 def _set(pictures: Pictures) -> tuple[Pictures, Split]:
-    """Ask for the split, and whether duplicates are dropped; return what is left, and the split."""
     split = _split(pictures)
     if duplicates(pictures, shared_out(pictures, split)).n_again and st.toggle(
-        _("Drop duplicates: keep the first of identical pictures"),
+        _("Drop duplicate pictures"),
         key="own-data-doubles",
     ):
         pictures = without_doubles(pictures)
@@ -225,11 +215,11 @@ def _set(pictures: Pictures) -> tuple[Pictures, Split]:
 
 
 def _renamed(pictures: Pictures) -> Pictures | None:
-    """Ask for the names of the classes; return the pictures with them, None without any name."""
+    """Ask for class names; return the renamed pictures, or None if the names are invalid."""
     n_each = np.bincount(pictures.labels, minlength=len(pictures.class_names))
     names = list(pictures.class_names)
-    with st.expander(_("Rename, merge or leave out classes"), icon=":material/edit:"):
-        st.caption(_("Classes with the same name are merged. An empty name leaves a class out."))
+    with st.expander(_("Rename, merge or drop classes"), icon=":material/edit:"):
+        st.caption(_("Equal names merge classes. An empty name drops a class."))
         edited = st.data_editor(
             pd.DataFrame({"class": names, "n": n_each, "name": names}),
             column_config={
@@ -250,7 +240,6 @@ def _renamed(pictures: Pictures) -> Pictures | None:
 
 
 def look(own: OwnSet) -> None:
-    """Show the pictures of a set that is kept."""
     try:
         found = pictures_set.as_pictures(own)
         parts = pictures_set.arrays(own).parts
@@ -258,7 +247,7 @@ def look(own: OwnSet) -> None:
         show.problem(error)
         return
     _strips(found, counts(found, parts))
-    words = _("Download as a zip, a folder for each class")
+    words = _("Download as zip")
     shelf.download(words, lambda: as_zip(found), name=f"{own.id}.zip", mime="application/zip")
 
 
@@ -267,7 +256,6 @@ def nothing_yet() -> None:
 
 
 def _split(pictures: Pictures) -> Split:
-    """Ask how the test is chosen."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         by = "seed"
         if pictures.parts is not None:
@@ -279,18 +267,18 @@ def _split(pictures: Pictures) -> Split:
                     default="file",
                     required=True,
                     key="own-data-by",
-                    help=_("From the names of folders or files, or a random test."),
+                    help=_("From folder or file names, or random."),
                 )
             )
         if by == "file":
             return Split(by="file")
         share = st.slider(
-            _("Share of the test, %"), 5, 40, 15, 5, key="own-data-share", persist_state="session",
-            width=260, help=_("The same share of each class, never used for training."),
+            _("Test share, %"), 5, 40, 15, 5, key="own-data-share", persist_state="session",
+            width=260, help=_("The same share of each class, not used for training."),
         )  # fmt: skip
         seed = st.number_input(
-            _("Seed of the test"), 0, 9999, 0, key="own-data-seed", persist_state="session",
-            width=150, help=_("The same seed draws the same test."),
+            _("Test seed"), 0, 9999, 0, key="own-data-seed", persist_state="session",
+            width=150, help=_("The same seed draws the same test set."),
         )  # fmt: skip
     return Split(seed=int(seed), share=share / 100)
 
@@ -299,18 +287,18 @@ def _keep(pictures: Pictures, split: Split, file: str, *, can_keep: bool) -> Non
     first = file.rpartition(".")[0] or file
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         name = st.text_input(
-            _("Name of the set"),
+            _("Data set name"),
             key=state.name_key("pictures", first[:MAX_NAME]),
             max_chars=MAX_NAME,
             width=320,
         )
         st.button(
-            _("Keep this set"),
+            _("Save data set"),
             type="primary",
             icon=":material/save:",
             key="own-data-keep",
             disabled=not can_keep,
-            help=_("Saves it on this machine, ready for training."),
+            help=_("Saved on this machine, ready for training."),
             on_click=_kept,
             args=(pictures, (name or "").strip() or _("My pictures"), split),
         )
@@ -335,8 +323,8 @@ def _summary(pictures: Pictures) -> None:
     st.markdown(" ".join([words, *(escape(_(note)) for note in pictures.notes)]))
     if pictures.n_left_out:
         label = ngettext(
-            "{n} entry was left out",
-            "{n} entries were left out",
+            "{n} entry skipped",
+            "{n} entries skipped",
             pictures.n_left_out,
             n=f"{pictures.n_left_out:,}",
         )
@@ -345,17 +333,16 @@ def _summary(pictures: Pictures) -> None:
             for sentence in pictures.left_out:
                 st.caption(escape(_(sentence)))
             if pictures.n_left_out > len(pictures.left_out):
-                st.caption(_("Only the first reasons are listed."))
+                st.caption(_("Only the first are listed."))
 
 
 def _strips(pictures: Pictures, table: npt.NDArray[np.int64]) -> None:
-    """Show some pictures of each class, and how many each has in each split."""
     names = pictures.class_names
     st.html(plots.strips(pictures.images, pictures.labels, names))
     if len(names) > plots.MAX_STRIPS:
         st.caption(_("And {n} more classes.", n=len(names) - plots.MAX_STRIPS))
     show.figure(
         plots.balance(names, table),
-        _("Pictures per class and split. Uneven classes flatter the accuracy."),
+        _("Pictures per class and split. Uneven classes inflate accuracy."),
         key="own-data-balance",
     )

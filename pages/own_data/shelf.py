@@ -18,23 +18,22 @@ from tfm_core.runs import own_sets, settings
 from tfm_core.runs.run import Run
 
 _MAX_NAMES = 5
-_WHERE = N_("They stay on this machine unless you export one with its run.")
+_WHERE = N_("They stay on this machine unless exported with a run.")
 
 
 def sets(kind: str) -> list[OwnSet]:
-    """Return the sets of a kind that a visitor may see, newest first, then those of the app."""
+    """Return the visible sets of a kind, newest first, then the built-in ones."""
     kept = own_sets.listed(runs_access.store(), visitors.visitor())
     return [own for own in [*kept, *own_data.examples()] if own.kind in (kind, "")]
 
 
 def rows(kind: str, shown: OwnSet | None) -> None:
-    """Show the sets of a kind, a row each, and what was removed."""
-    st.header(_("Sets here"), anchor=False, help=_(_WHERE))
+    st.header(_("Data sets"), anchor=False, help=_(_WHERE))
     found = sets(kind)
     used_by = own_sets.runs_by_set(runs_access.store(), visitors.visitor())
     with st.container(gap="xsmall"):
         if not found:
-            st.caption(_("None of this kind yet."))
+            st.caption(_("None yet."))
         for own in found:
             _row(own, used_by.get(own.id, ()), is_shown=shown is not None and own.id == shown.id)
         for own in own_sets.removed(runs_access.store(), visitors.visitor())[:3]:
@@ -43,17 +42,15 @@ def rows(kind: str, shown: OwnSet | None) -> None:
 
 
 def damaged(own: OwnSet) -> None:
-    """Show what is wrong with a set that cannot be read."""
     st.header(escape(own.name), anchor=False)
     words = N_(
-        "This data set is damaged: {what}. Remove it and add your data again; its runs still open.",
+        "This data set is damaged: {what}. Remove it and add it again; its runs open.",
         what=own.problem or "",
     )
     show.problem(words)
 
 
 def download(label: str, file: Callable[[], bytes | str], *, name: str, mime: str) -> None:
-    """Draw the button that saves a set as a file, made when it is pressed."""
     st.download_button(
         label,
         file,
@@ -61,12 +58,12 @@ def download(label: str, file: Callable[[], bytes | str], *, name: str, mime: st
         mime=mime,
         icon=":material/download:",
         on_click="ignore",
-        help=_("You can import it again: a template for your own data."),
+        help=_("You can import it again, as a template."),
     )
 
 
 def keep(prepare: Callable[[], Prepared]) -> None:
-    """Keep a set and look at it; says why where that cannot be, and what was read stays."""
+    """Save a set and show it; if that fails, say why and keep the upload."""
     try:
         own = own_sets.keep(
             prepare(),
@@ -84,8 +81,8 @@ def keep(prepare: Callable[[], Prepared]) -> None:
 
 def _went(n: int) -> None:
     words = ngettext(
-        "The oldest finished run was deleted to make room for this data set.",
-        "To make room for this set, the {n} oldest runs that were over were deleted.",
+        "Deleted the oldest finished run to make room.",
+        "Deleted the {n} oldest finished runs to make room.",
         n,
     )
     session.notify(words.format(n=n))
@@ -119,13 +116,12 @@ def _facts(own: OwnSet) -> str:
     n = sum(own.counts.values())
     if own.problem is not None:
         return _("damaged")
-    whose = _("comes with the app") if own.is_example else show.ago(own.kept) if own.kept else ""
+    whose = _("built in") if own.is_example else show.ago(own.kept) if own.kept else ""
     parts = [_("{n} examples", n=f"{n:,}"), show.size(own.n_bytes), whose]
     return " · ".join(part for part in parts if part)
 
 
 def _used_by(runs: Sequence[Run]) -> str:
-    """Say which runs learned from a set, and what its removal means for them; "" without any."""
     if not runs:
         return ""
     names = ", ".join(f"“{escape(run.meta.name)}”" for run in runs[:_MAX_NAMES])

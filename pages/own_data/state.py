@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def chosen(sets: Sequence[OwnSet]) -> OwnSet | None:
-    """Return the set to look at: the link's or the last chosen, else the first there is."""
+    """Return the set from the link or the last choice, else the first one."""
     problem = view_link.receive(SET)
     view_link.warn(problem)
     wanted = st.session_state[SET.key]
@@ -34,21 +34,17 @@ def chosen(sets: Sequence[OwnSet]) -> OwnSet | None:
 
 
 def pick(set_id: str) -> None:
-    """Look at a set from the next drawing on."""
     st.session_state[SET.key] = set_id
     view_link.put({SET.query: set_id or None})
 
 
 def upload_key(name: str) -> str:
-    """Return the key of a field that takes data, which is a new one after a set was kept."""
+    """Return the key of an upload field; a new one after each saved set."""
     return f"own-data-{name}-{st.session_state.get(_UPLOADS, 0)}"
 
 
 def name_key(kind: str, proposed: str) -> str:
-    """Return the key of the field with a set's name, which follows when other data are read.
-
-    What was typed into it stays for as long as the data have the same name of their own.
-    """
+    """Return the key of the name field. Its value is kept until other data are read."""
     key = upload_key(f"name-{kind}")
     if st.session_state.get(_NAMED) != (key, proposed):
         st.session_state[_NAMED] = key, proposed
@@ -57,7 +53,6 @@ def name_key(kind: str, proposed: str) -> str:
 
 
 def begin_anew() -> None:
-    """Empty the fields that take data."""
     held = [value for key, value in st.session_state.items() if str(key).startswith("own-data-")]
     files = [file for value in held for file in (value if isinstance(value, list) else [value])]
     uploaded.let_go(file for file in files if isinstance(file, UploadedFile))
@@ -66,7 +61,6 @@ def begin_anew() -> None:
 
 
 def look_once(what: Hashable, work: Callable[[], T]) -> T:
-    """Return what ``work`` reads of a kept set, read once as long as ``what`` is the same."""
     known: tuple[Hashable, T] | None = st.session_state.get(_LOOKED)
     if known is None or known[0] != what:
         known = (what, work())
@@ -75,10 +69,7 @@ def look_once(what: Hashable, work: Callable[[], T]) -> T:
 
 
 def read_once(what: Hashable, work: Callable[[], T]) -> T:
-    """Return what ``work`` makes of an upload, made once as long as ``what`` is the same.
-
-    One answer is kept a session: pictures are large. Raises what the work raises, then too.
-    """
+    """Return ``work()``, cached once per session. Raises what ``work`` raised, then too."""
     known: tuple[Hashable, Any, ValueError | None] | None = st.session_state.get(_READ)
     if known is None or known[0] != what:
         try:

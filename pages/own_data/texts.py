@@ -31,13 +31,13 @@ _ENDINGS = {
     "text": ["txt", "md"],
 }
 _TITLES = {
-    "pairs": N_("Add your pairs"),
-    "labels": N_("Add your sentences"),
-    "text": N_("Add your text"),
+    "pairs": N_("Add pairs"),
+    "labels": N_("Add sentences"),
+    "text": N_("Add a text"),
 }
 _PASTE = {
-    "pairs": N_("Paste: a pair a line"),
-    "labels": N_("Paste: a sentence and its label a line"),
+    "pairs": N_("Paste one pair per line"),
+    "labels": N_("Paste one sentence and label per line"),
     "text": N_("Paste a text"),
 }
 _HOW = {
@@ -71,7 +71,7 @@ class Draft:
 
 
 def add(kind: str) -> Draft | None:
-    """Ask for data of a kind; return what was read, None before there is any."""
+    """Ask for data of a kind; return what was read, or None before there is any."""
     with st.container(border=True, gap="small"):
         st.header(_(_TITLES[kind]), anchor=False)
         pasted = st.text_area(
@@ -82,7 +82,7 @@ def add(kind: str) -> Draft | None:
             help=_(_HOW[kind]),
         )
         file = st.file_uploader(
-            _("Or a file"),
+            _("Or choose a file"),
             type=_ENDINGS[kind],
             key=state.upload_key(f"file-{kind}"),
             max_upload_size=MAX_MEGABYTES,
@@ -134,14 +134,13 @@ def _merge_key(data: str) -> str:
 
 
 def _more(kind: str) -> tuple[int, bytes | None]:
-    """Ask how the rows are split, and for a test file."""
     if kind == "text":
-        with st.expander(_("A test file of your own"), icon=":material/tune:"):
+        with st.expander(_("Your own test file"), icon=":material/tune:"):
             return 0, _test_file(kind)
     with st.expander(_("Split"), icon=":material/tune:"):
         seed = st.number_input(
-            _("Seed of the split"), 0, 9999, 0, key="own-data-text-seed", persist_state="session",
-            help=_("A tenth each for validation and test; the same seed draws the same ones."),
+            _("Split seed"), 0, 9999, 0, key="own-data-text-seed", persist_state="session",
+            help=_("A tenth each for validation and test, drawn by this seed."),
         )  # fmt: skip
         test = _test_file(kind)
     return int(seed), test
@@ -149,23 +148,22 @@ def _more(kind: str) -> tuple[int, bytes | None]:
 
 def _test_file(kind: str) -> bytes | None:
     test = st.file_uploader(
-        _("A test file of your own"),
+        _("Your own test file"),
         type=_ENDINGS[kind],
         key=state.upload_key(f"test-{kind}"),
         max_upload_size=MAX_MEGABYTES,
-        help=_("Its lines are the test set and never used for training."),
+        help=_("The test set; not used for training."),
     )
     return None if test is None else test.getvalue()
 
 
 def preview(draft: Draft) -> None:
-    """Show what was read, what is wrong with which line, and offer to keep it."""
     report = draft.report
     st.header(_("Read: {name}", name=escape(report.name)), anchor=False)
     if report.refusal is not None:
         show.problem(report.refusal)
         st.button(
-            _("Empty the fields"), key="own-data-again", icon=":material/undo:",
+            _("Clear all fields"), key="own-data-again", icon=":material/undo:",
             on_click=state.begin_anew,
         )  # fmt: skip
         _problems(report)
@@ -186,7 +184,6 @@ def preview(draft: Draft) -> None:
 
 
 def look(own: OwnSet) -> None:
-    """Show the rows of a set that is kept."""
     try:
         report = state.look_once(own.id, lambda: report_of(own))
     except ValueError as error:
@@ -202,7 +199,7 @@ def look(own: OwnSet) -> None:
 
 
 def nothing_yet() -> None:
-    """Show the text that comes with the app, which one press takes as a set."""
+    """Preview the built-in text, ready to save."""
     from tfm_core.data.corpus.book import read_text
 
     unit = str(st.session_state.get("own-data-unit-text") or "words")
@@ -214,17 +211,17 @@ def nothing_yet() -> None:
 def _keep(report: Report) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         name = st.text_input(
-            _("Name of the set"),
+            _("Data set name"),
             key=state.name_key(report.kind, report.name[:MAX_NAME]),
             max_chars=MAX_NAME,
             width=320,
         )
         st.button(
-            _("Keep this set"),
+            _("Save data set"),
             type="primary",
             icon=":material/save:",
             key="own-data-keep",
-            help=_("Saves it on this machine, ready for training."),
+            help=_("Saved on this machine, ready for training."),
             on_click=_kept,
             args=(report, (name or "").strip()),
         )
@@ -244,15 +241,14 @@ def _counts(report: Report) -> None:
     st.markdown(words.format(what=what, **parts))
     words = _accounted(report.accounting)
     if unused := columns.unused(report):
-        words += " " + _("Not used: {columns}.", columns=escape(", ".join(unused)))
+        words += " " + _("Unused: {columns}.", columns=escape(", ".join(unused)))
     st.caption(words)
     if report.test_accounting.total:
         words = _accounted(report.test_accounting)
-        st.caption(_("The test file: {words}", words=words))
+        st.caption(_("Test file: {words}", words=words))
 
 
 def _accounted(found: Accounting) -> str:
-    """Return what became of all lines of a file."""
     n = found.total
     whole = (
         ngettext("{n} entry was read", "{n} entries were read", n)
@@ -271,7 +267,7 @@ def _accounted(found: Accounting) -> str:
 
 
 def _much_left_out(report: Report) -> None:
-    """Warn where so much is left out that the file is probably read in a wrong way."""
+    """Warn if so many lines were skipped that the file is probably misread."""
     if not report.is_much_left_out:
         return
     found = max((report.accounting, report.test_accounting), key=lambda one: one.share_left_out)
@@ -290,19 +286,17 @@ def _much_left_out(report: Report) -> None:
 
 
 def _spellings(report: Report, data: str) -> None:
-    """Offer to keep labels apart that differ only in capitals."""
     if not report.spellings:
         return
     st.toggle(
-        _("Merge labels that differ only in capitals"),
+        _("Merge labels that differ only in case"),
         value=True,
         key=_merge_key(data),
-        help=_("Uses the most frequent spelling. Off: each spelling is a separate label."),
+        help=_("Uses the most frequent spelling."),
     )
 
 
 def _vocabulary(report: Report) -> None:
-    """Say how many different tokens the training part has."""
     if not report.words:
         return
     src = f"{len(report.words[0]):,}"
@@ -320,7 +314,7 @@ def _problems(report: Report) -> None:
     n = sum(problem.n_lines for problem in report.problems)
     if not n:
         return
-    label = ngettext("{n} line was left out", "{n} lines were left out", n, n=f"{n:,}")
+    label = ngettext("{n} line skipped", "{n} lines skipped", n, n=f"{n:,}")
     with st.expander(label, icon=":material/block:", expanded=len(report.problems) <= 3):
         for problem in report.problems[:_MAX_SAID]:
             st.caption(escape(_(problem.sentence)))
@@ -328,7 +322,7 @@ def _problems(report: Report) -> None:
         if more > 0:
             st.caption(_("And {n} more.", n=f"{more:,}"))
             st.download_button(
-                _("Download the full list"),
+                _("Download full list"),
                 partial(_listed, report, language()),
                 file_name="left-out.txt",
                 mime="text/plain",
@@ -339,13 +333,11 @@ def _problems(report: Report) -> None:
 
 
 def _listed(report: Report, spoken: str) -> str:
-    """Return a line for each problem, in a language."""
     with speaking(spoken):
         return "\n".join(_(problem.sentence) for problem in report.problems) + "\n"
 
 
 def _read_from(own: OwnSet) -> None:
-    """Say from which columns of its file a set was read, where that is not plain."""
     read = own.details.get("read")
     found, names = (read.get("columns"), read.get("names")) if isinstance(read, dict) else ([], [])
     if not isinstance(found, list) or not all(isinstance(at, int) for at in found) or not found:
@@ -355,11 +347,10 @@ def _read_from(own: OwnSet) -> None:
         _("column {n}", n=at + 1) + (f" ({escape(str(name))})" if name else "")
         for at, name in zip(found, named, strict=True)
     )
-    st.caption(_("Read from {columns} of its file.", columns=listed))
+    st.caption(_("Read from {columns}.", columns=listed))
 
 
 def _rows(report: Report) -> None:
-    """Show the first rows as a table."""
     st.dataframe(
         pd.DataFrame(list(report.preview), columns=[_(column) for column in report.columns]),
         hide_index=True,
@@ -369,11 +360,10 @@ def _rows(report: Report) -> None:
 
 
 def _figures(report: Report) -> None:
-    """Show how many sentences each label has, and how long the texts are."""
     if report.balance:
         show.figure(
             plots.labels(report.balance),
-            _("How many sentences each label has. Uneven ones flatter the accuracy."),
+            _("Sentences per label. Uneven labels inflate accuracy."),
             key="own-data-labels",
         )
     if report.lengths:
@@ -382,6 +372,6 @@ def _figures(report: Report) -> None:
             sizes.pop(_(report.columns[1]))
         show.figure(
             plots.lengths(sizes),
-            _("How long the texts are, in tokens. The longest ones decide the memory."),
+            _("Text length in tokens. The longest decide the memory."),
             key="own-data-lengths",
         )

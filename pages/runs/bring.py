@@ -16,18 +16,16 @@ _CAME = "bring-run"
 
 
 def part() -> None:
-    """Draw where a zip is dropped, folded, and say what became of the last one."""
     if visitors.why_not():
         return  # the page says why, once
     dropped.place(
         _("Import a run"),
-        _("Drop or choose a zip from Export"),
+        _("Drop or choose an exported zip"),
         key="bring",
         kind="zip",
         megabytes=MAX_MEGABYTES,
         help=_(
-            "Every file is checked and no code in it runs. Import a larger zip with `python -m "
-            "tfm_core import FILE`."
+            "Files are checked; no code runs. For larger zips: `python -m tfm_core import FILE`."
         ),
         take=_take,
     )
@@ -35,7 +33,6 @@ def part() -> None:
 
 
 def _came() -> None:
-    """Lead to the run that was brought last, until it is opened or deleted."""
     run_id = st.session_state.get(_CAME)
     if run_id is None:
         return
@@ -46,7 +43,7 @@ def _came() -> None:
     if run is None or run.id == state.current_run_id():
         st.session_state.pop(_CAME, None)
         return
-    words = _("“{name}” was imported. Its files were checked.")
+    words = _("Imported “{name}”. Its files were checked.")
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", border=True, key="bring-came"
     ):
@@ -62,8 +59,8 @@ def _came() -> None:
 
 
 def _take(file: Any) -> None:
-    """Make a run of a zip and lead to it. Raises ValueError and OSError where that cannot be."""
-    bar = st.progress(0.0, _("Looking into the zip"))
+    """Import a zip. Raises ValueError and OSError if that fails."""
+    bar = st.progress(0.0, _("Reading the zip"))
 
     def hear(share: float, words: str) -> None:
         bar.progress(share, _(words))

@@ -29,7 +29,6 @@ class Known:
 
     @classmethod
     def of(cls, run: Run) -> Known:
-        """Read it."""
         problem = run.problem
         return cls(run, run.status, problem, problem or run.damage)
 
@@ -66,7 +65,6 @@ class Page:
 
 
 def choose(runs: list[Run]) -> Page:
-    """Show the filter and return the runs of the page to show, in the chosen order."""
     known = [Known.of(run) for run in runs]
     kinds = {name: [one for one in known if test(one)] for name, (_label, test) in _KINDS.items()}
     who = visitors.visitor()
@@ -80,7 +78,7 @@ def choose(runs: list[Run]) -> Page:
         type="search",
         live=True,  # after a pause in typing; how long in words would import pandas
         placeholder=_("name, #tag, note, group, setting"),
-        help=_("Finds runs that contain every word; n_heads=8 finds that setting."),
+        help=_("Finds runs with all words; n_heads=8 finds a setting."),
         persist_state="session",
         label_visibility="collapsed",
         width=260,
@@ -112,7 +110,6 @@ def choose(runs: list[Run]) -> Page:
 
 
 def _group(groups: list[str]) -> str | None:
-    """Offer the groups; None: all of them."""
     if st.session_state.get("runs-group") not in groups:
         st.session_state["runs-group"] = None
     return st.selectbox(
@@ -138,13 +135,12 @@ def _paged(matching: list[Run]) -> Page:
 
 
 def read_ahead(run: Run) -> None:
-    """Read what the list says of a run, so that the first who opens it does not wait."""
+    """Read what the list shows of a run, so that its first visitor need not wait."""
     Known.of(run)
     room.size(run.folder)
 
 
 def turn(page: Page) -> None:
-    """Say which of the runs stand here, and let one turn the page; nothing where all do."""
     if page.n <= len(page.runs):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -156,14 +152,14 @@ def turn(page: Page) -> None:
 
 
 def matches(run: Run, words: str) -> bool:
-    """Say whether every word stands somewhere in what the list says of a run, or in a setting."""
+    """Return whether every word appears in the run's row or settings."""
     if suspects.is_hidden(run):  # by its name alone: a setting that is found names the bug
         return all(word in run.meta.name.casefold() for word in words.casefold().split())
     return is_found(run, words, also=run_words.learns(run))
 
 
 def ordered(runs: list[Run], order: str) -> list[Run]:
-    """Return runs in an order; those of which nothing is known come last, as they stood."""
+    """Return runs in an order; those without a value come last, unsorted."""
     if order == "newest":
         return list(runs)
     _label, by, is_falling = _ORDERS[order]

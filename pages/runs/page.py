@@ -27,13 +27,9 @@ if runs:
         else:
             run_list.row(run, menu=True, apart=apart.get(run.id, ""), before=selection.box)
     if not page.runs:
-        st.caption(_("No run matches. Change the words or the filter above."))
+        st.caption(_("No run matches."))
 else:
-    show.empty(
-        _("No runs yet. Start one, and it appears here."),
-        _("Choose what to learn"),
-        "home",
-    )
+    show.empty(_("No runs yet."), _("Choose a task"), "home")
 
 undo.line()
 room.line()

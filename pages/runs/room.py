@@ -16,7 +16,6 @@ _LOOK_SECONDS = 5.0
 
 
 def hindrance() -> None:
-    """Say what keeps anything from being written; nothing where all is well."""
     root = runs_access.store().root
     found = obstacle(root) if os.path.isdir(root) else None
     if found is not None:
@@ -27,14 +26,13 @@ def hindrance() -> None:
 
 @st.fragment(run_every=_LOOK_SECONDS)
 def _elsewhere() -> None:
-    """Say why runs are not shared with other servers just now; nothing where they are."""
     words = runs_access.trouble_elsewhere()
     if words is not None:
         show.problem(words)
 
 
 def line() -> None:
-    """Say in one line how much room there is; on a public server only what concerns a visitor."""
+    """Summarise disk use; on a public server only the rule that concerns visitors."""
     store, bounds = runs_access.store(), Bounds.of(settings.read())
     if not visitors.visitor().may_all:
         if bounds != Bounds():
@@ -48,11 +46,11 @@ def line() -> None:
         st.caption(" ".join(words), width="stretch" if found.n_deleted else "content")
         if found.n_deleted:
             st.button(
-                _("Empty the trash"),
+                _("Empty trash"),
                 key="empty-trash",
                 icon=":material/delete_forever:",
                 type="tertiary",
-                help=_("Deleted runs cannot be restored after that."),
+                help=_("Deletes these runs for good."),
                 on_click=run_actions.empty_trash,
             )
 
@@ -76,4 +74,4 @@ def _taken(found: Room) -> str:
 
 
 def _rule() -> str:
-    return _("When a new run needs space, the oldest finished one is deleted.")
+    return _("The oldest finished run is deleted when space runs out.")

@@ -11,7 +11,7 @@ from tfm_core.runs.run import Run
 
 
 def among(runs: list[Run]) -> list[Run]:
-    """Return runs with those between them that were deleted since the page was opened."""
+    """Return the runs, with those deleted since the page was opened in their old places."""
     shown = list(runs)
     gone = set(state.gone_runs())
     for run in _deleted():
@@ -22,12 +22,10 @@ def among(runs: list[Run]) -> list[Run]:
 
 
 def gone() -> set[str]:
-    """Return the ids of the runs of the list that lie in the trash."""
     return {one.id for one in _deleted()}
 
 
 def line() -> None:
-    """Offer to bring the run back that was deleted last, where the list does not."""
     gone = set(state.gone_runs())
     earlier = [run for run in _deleted() if run.id not in gone]
     if earlier:

@@ -17,7 +17,7 @@ NEW = ""
 
 
 def shown() -> Sweep | None:
-    """Return the sweep to show, None for a new one; ask which where there are some."""
+    """Draw the choice; return the sweep to show, or None to create one."""
     problem = view_link.receive(SWEEP)
     asked = str(st.session_state[SWEEP.key])
     listed = actions.listed()
@@ -34,7 +34,7 @@ def shown() -> Sweep | None:
         st.selectbox(
             _("Sweep"),
             [NEW, *names],
-            format_func=lambda name: names.get(name, _("A new sweep")),
+            format_func=lambda name: names.get(name, _("New sweep")),
             key=_PICK,
             label_visibility="collapsed",
             on_change=_take,
@@ -45,18 +45,17 @@ def shown() -> Sweep | None:
 
 
 def open_sweep(sweep_id: str) -> None:
-    """Show a sweep from the next run of the page on; empty: set up a new one."""
+    """Show a sweep from the next rerun on; an empty id creates one."""
     st.session_state[SWEEP.key] = sweep_id
     view_link.say(SWEEP, sweep_id)
 
 
 def undo() -> None:
-    """Offer to bring back the sweep that was deleted last."""
     gone = actions.deleted()[:1]
     for sweep in gone:
         name = escape(_called(sweep))
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.caption(_("Deleted the sweep *{name}*.", name=name), width="content")
+            st.caption(_("Deleted *{name}*.", name=name), width="content")
             if st.button(
                 _("Undo: {name}", name=name),
                 key=f"sweeps-undo-{sweep.id}",
@@ -68,10 +67,9 @@ def undo() -> None:
 
 
 def deletion(sweep: Sweep) -> None:
-    """Offer to delete a sweep, which can be taken back."""
-    with st.popover(_("Delete this sweep"), icon=":material/delete:"):
-        st.caption(_("Its runs stay, and you can restore the sweep for a day."))
-        if st.button(_("Delete the sweep"), key="sweeps-delete") and actions.delete(sweep):
+    with st.popover(_("Delete sweep …"), icon=":material/delete:"):
+        st.caption(_("Its runs stay. You can restore it for a day."))
+        if st.button(_("Delete sweep"), key="sweeps-delete") and actions.delete(sweep):
             open_sweep(NEW)
             st.rerun()
 
@@ -93,7 +91,7 @@ def _take() -> None:
 def _name(sweep: Sweep) -> str:
     brought = sweep.brought()
     if brought is not None:
-        return _("{name} · a study from elsewhere", name=brought.name)
+        return _("{name} · imported study", name=brought.name)
     try:
         plan = sweep.plan()
     except SweepDamaged:

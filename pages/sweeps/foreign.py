@@ -23,16 +23,12 @@ _MEGABYTES = foreign.MAX_BYTES // 2**20
 
 
 def place() -> None:
-    """Draw where a journal is dropped, folded, and say why the last one was not taken."""
     dropped.place(
-        _("Look at an Optuna study from elsewhere"),
-        _("Drop or choose the file of a JournalStorage"),
+        _("Import an Optuna study"),
+        _("Drop or choose a JournalStorage file"),
         key="sweeps-bring",
         megabytes=_MEGABYTES,
-        help=_(
-            "Shows its leaderboard, importance and parallel coordinates. No code in it runs, "
-            "and it cannot be continued."
-        ),
+        help=_("Shows leaderboard, importance and parallel coordinates. No code in it runs."),
         take=_take,
     )
 
@@ -42,7 +38,6 @@ def _take(file: Any) -> None:
 
 
 def part(sweep: Sweep) -> None:
-    """Draw a study from elsewhere, or what is wrong with it."""
     try:
         looks = _looks(str(sweep.folder), sweep.journal.stat().st_mtime_ns)
     except (foreign.NotAStudy, SweepDamaged, OSError) as error:
@@ -65,7 +60,7 @@ def part(sweep: Sweep) -> None:
 def _draw(look: Look) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.header(escape(look.name), anchor=False, width="content")
-        badge = _("from elsewhere")
+        badge = _("imported")
         st.markdown(f":blue-badge[:material/move_to_inbox: {badge}]", width="content")
         words = _("{n} of {all} trials have a value. You can view this study, but not continue it.")
         st.caption(words.format(n=len(look.complete), all=len(look.trials)), width="stretch")
@@ -83,12 +78,12 @@ def _draw(look: Look) -> None:
         st.markdown(f"**{_('Best: trial {n}', n=best.number)}** · {escape(_words(best))}")
     with right:
         show.live_figure(
-            figures["history"], _("Each trial’s figure, and the best so far."),
+            figures["history"], _("Result of each trial, and the best so far."),
             key="sweeps-foreign-history",
         )  # fmt: skip
     captions = {
-        "parallel": _("A line is a trial; the thick lines did best."),
-        "importance": _("Which setting made the difference (PED-ANOVA) in these trials."),
+        "parallel": _("Each line is a trial; thick lines did best."),
+        "importance": _("Importance of each setting (PED-ANOVA)."),
     }
     there = [name for name in captions if name in figures]
     for column, name in zip(st.columns(len(there) or 1), there, strict=False):
@@ -97,7 +92,7 @@ def _draw(look: Look) -> None:
     if len(there) < len(captions):
         st.caption(
             _(
-                "Importance needs {n} trials with a value and with common settings that vary.",
+                "Importance needs {n} finished trials with common settings that vary.",
                 n=plots.ENOUGH,
             )
         )

@@ -27,16 +27,16 @@ RANGE, VALUES = "range", "values"
 
 
 def plan(first: Plan, key: str) -> Plan:
-    """Draw the form, filled with a plan, and return what it says. Raises ValueError, in a sentence.
+    """Draw the form for a plan and return the edited plan. Raises ValueError.
 
-    key: begins the keys of all controls; another one begins anew.
+    key: prefix of all widget keys; a new one resets the form.
     """
     dimensions = _space(first, key)
     return dataclasses.replace(first, space=dimensions, **_search(first, dimensions, key))
 
 
 def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
-    """Ask what varies, and each of it how. Raises ValueError."""
+    """Ask which settings vary and how. Raises ValueError."""
     known = {one.path: one for one in first.space}
     is_grid = st.session_state.get(f"{key}-search", first.search) == "grid"
     settings = {one.path: one for one in varied(first.base)}
@@ -47,8 +47,8 @@ def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
         format_func=lambda path: _(settings[path].label),
         key=f"{key}-paths",
         max_selections=MAX_SETTINGS,
-        placeholder=_("choose settings"),
-        help=_("Any setting except the task. Invalid combinations are skipped and cost nothing."),
+        placeholder=_("Choose settings"),
+        help=_("Any setting but the task. Invalid combinations are skipped."),
     )  # fmt: skip
     problem: ValueError | None = None
     dimensions: list[Dimension] = []
@@ -67,7 +67,6 @@ def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
 
 
 def varied(base: Experiment) -> list[Setting]:
-    """Return the settings that may vary, in the order in which the configuration shows them."""
     settings = settings_of(base.model.family, base.task.name)
     return [one for one in settings if one.path not in space.FIXED]
 
@@ -102,7 +101,6 @@ def _variants(one: Setting, base: Experiment, known: Dimension | None, key: str)
 def _numbers(
     one: Setting, base: Experiment, known: Dimension | None, key: str, *, is_grid: bool
 ) -> Dimension:
-    """Ask for a range, or for some numbers."""
     default = known or _usual(one, base)
     label = _(one.label)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
@@ -129,10 +127,9 @@ def _numbers(
 
 
 def _range(label: str, likely: Range, key: str, *, is_grid: bool) -> tuple[str, str, bool, int]:
-    """Ask for both ends and the scale of a range, and for its points where a grid is searched.
+    """Ask for the ends and scale of a range, and its points for a grid.
 
-    The words on the screen are short, for the setting stands before them; the names of the fields
-    say it too, so that whoever hears them tells those of two settings apart.
+    The visible labels are short; the hidden ones name the setting for screen readers.
     """
     with _together():
         low = st.text_input(
@@ -151,13 +148,13 @@ def _range(label: str, likely: Range, key: str, *, is_grid: bool) -> tuple[str, 
         )  # fmt: skip
         st.markdown(
             _("log"), width="content",
-            help=_("Each factor of ten gets the same share: right for learning rates."),
+            help=_("Samples each power of ten equally, as for learning rates."),
         )  # fmt: skip
     if not is_grid:
         return low, high, is_log, likely.points
     with _together():
         points = st.number_input(
-            _("{setting}: points in a grid", setting=label), 2, space.MAX_VALUES,
+            _("{setting}: grid points", setting=label), 2, space.MAX_VALUES,
             likely.points, key=f"{key}-points", width=80, label_visibility="collapsed",
         )  # fmt: skip
         st.markdown(_("points"), width="content")
@@ -165,12 +162,11 @@ def _range(label: str, likely: Range, key: str, *, is_grid: bool) -> tuple[str, 
 
 
 def _together() -> DeltaGenerator:
-    """Return a place for a field and its word, which no line break parts."""
     return st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content")
 
 
 def _usual(one: Setting, base: Experiment) -> Dimension:
-    """Return what is likely asked of a setting: whole numbers by doubling, others as a range."""
+    """Return a default: whole numbers by doubling, others as a range."""
     now = space.value_of(base, one.path)
     if one.kind == "int" and one.path != "seed" and isinstance(now, int):
         low, high = one.lowest or 0, one.highest or 10**9
@@ -200,7 +196,7 @@ def _read_all(text: str, one: Setting) -> tuple[Value, ...]:
 
 
 def _read(text: str, one: Setting) -> Value:
-    """Return a number as it was typed. Raises StudentError."""
+    """Parse a number. Raises StudentError."""
     try:
         return int(text) if one.kind == "int" else float(text)
     except ValueError:
@@ -216,7 +212,6 @@ def _typed(value: Value) -> str:
 
 
 def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str, Any]:
-    """Ask how it is searched, for what, and how far."""
     with st.container(horizontal=True, gap="medium"):
         search = st.segmented_control(
             _("Sampler"), list(SEARCHES), default=first.search, required=True, key=f"{key}-search",
@@ -232,23 +227,23 @@ def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str,
         if first.edition == 1 and not key.startswith("change"):
             known = [one.name for one in objectives.fitting(first.base)]
             objective = st.selectbox(
-                _("Look for the best"), known, known.index(first.objective),
+                _("Optimise"), known, known.index(first.objective),
                 format_func=lambda name: _(OBJECTIVES[name].label), key=f"{key}-objective",
                 width=180,
-                help=_("Measured with the last weights, or with patience the best."),
+                help=_("With the final weights, or with patience the best."),
             )  # fmt: skip
         max_runs = st.number_input(
-            _("Runs at most"), 0, MAX_RUNS, first.max_runs or 0, key=f"{key}-runs", width=125,
-            help=_("0: no bound but the minutes."),
+            _("Max. runs"), 0, MAX_RUNS, first.max_runs or 0, key=f"{key}-runs", width=125,
+            help=_("0: only the minutes limit it."),
         )  # fmt: skip
         max_minutes = st.number_input(
-            _("Minutes at most"), 0.0, None, float(first.max_minutes or 0), step=1.0, format="%g",
+            _("Max. minutes"), 0.0, None, float(first.max_minutes or 0), step=1.0, format="%g",
             key=f"{key}-minutes", width=125,
-            help=_("Training time of all runs together. 0 means no limit."),
+            help=_("Total training time; 0: no limit."),
         )  # fmt: skip
         at_once = st.number_input(
             _("Runs at once"), 1, MAX_AT_ONCE, first.at_once, key=f"{key}-at-once", width=125,
-            help=_("They share the CPU’s cores, and suggestions build on fewer finished runs."),
+            help=_("They share the CPU, and suggestions know fewer results."),
         )  # fmt: skip
     return {
         "search": search,

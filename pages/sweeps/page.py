@@ -7,7 +7,6 @@ from pages.ui import show
 
 
 def page() -> None:
-    """Show a sweep, or set one up."""
     show.header("sweeps")
     sweep = choice.shown()
     if sweep is None:

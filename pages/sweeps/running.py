@@ -25,7 +25,6 @@ TICK = 2.0
 
 
 def part(sweep: Sweep) -> None:
-    """Draw a sweep, or what is wrong with it."""
     try:
         plan = sweep.plan()
         trials = _trials(sweep, plan)
@@ -59,30 +58,30 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
         _draw(
             figures,
             "history",
-            _("Each trial’s {figure}, and the best so far.", figure=_(plan.looks_for.label)),
-            _("The first figure appears when the first run ends."),
+            _("{figure} of each trial, and the best so far.", figure=_(plan.looks_for.label)),
+            _("Waiting for the first result."),
         )
     rows = (
         (
-            ("parallel", _("A line is a trial; the thick lines did best.")),
+            ("parallel", _("Each line is a trial; thick lines did best.")),
             (
                 "importance",
-                _("Which setting made the difference (PED-ANOVA) in these trials."),
+                _("Importance of each setting (PED-ANOVA)."),
             ),
         ),
         (
             (
                 "contour",
-                _("The two settings that mattered most, interpolated between finished trials.")
+                _("The two most important settings, interpolated.")
                 if "importance" in figures
-                else _("Two settings, interpolated between finished trials."),
+                else _("Two settings, interpolated."),
             ),
-            ("slice", _("Each setting by itself: a dot is a trial.")),
+            ("slice", _("Each dot is a trial.")),
         ),
         (
             (
                 "on-the-way",
-                _("Each run's curve, the best in blue; one that ends early was pruned."),
+                _("Each run's curve, best in blue; pruned ones end early."),
             ),
         ),
     )
@@ -117,16 +116,10 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
         )
         st.caption(escape(words.format(most=plots.MIN_FINISHED, values=values)))
     elif "importance" not in figures:
-        st.caption(
-            _(
-                "Importance appears after {n} finished trials; more make it more reliable.",
-                n=plots.ENOUGH,
-            )
-        )
+        st.caption(_("Importance appears after {n} finished trials.", n=plots.ENOUGH))
 
 
 def _head(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
-    """Draw one line: name, how it stands, how far it is, and what can be done."""
     spent = sum(trial.run_id is not None for trial in trials)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.header(escape(plan.name), anchor=False, width="content")
@@ -154,7 +147,7 @@ _BADGES = {
 
 def _far(plan: Plan, spent: int) -> str:
     if plan.max_runs is not None:
-        words = _("{n} of at most {most} runs", n=spent, most=plan.max_runs)
+        words = _("{n} of up to {most} runs", n=spent, most=plan.max_runs)
     else:
         words = _("{n} runs", n=spent)
     if plan.max_minutes is not None:
@@ -165,25 +158,20 @@ def _far(plan: Plan, spent: int) -> str:
 def _buttons(sweep: Sweep, plan: Plan) -> None:
     if plan.state == "active":
         st.button(
-            _("Stop the sweep"), icon=":material/stop:", key="sweeps-stop",
+            _("Stop sweep"), icon=":material/stop:", key="sweeps-stop",
             on_click=actions.halt, args=(sweep,),
-            help=_("Its runs stop too, and go on with it."),
+            help=_("Stops its runs too; they resume with it."),
         )  # fmt: skip
     elif plan.state == "stopped":
         st.button(
-            _("Go on"), icon=":material/play_arrow:", type="primary", key="sweeps-go-on",
+            _("Resume"), icon=":material/play_arrow:", type="primary", key="sweeps-go-on",
             on_click=actions.resume, args=(sweep,),
-            help=_("Where it stopped: today or any day."),
+            help=_("Continue where it stopped."),
         )  # fmt: skip
 
 
 def _change(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
-    st.caption(
-        _(
-            "Finished trials stay and count where they lie in the new ranges. A larger number "
-            "of runs adds trials."
-        )
-    )
+    st.caption(_("Finished trials count if they lie in the new ranges. More runs add trials."))
     key = f"change-{sweep.id}-{plan.edition}-{plan.max_runs}"
     problem: Exception | None = None
     changed = plan
@@ -196,7 +184,7 @@ def _change(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
     if problem is not None:
         st.markdown(f":red[:material/error: **{escape(_(problem))}**]")
     if st.button(
-        _("Apply to the sweep"),
+        _("Apply changes"),
         icon=":material/check:",
         disabled=problem is not None,
         key="sweeps-apply",
@@ -216,7 +204,7 @@ def _draw(figures: dict[str, go.Figure], name: str, words: str, otherwise: str) 
 
 
 def _trials(sweep: Sweep, plan: Plan) -> list[Trial]:
-    """Return the trials as they are now. Raises SweepDamaged."""
+    """Return the current trials. Raises SweepDamaged."""
     return _read(str(sweep.folder), *_changed(sweep), plan.edition, sweep, plan)
 
 
@@ -227,7 +215,7 @@ def _figures(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> dict[str, go.
 
 
 def _changed(sweep: Sweep) -> tuple[int, int]:
-    """Return what changes whenever the journal does."""
+    """Return a cache key that changes with the journal."""
     try:
         facts = sweep.journal.stat()
     except OSError:

@@ -20,7 +20,6 @@ _PRESET, _PRESET_TIMES = "configure-preset", "configure-preset-times"
 
 
 def page() -> None:
-    """Draw the configuration and keep the address bar in step with it."""
     show.header("train")
     _read_link()
     _link_problems()
@@ -42,7 +41,7 @@ def page() -> None:
         checked,
         {setting.path: setting for setting in settings},
         threads=state.threads(),
-        begun_as=_("what you began with") if preset is None else _(PRESETS[preset].label),
+        preset="" if preset is None else _(PRESETS[preset].label),
     )
     by_section = {
         section: [setting for setting in settings if setting.section == section]
@@ -65,10 +64,9 @@ def page() -> None:
 
 
 def _presets(chosen: str | None) -> None:
-    """Draw the choice of a preset, and what the chosen one learns.
+    """Draw the preset choice and what the chosen preset learns.
 
-    Where the draft became another one by other means, the choice is a new control: what a browser
-    still says of the old one, late, is not taken for a choice.
+    If the draft changed otherwise, the choice gets a new key, so a late browser event is ignored.
     """
     key = _preset_key()
     if key not in st.session_state:
@@ -84,7 +82,7 @@ def _presets(chosen: str | None) -> None:
         format_func=lambda name: _(PRESETS[name].label),
         key=key,
         placeholder=_("None: your own configuration"),
-        help=_("Sets every setting below to values that are known to work."),
+        help=_("Fills in settings that are known to work."),
         on_change=_take_preset,
         args=(key,),
         persist_state="session",
@@ -94,9 +92,8 @@ def _presets(chosen: str | None) -> None:
 
 
 def _about(name: str | None) -> str:
-    """Say what the preset learns."""
     if name is None:
-        return _("This is your own configuration. A preset replaces it.")
+        return _("Your own configuration; a preset replaces it.")
     chosen = PRESETS[name]
     return _(
         "{learns} It reaches {reaches} in {time} here.",
@@ -118,7 +115,6 @@ def _take_preset(key: str) -> None:
 
 
 def _read_link() -> None:
-    """Take the configuration of the link that opened this session, and what is wrong with it."""
     if st.session_state.get(_LINK_READ):
         return
     st.session_state[_LINK_READ] = True
@@ -133,7 +129,7 @@ def _read_link() -> None:
 
 
 def _link_made(draft: Draft) -> None:
-    """Say why the curve of a link's experiment may differ here, for as long as it is the link's."""
+    """Explain why the curve of a linked experiment may differ here, while it is unchanged."""
     made, values = st.session_state.get(_LINK_MADE, (None, None))
     if made is None or drafts.differences(draft.values, values):
         return
@@ -143,7 +139,7 @@ def _link_made(draft: Draft) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="link-made"):
         st.caption(f":material/info: {escape(_(why))}", width="stretch")
         st.button(
-            _("Hide this note"),
+            _("Hide note"),
             icon=":material/close:",
             type="tertiary",
             key="link-made-hide",
@@ -159,10 +155,10 @@ def _link_problems() -> None:
     sentences = st.session_state.get(_LINK_PROBLEMS)
     if not sentences:
         return
-    words = [_("Some of what the link asks for is not possible; the rest is set as it says:")]
+    words = [_("Some settings of the link are invalid; the others are set:")]
     words += [f"- {escape(sentence)}" for sentence in sentences]
     st.warning("\n".join(words), icon=":material/link:")
-    st.button(_("Understood"), key="configure-understood", on_click=_forget_link_problems)
+    st.button(_("Dismiss"), key="configure-understood", on_click=_forget_link_problems)
 
 
 def _forget_link_problems() -> None:

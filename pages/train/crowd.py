@@ -27,12 +27,11 @@ class Crowd:
     """Who looked when. Safe in threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin with nobody."""
         self._clock, self._lock = clock, threading.Lock()
         self._looked: dict[str, float] = {}
 
     def look(self, session: str) -> int:
-        """Note that a session looks now; return how many do."""
+        """Record a poll of a session and return how many sessions are polling."""
         now = self._clock()
         with self._lock:
             self._looked[session] = now
@@ -43,16 +42,16 @@ class Crowd:
 
 
 def pace(seconds: float, n_sessions: int) -> float:
-    """Return the seconds between two looks in a crowd: as many as said, or more.
+    """Return the seconds between two polls: the given ones, or more in a crowd.
 
-    Beyond a second they are whole: a pace that changed with each who comes would draw pages anew.
+    Above a second they are whole, since each change of pace redraws the page.
     """
     least = n_sessions / A_SECOND
     return max(seconds, least if least <= 1 else float(math.ceil(least)))
 
 
 def look() -> int:
-    """Note that this session looks now; return how many do."""
+    """Record a poll of a session and return how many sessions are polling."""
     return _crowd().look(st.session_state.setdefault(_SESSION, secrets.token_hex(8)))
 
 

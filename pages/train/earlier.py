@@ -22,10 +22,9 @@ _WHOLE = ("sequence", "blanks")
 
 
 def words(experiment: Experiment, setting: Setting, values: Iterable[Any]) -> str:
-    """Return what runs that differ in one setting alone reached with each of some values.
+    """Return results of runs that differ only in one setting, by value; empty without any.
 
-    Such as ``**97.1 %** with 8 (median of 3 runs) · **96.8 %** with 4 (1 run)``; empty where there
-    are none.
+    For example ``**97.1 %** with 8 (median of 3 runs) · **96.8 %** with 4 (1 run)``.
     """
     wanted = settings_of(experiment)
     found: dict[str, tuple[list[float | None], int]] = {}
@@ -44,15 +43,14 @@ def words(experiment: Experiment, setting: Setting, values: Iterable[Any]) -> st
 
 
 def _what(experiment: Experiment) -> str:
-    """Return what the share is of, as ``run_words.result`` counts it."""
     answer = experiment.task.facts.answer
     if answer in _WHOLE:
-        return _("Runs here, whole sequences right")
-    return _("Runs here, tokens right") if answer == "text" else _("Runs here, right answers")
+        return _("Earlier runs, whole sequences right")
+    return _("Earlier runs, tokens right") if answer == "text" else _("Earlier runs, right answers")
 
 
 def _share(run: Run) -> float | None:
-    """Return the share of unseen examples that a run answers rightly, of the test where it has."""
+    """Return the share of correct answers, on the test set if it was measured."""
     curves = runs_access.curves(run)
     column = "sequence_accuracy" if run.experiment.task.facts.answer in _WHOLE else "accuracy"
     tested = curves.test.last(column)
@@ -60,17 +58,26 @@ def _share(run: Run) -> float | None:
 
 
 def _said(value: str, found: Reached) -> str:
-    """Return what runs with a value reached, in a few words."""
     parts = []
     if found.median is not None:
-        how = ngettext("{n} run", "median of {n} runs", found.n, n=found.n)
-        words = _("**{share}** with {value} ({how})")
-        parts.append(words.format(share=show.percent(found.median), value=value, how=how))
-    if found.n_diverged:
-        many = ngettext(
-            "{n} run with {value} diverged", "{n} runs with {value} diverged", found.n_diverged
+        words = ngettext(
+            "**{share}** with {value} ({n} run)",
+            "**{share}** with {value} (median of {n} runs)",
+            found.n,
+            share=show.percent(found.median),
+            value=value,
+            n=found.n,
         )
-        parts.append(many.format(n=found.n_diverged, value=value))
+        parts.append(words)
+    if found.n_diverged:
+        words = ngettext(
+            "{n} run with {value} diverged",
+            "{n} runs with {value} diverged",
+            found.n_diverged,
+            n=found.n_diverged,
+            value=value,
+        )
+        parts.append(words)
     return ", ".join(parts) or _("no run yet with {value}", value=value)
 
 
@@ -88,7 +95,7 @@ class _Ended:
             return [(run, known) for run, (_changed, known) in seen if known is not None]
 
     def _look(self, run: Run) -> tuple[int, Ended | None]:
-        """Return the settings of a run, and when its status had last changed."""
+        """Return the settings of a run and the modification time of its status."""
         try:
             changed = (run.folder / "status.json").stat().st_mtime_ns
         except OSError:

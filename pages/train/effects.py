@@ -41,11 +41,10 @@ class Effect:
 
     @property
     def is_known(self) -> bool:
-        """Whether it can be said by now."""
         return all(future.done() for future in self.sizes)
 
     def words(self, threads: int) -> str:
-        """Return what differs, before and after, and behind it what stays; "" until it is known."""
+        """Return what changes, then what stays; empty until known."""
         parts = self._parts(threads)
         changed = [
             f"{part.name} {part.old} → **{part.new}** ({part.ratio})"
@@ -58,7 +57,7 @@ class Effect:
         return " · ".join(changed)
 
     def ratios(self, threads: int) -> str:
-        """Return how much everything differs, in short; "" until it is known."""
+        """Return all ratios in short; empty until known."""
         parts = self._parts(threads)
         return " · ".join(f"{part.name} {part.ratio or _('unchanged')}" for part in parts)
 
@@ -71,7 +70,7 @@ class Effect:
             return []
         parts = [
             _part(_("parameters"), old.n_parameters, new.n_parameters, show.count),
-            _part(_("memory of a step"), old.step_bytes, new.step_bytes, show.size),
+            _part(_("memory per step"), old.step_bytes, new.step_bytes, show.size),
         ]
         then, now = (self._time(experiment, threads) for experiment in (self.before, self.after))
         if then is None or now is None:
@@ -87,7 +86,6 @@ class Effect:
 
 
 def of_change(before: Experiment, after: Experiment) -> Effect:
-    """Ask for the effect of a change."""
     return Effect(before, after, (forecast.sizes(before), forecast.sizes(after)))
 
 
@@ -96,7 +94,7 @@ def _part(name: str, old: float, new: float, said: Callable[[float], str]) -> _P
 
 
 def ratio(old: float, new: float) -> str:
-    """Return a change with its sign, such as ``+20 %``, ``−0.4 %`` or, of large ones, ``× 4.2``."""
+    """Return a signed change: ``+20 %``, ``−0.4 %``, or ``× 4.2`` if large."""
     if not old:
         return "+"
     if new >= _MANY * old:

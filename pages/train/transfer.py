@@ -16,29 +16,26 @@ _MAX_MEGABYTES = 1
 
 
 def row(checked: Checked) -> None:
-    """Draw the download and the upload of the experiment, folded."""
     problems = st.session_state.get(_PROBLEMS, [])
-    with st.expander(
-        _("Experiment as a file"), icon=":material/data_object:", expanded=bool(problems)
-    ):
+    with st.expander(_("Experiment file"), icon=":material/data_object:", expanded=bool(problems)):
         experiment = checked.experiment
         st.download_button(
-            _("Download the experiment"),
+            _("Download experiment"),
             "" if experiment is None else to_json(experiment),
             file_name="experiment.json",
             mime="application/json",
             icon=":material/download:",
             disabled=experiment is None,
             on_click="ignore",
-            help=_("All settings as JSON; the command line trains it too."),
+            help=_("All settings as JSON, also for the command line."),
         )
         st.file_uploader(
-            _("Upload an experiment"),
+            _("Upload experiment"),
             type="json",
             key=_FILE,
             max_upload_size=_MAX_MEGABYTES,
             on_change=_take,
-            help=_("A file downloaded here. It replaces all settings above."),
+            help=_("Replaces all settings above."),
         )
         for sentence in problems:
             controls.complaint(sentence)

@@ -18,31 +18,30 @@ from tfm_core.runs.run import Run
 
 
 def part(source: Source, run: Run, row: DeltaGenerator) -> None:
-    """Ask how to search; show the tree, the ranking, and what other ways find."""
     with row:
         settings = how.beam(source)
     forced = choice.forced()
     if forced:
         tokens = ", ".join(
-            _("“{token}” at place {n}", token=escape(source.vocabulary.token(id)), n=place + 1)
+            _("“{token}” at position {n}", token=escape(source.vocabulary.token(id)), n=place + 1)
             for place, id in forced
         )
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown(_("Every text holds {tokens}.", tokens=tokens), width="content")
-            st.button(_("Let them go"), key="translate-free", on_click=choice.free)
+            st.markdown(_("Every text contains {tokens}.", tokens=tokens), width="content")
+            st.button(_("Clear tokens"), key="translate-free", on_click=choice.free)
     found = _compare(f"{run.id} {source.mark}", settings, forced, source)
     if found is None:
-        st.caption(_("The text has already ended."))
+        st.caption(_("The text has ended."))
         return
     st.markdown(beam_view.conclusion(found, _join(source)))
     if source.longest > how.MAX_SEARCHED and not all(text.is_done for text in found.steps[-1]):
-        st.caption(_("Beams write at most {n} tokens here.", n=how.MAX_SEARCHED))
+        st.caption(_("Beams stop at {n} tokens.", n=how.MAX_SEARCHED))
     left, right = st.columns([3, 2], gap="medium")
     with left:
         beam_view.tree(found, key="translate-tree")
     with right:
         beam_view.ranking(found.steps[-1], found, _join(source), key="translate-beams")
-    st.header(_("The same, written in other ways"), anchor=False)
+    st.header(_("Other methods"), anchor=False)
     beam_view.others(found, _join(source), key="translate-others")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.translate import choice, how
 from pages.translate.link import GREEDY, TEXT
 from pages.ui import sentence_field, show
@@ -21,7 +21,6 @@ from tfm_core.plots.beside_truth import beside_table
 
 
 def part(source: Source, row: DeltaGenerator) -> None:
-    """Write greedily, and set what is written beside the truth, place by place."""
     with row:
         sampling, seed, n = how.sampling(source, GREEDY)
     writing = steps.write(source, sampling, seed=seed, n=n, forced=dict(choice.forced()))
@@ -33,17 +32,14 @@ def part(source: Source, row: DeltaGenerator) -> None:
     words = {
         "place": _("Token"),
         "truth": _("Truth"),
-        "taught": _("Teacher forcing: after the true tokens it says"),
-        "free": _("Free running: after its own tokens it writes"),
-        "parts": _("here they part"),
+        "taught": _("Teacher forcing, given the true tokens"),
+        "free": _("Free running, given its own tokens"),
+        "parts": _("they diverge here"),
     }
     st.html(beside_table(found, words))
     st.caption(
-        _(
-            "In training the decoder reads the true tokens (teacher forcing), so one mistake does "
-            "not spoil what follows. When it writes it reads its own: after the first wrong token "
-            "it stands where it never stood in training (exposure bias, Bengio et al. 2015). "
-            "ln p of the truth: {truth}; of what it writes: {free}.",
+        paragraph(
+            "translate/beside-truth",
             truth=in_nats(found.truth_score),
             free=in_nats(found.free_score),
         )
@@ -71,16 +67,12 @@ def _summary(found: BesideTruth) -> str:
 
 
 def _no_truth(source: Source) -> None:
-    """Say that nobody knows what is right, and offer a sentence of which one does."""
     task = text_task(source.experiment.task_as(SequenceTaskConfig))
     if (missing := missing_examples(task)) is not None:
         show.problem(missing)
         return
     st.info(
-        _(
-            "This is no sentence that the task could ask for, so nobody can say what is right. "
-            "Take one that it can:"
-        ),
+        _("The task has no answer for this sentence. Choose one it has:"),
         icon=":material/help:",
     )
     with st.container(horizontal=True, gap="small"):

@@ -21,10 +21,7 @@ _KEY, _READ = "translate", "translate-read"
 
 
 def source(run: Run) -> Source:
-    """Ask for a text or a picture and return what is written from.
-
-    Raises ValueError, in a sentence, where the run has no weights.
-    """
+    """Ask for the source to write from. Raises ValueError if the run has no weights."""
     if run.experiment.task.describes_pictures:
         view_link.forget([TEXT])
         return _picture(run)
@@ -39,10 +36,10 @@ def _picture(run: Run) -> Source:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         number = st.number_input(
             _("Test picture"), 1, task.n_test, key=PICTURE.key, on_change=choice.begin_anew,
-            help=_("Composed of digits that the model never trained on."), width=220,
+            help=_("Digits the model was not trained on."), width=220,
         )  # fmt: skip
         st.button(
-            _("Another picture"),
+            _("Next picture"),
             icon=":material/casino:",
             key="translate-another",
             on_click=_another,
@@ -69,10 +66,10 @@ def _text(run: Run) -> Source:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         text = sentence_field.field(
             task,
-            label=_("Beginning of a text") if is_prompt else _("Your sentence"),
-            help=_("Press Enter and the model goes on from here; it may be empty.")
+            label=_("Prompt") if is_prompt else _("Your sentence"),
+            help=_("Press Enter to continue it; may be empty.")
             if is_prompt
-            else _("Use the words of the task, then press Enter."),
+            else _("Use the task's words, then press Enter."),
             key=_KEY,
             on_read=lambda _text: choice.begin_anew(),
         )
@@ -84,7 +81,7 @@ def _text(run: Run) -> Source:
 
 
 def _read(run: Run, task: TextTask, text: str) -> Source:
-    """Return what a text gives; where it cannot be read, say why and keep what was read last."""
+    """Return the source of a text; if it is invalid, say why and keep the last one."""
     try:
         found = source_of(run, typed.within(text, MAX_TEXT))
     except ValueError as error:
@@ -93,7 +90,7 @@ def _read(run: Run, task: TextTask, text: str) -> Source:
             sentence_field.suggest(task, text, key=_KEY, on_read=lambda _text: choice.begin_anew())
         run_id, last = st.session_state.get(_READ, ("", ""))
         shown = last if run_id == run.id else _first(run, task)
-        st.caption(_("Shown below: “{text}”").format(text=escape(shown)))
+        st.caption(_("Showing “{text}”").format(text=escape(shown)))
         return source_of(run, shown)
     st.session_state[_READ] = (run.id, text)
     sentence_field.mark_unknown(task, text)
@@ -101,7 +98,6 @@ def _read(run: Run, task: TextTask, text: str) -> Source:
 
 
 def _next(task: TextTask, text: str) -> None:
-    """Offer the words that can come next; for a whole sentence all that the task knows."""
     if missing_examples(task) is not None:
         return
     try:
@@ -110,12 +106,11 @@ def _next(task: TextTask, text: str) -> None:
         words = ()
     found = next_words(task, words)
     if found:
-        groups = {_("can come next"): list(found)}
+        groups = {_("Possible next words"): list(found)}
         sentence_field.chips(task, groups, key=_KEY, on_read=lambda _text: choice.begin_anew())
 
 
 def _first(run: Run, task: TextTask) -> str:
-    """Return the text that is read at first: an unseen one."""
     if run.experiment.task.facts.answer == "text":
         unit = run.experiment.task_as(CorpusTaskConfig).unit
         first = {"words": 2, "characters": 12, "bpe": 4}[unit]

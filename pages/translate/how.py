@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.translate import choice
 from pages.translate.link import (
     BESIDE,
@@ -35,7 +35,6 @@ MAX_SEARCHED = 100
 
 
 def method(source: Source) -> str:
-    """Ask how to write; what a model cannot do is not offered."""
     if source.is_at_once:
         view_link.forget([METHOD])
         return GREEDY
@@ -43,20 +42,14 @@ def method(source: Source) -> str:
         name for name in METHOD.names if name != BESIDE or source.experiment.task.kind != "corpus"
     )
     return view_link.choice(
-        _("How to write"),
+        _("Method"),
         dataclasses.replace(METHOD, names=names),
-        help=_(
-            "Always the likeliest token, one drawn by its probability, the likeliest texts kept "
-            "side by side, or the text beside the true one, token by token."
-        ),
+        help=paragraph("translate/method"),
     )
 
 
 def sampling(source: Source, method: str) -> tuple[SamplingConfig, int, int]:
-    """Ask for what a token is drawn from; return that, the seed, and the tokens to write.
-
-    Called in the row of the method, as ``beam`` is.
-    """
+    """Ask for sampling settings in the row of the method; return them, seed and length."""
     from tfm_core.decoding import SamplingConfig
 
     is_prompt = bool(source.context)
@@ -68,22 +61,20 @@ def sampling(source: Source, method: str) -> tuple[SamplingConfig, int, int]:
     temperature = _slider(
         _("Temperature"),
         TEMPERATURE,
-        _("Logits are divided by it: 0 is greedy, 1 the model itself, 2 wild."),
+        _("Divides the logits: 0 is greedy, 1 the model itself."),
     )
-    top_k = _number(
-        _("Top-k"), TOP_K, _("Draw from this many of the likeliest tokens; 0 is all of them.")
-    )
+    top_k = _number(_("Top-k"), TOP_K, _("Sample from this many top tokens; 0: all."))
     top_p = _slider(
         _("Top-p"),
         TOP_P,
-        _("Draw from the fewest tokens that together have this probability."),
+        _("Sample from the fewest tokens with this total probability."),
     )
-    seed = _number(_("Seed"), SEED, _("The same seed draws the same text."))
+    seed = _number(_("Seed"), SEED, _("The same seed gives the same text."))
     st.button(
-        _("Draw again"),
+        _("Sample again"),
         icon=":material/casino:",
         key="translate-draw",
-        help=_("With the next seed."),
+        help=_("Uses the next seed."),
         on_click=_next_seed,
     )
     n = choice.length(source.longest) if is_prompt else source.longest
@@ -91,16 +82,13 @@ def sampling(source: Source, method: str) -> tuple[SamplingConfig, int, int]:
 
 
 def beam(source: Source) -> BeamSettings:
-    """Ask how wide to search, and how longer texts fare; at most MAX_SEARCHED tokens."""
+    """Ask for width, length penalty and length."""
     view_link.forget([TEMPERATURE, TOP_K, TOP_P, SEED, *([] if source.context else [LENGTH])])
-    width = _number(_("Width"), WIDTH, _("Texts kept at each step; 1 is greedy."))
+    width = _number(_("Width"), WIDTH, _("Texts kept per step; 1 is greedy."))
     alpha = _slider(
         _("Length penalty"),
         PENALTY,
-        _(
-            "0 ranks by probability, which only falls with every token; the larger it is, the "
-            "better longer texts fare: ln p is divided by ((5 + tokens) / 6) to this power."
-        ),
+        _("0 ranks by ln p; larger favours long texts: ln p / ((5 + tokens) / 6)^penalty."),
     )
     most = min(source.longest, MAX_SEARCHED)
     return BeamSettings(width, choice.length(most) if source.context else most, alpha)

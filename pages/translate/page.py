@@ -12,7 +12,6 @@ from tfm_core.runs.run import Run
 
 
 def page() -> None:
-    """Show the model at work that is the current run, or the first that writes."""
     show.header("translate")
     run = translate_run.chosen()
     if run is not None:

@@ -15,15 +15,13 @@ _FIRST = "encoder-decoder"
 
 
 def chosen() -> Run | None:
-    """Return the run that writes; None, with a way on, where the current one cannot."""
+    """Return the run that writes; None, after offering a way on, if there is none."""
     run_id = state.current_run_id()
     current = None if run_id is None else runs_access.store().get(run_id)
     if current is None:
         able = fitting_run.able(writes)
         if not able:
-            offers.presets(
-                _("There is no trained model here that writes."), PRESETS, key="translate"
-            )
+            offers.presets(_("No trained model here writes."), PRESETS, key="translate")
             return None
         first = next((run for run in able if run.experiment.model.family == _FIRST), able[0])
         state.show_unasked(first.id)
@@ -38,18 +36,16 @@ def chosen() -> Run | None:
 
 
 def note(run: Run) -> None:
-    """Say which model writes, and of a recorded one what that is."""
     if run.meta.recorded:
         recorded.note(run, key="translate")
     elif run.status.is_active:
-        words = _("“{name}” is training; it writes with the weights that it saved last.")
+        words = _("“{name}” is training; these are its last saved weights.")
         st.caption(words.format(name=escape(run.meta.name)))
 
 
 def _cannot(current: Run) -> None:
-    """Say that the current run does not write, and offer those that do."""
     with st.container(border=True, gap="medium"):
-        words = _("“{name}” ({learns}) gives one answer and writes no text. These write:")
+        words = _("“{name}” ({learns}) writes no text. These do:")
         st.markdown(
             words.format(name=escape(current.meta.name), learns=escape(run_words.learns(current)))
         )
@@ -63,11 +59,11 @@ def _cannot(current: Run) -> None:
                     args=(run.id,),
                 )
     if not fitting_run.able(writes):
-        offers.presets(_("There is no trained model here that writes."), PRESETS, key="translate")
+        offers.presets(_("No trained model here writes."), PRESETS, key="translate")
 
 
 def _different(runs: list[Run], most: int = 4) -> list[Run]:
-    """Return the first run of each kind of model and task, a translator first."""
+    """Return the first run of each family and task, a translator first."""
     found: dict[tuple[str, str], Run] = {}
     for run in runs:
         found.setdefault((run.experiment.model.family, run.experiment.task.kind), run)
@@ -78,9 +74,9 @@ def _different(runs: list[Run], most: int = 4) -> list[Run]:
 def _not_yet(current: Run) -> None:
     with st.container(border=True, gap="medium"):
         if not current.status.is_active:
-            words = _("“{name}” ended before it saved its weights, so it cannot write.")
+            words = _("“{name}” ended without saving weights.")
             st.markdown(words.format(name=escape(current.meta.name)))
             return
-        words = _("“{name}” is training and has not saved its weights yet; it will in a moment.")
+        words = _("“{name}” has not saved weights yet.")
         st.info(words.format(name=escape(current.meta.name)), icon=":material/hourglass_empty:")
-        st.button(_("Look again"), icon=":material/refresh:", key="translate-look-again")
+        st.button(_("Reload"), icon=":material/refresh:", key="translate-look-again")

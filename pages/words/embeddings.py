@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import fitting_run, offers, runs_access, show, state, view_link, visitors
 from pages.ui.typed import escape
 from pages.words.link import TABLE
@@ -27,7 +27,6 @@ FIRST_RECORDED = "recorded-korean"
 
 
 def view() -> None:
-    """Look a word up and compare the table before training with the table after it."""
     table = table_to_show()
     if table is None:
         return
@@ -37,14 +36,14 @@ def view() -> None:
 
 
 def table_to_show() -> EmbeddingTable | None:
-    """Return the chosen table of the run, or say what is missing and offer to make it."""
+    """Return the chosen embedding table, or offer to train a run that has one."""
     run_id = state.current_run_id()
     if run_id is None:
         able = [run for run in visitors.listed() if embeddings.can_show(run) is None]
         run = fitting_run.first_to_show(able, FIRST_RECORDED)
     else:
         run = runs_access.store().get(run_id)
-    why = _("There is no run with words to show.") if run is None else _(embeddings.can_show(run))
+    why = _("No run with words yet.") if run is None else _(embeddings.can_show(run))
     if run is None or why:
         _none(why)
         return None
@@ -87,22 +86,16 @@ def _word(table: EmbeddingTable) -> int:
 def _lookup(table: EmbeddingTable, index: int) -> None:
     last = table.values[-1]
     lookup = embeddings.look_up(last, index)
-    name = escape(table.tokens[index])
     show.figure(
         plots.lookup(last, lookup, table.tokens, state.theme()),
-        _(
-            "On the left the one-hot vector of the word: 1 in its row, 0 elsewhere. Times the "
-            "table it picks exactly that row."
-        ),
+        _("Left: the one-hot vector. Times the table, it picks one row."),
         key="words-lookup",
     )
     st.markdown(
-        _(
-            "**one-hot × table** costs {n} multiplications, **table[{id}]** none. Largest "
-            "difference of the two vectors for “{word}”: **{difference:g}**.",
+        paragraph(
+            "words/lookup",
             n=f"{lookup.n_products:,}",
             id=index,
-            word=name,
             difference=lookup.difference,
         )
     )
@@ -110,7 +103,7 @@ def _lookup(table: EmbeddingTable, index: int) -> None:
 
 
 def _alike(table: EmbeddingTable, index: int) -> None:
-    st.header(_("Words that became alike"), anchor=False)
+    st.header(_("Similar words"), anchor=False)
     order = by_class(table.classes)
     before, after = (
         embeddings.class_likeness(table.values[at], table.classes, table.n_special)
@@ -130,9 +123,8 @@ def _alike(table: EmbeddingTable, index: int) -> None:
             within, between = embeddings.class_likeness(values, table.classes, table.n_special)
             show.figure(
                 plots.likeness(cosines(values), table.tokens, order, state.theme()),
-                _(
-                    "Cosine of every pair, ordered by word class. Mean within a class "
-                    "**{within:z.2f}**, between classes **{between:z.2f}**.",
+                paragraph(
+                    "words/likeness",
                     within=within,
                     between=between,
                 ),
@@ -162,7 +154,7 @@ def _recorded() -> None:
     for other in visitors.at_hand():
         if embeddings.can_show(other) is None and other.meta.preset == PRESET:
             st.button(
-                _("Look at “{name}”", name=escape(other.meta.name)),
+                _("Open “{name}”", name=escape(other.meta.name)),
                 icon=":material/visibility:",
                 key="words-open",
                 on_click=state.set_current_run,

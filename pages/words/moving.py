@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import show, view_link
 from pages.words.embeddings import table_to_show
 from pages.words.link import DIMENSIONS
@@ -14,7 +14,6 @@ from tfm_core.plots import embeddings as plots
 
 
 def view() -> None:
-    """Project the table of the current run onto the components of its last state, and play."""
     table = table_to_show()
     if table is None:
         return
@@ -25,8 +24,7 @@ def view() -> None:
     if not table.is_whole:
         st.info(
             _(
-                "The snapshots of this run hold no table (it is older than they are, or larger "
-                "than {most} numbers), so only the first and the last state can be shown.",
+                "Only the first and last state were saved (older run, or above {most} numbers).",
                 most=f"{MAX_EMBEDDED:,}",
             ),
             icon=":material/info:",
@@ -34,11 +32,8 @@ def view() -> None:
     name = f"words-moving-{table.name}-{in_space}-{has_labels}"
     show.live_figure(
         plots.projected(table, projection, in_space=in_space == "3", has_labels=bool(has_labels)),
-        _(
-            "Press Play. At step 0 all words lie in one random cloud; see which classes "
-            "separate first. Axes: the {n} directions of most variance at the last step "
-            "({share} of it together), the same in every frame, so that only the words "
-            "move. A word that would cover another shows when you point at it.",
+        paragraph(
+            "words/moving",
             n=in_space,
             share=show.percent(float(projection.explained[: int(in_space)].sum())),
         ),

@@ -17,7 +17,6 @@ VIEWS = {
 
 
 def page() -> None:
-    """Show one step of the way from text to vectors at a time; a link holds which."""
     show.header("words")
     VIEWS[view_link.choice(_("Step"), VIEW, is_labelled=False)]()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import page_table, runs_access, show, state
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
@@ -13,11 +13,8 @@ from tfm_core.presets import PRESETS
 
 
 def view() -> None:
-    """Compare a model of words with one of pictures; the current run is one of them."""
     st.markdown(
-        _("A Transformer's blocks read a sequence of vectors, whatever it stands for. "
-          "Words and pictures differ in how they become such a sequence, and in what is "
-          "asked at the end.")
+        paragraph("words/patches")
     )  # fmt: skip
     language, words = _side("translate", is_words=True)
     vision, pixels = _side("vit-digits", is_words=False)
@@ -27,7 +24,7 @@ def view() -> None:
     ]
     show.facts(rows, ["", words, pixels])
     for page, label in (
-        ("encoders", _("What CLS learns, and what patches learn")),
+        ("encoders", _("What CLS and patches learn")),
         ("positions", _("Positions, fixed and learned")),
     ):
         query = {"view": "patches"} if page == "encoders" else {}
@@ -35,7 +32,7 @@ def view() -> None:
 
 
 def _side(preset: str, *, is_words: bool) -> tuple[Experiment, str]:
-    """Return the current run's experiment where it is of this side, else a preset's, and a name."""
+    """Return the current run's experiment and name if it fits, else a preset's."""
     fits = beside_pictures.reads_words if is_words else beside_pictures.reads_pixels
     run_id = state.current_run_id()
     run = None if run_id is None else runs_access.store().get(run_id)
