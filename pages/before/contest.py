@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.before import maps
 from pages.before.maps import FIGURES, LABELS, SHORT
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import comparison, recorded, run_actions, runs_access, show, state, visitors
 from tfm_core.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.inspect import conclusions
@@ -140,26 +140,16 @@ def _column(run: Run, look: CrossAttentionAtStep | None) -> list[str]:
 
 
 def _words(contest: Contest) -> str:
-    words = _(
-        "Unseen sequences; the test set once a run has finished. The attention share and "
-        "the alignment error rate (Och & Ney 2003; 0 is perfect) are those of the "
-        "cross-attention head that aligns best. "
-    )
-    if recorded.are_all(contest.runs.values()):
-        words += _("Times are wall clock on the machine that trained them. ")
-    else:
-        words += _("Times are wall clock on this machine, whatever else it was doing. ")
+    words = [paragraph("before/figures")]
     took = {
         name: run.status.seconds / run.status.step
         for name, run in contest.runs.items()
         if run.status.state == "finished" and run.status.step and run.status.seconds
     }
     if {"additive", "one-head"} <= took.keys():
-        words += _(
-            "A step of the RNN took **{n} times** as long as one with one head.",
-            n=f"{took['additive'] / took['one-head']:.1f}",
-        )
-    return words
+        ratio = f"{took['additive'] / took['one-head']:.1f}"
+        words.append(_("A step of the RNN took **{n}×** as long as with one head.", n=ratio))
+    return " ".join(words)
 
 
 @st.cache_data(show_spinner=False, max_entries=64)

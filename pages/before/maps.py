@@ -108,17 +108,16 @@ def _map(name: str, run: Run, look: CrossAttentionAtStep, index: int) -> None:
     )
     figure = head_map(view, theme=state.theme())
     outline_cells(figure, look.truth[index], ORANGE)
-    words = _(
-        "Step {step}, over all {n} sentences of the probe: {share} on the true words",
-        step=f"{look.step:,}",
-        n=len(look.weights),
-        share=show.percent(look.share),
-    )
-    if not look.is_scored:
-        words = _("Step {step}; this task has no true alignment.", step=f"{look.step:,}")
-    else:
-        words += _(" (even attention: {even}).", even=show.percent(look.even))
-        words += " " + _(conclusions.strongest(*look.strongest_true))
+    words = [_("Step {step}; this task has no true alignment.", step=f"{look.step:,}")]
+    if look.is_scored:
+        share = _(
+            "Step {step}, mean of {n} sentences: {share} on true words; uniform: {even}.",
+            step=f"{look.step:,}",
+            n=len(look.weights),
+            share=show.percent(look.share),
+            even=show.percent(look.even),
+        )
+        words = [share, _(conclusions.strongest(*look.strongest_true))]
     if len(look.weights[index]) > 1:
-        words += _(" Head {head}.", head=look.head + 1)
-    show.live_figure(figure, words, key=f"before-map-{name}")
+        words.append(_("Head {head}.", head=look.head + 1))
+    show.live_figure(figure, " ".join(words), key=f"before-map-{name}")

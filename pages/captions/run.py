@@ -44,9 +44,11 @@ def _fitting() -> list[Run]:
 
 def _name(run: Run) -> str:
     task = run.experiment.task_as(CaptionTaskConfig)
-    words = _("{name} · {language}, digits in a picture: {n}")
-    return words.format(
-        name=run.meta.name, language=_(LANGUAGES[task.language].label), n=task.n_digits
+    return _(
+        "{name} · {language}, {n} digits",
+        name=run.meta.name,
+        language=_(LANGUAGES[task.language].label),
+        n=task.n_digits,
     )
 
 
@@ -66,11 +68,8 @@ def _other_language(runs: list[Run]) -> None:
 def _none() -> None:
     for run in visitors.at_hand():
         if run.problem is None and run.experiment.task.describes_pictures and run.status.is_active:
-            words = _("“{name}” has not saved weights yet.")
-            st.info(
-                words.format(name=escape(run.meta.name)),
-                icon=":material/hourglass_empty:",
-            )
+            words = _("“{name}” has not saved weights yet.", name=escape(run.meta.name))
+            st.info(words, icon=":material/hourglass_empty:")
             st.page_link(
                 page_table.path_of("train"),
                 label=_("Watch"),

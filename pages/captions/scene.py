@@ -39,8 +39,7 @@ def pieces(run: Run) -> tuple[list[Piece], list[str]]:
             _("Next picture"),
             icon=":material/casino:",
             key="captions-another",
-            on_click=_next,
-            args=(run,),
+            on_click=lambda: _lay_out(run, st.session_state.get(_SCENE, {}).get("row", -1) + 1),
             help=_("From the test set: digits it was not trained on."),
         )
         if task.n_digits > 1:
@@ -65,8 +64,7 @@ def pieces(run: Run) -> tuple[list[Piece], list[str]]:
             piece = _piece(run, task, i, 1 if is_free else GRID)
         composed.append(piece)
         if not piece.pixels.any():
-            words = _("Draw digit {n} on its pad.")
-            missing.append(words.format(n=i + 1))
+            missing.append(_("Draw digit {n} on its pad.", n=i + 1))
     return composed, missing
 
 
@@ -145,10 +143,6 @@ def _lay_out_first(run: Run) -> None:
     st.session_state[_SCENE] = {"run": run.id, "row": -1}
     for i, placed in enumerate(FIRST[n]):
         _place(i, placed, hand=0)
-
-
-def _next(run: Run) -> None:
-    _lay_out(run, st.session_state.get(_SCENE, {}).get("row", -1) + 1)
 
 
 def _lay_out(run: Run, row: int) -> None:

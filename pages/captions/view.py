@@ -101,9 +101,9 @@ def inside(look: CaptionReading, chosen: Heads) -> None:
         st.caption(_("The model named none of these digits."))
         return
     st.header(_("Attention in the true box"), anchor=False)
-    rule = _("**{word}**: {share}; best head (layer {layer}, head {head}): {best}")
     lines = [
-        rule.format(
+        _(
+            "**{word}**: {share}; best head (layer {layer}, head {head}): {best}",
             word=escape(row["word"]),
             share=show.percent(row["share"]),
             layer=row["layer"],

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from pages.compare.choice import Drawn
 from pages.compare.link import AT, EXAMPLE, KIND, LAST
-from pages.compare.names import Drawn
 from pages.components.head_grid import GridLook, OverPicture, head_grid
 from pages.components.moving import moving
 from pages.i18n import _
@@ -45,8 +45,7 @@ def part(shown: Sequence[Drawn], n_runs: int) -> None:
     if len(shown) < n_runs:
         st.caption(_("One run per configuration: other seeds have other examples."))
     if len(shown) > MAX:
-        words = _("The first {most} of {n} chosen runs are shown side by side.")
-        st.caption(words.format(n=len(shown), most=MAX))
+        st.caption(_("Showing the first {most} of {n} runs.", n=len(shown), most=MAX))
     if not sides:
         st.caption(_("No snapshots yet."))
         return
@@ -146,8 +145,8 @@ def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
     run = side.one.run
     at = nearest(step, side.steps)
     if at != step:
-        words = _("No snapshot at step {step}; the nearest is at step {at}.")
-        st.caption(words.format(step=f"{step:,}", at=f"{at:,}"))
+        words = _("No snapshot at step {step}; this is step {at}.", step=f"{step:,}", at=f"{at:,}")
+        st.caption(words)
     try:
         own = same_example(first.probe, side.probe, index)
         example = example_of(run.experiment, side.probe, run.snapshot(at), own)

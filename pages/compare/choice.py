@@ -1,9 +1,10 @@
-"""Which runs are compared: those of the link, or chosen by name; cold, two that were recorded."""
+"""Which runs are compared, and what they are called; without a choice, two recorded ones."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -11,7 +12,8 @@ from pages.compare.link import MAX_RUNS, RUNS
 from pages.i18n import _, ngettext
 from pages.ui import runs_access, view_link, visitors
 from pages.ui.typed import escape
-from tfm_core.inspect.compare.names import change
+from tfm_core.inspect.compare.names import change, names
+from tfm_core.plots.comparison import slots
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
@@ -22,6 +24,7 @@ _OFFERED = 4
 _MAX_GROUPS = 12
 _WRAPPED = 8  # so many names break into lines; more stand in one that scrolls
 _SHORT = 5  # letters of an id
+_SLOTS = "compare-slots"
 
 
 def chosen() -> list[Run]:
@@ -57,11 +60,9 @@ def chosen() -> list[Run]:
     runs = [there[run_id] for run_id in picked]
     for run in runs:
         if run.problem is not None:
-            words = _("**{name}** cannot be compared. {why}")
-            why = escape(_(run.problem))
-            st.warning(
-                words.format(name=escape(run.meta.name), why=why), icon=":material/broken_image:"
-            )
+            name, why = escape(run.meta.name), escape(_(run.problem))
+            words = _("**{name}** cannot be compared. {why}", name=name, why=why)
+            st.warning(words, icon=":material/broken_image:")
     whole = [run for run in runs if run.problem is None]
     _help(whole, list(there.values()))
     return whole
@@ -125,10 +126,10 @@ def _groups(runs: Sequence[Run], picked: Sequence[str]) -> None:
         return
     with st.popover(_("Add a group"), icon=":material/folder:", key="compare-groups"):
         for number, (name, ids) in enumerate(list(offered.items())[:_MAX_GROUPS]):
-            words = ngettext("{name}: {n} run", "{name}: {n} runs", len(ids))
+            n = len(ids)
             together = list(dict.fromkeys([*picked, *ids]))
             st.button(
-                words.format(name=escape(name), n=len(ids)),
+                ngettext("Add {name}: {n} run", "Add {name}: {n} runs", n, name=escape(name), n=n),
                 key=f"compare-group-{number}",
                 icon=":material/add:",
                 type="tertiary",
@@ -172,3 +173,22 @@ def _help(runs: Sequence[Run], there: Sequence[Run]) -> None:
 
 def _choose(ids: Sequence[str]) -> None:
     st.session_state[RUNS.key] = list(ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A run with its name on this page, and the place that its look follows."""
+
+    run: Run
+    name: str
+    slot: int
+
+
+def drawn(runs: Sequence[Run]) -> list[Drawn]:
+    places = slots([run.id for run in runs], st.session_state.get(_SLOTS, {}))
+    st.session_state[_SLOTS] = places
+    by_difference = names([run.experiment for run in runs])
+    return [
+        Drawn(run, run.labels.name or _(name), places[run.id])
+        for run, name in zip(runs, by_difference, strict=True)
+    ]

@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from pages.compare import seeds
+from pages.compare.choice import Drawn
 from pages.compare.link import AXIS, BANDS, LOG_X, LOG_Y, METRIC, WINDOW
-from pages.compare.names import Drawn
 from pages.components.live_figure import live_figure
 from pages.i18n import _, language
 from pages.ui import runs_access, state, view_link
@@ -181,17 +181,12 @@ def _figure(
 def _notes(lost: Sequence[str], reckoned: Sequence[str], longest: int, most: int) -> list[str]:
     notes = []
     if longest > most:
-        words = _(
-            "Each line shows at most {most} points, with the lowest and highest of each "
-            "stretch, so no spike is lost."
-        )
-        notes.append(words.format(most=most))
+        notes.append(_("Lines are thinned to {most} points; no spike is lost.", most=most))
     if reckoned:
-        words = _("The seconds of {names} were not recorded and are estimated from its speed.")
-        notes.append(words.format(names=_listed(reckoned)))
+        names = _listed(reckoned)
+        notes.append(_("The seconds of {names} are estimated from the speed.", names=names))
     if lost:
-        words = _("Not shown on this axis, because it was not recorded: {names}.")
-        notes.append(words.format(names=_listed(lost)))
+        notes.append(_("Not recorded, so not shown on this axis: {names}.", names=_listed(lost)))
     return notes
 
 

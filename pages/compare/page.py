@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.compare import beside, choice, curves, names, seeds, table
+from pages.compare import beside, choice, curves, seeds, table
 from pages.ui import comparison, show, state
 from tfm_core.runs.run import Run
 
@@ -23,7 +23,7 @@ def page() -> None:
 def _draw(runs: Sequence[Run], was_live: bool) -> None:
     if was_live and not comparison.is_live(runs):
         state.draw_anew()  # once: drawn anew, it no longer ticks
-    shown = names.drawn(runs)
+    shown = choice.drawn(runs)
     found = seeds.groups(shown)
     looks = seeds.looks(shown, found)
     if was_live:

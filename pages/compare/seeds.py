@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from pages.compare.choice import Drawn
 from pages.compare.link import BANDS
-from pages.compare.names import Drawn
 from pages.i18n import _
 from pages.ui import comparison, runs_access, seed_button, starts, view_link
 from pages.ui.typed import escape

@@ -9,7 +9,7 @@ from html import escape
 
 import streamlit as st
 
-from pages.compare.names import Drawn
+from pages.compare.choice import Drawn
 from pages.i18n import N_, _
 from pages.ui import run_words, runs_access, show, state
 from tfm_core.inspect.compare.curves import Figures, figures

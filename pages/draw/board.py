@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -10,10 +11,10 @@ import streamlit as st
 from pages.components.digit_lab import Look, digit_lab
 from pages.components.digit_reader import Drawn, Picture, Reading, valid_drawn
 from pages.draw import words
-from pages.draw.link import BOARD, FIRST, PICTURE
 from pages.i18n import _
 from pages.ui import page_table, runs_access, state, view_link
 from pages.ui.digit_models import LOOK_AGAIN, models, samples
+from pages.ui.parameters import Unfit, Written
 from tfm_core.config import ImageTaskConfig, ViTConfig
 from tfm_core.data import own_picture
 from tfm_core.facts.batches import Batches
@@ -25,6 +26,10 @@ from tfm_core.runs.run import Run
 _ON_BOARD = "draw-board"  # what stands on it, from run to run
 _SAID = "draw-said"  # the number of the drawing that the address says
 _TICK = 2.0  # seconds between two looks at a run that trains
+FIRST = "3"
+"""The sample that stands on the board at the first visit."""
+PICTURE = "picture-"
+_MAX = 4096  # letters of a drawing
 
 
 def board(run: Run) -> None:
@@ -153,12 +158,32 @@ def _keep_in_address(run: Run, shown: Drawn, look: Look | None, key: str) -> Non
 def _links(run: Run, look: Look) -> None:
     own = PICTURE + own_picture.to_text(look.seen[None])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        who = _("the CLS token") if run.experiment.has_cls else _("the mean of all patches")
-        words_ = _("The maps show what {who}, which the classifier reads, takes from each patch.")
-        st.caption(words_.format(who=who), width="content")
+        words_ = _("Maps: what the mean of all patches, the classifier's input, takes from each.")
+        if run.experiment.has_cls:
+            words_ = _("Maps: what the CLS token, the classifier's input, takes from each patch.")
+        st.caption(words_, width="content")
         st.page_link(
             page_table.path_of("attention"),
             label=_("Open all maps"),
             icon=":material/visibility:",
             query_params={"run": run.id, "example": "own", "own": own},
         )
+
+
+def _board_of(text: str) -> str:
+    is_sample = len(text) == 1 and text in "0123456789"
+    is_picture = text.startswith(PICTURE) and len(PICTURE) < len(text) <= _MAX
+    if not (is_sample or is_picture):
+        raise Unfit(_("0 to 9, or picture- and a drawing"))
+    return text
+
+
+BOARD = Written("digit", reader=_board_of, writer=str, first=FIRST)
+"""A sample by its place, or ``picture-`` and the drawing as ``own_picture.to_text`` writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawView:
+    """What stands on the board."""
+
+    digit: str = view_link.linked(BOARD)

@@ -21,39 +21,32 @@ def page() -> None:
     _which(run)
     if run.has_checkpoint or run.weight_steps():
         board(run)
-    elif run.status.is_active:
-        st.info(_("No weights saved yet."), icon=":material/hourglass_empty:")
-        st.button(_("Reload"), icon=":material/refresh:", key="draw-look-again")
     else:
-        show.problem(_("This run ended without saving weights."))
+        fitting_run.no_weights(run, key="draw")
 
 
 def _which(run: Run) -> None:
+    """Say which run reads, and why it is not the current one."""
     current = fitting_run.current()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         words = _("Read by **{name}**", name=escape(run.meta.name))
         st.markdown(f"{words} {run_words.badge(run.status)}", width="content")
         recorded.note(run, key="draw")
-    if current is not None and current.id != run.id:
-        _instead(current)
-
-
-def _instead(current: Run) -> None:
-    name = escape(current.meta.name)
-    if current.experiment.task.describes_pictures:
-        words = _("“{name}” describes pictures; use Pictures to words.")
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.caption(words.format(name=name), width="content")
-            st.page_link(
-                page_table.path_of("captions"),
-                label=_("Pictures to words"),
-                icon=":material/image_search:",
-                query_params={"run": current.id, **way_back.from_here()},
-            )
+    if current is None or current.id == run.id:
         return
-    words = _("“{name}” learned {task}, so another run reads here.")
-    task = _(current.experiment.task.facts.label)
-    st.caption(words.format(name=name, task=task))
+    name = escape(current.meta.name)
+    if not current.experiment.task.describes_pictures:
+        task = _(current.experiment.task.facts.label)
+        st.caption(_("“{name}” learned {task}, so another run reads here.", name=name, task=task))
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(_("“{name}” describes pictures.", name=name), width="content")
+        st.page_link(
+            page_table.path_of("captions"),
+            label=_("Open Pictures to words"),
+            icon=":material/image_search:",
+            query_params={"run": current.id, **way_back.from_here()},
+        )
 
 
 page()

@@ -20,17 +20,16 @@ def answer(found: Looks, classes: tuple[str, ...], epochs: Epochs) -> str:
     best = int(found.shares[-1].argmax())
     share = float(found.shares[-1, best])
     if share < SURE:
-        words = _("Not sure: perhaps a {digit} ({share}).")
-        return words.format(digit=classes[best], share=show.percent(share))
+        digit, sure = classes[best], show.percent(share)
+        return _("Not sure: perhaps a {digit} ({share}).", digit=digit, share=sure)
     since = read_from((found.steps, found.shares), best)
     assert since is not None
-    if since == found.steps[0] and len(found.steps) > 1:
-        words = _("Reads a {digit}, but so do random weights.")
-    elif len(found.steps) == 1:
-        words = _("Reads a {digit}; no earlier weights were saved.")
-    else:
-        words = _("Reads a {digit} from {step} on.")
-    return words.format(digit=classes[best], step=step_words(since, epochs))
+    if len(found.steps) == 1:
+        return _("Reads a {digit}; no earlier weights were saved.", digit=classes[best])
+    if since == found.steps[0]:
+        return _("Reads a {digit}, but so do random weights.", digit=classes[best])
+    step = step_words(since, epochs)
+    return _("Reads a {digit} from {step} on.", digit=classes[best], step=step)
 
 
 def meant(
@@ -43,33 +42,28 @@ def meant(
         return None, _missed(found, index, classes, epochs)
     at = found.steps.index(since)
     if len(found.steps) == 1:
-        words = _("Right: a {digit}; no earlier weights were saved.")
-    elif at == 0:
-        words = _("Right: a {digit}, but so do random weights.")
-    else:
-        words = _("Right from {step} on: a {digit}.")
-    return at, words.format(digit=digit, step=step_words(since, epochs))
+        return at, _("Right: a {digit}; no earlier weights were saved.", digit=digit)
+    if at == 0:
+        return at, _("Right: a {digit}, but so are random weights.", digit=digit)
+    step = step_words(since, epochs)
+    return at, _("Right from {step} on: a {digit}.", digit=digit, step=step)
 
 
 def _missed(found: Looks, index: int, classes: tuple[str, ...], epochs: Epochs) -> str:
     shares: Array = found.shares
     best, at = int(shares[-1].argmax()), int(shares[:, index].argmax())
-    was_right = bool((shares.argmax(-1) == index).any())
-    words = (
-        _("Reads a {best}, not a {digit}; at {step} it read a {digit} ({share}).")
-        if was_right
-        else _("Reads a {best}, never a {digit}: at most {share}, at {step}.")
-    )
-    return words.format(
-        best=classes[best],
-        digit=classes[index],
-        share=show.percent(float(shares[at, index])),
-        step=step_words(found.steps[at], epochs),
-    )
+    values = {
+        "best": classes[best],
+        "digit": classes[index],
+        "share": show.percent(float(shares[at, index])),
+        "step": step_words(found.steps[at], epochs),
+    }
+    if (shares.argmax(-1) == index).any():
+        return _("Reads a {best}, not a {digit}; at {step} it read a {digit} ({share}).", **values)
+    return _("Reads a {best}, never a {digit}: at most {share}, at {step}.", **values)
 
 
 def step_words(step: int, epochs: Epochs) -> str:
     if epochs is None:
         return _("step {step}", step=f"{step:,}")
-    words = _("step {step} (epoch {epoch})")
-    return words.format(step=f"{step:,}", epoch=f"{epochs(step):.1f}")
+    return _("step {step} (epoch {epoch})", step=f"{step:,}", epoch=f"{epochs(step):.1f}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pages.encoders import blanks, patches, sentiment
-from pages.encoders.link import VIEW
+from pages.encoders.run import VIEW
 from pages.i18n import _
 from pages.ui import show, view_link
 

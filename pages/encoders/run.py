@@ -1,22 +1,24 @@
-"""Which run reads: the current one where its task fits, else the newest that can."""
+"""What the page shows: its view, and the run that reads: the current one or the newest that can."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import (
     fitting_run,
     page_table,
+    parameters,
     recorded,
     run_actions,
     run_time,
     run_words,
-    show,
     state,
+    view_link,
 )
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
@@ -27,6 +29,16 @@ TICK = 2.0
 """Seconds between two looks at a run that trains."""
 
 Draw = Callable[[Run], None]
+VIEW = parameters.named(
+    "view",
+    {
+        "sentiment": N_("Sentiment"),
+        "blanks": N_("Fill in the blank"),
+        "patches": N_("CLS and patches"),
+    },
+    key="encoders-view",
+    old=("encoders-view",),
+)
 
 
 def show_with(
@@ -35,7 +47,10 @@ def show_with(
     """Draw with a run that fits, polling while it trains, or offer to train one."""
     run = fitting_run.found(fits, recorded_first)
     if run is None:
-        _empty(preset)
+        with st.container(border=True, horizontal_alignment="center", gap="medium"):
+            st.markdown(_(PRESETS[preset].learns), width="content")
+            st.markdown(_("No model here has learned this yet."), width="content")
+            _train(preset)
         return
     is_live = run.status.is_active
     recorded.note(run, key=f"encoders-{preset}")
@@ -58,21 +73,10 @@ def _look(run: Run, draw: Draw, was_live: bool, preset: str) -> None:
         )
     if run.has_checkpoint:
         draw(run)
-    elif status.is_active:
-        st.info(
-            _("No weights saved yet; this page updates by itself."),
-            icon=":material/hourglass_empty:",
-        )
     else:
-        show.problem(_("This run ended without saving weights."))
-        _train(preset)
-
-
-def _empty(preset: str) -> None:
-    with st.container(border=True, horizontal_alignment="center", gap="medium"):
-        st.markdown(_(PRESETS[preset].learns), width="content")
-        st.markdown(_("No model here has learned this yet."), width="content")
-        _train(preset)
+        fitting_run.no_weights(run, key="encoders")
+        if not status.is_active:
+            _train(preset)
 
 
 def _train(name: str) -> None:
@@ -116,3 +120,10 @@ def with_word(text: str, word: str, known: Sequence[str]) -> str:
         if found[0].lower() not in known and not re.search("[’']", found[0]):
             return text[: found.start()] + word + text[found.end() :]
     return f"{text.rstrip(' .')} {word}".lstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class EncodersView:
+    """What the page shows."""
+
+    view: str = view_link.linked(VIEW)

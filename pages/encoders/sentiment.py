@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.encoders import run as encoders_run
-from pages.i18n import _, content
+from pages.i18n import _, content, paragraph
 from pages.ui import show, state, typed
 from pages.ui.typed import escape
 from tfm_core.inspect.attention import trained
@@ -65,18 +65,16 @@ def _rule(sentence: SentenceReading) -> str:
     if sentence.rule is None:
         return _("The model says **{said}**. The rule has no answer for this sentence.", said=said)
     rule = sentence.rule
-    mark = ":green-badge[:material/check: agrees]"
+    mark = f":green-badge[:material/check: {_('agrees')}]"
     if rule.label != said:
-        mark = ":orange-badge[:material/close: differs]"
+        mark = f":orange-badge[:material/close: {_('differs')}]"
     deciding = " · ".join(escape(sentence.words[index]) for index in rule.decides)
     worths = [
         f"**{clause.worth:+d}**" if index in rule.counted else f"~~{clause.worth:+d}~~"
         for index, clause in enumerate(rule.clauses)
     ]
-    return _(
-        "The rule says **{label}**, the model **{said}** {mark}\n\n"
-        "Value of each clause: {worths}; what counts adds up to **{worth:+d}**.\n\n"
-        "The words that decide, marked ▸ below: {deciding}",
+    return paragraph(
+        "encoders/rule",
         label=rule.label,
         said=said,
         mark=mark,
@@ -91,7 +89,9 @@ def _words(sentence: SentenceReading) -> None:
     shift = len(sentence.keys) - len(sentence.words)
     left, right = st.columns(2, gap="medium")
     with left:
-        who = _("the CLS token") if shift else _("the mean of all words")
+        words = _("Attention of the mean of all words, by head: on the deciding words (▸)?")
+        if shift:
+            words = _("Attention of the CLS token, by head: on the deciding words (▸)?")
         show.figure(
             plots.head_rows(
                 sentence.heads,
@@ -99,7 +99,7 @@ def _words(sentence: SentenceReading) -> None:
                 theme=state.theme(),
                 marked=[index + shift for index in marked],
             ),
-            _("Attention of {who} by head: does any pick the words that decide?", who=who),
+            words,
             key="encoders-heads",
         )
     with right:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import streamlit as st
 
-from pages.experiments.link import EXPERIMENT
 from pages.i18n import _
-from pages.ui import run_time, state, view_link
+from pages.ui import parameters, run_time, state, view_link
 from tfm_core.inspect.experiments import DEMONSTRATIONS
 from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration, by_theme
 from tfm_core.inspect.experiments.found import Shelf
 from tfm_core.runs.expected_time import Forecast
 
 _HEIGHT = 560  # pixels: as high as the first screen leaves
+EXPERIMENT = parameters.named(
+    "experiment",
+    {name: one.title for name, one in DEMONSTRATIONS.items()},
+    key="experiment-shown",
+)
 
 
 def chosen(shelf: Shelf) -> Demonstration:
@@ -65,3 +71,10 @@ def _times(device: str) -> dict[str, Forecast | None]:
         name: run_time.in_sequence([one.experiment(arm) for arm in one.arms], device=device)
         for name, one in DEMONSTRATIONS.items()
     }
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentsView:
+    """What the page shows."""
+
+    experiment: str = view_link.linked(EXPERIMENT)

@@ -69,7 +69,7 @@ def _train(text: str, unit: str) -> None:
         show.problem(error)
         return
     values["task"] |= {"data": data, "unit": unit}
-    name = _("My text, by {unit}") if text else _("Alice, by {unit}")
-    run = run_actions.begin(Experiment.parse(values), name=name.format(unit=unit))
+    name = _("My text, by {unit}", unit=unit) if text else _("Alice, by {unit}", unit=unit)
+    run = run_actions.begin(Experiment.parse(values), name=name)
     if run is not None:
         run_actions.watch(run)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pages.gpt import lens, own, read, run, sum, write
-from pages.gpt.link import PART
+from pages.gpt import lens, own, read, run, write
+from pages.gpt.run import PART
 from pages.i18n import _
 from pages.ui import show, view_link
 
@@ -15,7 +15,7 @@ def page() -> None:
         if part == "train":
             own.part()
         elif part == "add":
-            run.with_run(run.ADDITION, sum.part)
+            run.with_run(run.ADDITION, lens.sum_part)
         else:
             shown = {"write": write.part, "lens": lens.part}.get(part, read.part)
             run.with_run(run.LANGUAGE, shown)

@@ -1,18 +1,33 @@
-"""Which run the page on GPTs shows: the current one where it fits, else the newest that does."""
+"""What the page shows: its part, and a run that fits it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import streamlit as st
-
 from pages.i18n import N_, _
-from pages.ui import fitting_run, offers, recorded, state, visitors
-from pages.ui.typed import escape
+from pages.ui import fitting_run, offers, parameters, recorded, state, view_link, visitors
 from tfm_core.runs.run import Run
 
 _MAX = 20
+PART = parameters.named(
+    "part",
+    {
+        "read": N_("Read"),
+        "write": N_("Write"),
+        "lens": N_("Lens"),
+        "add": N_("Add"),
+        "train": N_("Own text"),
+    },
+    key="gpt-part",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GptView:
+    """What the page shows."""
+
+    part: str = view_link.linked(PART)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +40,6 @@ class Needs:
     presets: tuple[str, ...]
 
 
-def _is_language(run: Run) -> bool:
-    return run.experiment.task.kind == "corpus"
-
-
 def _adds(run: Run) -> bool:
     is_gpt = run.experiment.model.family == "decoder-only"
     return is_gpt and run.experiment.task.name == "addition"
@@ -36,7 +47,7 @@ def _adds(run: Run) -> bool:
 
 LANGUAGE = Needs(
     "language",
-    _is_language,
+    lambda run: run.experiment.task.kind == "corpus",
     N_("No trained language model yet."),
     ("gpt-grammar", "gpt-text"),
 )
@@ -55,8 +66,12 @@ def with_run(needs: Needs, part: Callable[[Run], None]) -> None:
     current = state.current_run_id()
     if current is not None and current not in [run.id for run in able]:
         able += [run for run in fitting if run.id == current and run.has_checkpoint]
+    training = [run for run in fitting if run.status.is_active]
+    if not able and training:
+        fitting_run.no_weights(training[0], key="gpt")
+        return
     if not able:
-        _empty(needs, [run for run in fitting if run.status.is_active])
+        offers.presets(needs.sentence, needs.presets, key="gpt-train")
         return
     run = fitting_run.pick(
         _("Model"),
@@ -70,19 +85,9 @@ def with_run(needs: Needs, part: Callable[[Run], None]) -> None:
 
 
 def _name(run: Run) -> str:
-    words = _("{name}, step {step}: {task}")
-    return words.format(
-        name=run.meta.name, step=f"{run.status.step:,}", task=_(run.experiment.task.facts.label)
+    return _(
+        "{name}, step {step}: {task}",
+        name=run.meta.name,
+        step=f"{run.status.step:,}",
+        task=_(run.experiment.task.facts.label),
     )
-
-
-def _empty(needs: Needs, training: list[Run]) -> None:
-    if not training:
-        offers.presets(needs.sentence, needs.presets, key="gpt-train")
-        return
-    with st.container(border=True, gap="medium"):
-        st.info(
-            _("“{name}” has not saved weights yet.", name=escape(training[0].meta.name)),
-            icon=":material/hourglass_empty:",
-        )
-        st.button(_("Reload"), icon=":material/refresh:", key="gpt-look-again")

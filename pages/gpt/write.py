@@ -1,4 +1,4 @@
-"""Writing on from a prompt: several samples, step by step, and what each token is drawn from."""
+"""Continue a prompt: several samples step by step, or beam search."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.gpt import beam
-from pages.gpt import sampling as gpt_sampling
 from pages.i18n import N_, _, paragraph
-from pages.ui import sentence_field, show, typed
+from pages.ui import beam_view, sentence_field, show, typed
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import gpt_writing
 from tfm_core.inspect.text.gpt_writing import Sample
 from tfm_core.inspect.text.surprisal import example_text
+from tfm_core.inspect.writing import beams
+from tfm_core.inspect.writing.beams import BeamComparison, BeamSettings
+from tfm_core.inspect.writing.source import Ids, continuing
 from tfm_core.plots import gpt as plots
 from tfm_core.plots.language import written_text
 from tfm_core.runs.run import Run
@@ -50,9 +51,9 @@ def part(run: Run) -> None:
         )
     begun = gpt_writing.prompt_ids(run, prompt)
     if method == "beam":
-        beam.part(run, begun)
+        _beam(run, begun)
         return
-    sampling, seeds, length = gpt_sampling.controls(is_greedy=method == "greedy")
+    sampling, seeds, length = _controls(is_greedy=method == "greedy")
     # not in the mark: the sampling may change in the middle of a text
     mark = (run.id, trained.checkpoint_mark(run), begun, seeds)
     st.fragment(_written)(run, mark, sampling, length)
@@ -108,14 +109,10 @@ def _buttons(samples: list[Sample], length: int) -> None:
             help=help_text,
             type="primary" if name == "on" else "secondary",
             disabled=name != "again" and (is_over or n >= length),
-            on_click=_ask,
-            args=(name,),
+            on_click=st.session_state.update,
+            args=({_ASKED: name},),
         )
     st.caption(_("{n} of {length} tokens", n=n, length=length))
-
-
-def _ask(name: str) -> None:
-    st.session_state[_ASKED] = name
 
 
 def _draw(run: Run, areas: list[Any], samples: list[Sample], mark: tuple[Any, ...]) -> None:
@@ -148,3 +145,105 @@ def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
         _("Grey: the model. Vermilion: after temperature, top-k and top-p."),
         key="gpt-next",
     )
+
+
+def _controls(*, is_greedy: bool) -> tuple[SamplingConfig, tuple[int, ...], int]:
+    """Return the sampling settings, a seed per sample, and the length."""
+    from tfm_core.decoding import SamplingConfig
+
+    with st.container(border=True):
+        first = st.columns(3)
+        if is_greedy:
+            with first[0]:
+                length = _length()
+            return SamplingConfig(temperature=0), (0,), length
+        with first[0]:
+            temperature = st.slider(
+                _("Temperature"),
+                0.0,
+                2.0,
+                0.8,
+                0.05,
+                key="gpt-temperature",
+                help=_("Divides the logits: 0 is greedy, 1 the model itself."),
+                persist_state="session",
+            )
+        with first[1]:
+            top_k = st.number_input(
+                _("Top-k"),
+                0,
+                1000,
+                0,
+                key="gpt-top-k",
+                help=_("Sample from this many top tokens; 0: all."),
+                persist_state="session",
+            )
+        with first[2]:
+            top_p = st.slider(
+                _("Top-p"),
+                0.05,
+                1.0,
+                1.0,
+                0.05,
+                key="gpt-top-p",
+                help=_("Sample from the fewest tokens with this total probability."),
+                persist_state="session",
+            )
+        second = st.columns(3)
+        with second[0]:
+            seed = st.number_input(
+                _("Seed"), 0, 10**6, 0, key="gpt-seed", persist_state="session",
+                help=_("The same seed gives the same text."),
+            )  # fmt: skip
+        with second[1]:
+            n = st.number_input(
+                _("Samples"), 1, 4, 2, key="gpt-samples", persist_state="session",
+                help=_("Texts side by side, with successive seeds."),
+            )  # fmt: skip
+        with second[2]:
+            length = _length()
+    seeds = tuple(int(seed) + i for i in range(int(n)))
+    return SamplingConfig(float(temperature), int(top_k), float(top_p)), seeds, length
+
+
+def _length() -> int:
+    return int(
+        st.number_input(
+            _("Tokens to write"), 1, 400, 80, 10, key="gpt-length", persist_state="session"
+        )
+    )
+
+
+def _beam(run: Run, prompt: Ids) -> None:
+    left, middle, right = st.columns(3)
+    with left:
+        width = st.number_input(
+            _("Width"), 1, 16, 4, key="gpt-width", persist_state="session",
+            help=_("Texts kept per step; 1 is greedy."),
+        )  # fmt: skip
+    with middle:
+        length = st.number_input(
+            _("Tokens to write"), 1, 100, 20, key="gpt-beam-length", persist_state="session"
+        )
+    found = _compare(
+        str(run.folder), trained.checkpoint_mark(run), prompt, int(width), int(length), run
+    )
+    if found is None:
+        st.caption(_("The prompt has ended."))
+        return
+    with right:
+        step = len(found.steps)
+        if step > 1:
+            step = st.slider(_("After token"), 1, step, step, key="gpt-beam-step")
+    join = beam_view.joined_by(UNITS[run.experiment.task_as(CorpusTaskConfig).unit].separator)
+    st.markdown(beam_view.conclusion(found, join))
+    beam_view.ranking(found.steps[step - 1], found, join, key="gpt-beams")
+    st.header(_("Other methods"), anchor=False)
+    beam_view.others(found, join, key="gpt-beam-others")
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def _compare(
+    folder: str, mark: int, prompt: Ids, width: int, length: int, _run: Run
+) -> BeamComparison | None:
+    return beams.compare(continuing(_run, prompt, length), BeamSettings(width, length))

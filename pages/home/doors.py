@@ -82,5 +82,5 @@ def _begin() -> None:
         if why_not:
             st.caption(escape(why_not))
             return
-        words = _("“{name}” from random weights: {time}.")
-        st.caption(words.format(name=_(PRESETS[FIRST].label), time=offers.takes_now(FIRST)))
+        name, time = _(PRESETS[FIRST].label), offers.takes_now(FIRST)
+        st.caption(_("“{name}” from random weights: {time}.", name=name, time=time))

@@ -1,4 +1,4 @@
-"""What moves on Home without a click: a recorded translator, and a digit that is read."""
+"""What moves on Home: a recorded translator, and a board on which a drawn digit is read."""
 
 from __future__ import annotations
 
@@ -6,15 +6,27 @@ from contextlib import suppress
 
 import streamlit as st
 
-from pages.home.own_digit import own_digit
+from pages.components.digit_reader import Picture, Reading, digit_reader, drawn
 from pages.i18n import _
-from pages.ui import runs_access
+from pages.ui import runs_access, show, state
+from pages.ui.digit_models import models, samples
 from pages.ui.stage_view import prepare, stage
+from tfm_core.inspect.attention.own_example import read_picture
+from tfm_core.inspect.readings import read_from, readings
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
 TRANSLATOR, DIGITS = "recorded-korean", "recorded-digits"
 _WIDTHS = 3, 2
+FIRST = 3
+"""The sample that stands on the board at the first visit."""
+LOOK_AGAIN = 1.5
+"""Seconds until the model begins to be loaded, and between two looks whether it is there: loading
+torch, and each look, would slow down what the browser still draws of a Home that was just opened.
+"""
+SURE = 0.5
+"""The probability below which the model is digit_words to be unsure."""
+KEY = "home-digit"
 
 
 def hero() -> None:
@@ -24,8 +36,9 @@ def hero() -> None:
         left, right = st.columns(_WIDTHS, gap="medium")
         with left:
             _translation(translator)
-        with right:
-            _digit(digits)
+        with right, st.container(key="home-own-digit"):
+            st.header(_("Draw a digit"), anchor=False)
+            own_digit(digits)
     elif translator is not None:
         _translation(translator)
 
@@ -42,13 +55,58 @@ def _translation(run: Run) -> None:
         stage(run, key="home-stage", autoplay=True, loop=True, compact=True)
 
 
-def _digit(run: Run) -> None:
-    with st.container(key="home-own-digit"):
-        st.header(_("Draw a digit"), anchor=False)
-        own_digit(run)
-
-
 def _recorded(run_id: str) -> Run | None:
     with suppress(RunNotFound):
         return runs_access.store().get(run_id)
     return None
+
+
+def own_digit(run: Run) -> None:
+    """Draw the board in a fragment of its own. Polls until the model is loaded."""
+    found = models(str(run.folder), run)
+    were_loaded, is_drawn = found.are_loaded, False
+
+    def part() -> None:
+        nonlocal is_drawn
+        if found.are_loaded and not were_loaded:
+            state.draw_anew()
+        if is_drawn and not were_loaded:
+            found.load()
+        is_drawn = True
+        _answer(run, is_ready=were_loaded)
+
+    st.fragment(part, run_every=None if were_loaded else LOOK_AGAIN)()
+
+
+def read(run: Run, picture: Picture) -> Reading:
+    """Return what each saved step reads in a picture (H, W). Raises ValueError."""
+    given, _notes = read_picture(run, picture)
+    steps, shares = found = readings(run, given)
+    digit = int(shares[-1].argmax())
+    since = read_from(found, digit)
+    assert since is not None
+    return Reading(
+        steps, shares, steps.index(since), digit_words(digit, shares[-1, digit], since, steps)
+    )
+
+
+def digit_words(digit: int, share: float, since: int, steps: tuple[int, ...]) -> str:
+    if share < SURE:
+        return _("Not sure: perhaps a {digit} ({share}).", digit=digit, share=show.percent(share))
+    if since == steps[0]:
+        return _("Reads a {digit}, but so do random weights.", digit=digit)
+    return _("Reads a {digit} from step {step} on.", digit=digit, step=f"{since:,}")
+
+
+def _answer(run: Run, *, is_ready: bool) -> None:
+    shown, pictures = drawn(KEY, first=FIRST), samples(run)
+    picture, reading = shown.picture(pictures), None
+    note = _("Draw a digit; the bars follow each stroke.")
+    if not is_ready:
+        note = _("Loading the model …")
+    elif picture is not None:
+        try:
+            reading = read(run, picture)
+        except ValueError as error:
+            note = _(error)
+    digit_reader(shown, reading, samples=pictures, note=note, key=KEY)

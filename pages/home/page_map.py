@@ -87,10 +87,5 @@ def page_map() -> None:
             with column, st.container(gap="xsmall"):
                 st.subheader(f"{number} · {_(stretch.title)}", anchor=False)
                 for name, says in stretch.pages.items():
-                    _stop(name, says)
-
-
-def _stop(name: str, says: str) -> None:
-    """Draw title and text as one link: fewer elements are faster."""
-    label = f"**{_(PAGES[name].title)}** {_(says)}"
-    st.page_link(page_table.path_of(name), label=label)
+                    label = f"**{_(PAGES[name].title)}** {_(says)}"  # one element is faster
+                    st.page_link(page_table.path_of(name), label=label)

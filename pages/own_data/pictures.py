@@ -292,6 +292,7 @@ def _keep(pictures: Pictures, split: Split, file: str, *, can_keep: bool) -> Non
             max_chars=MAX_NAME,
             width=320,
         )
+        set_name = (name or "").strip() or _("My pictures")
         st.button(
             _("Save data set"),
             type="primary",
@@ -299,13 +300,8 @@ def _keep(pictures: Pictures, split: Split, file: str, *, can_keep: bool) -> Non
             key="own-data-keep",
             disabled=not can_keep,
             help=_("Saved on this machine, ready for training."),
-            on_click=_kept,
-            args=(pictures, (name or "").strip() or _("My pictures"), split),
+            on_click=lambda: shelf.keep(lambda: prepare(pictures, set_name, split)),
         )
-
-
-def _kept(pictures: Pictures, name: str, split: Split) -> None:
-    shelf.keep(lambda: prepare(pictures, name, split))
 
 
 def _summary(pictures: Pictures) -> None:

@@ -84,8 +84,9 @@ def _went(n: int) -> None:
         "Deleted the oldest finished run to make room.",
         "Deleted the {n} oldest finished runs to make room.",
         n,
+        n=n,
     )
-    session.notify(words.format(n=n))
+    session.notify(words)
 
 
 def _row(own: OwnSet, runs: Sequence[Run], *, is_shown: bool) -> None:
@@ -108,7 +109,7 @@ def _row(own: OwnSet, runs: Sequence[Run], *, is_shown: bool) -> None:
                 icon=":material/delete:",
                 type="tertiary",
                 help=_used_by(runs) or None,
-                on_click=partial(_remove, own.id),
+                on_click=partial(_change, own_sets.remove, own.id, show_next=""),
             )
 
 
@@ -128,14 +129,12 @@ def _used_by(runs: Sequence[Run]) -> str:
     more = len(runs) - _MAX_NAMES
     if more > 0:
         names = _("{names} and {n} more", names=names, n=more)
-    words = ngettext(
-        "Your run {names} learned from it. Without the set it still opens, but cannot be trained "
-        "further.",
-        "Your runs {names} learned from it. Without the set they still open, but cannot be trained "
-        "further.",
+    return ngettext(
+        "Your run {names} uses it: without it, the run opens but cannot train further.",
+        "Your runs {names} use it: without it, they open but cannot train further.",
         len(runs),
+        names=names,
     )
-    return words.format(names=names)
 
 
 def _gone(own: OwnSet, runs: Sequence[Run]) -> None:
@@ -147,7 +146,7 @@ def _gone(own: OwnSet, runs: Sequence[Run]) -> None:
             key=f"own-undo-{own.id}",
             icon=":material/undo:",
             type="tertiary",
-            on_click=partial(_undo, own.id),
+            on_click=partial(_change, own_sets.undo, own.id, show_next=own.id),
         )
 
 
@@ -156,19 +155,11 @@ def _look(set_id: str) -> None:
     state.pick(set_id)
 
 
-def _remove(set_id: str) -> None:
+def _change(work: Callable[..., object], set_id: str, *, show_next: str) -> None:
+    """Remove a set or undo that, then show another one."""
     try:
-        own_sets.remove(set_id, store=runs_access.store(), visitor=visitors.visitor())
+        work(set_id, store=runs_access.store(), visitor=visitors.visitor())
     except (ValueError, OSError) as error:
         session.notify(_(error))
         return
-    state.pick("")
-
-
-def _undo(set_id: str) -> None:
-    try:
-        own_sets.undo(set_id, store=runs_access.store(), visitor=visitors.visitor())
-    except (ValueError, OSError) as error:
-        session.notify(_(error))
-        return
-    state.pick(set_id)
+    state.pick(show_next)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from pages.own_data.link import SET
-from pages.ui import uploaded, view_link
+from pages.ui import parameters, uploaded, view_link
+from pages.ui.parameters import Text
+from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.sets import OwnSet
 
 _READ = "own-data-read"
@@ -18,6 +20,13 @@ _NAMED = "own-data-named"  # the field with the name, and what the data call the
 _UPLOADS = "own-data-uploads"  # how many sets were kept: the next upload begins empty
 
 T = TypeVar("T")
+KIND = parameters.named(
+    "kind",
+    {name: SET_KINDS[name].label for name in ("pictures", "pairs", "labels", "text")},
+    first="pictures",
+    key="own-data-kind",
+)
+SET = Text("set", first="", key="own-data-set", most=40)
 
 
 def chosen(sets: Sequence[OwnSet]) -> OwnSet | None:
@@ -80,3 +89,11 @@ def read_once(what: Hashable, work: Callable[[], T]) -> T:
     if known[2] is not None:
         raise known[2]
     return cast(T, known[1])
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDataView:
+    """What the page shows; without a set the newest one of its kind, or that of the app."""
+
+    kind: str = view_link.linked(KIND)
+    set: str = view_link.linked(SET)

@@ -9,7 +9,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import N_, _, language, ngettext, speaking
+from pages.i18n import N_, _, language, ngettext, paragraph, speaking
 from pages.own_data import columns, shelf, state
 from pages.ui import show
 from pages.ui.typed import escape
@@ -40,20 +40,6 @@ _PASTE = {
     "labels": N_("Paste one sentence and label per line"),
     "text": N_("Paste a text"),
 }
-_HOW = {
-    "pairs": N_(
-        "Columns separated by tab, comma, semicolon or |, or JSON: a list, or an object per "
-        "line. Choose the columns beside the preview."
-    ),
-    "labels": N_(
-        "Columns separated by tab, comma, semicolon or |, or JSON: a list, or an object per "
-        "line. One column holds the sentences, one their labels (at least two different ones)."
-    ),
-    "text": N_(
-        "Trains on the first 80 % and measures on the rest; with your own test file it trains "
-        "on 90 %."
-    ),
-}
 _LIKE = {
     "pairs": "good morning\tguten Morgen\nthank you\tdanke",
     "labels": "I liked every minute\tgood\nnever again\tbad",
@@ -79,7 +65,7 @@ def add(kind: str) -> Draft | None:
             key=state.upload_key(f"paste-{kind}"),
             height=110,
             placeholder=_LIKE[kind],
-            help=_(_HOW[kind]),
+            help=paragraph(f"own-data/how-{kind}"),
         )
         file = st.file_uploader(
             _("Or choose a file"),
@@ -104,7 +90,8 @@ def add(kind: str) -> Draft | None:
     if not raw:
         return None
     name = "" if file is None else file.name
-    data = _digest(kind, raw)
+    content = raw if isinstance(raw, bytes) else raw.encode(errors="surrogatepass")
+    data = hashlib.blake2b(kind.encode() + content, digest_size=8).hexdigest()
     layout = columns.chosen(data)
     merges = bool(st.session_state.get(_merge_key(data), True))
     key = (kind, name, unit, seed, layout, merges, raw, test)
@@ -122,11 +109,6 @@ def add(kind: str) -> Draft | None:
         ),
     )
     return Draft(report, data)
-
-
-def _digest(kind: str, raw: bytes | str) -> str:
-    content = raw if isinstance(raw, bytes) else raw.encode(errors="surrogatepass")
-    return hashlib.blake2b(kind.encode() + content, digest_size=8).hexdigest()
 
 
 def _merge_key(data: str) -> str:
@@ -222,48 +204,44 @@ def _keep(report: Report) -> None:
             icon=":material/save:",
             key="own-data-keep",
             help=_("Saved on this machine, ready for training."),
-            on_click=_kept,
-            args=(report, (name or "").strip()),
+            on_click=lambda: shelf.keep(lambda: texts.prepare(report, name=(name or "").strip())),
         )
-
-
-def _kept(report: Report, name: str) -> None:
-    shelf.keep(lambda: texts.prepare(report, name=name))
 
 
 def _counts(report: Report) -> None:
     parts = {part: f"{report.counts.get(part, 0):,}" for part in ("train", "validation", "test")}
-    what = _("tokens") if report.kind == "text" else _("examples")
-    words = _(
-        "**{train}** {what} for training, **{validation}** for validation, **{test}** for the "
-        "final test."
+    unit = _("Tokens") if report.kind == "text" else _("Examples")
+    st.markdown(
+        _(
+            "{unit}: **{train}** training, **{validation}** validation, **{test}** test.",
+            unit=unit,
+            **parts,
+        )
     )
-    st.markdown(words.format(what=what, **parts))
-    words = _accounted(report.accounting)
+    words = [_accounted(report.accounting)]
     if unused := columns.unused(report):
-        words += " " + _("Unused: {columns}.", columns=escape(", ".join(unused)))
-    st.caption(words)
+        words.append(_("Unused: {columns}.", columns=escape(", ".join(unused))))
+    st.caption(" ".join(words))
     if report.test_accounting.total:
         words = _accounted(report.test_accounting)
         st.caption(_("Test file: {words}", words=words))
 
 
 def _accounted(found: Accounting) -> str:
-    n = found.total
-    whole = (
-        ngettext("{n} entry was read", "{n} entries were read", n)
-        if found.in_entries
-        else ngettext("{n} line was read", "{n} lines were read", n)
-    )
-    parts = [
-        (_("{n} kept"), found.kept),
-        (_("{n} left out"), found.left_out),
-        (_("{n} repeated"), found.repeated),
-        (_("{n} blank"), found.blank),
-        (_("{n} header"), found.header),
-    ]
-    listed = ", ".join(words.format(n=f"{n:,}") for words, n in parts if n or words == parts[0][0])
-    return f"{whole.format(n=f'{n:,}')}: {listed}."
+    n, total = found.total, f"{found.total:,}"
+    whole = ngettext("{n} line read", "{n} lines read", n, n=total)
+    if found.in_entries:
+        whole = ngettext("{n} entry read", "{n} entries read", n, n=total)
+    parts = [_("{n} kept", n=f"{found.kept:,}")]
+    for words, count in (
+        (N_("{n} skipped"), found.left_out),
+        (N_("{n} repeated"), found.repeated),
+        (N_("{n} blank"), found.blank),
+        (N_("{n} header"), found.header),
+    ):
+        if count:
+            parts.append(_(words, n=f"{count:,}"))
+    return f"{whole}: {', '.join(parts)}."
 
 
 def _much_left_out(report: Report) -> None:
@@ -273,16 +251,14 @@ def _much_left_out(report: Report) -> None:
     found = max((report.accounting, report.test_accounting), key=lambda one: one.share_left_out)
     is_test = found is not report.accounting
     first = next(one for one in report.problems if one.is_in_test_file == is_test)
-    words = _("{share} of the file was skipped, {n} of {total}. First reason: {why}")
-    st.warning(
-        words.format(
-            share=f"{found.share_left_out:.0%}",
-            n=f"{found.left_out:,}",
-            total=f"{found.total:,}",
-            why=escape(_(first.sentence)),
-        ),
-        icon=":material/warning:",
+    words = _(
+        "{share} of the file was skipped, {n} of {total}. First reason: {why}",
+        share=f"{found.share_left_out:.0%}",
+        n=f"{found.left_out:,}",
+        total=f"{found.total:,}",
+        why=escape(_(first.sentence)),
     )
+    st.warning(words, icon=":material/warning:")
 
 
 def _spellings(report: Report, data: str) -> None:
@@ -299,13 +275,11 @@ def _spellings(report: Report, data: str) -> None:
 def _vocabulary(report: Report) -> None:
     if not report.words:
         return
-    src = f"{len(report.words[0]):,}"
-    words = _("Vocabulary: **{src}** different tokens", src=src)
+    src, *tgt = (f"{len(known):,}" for known in report.words)
+    words = _("Vocabulary: **{src}** tokens", src=src)
     if report.kind == "pairs":
         words = _(
-            "Vocabulary: **{src}** different tokens in sources, **{tgt}** in targets",
-            src=src,
-            tgt=f"{len(report.words[1]):,}",
+            "Vocabulary: **{src}** source tokens, **{tgt}** target tokens", src=src, tgt=tgt[0]
         )
     st.markdown(words)
 

@@ -43,15 +43,15 @@ def _came() -> None:
     if run is None or run.id == state.current_run_id():
         st.session_state.pop(_CAME, None)
         return
-    words = _("Imported “{name}”. Its files were checked.")
+    name = escape(run.meta.name)
+    words = _("Imported “{name}”. Its files were checked.", name=name)
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", border=True, key="bring-came"
     ):
-        said = words.format(name=escape(run.meta.name))
-        st.markdown(f":material/move_to_inbox: {said}", width="stretch")
+        st.markdown(f":material/move_to_inbox: {words}", width="stretch")
         st.page_link(
             page_table.path_of("train"),
-            label=_("Watch {name}", name=escape(run.meta.name)),
+            label=_("Watch {name}", name=name),
             icon=":material/play_arrow:",
             query_params={"run": run.id},
             width="content",

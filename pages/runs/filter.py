@@ -144,11 +144,12 @@ def turn(page: Page) -> None:
     if page.n <= len(page.runs):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        words = _("{first} to {last} of {n} runs")
-        last = page.first + len(page.runs)
-        said = words.format(first=f"{page.first + 1:,}", last=f"{last:,}", n=f"{page.n:,}")
         st.pagination(-(-page.n // PER_PAGE), key="runs-page")
-        st.caption(said, width="content")
+        first, last, n = (
+            f"{number:,}" for number in (page.first + 1, page.first + len(page.runs), page.n)
+        )
+        words = _("{first} to {last} of {n} runs", first=first, last=last, n=n)
+        st.caption(words, width="content")
 
 
 def matches(run: Run, words: str) -> bool:

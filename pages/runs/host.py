@@ -1,4 +1,4 @@
-"""The host: who knows the server's key may change every run."""
+"""The host: whoever knows the server's key may change every run."""
 
 from __future__ import annotations
 

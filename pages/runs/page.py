@@ -1,9 +1,11 @@
 """Runs: every training that was kept, to open, steer, go on with, rename or delete."""
 
+from __future__ import annotations
+
 import streamlit as st
 
 from pages.i18n import _
-from pages.runs import bring, filter, host, room, selection, undo
+from pages.runs import bring, filter, host, room, selection
 from pages.ui import publish_switch, run_labels, run_list, run_names, show, twins, visitors
 from pages.ui.typed import escape
 
@@ -13,13 +15,13 @@ if why_not := visitors.why_not():
     st.caption(f":material/lock: {escape(why_not)}")
 bring.part()
 
-runs = undo.among(visitors.listed(with_suspects=True))
+runs = room.with_deleted(visitors.listed(with_suspects=True))
 if runs:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         page = filter.choose(runs)
         selection.bar(runs)
     filter.turn(page)
-    gone = undo.gone()
+    gone = room.deleted_ids()
     apart = run_names.told_apart(page.runs)
     for run in page.runs:
         if run.id in gone:
@@ -31,7 +33,7 @@ if runs:
 else:
     show.empty(_("No runs yet."), _("Choose a task"), "home")
 
-undo.line()
+room.undo()
 room.line()
 host.part()
 twins.DIALOG.draw()

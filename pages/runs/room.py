@@ -1,4 +1,8 @@
-"""Room: what the runs take of the disk, what is free, and the trash to empty."""
+"""Disk space of the runs, the trash, and undoing a deletion.
+
+A run deleted just now keeps its row in the list, with an undo button, so that nothing moves under
+the pointer; an earlier one has a line below the list.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,11 @@ import os
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.ui import run_actions, runs_access, show, visitors
+from pages.ui import run_actions, run_list, runs_access, show, state, visitors
 from tfm_core.runs import room, settings
 from tfm_core.runs.failures import obstacle
 from tfm_core.runs.room import Bounds, Room
+from tfm_core.runs.run import Run
 
 _LOOK_SECONDS = 5.0
 
@@ -56,22 +61,55 @@ def line() -> None:
 
 
 def _taken(found: Room) -> str:
-    runs, free = show.size(found.runs), show.size(found.free)
     words = ngettext(
         "{n} run takes {size}; {free} are free.",
         "{n} runs take {size}; {free} are free.",
         found.n_runs,
         n=f"{found.n_runs:,}",
-        size=runs,
-        free=free,
+        size=show.size(found.runs),
+        free=show.size(found.free),
     )
     if not found.n_deleted:
         return words
     trash = ngettext(
-        "{n} deleted run takes {size}.", "{n} deleted runs take {size}.", found.n_deleted
+        "{n} deleted run takes {size}.",
+        "{n} deleted runs take {size}.",
+        found.n_deleted,
+        n=f"{found.n_deleted:,}",
+        size=show.size(found.deleted),
     )
-    return f"{words} {trash.format(n=f'{found.n_deleted:,}', size=show.size(found.deleted))}"
+    return f"{words} {trash}"
 
 
 def _rule() -> str:
     return _("The oldest finished run is deleted when space runs out.")
+
+
+def with_deleted(runs: list[Run]) -> list[Run]:
+    """Return the runs, with those deleted since the page was opened in their old places."""
+    shown = list(runs)
+    deleted_ids = set(state.gone_runs())
+    for run in _deleted():
+        if run.id in deleted_ids:
+            later = [
+                at
+                for at, other in enumerate(shown)
+                if other.meta.recorded or other.meta.created < run.meta.created
+            ]
+            shown.insert(min(later, default=len(shown)), run)
+    return shown
+
+
+def deleted_ids() -> set[str]:
+    return {one.id for one in _deleted()}
+
+
+def undo() -> None:
+    deleted_ids = set(state.gone_runs())
+    earlier = [run for run in _deleted() if run.id not in deleted_ids]
+    if earlier:
+        run_list.gone(earlier[0])
+
+
+def _deleted() -> tuple[Run, ...]:
+    return runs_access.store().deleted_by(visitors.visitor().owner)

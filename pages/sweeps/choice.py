@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import streamlit as st
 
 from pages.i18n import _
 from pages.sweeps import actions
-from pages.sweeps.link import SWEEP
-from pages.ui import view_link
+from pages.ui import parameters, view_link
 from pages.ui.typed import escape
 from tfm_core.sweeps.plan import SweepDamaged
 from tfm_core.sweeps.store import Sweep, SweepNotFound
 
 _PICK = "sweeps-pick"
 NEW = ""
+SWEEP = parameters.Text("sweep", first="", key="sweeps-shown", most=64)
+"""The id of a sweep; empty: a new one is set up."""
 
 
 def shown() -> Sweep | None:
@@ -37,7 +40,7 @@ def shown() -> Sweep | None:
             format_func=lambda name: names.get(name, _("New sweep")),
             key=_PICK,
             label_visibility="collapsed",
-            on_change=_take,
+            on_change=lambda: open_sweep(str(st.session_state[_PICK])),
         )
     st.session_state[SWEEP.key] = asked
     view_link.say(SWEEP, asked)
@@ -84,10 +87,6 @@ def _called(sweep: Sweep) -> str:
         return sweep.id[:20]
 
 
-def _take() -> None:
-    open_sweep(str(st.session_state[_PICK]))
-
-
 def _name(sweep: Sweep) -> str:
     brought = sweep.brought()
     if brought is not None:
@@ -97,3 +96,10 @@ def _name(sweep: Sweep) -> str:
     except SweepDamaged:
         return _("{id} (damaged)", id=sweep.id[:20])
     return f"{plan.name} · {_(plan.base.task.facts.label)} · {_(actions.STATES[plan.state])}"
+
+
+@dataclass(frozen=True, slots=True)
+class SweepsView:
+    """What the page shows."""
+
+    sweep: str = view_link.linked(SWEEP)

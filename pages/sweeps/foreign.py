@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -29,12 +28,8 @@ def place() -> None:
         key="sweeps-bring",
         megabytes=_MEGABYTES,
         help=_("Shows leaderboard, importance and parallel coordinates. No code in it runs."),
-        take=_take,
+        take=lambda file: choice.open_sweep(actions.bring(file.getvalue(), file.name).id),
     )
-
-
-def _take(file: Any) -> None:
-    choice.open_sweep(actions.bring(file.getvalue(), file.name).id)
 
 
 def part(sweep: Sweep) -> None:
@@ -62,8 +57,9 @@ def _draw(look: Look) -> None:
         st.header(escape(look.name), anchor=False, width="content")
         badge = _("imported")
         st.markdown(f":blue-badge[:material/move_to_inbox: {badge}]", width="content")
-        words = _("{n} of {all} trials have a value. You can view this study, but not continue it.")
-        st.caption(words.format(n=len(look.complete), all=len(look.trials)), width="stretch")
+        n, n_all = len(look.complete), len(look.trials)
+        words = _("{n} of {all} trials have a value. View only.", n=n, all=n_all)
+        st.caption(words, width="stretch")
     figures = plots.of_foreign(look)
     left, right = st.columns([11, 9], gap="medium")
     with left:

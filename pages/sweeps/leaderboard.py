@@ -76,10 +76,12 @@ def _row(plan: Plan, trial: Trial) -> dict[str, object]:
 
 
 def _lead_on(plan: Plan, trial: Trial, *, is_best: bool) -> None:
-    words = _("Best: trial {n}") if is_best and trial.state == "complete" else _("Trial {n}")
+    words = _("Trial {n}", n=trial.number)
+    if is_best and trial.state == "complete":
+        words = _("Best: trial {n}", n=trial.number)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
-            f"**{words.format(n=trial.number)}** · {escape(space.words(plan.base, trial.values))}",
+            f"**{words}** · {escape(space.words(plan.base, trial.values))}",
             width="stretch",
         )
         run = _run(trial)

@@ -85,14 +85,12 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
             ),
         ),
     )
-    n_finished, n_given_up = plots.counts(plan, trials)
+    n_finished, n_pruned = plots.counts(plan, trials)
     if n_finished:
-        words = _("From {n} finished of {all} trials.", n=n_finished, all=len(trials))
-        if n_given_up:
-            words += " " + _(
-                "Hollow dots and dotted lines: {n} pruned early, at their last value.", n=n_given_up
-            )
-        st.caption(words)
+        words = [_("From {n} finished of {all} trials.", n=n_finished, all=len(trials))]
+        if n_pruned:
+            words.append(_("Hollow and dotted: {n} pruned, at their last value.", n=n_pruned))
+        st.caption(" ".join(words))
     for row in rows:
         there = [(name, words) for name, words in row if name in figures]
         if there:
@@ -111,10 +109,11 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
             for setting, value, n in thin
         )
         words = _(
-            "No importance for settings with a value that fewer than {most} trials finished "
-            "with: {values}."
+            "Importance needs {most} finished trials per value; too few: {values}.",
+            most=plots.MIN_FINISHED,
+            values=values,
         )
-        st.caption(escape(words.format(most=plots.MIN_FINISHED, values=values)))
+        st.caption(escape(words))
     elif "importance" not in figures:
         st.caption(_("Importance appears after {n} finished trials.", n=plots.ENOUGH))
 
@@ -146,13 +145,12 @@ _BADGES = {
 
 
 def _far(plan: Plan, spent: int) -> str:
+    words = _("{n} runs", n=spent)
     if plan.max_runs is not None:
         words = _("{n} of up to {most} runs", n=spent, most=plan.max_runs)
-    else:
-        words = _("{n} runs", n=spent)
-    if plan.max_minutes is not None:
-        words += _(", up to {minutes:g} min", minutes=plan.max_minutes)
-    return words
+    if plan.max_minutes is None:
+        return words
+    return _("{runs}, up to {minutes:g} min", runs=words, minutes=plan.max_minutes)
 
 
 def _buttons(sweep: Sweep, plan: Plan) -> None:

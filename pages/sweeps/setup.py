@@ -119,11 +119,11 @@ def _press(plan: Plan, problem: Exception | None, key: str) -> None:
     possible = space.share(plan.base, plan.space)
     if possible.n < possible.drawn:
         words = _(
-            "About {share} of the combinations are valid; the others are skipped. For example: "
-            "{why}"
+            "About {share} of the combinations are valid. Skipped, for example: {why}",
+            share=show.percent(possible.n / possible.drawn),
+            why=_(possible.why),
         )
-        shown = show.percent(possible.n / possible.drawn)
-        st.caption(f":material/info: {escape(words.format(share=shown, why=_(possible.why)))}")
+        st.caption(f":material/info: {escape(words)}")
     if pressed:
         plan = dataclasses.replace(plan, name=" ".join(name.split()), created=ready.now())
         sweep = actions.begin(plan)
@@ -139,22 +139,22 @@ def _takes(plan: Plan) -> str:
     if n is None:
         return _("Runs for **{minutes:g} min** of training in total.", minutes=plan.max_minutes)
     runs = ngettext("**{n} run**", "**{n} runs**", n, n=n)
-    words = (
-        _("{runs} of {steps} steps in sequence: **{time}**")
-        if plan.at_once == 1
-        else _("{runs} of {steps} steps, {n} at once; in sequence they would take **{time}**")
-    )
     found = _forecast(plan)
-    said = words.format(
-        runs=runs,
-        steps=f"{plan.base.training.steps:,}",
-        n=plan.at_once,
-        time=run_time.with_load(found.times(n) if found else None),
-    )
-    more = ""
-    if plan.max_minutes is not None:
-        more = _(", and no new one after {minutes:g} min", minutes=plan.max_minutes)
-    return f"{said}{more}."
+    values = {
+        "runs": runs,
+        "steps": f"{plan.base.training.steps:,}",
+        "time": run_time.with_load(found.times(n) if found else None),
+    }
+    words = _("{runs} of {steps} steps in sequence: **{time}**.", **values)
+    if plan.at_once > 1:
+        words = _(
+            "{runs} of {steps} steps, {n} at once; in sequence **{time}**.",
+            n=plan.at_once,
+            **values,
+        )
+    if plan.max_minutes is None:
+        return words
+    return f"{words} {_('No new run after {minutes:g} min.', minutes=plan.max_minutes)}"
 
 
 def _forecast(plan: Plan) -> Forecast | None:
@@ -168,10 +168,11 @@ def _figure(plan: Plan) -> None:
     if plan.search == "grid":
         show.live_figure(plots.points(plan), _("Each ring is a run to try."), key="sweeps-points")
         return
+    log = f" ({_('log')})"
     rows = [
         [
             _(space.label_of(plan.base, one.path)),
-            f"{space.shown(one.low)} … {space.shown(one.high)}{_(', log') if one.is_log else ''}"
+            f"{space.shown(one.low)} … {space.shown(one.high)}{log if one.is_log else ''}"
             if isinstance(one, Range)
             else ", ".join(_(space.shown(value)) for value in one.values),
         ]

@@ -73,7 +73,7 @@ def _buttons(
         help=_("Set everything back to “{preset}”.", preset=preset)
         if preset
         else _("Set everything back to where you began."),
-        on_click=_reset_all,
+        on_click=lambda: state.set_draft(state.current_draft().begun),
     )
     n = len(paths)
     label = ngettext("{n} change", "{n} changes", n, n=n) if n else _("No changes")
@@ -85,10 +85,6 @@ def _buttons(
         )
         for path in paths:
             _row(path, checked, settings)
-
-
-def _reset_all() -> None:
-    state.set_draft(state.current_draft().begun)
 
 
 def _row(path: str, checked: Checked, settings: Mapping[str, Setting]) -> None:

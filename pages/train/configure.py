@@ -5,18 +5,22 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.train import changes, corpus_text, start, transfer
+from pages.train import changes, corpus_text, start
 from pages.ui import controls, drafts, own_choice, run_time, show, state, url_config, view_link
-from pages.ui.drafts import Draft
+from pages.ui.drafts import Checked, Draft
 from pages.ui.fields import settings_of
 from pages.ui.typed import escape
 from tfm_core import made_with
+from tfm_core.config import ConfigError, from_json, to_json
 from tfm_core.presets import PRESETS
 
 _LINK_READ = "configure-link-read"
 _LINK_PROBLEMS = "configure-link-problems"
 _LINK_MADE = "configure-link-made"
 _PRESET, _PRESET_TIMES = "configure-preset", "configure-preset-times"
+_JSON = "transfer-file"
+_JSON_PROBLEMS = "transfer-problems"
+_MAX_MEGABYTES = 1
 
 
 def page() -> None:
@@ -57,7 +61,7 @@ def page() -> None:
     with right:
         controls.group(_("Optimisation"), by_section["training"], checked)
         start.place(by_section[""], checked)
-        transfer.row(checked)
+        _file(checked)
     is_preset = not drafts.differences(draft.values, draft.begun)
     start.bar(checked, preset if is_preset else None)
     url_config.mirror(state.configuration_query(draft))
@@ -143,12 +147,8 @@ def _link_made(draft: Draft) -> None:
             icon=":material/close:",
             type="tertiary",
             key="link-made-hide",
-            on_click=_forget_link_made,
+            on_click=lambda: st.session_state.pop(_LINK_MADE, None),
         )
-
-
-def _forget_link_made() -> None:
-    st.session_state.pop(_LINK_MADE, None)
 
 
 def _link_problems() -> None:
@@ -158,8 +158,47 @@ def _link_problems() -> None:
     words = [_("Some settings of the link are invalid; the others are set:")]
     words += [f"- {escape(sentence)}" for sentence in sentences]
     st.warning("\n".join(words), icon=":material/link:")
-    st.button(_("Dismiss"), key="configure-understood", on_click=_forget_link_problems)
+    st.button(_("Dismiss"), key="configure-understood", on_click=sentences.clear)
 
 
-def _forget_link_problems() -> None:
-    st.session_state[_LINK_PROBLEMS] = []
+def _file(checked: Checked) -> None:
+    problems = st.session_state.get(_JSON_PROBLEMS, [])
+    with st.expander(_("Experiment file"), icon=":material/data_object:", expanded=bool(problems)):
+        experiment = checked.experiment
+        st.download_button(
+            _("Download experiment"),
+            "" if experiment is None else to_json(experiment),
+            file_name="experiment.json",
+            mime="application/json",
+            icon=":material/download:",
+            disabled=experiment is None,
+            on_click="ignore",
+            help=_("All settings as JSON, also for the command line."),
+        )
+        st.file_uploader(
+            _("Upload experiment"),
+            type="json",
+            key=_JSON,
+            max_upload_size=_MAX_MEGABYTES,
+            on_change=_take_file,
+            help=_("Replaces all settings above."),
+        )
+        for sentence in problems:
+            controls.complaint(sentence)
+
+
+def _take_file() -> None:
+    file = st.session_state.get(_JSON)
+    st.session_state[_JSON_PROBLEMS] = []
+    if file is None:
+        return
+    try:
+        experiment = from_json(file.getvalue())
+    except ConfigError as error:
+        sentences = [_(sentence) for sentence in error.sentences]
+        why = _("{name} was not loaded:", name=file.name)
+        st.session_state[_JSON_PROBLEMS] = [why, *sentences]
+        return
+    state.set_draft(experiment.model_dump())
+    words = _("Experiment loaded from {name}.", name=escape(file.name))
+    st.toast(words, icon=":material/upload_file:")

@@ -39,14 +39,12 @@ def words(experiment: Experiment, setting: Setting, values: Iterable[Any]) -> st
     if not any(group.n or group.n_diverged for _value, group in groups):
         return ""
     parts = [_said(escape(drafts.said(setting, value)), group) for value, group in groups]
-    return _("{what}: {parts}", what=_what(experiment), parts=" · ".join(parts))
-
-
-def _what(experiment: Experiment) -> str:
-    answer = experiment.task.facts.answer
+    listed, answer = " · ".join(parts), experiment.task.facts.answer
     if answer in _WHOLE:
-        return _("Earlier runs, whole sequences right")
-    return _("Earlier runs, tokens right") if answer == "text" else _("Earlier runs, right answers")
+        return _("Earlier runs, whole sequences right: {parts}", parts=listed)
+    if answer == "text":
+        return _("Earlier runs, tokens right: {parts}", parts=listed)
+    return _("Earlier runs, right answers: {parts}", parts=listed)
 
 
 def _share(run: Run) -> float | None:

@@ -113,7 +113,10 @@ def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> b
             st.caption(f":material/move_to_inbox: {escape(said)}")
         doctor.origin(run)
         if status.state != "queued":
-            _stage(run)
+            try:
+                stage_view.stage(run, key=f"stage-{run.id}")
+            except ValueError as error:
+                show.problem(error)
     return wanted != pace
 
 
@@ -137,17 +140,11 @@ def _header(run: Run, status: Status) -> None:
     run_buttons.watcher(run)
 
 
-def _stage(run: Run) -> None:
-    try:
-        stage_view.stage(run, key=f"stage-{run.id}")
-    except ValueError as error:
-        show.problem(error)
-
-
 def _said(run: Run, status: Status) -> str:
     if status.state == "starting":
         return _("Starting: preparing data and model.")
-    if status.state == "running" and _is_compiling(run):
+    is_compiled = not run.experiment.training.compile or runs_access.curves(run).compiled
+    if status.state == "running" and not is_compiled:
         return _("Compiling the model first; this can take minutes.")
     if status.state == "paused":
         if visitors.watches(run):
@@ -156,10 +153,6 @@ def _said(run: Run, status: Status) -> str:
     if status.state in {"finished", "stopped"}:
         return escape(_(status.reason))
     return ""
-
-
-def _is_compiling(run: Run) -> bool:
-    return run.experiment.training.compile and not runs_access.curves(run).compiled
 
 
 def _word(run: Run, status: Status) -> None:
@@ -204,9 +197,13 @@ def _queued(run: Run, status: Status) -> None:
     if why is not None:
         sentence = escape(_(why))
     st.info(sentence, icon=":material/hourglass_empty:")
-    holding = [other for other in runs_access.store().list() if _holds_a_place(other)]
-    own = [other for other in holding if not visitors.watches(other)]
-    n_others = len(holding) - len(own)
+    active = [
+        other
+        for other in runs_access.store().list()
+        if other.status.is_alive and not other.meta.recorded
+    ]
+    own = [other for other in active if not visitors.watches(other)]
+    n_others = len(active) - len(own)
     if n_others:
         st.caption(
             ngettext(
@@ -226,7 +223,3 @@ def _queued(run: Run, status: Status) -> None:
                 way_back.forget()
                 state.set_current_run(other.id)
                 st.rerun()
-
-
-def _holds_a_place(run: Run) -> bool:
-    return not run.meta.recorded and run.status.is_alive

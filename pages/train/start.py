@@ -219,7 +219,7 @@ def _device() -> None:
             format_func=lambda name: _device_words(name, usable.get(name)),
             key=_DEVICE,
             help=_("A GPU pays off from a few million parameters."),
-            on_change=_take_device,
+            on_change=lambda: state.set_device(st.session_state[_DEVICE]),
             persist_state="session",
         )
         for device in devices:
@@ -253,10 +253,6 @@ def _device_words(name: str, device: Any) -> str:
     if device.memory_free is None:
         return str(_(device.label))
     return _("{label}, {free} free", label=_(device.label), free=show.size(device.memory_free))
-
-
-def _take_device() -> None:
-    state.set_device(st.session_state[_DEVICE])
 
 
 def _start(experiment: Experiment, preset: str | None) -> None:

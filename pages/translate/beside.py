@@ -1,6 +1,8 @@
-"""Teacher forcing and free running side by side, and where they part."""
+"""Two other ways to write: beam search, and teacher forcing beside free running."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -8,16 +10,18 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.i18n import _, paragraph
 from pages.translate import choice, how
 from pages.translate.link import GREEDY, TEXT
-from pages.ui import sentence_field, show
+from pages.ui import beam_view, sentence_field, show
 from pages.ui.typed import escape
 from tfm_core.config import SequenceTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.data.text.task import missing_examples
-from tfm_core.inspect.writing import steps
+from tfm_core.inspect.writing import beams, steps
+from tfm_core.inspect.writing.beams import BeamComparison, BeamSettings
 from tfm_core.inspect.writing.beside import BesideTruth, beside_truth
 from tfm_core.inspect.writing.source import Source
 from tfm_core.inspect.writing.steps import in_nats
 from tfm_core.plots.beside_truth import beside_table
+from tfm_core.runs.run import Run
 
 
 def part(source: Source, row: DeltaGenerator) -> None:
@@ -55,15 +59,18 @@ def _summary(found: BesideTruth) -> str:
         n=found.n_true,
     )
     if at is None:
-        return f"{_('**They never part**: what it writes is the truth.')} {counts}"
-    place = found.places[at]
-    words = _("**They part at token {n}**: the truth has {truth}, running free wrote {free}.")
-    said = words.format(
-        n=at + 1,
-        truth=f"“{escape(place.truth.token)}”" if place.truth else _("nothing more"),
-        free=f"“{escape(place.free.token)}”" if place.free else _("nothing more"),
+        return f"{_('**They never diverge**: its text is the truth.')} {counts}"
+    truth, free = (
+        f"“{escape(token.token)}”" if token else _("nothing")
+        for token in (found.places[at].truth, found.places[at].free)
     )
-    return f"{said} {counts}"
+    words = _(
+        "**They diverge at token {n}**: {truth} is true, {free} was written.",
+        n=at + 1,
+        truth=truth,
+        free=free,
+    )
+    return f"{words} {counts}"
 
 
 def _no_truth(source: Source) -> None:
@@ -84,3 +91,45 @@ def _no_truth(source: Source) -> None:
 def _take(text: str) -> None:
     st.session_state[TEXT.key] = text
     choice.begin_anew()
+
+
+def search(source: Source, run: Run, row: DeltaGenerator) -> None:
+    with row:
+        settings = how.beam(source)
+    forced = choice.forced()
+    if forced:
+        tokens = ", ".join(
+            _("“{token}” at position {n}", token=escape(source.vocabulary.token(id)), n=place + 1)
+            for place, id in forced
+        )
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(_("Every text contains {tokens}.", tokens=tokens), width="content")
+            st.button(_("Clear tokens"), key="translate-free", on_click=choice.free)
+    found = _compare(f"{run.id} {source.mark}", settings, forced, source)
+    if found is None:
+        st.caption(_("The text has ended."))
+        return
+    st.markdown(beam_view.conclusion(found, _join(source)))
+    if source.longest > how.MAX_SEARCHED and not all(text.is_done for text in found.steps[-1]):
+        st.caption(_("Beams stop at {n} tokens.", n=how.MAX_SEARCHED))
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        beam_view.tree(found, key="translate-tree")
+    with right:
+        beam_view.ranking(found.steps[-1], found, _join(source), key="translate-beams")
+    st.header(_("Other methods"), anchor=False)
+    beam_view.others(found, _join(source), key="translate-others")
+
+
+def _join(source: Source) -> beam_view.Join:
+    def join(tokens: Sequence[str]) -> str:
+        return source.text(tokens) or "–"
+
+    return join
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def _compare(
+    mark: str, settings: BeamSettings, forced: tuple[tuple[int, int], ...], _source: Source
+) -> BeamComparison | None:
+    return beams.compare(_source, settings, dict(forced))

@@ -94,8 +94,9 @@ def _head_name(head: tuple[int, int], *, is_aligning: bool) -> str:
     layer, number = head
     if number == MEAN:
         return _("Attention: layer {n}, mean of all heads", n=layer + 1)
-    words = _("Attention: layer {n}, head {head}", n=layer + 1, head=number + 1)
-    return _("{head}, aligns best", head=words) if is_aligning else words
+    if is_aligning:
+        return _("Attention: layer {n}, head {head} (aligns best)", n=layer + 1, head=number + 1)
+    return _("Attention: layer {n}, head {head}", n=layer + 1, head=number + 1)
 
 
 def _special(writing: Writing) -> str:

@@ -90,7 +90,7 @@ def _read(run: Run, task: TextTask, text: str) -> Source:
             sentence_field.suggest(task, text, key=_KEY, on_read=lambda _text: choice.begin_anew())
         run_id, last = st.session_state.get(_READ, ("", ""))
         shown = last if run_id == run.id else _first(run, task)
-        st.caption(_("Showing “{text}”").format(text=escape(shown)))
+        st.caption(_("Showing “{text}”", text=escape(shown)))
         return source_of(run, shown)
     st.session_state[_READ] = (run.id, text)
     sentence_field.mark_unknown(task, text)

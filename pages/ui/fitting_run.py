@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import recorded, runs_access, state, visitors
+from pages.ui import recorded, runs_access, show, state, visitors
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.runs.run import Run
@@ -97,3 +97,14 @@ def able(fits: Callable[[Experiment], bool]) -> list[Run]:
         for run in visitors.at_hand()
         if run.problem is None and run.has_checkpoint and fits(run.experiment)
     ]
+
+
+def no_weights(run: Run, *, key: str) -> None:
+    """Say that a run has no weights: not yet, with a button to look again, or not at all."""
+    name = run.meta.name
+    if not run.status.is_active:
+        show.problem(_("“{name}” ended without saving weights.", name=name))
+        return
+    words = _("“{name}” has not saved weights yet.", name=escape(name))
+    st.info(words, icon=":material/hourglass_empty:")
+    st.button(_("Reload"), icon=":material/refresh:", key=f"{key}-look-again")

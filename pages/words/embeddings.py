@@ -1,4 +1,4 @@
-"""Embeddings of the current run: a one-hot product is a lookup, and words grow alike."""
+"""Embeddings of the current run: a one-hot product is a lookup, and words move in training."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import streamlit as st
 from pages.i18n import _, paragraph
 from pages.ui import fitting_run, offers, runs_access, show, state, view_link, visitors
 from pages.ui.typed import escape
-from pages.words.link import TABLE
+from pages.words.link import DIMENSIONS, TABLE
 from tfm_core import byte_cache
+from tfm_core.facts.storage import MAX_EMBEDDED
 from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.conclusions import classes_apart
 from tfm_core.inspect.positions.tables import cosines
@@ -45,7 +46,8 @@ def table_to_show() -> EmbeddingTable | None:
         run = runs_access.store().get(run_id)
     why = _("No run with words yet.") if run is None else _(embeddings.can_show(run))
     if run is None or why:
-        _none(why)
+        words = _("Train a model of words, or open a recorded one.")
+        offers.presets(f"{why} {words}", [PRESET], key="words-train", others=_recorded)
         return None
     fitting_run.say(run)
     try:
@@ -109,16 +111,16 @@ def _alike(table: EmbeddingTable, index: int) -> None:
         embeddings.class_likeness(table.values[at], table.classes, table.n_special)
         for at in (0, -1)
     )
+    after_training = _("After training (step {n})", n=f"{table.steps[-1]:,}")
     words = classes_apart(before, after, table.steps[-1])
     if words is not None:
         st.markdown(_(words))
     for column, at, title in zip(
-        st.columns(2), (0, -1), (_("Before training"), _("After training")), strict=True
+        st.columns(2), (0, -1), (_("Before training"), after_training), strict=True
     ):
         values = table.values[at]
         with column:
-            step = f"{table.steps[at]:,}"
-            st.subheader(f"{title} " + _("(step {n})", n=step), anchor=False)
+            st.subheader(title, anchor=False)
             st.dataframe(_nearest(table, at, index), hide_index=True, key=f"words-near{at}")
             within, between = embeddings.class_likeness(values, table.classes, table.n_special)
             show.figure(
@@ -145,11 +147,6 @@ def _nearest(table: EmbeddingTable, at: int, index: int) -> pd.DataFrame:
     )
 
 
-def _none(why: str) -> None:
-    words = why + " " + _("Train a model of words, or look at one that was recorded.")
-    offers.presets(words, [PRESET], key="words-train", others=_recorded)
-
-
 def _recorded() -> None:
     for other in visitors.at_hand():
         if embeddings.can_show(other) is None and other.meta.preset == PRESET:
@@ -166,3 +163,32 @@ def _recorded() -> None:
 @byte_cache.kept
 def _table(folder: Path, mark: int, name: str) -> EmbeddingTable:
     return embeddings.table_of(Run(folder), name)
+
+
+def moving() -> None:
+    table = table_to_show()
+    if table is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+        in_space = view_link.choice(_("Dimensions"), DIMENSIONS)
+        has_labels = st.toggle(_("Labels"), True, key="words-labels", persist_state="session")
+    projection = embeddings.principal(table.values[-1][table.n_special :])
+    if not table.is_whole:
+        st.info(
+            _(
+                "Only the first and last state were saved (older run, or above {most} numbers).",
+                most=f"{MAX_EMBEDDED:,}",
+            ),
+            icon=":material/info:",
+        )
+    name = f"words-moving-{table.name}-{in_space}-{has_labels}"
+    show.live_figure(
+        plots.projected(table, projection, in_space=in_space == "3", has_labels=bool(has_labels)),
+        paragraph(
+            "words/moving",
+            n=in_space,
+            share=show.percent(float(projection.explained[: int(in_space)].sum())),
+        ),
+        key=name,
+    )
+    show.code(embeddings.principal)

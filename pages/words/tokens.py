@@ -73,19 +73,16 @@ def _pairs(text: str, source: str) -> None:
     if not most:
         return
     merge = learned.merges[k - 1] if k else learned.merges[0]
-    rule = (
-        _("Merge {k}: **{left}** + **{right}** → **{merged}**, side by side {n} times before it.")
-        if k
-        else _("The first merge: **{left}** + **{right}** → **{merged}**, {n} times.")
-    )
+    values = {
+        "left": _code(merge.left),
+        "right": _code(merge.right),
+        "merged": _code(merge.merged),
+        "n": merge.count,
+    }
     st.markdown(
-        rule.format(
-            k=k,
-            left=_code(merge.left),
-            right=_code(merge.right),
-            merged=_code(merge.merged),
-            n=merge.count,
-        )
+        _("Merge {k}: **{left}** + **{right}** → **{merged}**, {n} times.", k=k, **values)
+        if k
+        else _("First merge: **{left}** + **{right}** → **{merged}**, {n} times.", **values)
     )
     left, right = st.columns([3, 2])
     with left:
@@ -143,18 +140,12 @@ def _bytes(text: str, source: str) -> None:
 
 def _chips(tokens: list[Token], size: int) -> None:
     st.html(plots.chips(tokens))
-    words = _("**{n}** tokens · vocabulary of **{size}**, special tokens included")
     unknown = sum(token.is_unknown for token in tokens)
+    parts = [_("**{n}** tokens", n=f"{len(tokens):,}"), _("vocabulary **{n}**", n=f"{size:,}")]
     if unknown:
-        words += _(" · **{unknown}** unknown ({share})")
-    st.caption(
-        words.format(
-            n=f"{len(tokens):,}",
-            size=f"{size:,}",
-            unknown=unknown,
-            share=show.percent(tokenise.unknown_share(tokens)),
-        )
-    )
+        share = show.percent(tokenise.unknown_share(tokens))
+        parts.append(_("**{n}** unknown ({share})", n=unknown, share=share))
+    st.caption(" · ".join(parts))
 
 
 def _others(text: str, source: str) -> dict[str, tuple[int, int]]:

@@ -55,11 +55,11 @@ def test_a_link_edited_by_hand_says_what_it_cannot_have(
     open_tab: OpenTab, query: str, sentences: tuple[str, ...]
 ) -> None:
     tab = open_tab(f"train?{query}")
-    warning = tab.main.get_by_role("alert").filter(has_text="Some of what the link asks for")
+    warning = tab.main.get_by_role("alert").filter(has_text="Some settings of the link")
     for sentence in sentences:
         expect(warning).to_contain_text(sentence)
     expect(tab.button("Start")).to_be_enabled()
-    tab.button("Understood").click()
+    tab.button("Dismiss").click()
     expect(warning).to_be_hidden()
 
 
@@ -119,7 +119,7 @@ def test_what_a_change_does_is_in_sight_wherever_one_scrolls(open_tab: OpenTab) 
 
 def test_start_is_in_sight_wherever_one_scrolls(open_tab: OpenTab) -> None:
     tab = open_tab(link_of(PRESETS["vit-digits"].experiment))
-    for place in (tab.title, tab.main.get_by_role("textbox", name="Name of the run")):
+    for place in (tab.title, tab.main.get_by_role("textbox", name="Run name")):
         place.scroll_into_view_if_needed()
         expect(tab.button("Start")).to_be_in_viewport(ratio=1)
 

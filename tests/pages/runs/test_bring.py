@@ -157,8 +157,8 @@ def test_what_was_brought_is_led_to_until_it_is_gone(store: RunStore, open_page:
     app = dropped(app, zip_of(run))
     (brought,) = [one for one in store.list() if one.id != run.id]
     words = "\n".join(element.value for element in app.main.markdown)
-    assert "“Far away” was imported" in words
+    assert "Imported “Far away”" in words
     store.delete(brought.id)
     app.run()
     words = "\n".join(element.value for element in app.main.markdown)
-    assert "was imported" not in words
+    assert "Imported" not in words
