@@ -1,4 +1,4 @@
-"""Three attentions on one task: one press trains them, curves, figures and maps stand together."""
+"""Three attentions on one task: train them, compare curves, figures and maps."""
 
 from __future__ import annotations
 
@@ -73,15 +73,15 @@ def _start(task: str, steps: int, seed: int) -> None:
 
 def _draw(contest: Contest, was_live: bool) -> None:
     if was_live and not comparison.is_live(contest.runs.values()):
-        state.draw_anew()  # once: drawn anew, it no longer ticks
+        state.draw_anew()  # once: redrawn, it no longer polls
     comparison.progress(contest.runs.values())
-    looks = {name: rnn_attention.cross_attention_at(run) for name, run in contest.runs.items()}
+    attentions = {name: rnn_attention.cross_attention_at(run) for name, run in contest.runs.items()}
     left, right = st.columns(2, gap="medium")
     with left:
         _curves(contest)
     with right:
-        _table(contest, looks)
-    maps.maps(contest, looks)
+        _table(contest, attentions)
+    maps.maps(contest, attentions)
 
 
 def _curves(contest: Contest) -> None:
@@ -100,22 +100,26 @@ def _curves(contest: Contest) -> None:
     )
 
 
-def _table(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> None:
-    columns = {_(SHORT[name]): _column(run, looks[name]) for name, run in contest.runs.items()}
+def _table(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> None:
+    columns = {_(SHORT[name]): _column(run, attentions[name]) for name, run in contest.runs.items()}
     st.table(pd.DataFrame(columns, index=[_(words) for words in FIGURES]))
-    _conclude(contest, looks)
+    _conclude(contest, attentions)
     st.caption(_words(contest))
 
 
-def _conclude(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> None:
+def _conclude(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> None:
     whole = {name: _whole(run) for name, run in contest.runs.items()}
     right = {_(SHORT[name]): share for name, share in whole.items() if share is not None}
-    looked = {_(SHORT[name]): look.share for name, look in looks.items() if look and look.is_scored}
+    aligned = {
+        _(SHORT[name]): attention.share
+        for name, attention in attentions.items()
+        if attention and attention.is_scored
+    }
     task = contest.experiment.task_as(TextTaskConfig)
     is_live = comparison.is_live(contest.runs.values())
     n = task.n_validation if is_live else task.n_test
-    said = [conclusions.most_right(right, n), conclusions.best_aligned(looked, right, n)]
-    words = " ".join(_(sentence) for sentence in said if sentence is not None)
+    sentences = [conclusions.most_right(right, n), conclusions.best_aligned(aligned, right, n)]
+    words = " ".join(_(sentence) for sentence in sentences if sentence is not None)
     if words:
         st.markdown(_("So far: {words}", words=words) if is_live else words)
 
@@ -126,9 +130,9 @@ def _whole(run: Run) -> float | None:
     return curves.validation.last("sequence_accuracy") if whole is None else whole
 
 
-def _column(run: Run, look: CrossAttentionAtStep | None) -> list[str]:
+def _column(run: Run, attention: CrossAttentionAtStep | None) -> list[str]:
     status, whole = run.status, _whole(run)
-    scored = look if look is not None and look.is_scored else None
+    scored = attention if attention is not None and attention.is_scored else None
     return [
         "–" if whole is None else show.percent(whole),
         "–" if scored is None else show.percent(scored.share),

@@ -1,4 +1,4 @@
-"""Before the Transformer: attention between recurrent networks, and what changed in 2017."""
+"""Before the Transformer: attention in RNNs, and what changed in 2017."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def _history() -> None:
     for part, latex in zip(words, EQUATIONS.values(), strict=True):
         title, _newline, text = part.removeprefix("## ").partition("\n")
         with st.container(border=True):
-            told, written = st.columns([3, 2], gap="medium", vertical_alignment="center")
-            told.markdown(f"## {title}\n\n{text.strip()}")
-            written.latex(latex)
+            left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
+            left.markdown(f"## {title}\n\n{text.strip()}")
+            right.latex(latex)
     with st.container(horizontal=True):
         for name, label in (
             ("translate-additive", _("Train additive attention")),

@@ -1,4 +1,4 @@
-"""Step time against sequence length, measured on this machine while the page stays usable."""
+"""Step time against sequence length, measured in the background."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ def view() -> None:
     ):  # fmt: skip
         st.session_state[_ROUND] = _next_round()
     if st.session_state.get(_ROUND) is None:
-        known = recorded_times()
-        st.markdown(paragraph("before/recorded-times", day=known.day, torch=known.torch))
-        _figures(1000 * pd.DataFrame(known.seconds))
+        recorded = recorded_times()
+        st.markdown(paragraph("before/recorded-times", day=recorded.day, torch=recorded.torch))
+        _figures(1000 * pd.DataFrame(recorded.seconds))
         return
-    asked = _asked(st.session_state[_ROUND])
-    is_open = any(not future.done() for future in asked.values())
+    futures = _asked(st.session_state[_ROUND])
+    is_open = any(not future.done() for future in futures.values())
     st.fragment(_draw, run_every=TICK if is_open else None)(st.session_state[_ROUND], is_open)
 
 
 def _draw(number: int, was_open: bool) -> None:
-    asked = _asked(number)
-    done = {key: future.result() for key, future in asked.items() if _is_there(future)}
-    if was_open and all(future.done() for future in asked.values()):
-        state.draw_anew()  # once: drawn anew, it no longer ticks
+    futures = _asked(number)
+    done = {key: future.result() for key, future in futures.items() if _is_there(future)}
+    if was_open and all(future.done() for future in futures.values()):
+        state.draw_anew()  # once: redrawn, it no longer polls
     if was_open:
-        st.progress(len(done) / len(asked), _("Measuring {n} of {all} …",
-            n=len(done), all=len(asked)))  # fmt: skip
+        st.progress(len(done) / len(futures), _("Measuring {n} of {all} …",
+            n=len(done), all=len(futures)))  # fmt: skip
     whole = [n for n in LENGTHS if all((name, n) in done for name in rnn_attention.RACERS)]
     if not whole:
         return

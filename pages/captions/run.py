@@ -1,4 +1,4 @@
-"""Which model describes: the current run if it can, else the newest that can, else a button."""
+"""Which model describes: the current run, else the newest that can, else a button."""
 
 from __future__ import annotations
 

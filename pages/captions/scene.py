@@ -1,4 +1,4 @@
-"""The picture to describe: which digits, whose handwriting, and where they stand."""
+"""The picture to describe: digits, handwriting and positions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tfm_core.inspect.text.caption_look import Piece, unseen_digits, unseen_scen
 from tfm_core.runs.run import Run
 
 _FIELDS = ("number", "left", "top")
-_SCENE = "captions-scene"  # which test picture was laid out last, and for which run
+_SCENE = "captions-scene"  # the last test picture shown, and its run
 _FREE = "captions-free"
 FIRST = {
     1: (Placed(3, 14, 14),),
     2: (Placed(3, 0, 14), Placed(7, 28, 14)),
     3: (Placed(3, 0, 0), Placed(7, 28, 0), Placed(5, 14, 28)),
 }
-"""The picture to begin with, by the number of digits."""
+"""The first picture, by number of digits."""
 
 
 def pieces(run: Run) -> tuple[list[Piece], list[str]]:
@@ -49,7 +49,6 @@ def pieces(run: Run) -> tuple[list[Piece], list[str]]:
                 key="captions-swap",
                 on_click=_swap,
                 args=(task.n_digits,),
-                help=_("Moves each digit to the next one's place."),
             )
         is_free = st.toggle(
             _("Anywhere"),
@@ -79,7 +78,6 @@ def _piece(run: Run, task: CaptionTaskConfig, i: int, step: int) -> Piece:
             _("Draw it"),
             key=_key("drawn", i),
             persist_state="session",
-            help=_("Draw the digit yourself."),
         )
         if not is_drawn:
             st.button(
@@ -88,7 +86,6 @@ def _piece(run: Run, task: CaptionTaskConfig, i: int, step: int) -> Piece:
                 icon=":material/draw:",
                 on_click=_another_hand,
                 args=(i,),
-                help=_("Another unseen handwriting of this digit."),
             )
     side = LARGE
     if task.sizes:
@@ -133,8 +130,8 @@ def _another_hand(i: int) -> None:
 
 def _lay_out_first(run: Run) -> None:
     """Lay out a picture with a plain caption, if this run has none yet."""
-    kept: dict[str, Any] = st.session_state.get(_SCENE, {})
-    if kept.get("run") == run.id:
+    scene: dict[str, Any] = st.session_state.get(_SCENE, {})
+    if scene.get("run") == run.id:
         return
     n = run.experiment.task_as(CaptionTaskConfig).n_digits
     if n not in FIRST:

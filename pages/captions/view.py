@@ -1,4 +1,4 @@
-"""What the model says of a picture, where it looks for each word, and whether it looks there."""
+"""The model's sentence, its attention per word, and how much of it is in the true box."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from tfm_core.runs.run import Run
 _LAYER, _HEAD = "captions-layer", "captions-head"
 
 
-def sentence(look: CaptionReading) -> None:
-    item = look.example.item
+def sentence(reading: CaptionReading) -> None:
+    item = reading.example.item
     with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
         st.markdown(
-            f":grey[{_('Model')}]  \n**{escape(look.example.answer_text or '–')}**",
+            f":grey[{_('Model')}]  \n**{escape(reading.example.answer_text or '–')}**",
             width="content",
         )
         st.markdown(f":grey[{_('Truth')}]  \n**{escape(item['tgt_text'])}**", width="content")
-        if look.is_right:
+        if reading.is_right:
             st.markdown(f":green-badge[:material/check: {_('right')}]", width="content")
         else:
             st.markdown(f":orange-badge[:material/close: {_('wrong')}]", width="content")
 
 
-def heads(run: Run, look: CaptionReading) -> Heads:
-    n_layers, n_heads = look.maps.shape[:2]
+def heads(run: Run, reading: CaptionReading) -> Heads:
+    n_layers, n_heads = reading.maps.shape[:2]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         layer = n_layers - 1
         if n_layers > 1:
@@ -61,20 +61,19 @@ def heads(run: Run, look: CaptionReading) -> Heads:
             required=True,
             wrap=True,
             key=f"{_HEAD}-{run.id}",
-            help=_("Mean of all heads, or one head."),
         )
     return Heads(layer, MEAN if head is None else head)
 
 
-def strip(look: CaptionReading, chosen: Heads) -> None:
-    assert look.example.picture is not None
+def strip(reading: CaptionReading, chosen: Heads) -> None:
+    assert reading.example.picture is not None
     figure = caption_strip(
-        chosen_maps(look, chosen),
-        look.example.picture,
-        [word.text for word in look.words],
-        [word.box for word in look.words],
+        chosen_maps(reading, chosen),
+        reading.example.picture,
+        [word.text for word in reading.words],
+        [word.box for word in reading.words],
         state.theme(),
-        notes=[show.percent(word.likely[0][1]) for word in look.words],
+        notes=[show.percent(word.likely[0][1]) for word in reading.words],
     )
     show.figure(
         figure,
@@ -95,9 +94,9 @@ def picture(pieces: Sequence[Piece], composed: ScenePreview) -> None:
     )
 
 
-def inside(look: CaptionReading, chosen: Heads) -> None:
-    rows = scores(look, chosen)
-    if not rows or look.even is None:
+def inside(reading: CaptionReading, chosen: Heads) -> None:
+    rows = scores(reading, chosen)
+    if not rows or reading.even is None:
         st.caption(_("The model named none of these digits."))
         return
     st.header(_("Attention in the true box"), anchor=False)
@@ -113,7 +112,7 @@ def inside(look: CaptionReading, chosen: Heads) -> None:
         for row in rows
     ]
     st.markdown("\n".join(f"- {line}" for line in lines))
-    st.caption(_("Uniform attention would give {share}.", share=show.percent(look.even)))
+    st.caption(_("Uniform attention would give {share}.", share=show.percent(reading.even)))
 
 
 def _instead(others: Sequence[tuple[str, float]]) -> str:
@@ -121,7 +120,7 @@ def _instead(others: Sequence[tuple[str, float]]) -> str:
     return " · ".join(shown) or "–"
 
 
-def word_by_word(look: CaptionReading, chosen: Heads) -> None:
+def word_by_word(reading: CaptionReading, chosen: Heads) -> None:
     st.header(_("Word by word"), anchor=False)
     st.caption(_("One step per row: the word written, and the alternatives."))
     rows = [
@@ -131,7 +130,7 @@ def word_by_word(look: CaptionReading, chosen: Heads) -> None:
             "probability": word.likely[0][1],
             "instead": _instead(word.likely[1:]),
         }
-        for index, word in enumerate(look.words)
+        for index, word in enumerate(reading.words)
     ]
     st.dataframe(
         pd.DataFrame(rows),

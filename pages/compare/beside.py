@@ -1,4 +1,4 @@
-"""Answers and attention of the same example, at the same step, run beside run."""
+"""Answers and attention for the same example and step, side by side."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from tfm_core.probe.labels import CLS, KINDS, kinds_of, modules_by_kind
 from tfm_core.probe.types import Probe
 
 MAX = 4
-"""Runs that stand side by side; more have no room."""
+"""Runs shown side by side."""
 _HEADS = "compare-heads"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """A run with what it keeps: its examples, and the steps of its snapshots."""
+    """A run, its examples, and the steps of its snapshots."""
 
-    one: Drawn
+    entry: Drawn
     probe: Probe
     steps: list[int]
 
@@ -50,39 +50,39 @@ def part(shown: Sequence[Drawn], n_runs: int) -> None:
         st.caption(_("No snapshots yet."))
         return
     index, kind, step = _controls(sides)
-    for column, one in zip(st.columns(len(shown[:MAX]), gap="medium"), shown, strict=False):
+    for column, entry in zip(st.columns(len(shown[:MAX]), gap="medium"), shown, strict=False):
         with column:
-            side = next((each for each in sides if each.one is one), None)
-            st.markdown(f"**{escape(one.name)}**")
+            side = next((each for each in sides if each.entry is entry), None)
+            st.markdown(f"**{escape(entry.name)}**")
             if side is None:
-                st.caption(escape(lacking[one.run.id]))
+                st.caption(escape(lacking[entry.run.id]))
             else:
                 _side(side, sides[0], index, kind, step)
 
 
 def _sides(shown: Sequence[Drawn]) -> tuple[list[Side], dict[str, str]]:
     sides, lacking = [], {}
-    for one in shown:
+    for entry in shown:
         try:
-            steps = one.run.snapshot_steps()
+            steps = entry.run.snapshot_steps()
             if steps:
-                sides.append(Side(one, one.run.probe(), steps))
+                sides.append(Side(entry, entry.run.probe(), steps))
             else:
-                lacking[one.run.id] = _("No snapshot yet.")
+                lacking[entry.run.id] = _("No snapshot yet.")
         except ValueError as error:
-            lacking[one.run.id] = _(error)
+            lacking[entry.run.id] = _(error)
     return sides, lacking
 
 
 def _controls(sides: Sequence[Side]) -> tuple[int, str, int]:
     first = sides[0]
-    experiment, items = first.one.run.experiment, first.probe.items
+    experiment, items = first.entry.run.experiment, first.probe.items
     kinds = tuple(
         dict.fromkeys(
             kind
             for side in sides
             for kind in sorted(
-                modules_by_kind(side.one.run.experiment),
+                modules_by_kind(side.entry.run.experiment),
                 key=lambda kind: kind not in ("cross", "picture"),
             )
         )
@@ -91,9 +91,9 @@ def _controls(sides: Sequence[Side]) -> tuple[int, str, int]:
     last = common_step([side.steps for side in sides]) or steps[0]
     example = replace(EXAMPLE, high=max(0, len(items) - 1))
     of_kind = replace(KIND, names=kinds, first=kinds[0])
-    problems = [view_link.receive(one) for one in (example, of_kind, AT)]
-    asked = st.session_state[AT.key]
-    st.session_state[_STEP] = last if asked == LAST else nearest(asked, steps)
+    problems = [view_link.receive(parameter) for parameter in (example, of_kind, AT)]
+    requested = st.session_state[AT.key]
+    st.session_state[_STEP] = last if requested == LAST else nearest(requested, steps)
     with st.container(
         horizontal=True, vertical_alignment="bottom", gap="medium", key="compare-beside"
     ):
@@ -142,7 +142,7 @@ def _to_step(last: int) -> None:
 
 
 def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
-    run = side.one.run
+    run = side.entry.run
     at = nearest(step, side.steps)
     if at != step:
         words = _("No snapshot at step {step}; this is step {at}.", step=f"{step:,}", at=f"{at:,}")
@@ -154,7 +154,7 @@ def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
         st.caption(escape(_(error)))
         return
     tree = answer.line(run.experiment, example)
-    moving({at: tree}, at, animation="", key=f"compare-answer-{side.one.slot}")
+    moving({at: tree}, at, animation="", key=f"compare-answer-{side.entry.slot}")
     modules = modules_by_kind(run.experiment).get(kind)
     if modules is None:
         st.caption(_("This model has no such attention."))
@@ -163,38 +163,38 @@ def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
         st.caption(_("No attention was saved for this example."))
         return
     try:
-        _heads(side.one, example, kind)
+        _heads(side.entry, example, kind)
     except ValueError as error:
         show.problem(error)
 
 
-def _heads(one: Drawn, example: Example, kind: str) -> None:
-    experiment = one.run.experiment
+def _heads(entry: Drawn, example: Example, kind: str) -> None:
+    experiment = entry.run.experiment
     view = map_view(experiment, example, kind=kind, say=_)
-    kept = st.session_state.setdefault(_HEADS, {})
-    layer, head = kept.get(one.run.id, (0, 0))
+    chosen_heads = st.session_state.setdefault(_HEADS, {})
+    layer, head = chosen_heads.get(entry.run.id, (0, 0))
     chosen = (min(layer, view.weights.shape[0] - 1), min(head, view.weights.shape[1] - 1))
     over = None
     if kind == "patches" and example.picture is not None:
         over = OverPicture(example.picture, None, int(CLS in view.key), _("mean of all patches"))
 
     def pick(layer: int, head: int) -> None:
-        kept[one.run.id] = (layer, head)
+        chosen_heads[entry.run.id] = (layer, head)
 
-    look = GridLook(
+    style = GridLook(
         chosen=chosen,
         theme=state.theme(),
         top=None if kind in {"patches", "picture"} else 1.0,
         title=_(kinds_of(experiment)[kind].label),
         over=over,
     )
-    head_grid(view, look, on_pick=pick, key=f"compare-heads-{one.slot}")
+    head_grid(view, style, on_pick=pick, key=f"compare-heads-{entry.slot}")
     st.page_link(
         page_table.path_of("attention"),
         label=_("Open layer {layer}, head {head}", layer=chosen[0] + 1, head=chosen[1] + 1),
         icon=page_table.PAGES["attention"].icon,
         query_params={
-            "run": one.run.id,
+            "run": entry.run.id,
             "kind": kind,
             "layer": str(chosen[0] + 1),
             "head": str(chosen[1] + 1),

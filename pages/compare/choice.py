@@ -1,4 +1,4 @@
-"""Which runs are compared, and what they are called; without a choice, two recorded ones."""
+"""Which runs are compared and their names; by default two recorded ones."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
 RECORDED = ("recorded-one-head", "recorded-many-heads")
-"""Shown where nothing was chosen: they differ in their heads alone."""
+"""The default: they differ only in their number of heads."""
 _FIRST_OWN = 3
 _OFFERED = 4
 _MAX_GROUPS = 12
-_WRAPPED = 8  # so many names break into lines; more stand in one that scrolls
+_WRAPPED = 8  # more names scroll in one line
 _SHORT = 5  # letters of an id
 _SLOTS = "compare-slots"
 
@@ -35,15 +35,15 @@ def chosen() -> list[Run]:
     ids: list[str] = st.session_state[RUNS.key]
     missing = _missing(ids, there)
     if missing:
-        st.session_state[RUNS.key] = ids = [one for one in ids if one not in missing]
+        st.session_state[RUNS.key] = ids = [run_id for run_id in ids if run_id not in missing]
     if is_cold and not ids:
         st.session_state[RUNS.key] = _first(list(there.values()))
-    called = _called(list(there.values()))
+    labels = _unique_names(list(there.values()))
     with st.container(horizontal=True, vertical_alignment="top", gap="small"):
         picked = st.multiselect(
             _("Runs to compare"),
             list(there),
-            format_func=lambda run_id: called[run_id],
+            format_func=lambda run_id: labels[run_id],
             key=RUNS.key,
             max_selections=MAX_RUNS,
             placeholder=_("Choose runs by name"),
@@ -95,7 +95,7 @@ def _learns(run: Run) -> tuple[str, str]:
     return run.experiment.task.name, run.experiment.model.family
 
 
-def _called(runs: Sequence[Run]) -> dict[str, str]:
+def _unique_names(runs: Sequence[Run]) -> dict[str, str]:
     """Return a unique name per run: the browser identifies options by it.
 
     Names are stable: the oldest run of a name has name and seed, later ones also their difference.
@@ -177,7 +177,7 @@ def _choose(ids: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A run with its name on this page, and the place that its look follows."""
+    """A run with its name on this page and its style slot."""
 
     run: Run
     name: str

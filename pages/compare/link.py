@@ -1,4 +1,4 @@
-"""What the page that compares runs shows, in its address."""
+"""The state of Compare in its address."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ MAX_RUNS = 60
 
 @dataclass(frozen=True)
 class RunIds(Parameter[tuple[str, ...]]):
-    """The ids of some runs, parted by commas; whether there are such runs the page says."""
+    """Run ids, separated by commas; the page checks that they exist."""
 
     def parse(self, text: str) -> tuple[str, ...]:
         """Parse ids, each once. Raises Unfit."""
-        asked = list(dict.fromkeys(text.split(",")))
-        found = tuple(one for one in asked if ID.fullmatch(one))
-        if len(found) < len(asked) or len(found) > MAX_RUNS:
+        ids = list(dict.fromkeys(text.split(",")))
+        valid = tuple(one for one in ids if ID.fullmatch(one))
+        if len(valid) < len(ids) or len(valid) > MAX_RUNS:
             rule = _("up to {most} run ids, separated by commas", most=MAX_RUNS)
-            raise Unfit(rule, found[:MAX_RUNS])
-        return found
+            raise Unfit(rule, valid[:MAX_RUNS])
+        return valid
 
     def fits(self, state: object) -> bool:
         return isinstance(state, list) and all(isinstance(one, str) for one in state)
@@ -64,7 +64,7 @@ KIND = Choice("kind", first="", key="compare-kind", names=tuple(KINDS))
 EXAMPLE = Number("example", first=0, key="compare-example", low=0, high=99, offset=1)
 LAST = -1
 AT = Number("at", first=LAST, key="compare-at", low=LAST, high=1_000_000)
-"""The step of answers and attention; LAST for the last that the runs have in common."""
+"""The step of answers and attention; LAST is the last common one."""
 
 
 @dataclass(frozen=True, slots=True)

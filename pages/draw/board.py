@@ -1,4 +1,4 @@
-"""The board and what a run makes of it; a stroke draws this part of the page anew alone."""
+"""The board and the run's answer, in a fragment of their own."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tfm_core.inspect.looks import looks
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
 
-_ON_BOARD = "draw-board"  # what stands on it, from run to run
-_SAID = "draw-said"  # the number of the drawing that the address says
-_TICK = 2.0  # seconds between two looks at a run that trains
+_ON_BOARD = "draw-board"  # the drawing, kept between runs
+_SAID = "draw-said"  # the drawing's number in the address
+_TICK = 2.0  # seconds between polls of a training run
 FIRST = "3"
-"""The sample that stands on the board at the first visit."""
+"""The sample shown at the first visit."""
 PICTURE = "picture-"
 _MAX = 4096  # letters of a drawing
 
@@ -41,7 +41,7 @@ def board(run: Run) -> None:
         if loaded.are_loaded and not were_loaded:
             state.draw_anew()
         if is_live and not run.status.is_active:
-            state.draw_anew()  # once: the page then makes a fragment that does not tick
+            state.draw_anew()  # once: redrawn, it no longer polls
         if is_drawn and not were_loaded:
             loaded.load()
         is_drawn = True
@@ -54,21 +54,21 @@ def board(run: Run) -> None:
 def look_at(run: Run, picture: Picture) -> Look:
     """Return what a run reads in a picture (H, W). Raises ValueError."""
     given, notes = read_picture(run, picture)
-    found = looks(run, given)
+    readings = looks(run, given)
     classes = run.experiment.task_as(ImageTaskConfig).facts.class_names
     epochs = _epochs(run)
-    told = [words.meant(found, index, classes, epochs) for index in range(len(classes))]
-    best = int(found.shares[-1].argmax())
-    since = told[best][0]
+    meanings = [words.meant(readings, index, classes, epochs) for index in range(len(classes))]
+    best = int(readings.shares[-1].argmax())
+    since = meanings[best][0]
     assert since is not None
     return Look(
-        Reading(found.steps, found.shares, since, words.answer(found, classes, epochs)),
+        Reading(readings.steps, readings.shares, since, words.answer(readings, classes, epochs)),
         seen=given[0],
         how=" ".join(_(note) for note in notes),
-        heads=found.heads,
-        rollout=found.rollout,
-        sinces=tuple(at for at, _sentence in told),
-        sentences=tuple(sentence for _at, sentence in told),
+        heads=readings.heads,
+        rollout=readings.rollout,
+        sinces=tuple(at for at, _sentence in meanings),
+        sentences=tuple(sentence for _at, sentence in meanings),
     )
 
 
@@ -83,27 +83,27 @@ def _epochs(run: Run) -> words.Epochs:
 def _part(run: Run, *, is_ready: bool) -> None:
     key = f"draw-{run.id}"
     shown, pictures = _on_board(run, key), samples(run)
-    picture, look = shown.picture(pictures), None
+    picture, view = shown.picture(pictures), None
     note = _("Draw a digit; the bars follow each stroke.")
     if not is_ready:
         note = _("Loading the model …")
     elif picture is not None:
         try:
-            look = look_at(run, picture)
+            view = look_at(run, picture)
         except ValueError as error:
             note = _(error)
-    _lab(run, shown, look, pictures, note, key)
-    if look is not None:
-        _links(run, look)
-    _keep_in_address(run, shown, look, key)
+    _lab(run, shown, view, pictures, note, key)
+    if view is not None:
+        _links(run, view)
+    _keep_in_address(run, shown, view, key)
 
 
-def _lab(run: Run, shown: Drawn, look: Look | None, pictures: Picture, note: str, key: str) -> None:
+def _lab(run: Run, shown: Drawn, view: Look | None, pictures: Picture, note: str, key: str) -> None:
     experiment = run.experiment
     model = experiment.model_as(ViTConfig)
     digit_lab(
         shown,
-        look,
+        view,
         samples=pictures,
         labels=[int(item["label"]) for item in run.probe().items[: len(pictures)]],
         classes=experiment.task_as(ImageTaskConfig).facts.class_names,
@@ -117,20 +117,20 @@ def _on_board(run: Run, key: str) -> Drawn:
     """Return the drawing for this run: the newest one, or the link's."""
     sent: Any = st.session_state.get(key)
     drawn = valid_drawn(sent.get("drawn") if sent else None)
-    kept: Drawn = st.session_state.get(_ON_BOARD, Drawn(0, FIRST))
-    if drawn is not None and drawn.number > kept.number:
-        kept = drawn
+    current: Drawn = st.session_state.get(_ON_BOARD, Drawn(0, FIRST))
+    if drawn is not None and drawn.number > current.number:
+        current = drawn
     linked, problem = view_link.opened(BOARD), ""
     if linked is not None:
         wanted, problem = BOARD.follow(linked, FIRST)
         try:
-            kept = Drawn(kept.number + 1, _from_link(run, wanted))
+            current = Drawn(current.number + 1, _from_link(run, wanted))
         except ValueError as error:
-            kept, wanted, problem = Drawn(kept.number + 1, FIRST), FIRST, _(error)
+            current, wanted, problem = Drawn(current.number + 1, FIRST), FIRST, _(error)
         view_link.say(BOARD, wanted)
     view_link.warn(problem)
-    st.session_state[_ON_BOARD] = kept
-    return kept
+    st.session_state[_ON_BOARD] = current
+    return current
 
 
 def _from_link(run: Run, wanted: str) -> str:
@@ -142,7 +142,7 @@ def _from_link(run: Run, wanted: str) -> str:
     return base64.b64encode(picture.tobytes()).decode()
 
 
-def _keep_in_address(run: Run, shown: Drawn, look: Look | None, key: str) -> None:
+def _keep_in_address(run: Run, shown: Drawn, view: Look | None, key: str) -> None:
     sent: Any = st.session_state.get(key)
     if not sent or sent.get("kept") != shown.number or st.session_state.get(_SAID) == shown.number:
         return
@@ -150,13 +150,13 @@ def _keep_in_address(run: Run, shown: Drawn, look: Look | None, key: str) -> Non
     number = shown.sample(len(samples(run)))
     if number is not None:
         view_link.say(BOARD, str(number))
-    elif look is not None:
-        view_link.say(BOARD, PICTURE + own_picture.to_text(look.seen[None]))
-    state.draw_anew()  # the links that the strip offers hold it too
+    elif view is not None:
+        view_link.say(BOARD, PICTURE + own_picture.to_text(view.seen[None]))
+    state.draw_anew()  # the strip's links contain it too
 
 
-def _links(run: Run, look: Look) -> None:
-    own = PICTURE + own_picture.to_text(look.seen[None])
+def _links(run: Run, view: Look) -> None:
+    own = PICTURE + own_picture.to_text(view.seen[None])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         words_ = _("Maps: what the mean of all patches, the classifier's input, takes from each.")
         if run.experiment.has_cls:
@@ -179,7 +179,7 @@ def _board_of(text: str) -> str:
 
 
 BOARD = Written("digit", reader=_board_of, writer=str, first=FIRST)
-"""A sample by its place, or ``picture-`` and the drawing as ``own_picture.to_text`` writes it."""
+"""A sample's index, or ``picture-`` and a drawing as ``own_picture.to_text`` writes it."""
 
 
 @dataclass(frozen=True, slots=True)

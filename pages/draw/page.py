@@ -1,4 +1,4 @@
-"""Draw a digit: what a trained model reads in it, where it looks, and since when it is right."""
+"""Draw a digit: what a trained model reads, where it looks, and since when it is right."""
 
 from __future__ import annotations
 

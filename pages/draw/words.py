@@ -1,4 +1,4 @@
-"""What a run makes of a drawing, in sentences."""
+"""Sentences on what a run reads in a drawing."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from tfm_core.inspect.looks import Array, Looks
 from tfm_core.inspect.readings import read_from
 
 Epochs = Callable[[int], float] | None
-"""How often the training set was read in so many steps; None where nobody knows."""
+"""Epochs by step; None if unknown."""
 
 SURE = 0.5
-"""The probability below which the model is said to be unsure."""
+"""The probability below which the model counts as unsure."""
 
 
-def answer(found: Looks, classes: tuple[str, ...], epochs: Epochs) -> str:
-    best = int(found.shares[-1].argmax())
-    share = float(found.shares[-1, best])
+def answer(readings: Looks, classes: tuple[str, ...], epochs: Epochs) -> str:
+    best = int(readings.shares[-1].argmax())
+    share = float(readings.shares[-1, best])
     if share < SURE:
         digit, sure = classes[best], show.percent(share)
         return _("Not sure: perhaps a {digit} ({share}).", digit=digit, share=sure)
-    since = read_from((found.steps, found.shares), best)
+    since = read_from((readings.steps, readings.shares), best)
     assert since is not None
-    if len(found.steps) == 1:
+    if len(readings.steps) == 1:
         return _("Reads a {digit}; no earlier weights were saved.", digit=classes[best])
-    if since == found.steps[0]:
+    if since == readings.steps[0]:
         return _("Reads a {digit}, but so do random weights.", digit=classes[best])
     step = step_words(since, epochs)
     return _("Reads a {digit} from {step} on.", digit=classes[best], step=step)
 
 
 def meant(
-    found: Looks, index: int, classes: tuple[str, ...], epochs: Epochs
+    readings: Looks, index: int, classes: tuple[str, ...], epochs: Epochs
 ) -> tuple[int | None, str]:
     """Return the index since when a class is read (or None), and a sentence on it."""
-    since = read_from((found.steps, found.shares), index)
+    since = read_from((readings.steps, readings.shares), index)
     digit = classes[index]
     if since is None:
-        return None, _missed(found, index, classes, epochs)
-    at = found.steps.index(since)
-    if len(found.steps) == 1:
+        return None, _missed(readings, index, classes, epochs)
+    at = readings.steps.index(since)
+    if len(readings.steps) == 1:
         return at, _("Right: a {digit}; no earlier weights were saved.", digit=digit)
     if at == 0:
         return at, _("Right: a {digit}, but so are random weights.", digit=digit)
@@ -49,14 +49,14 @@ def meant(
     return at, _("Right from {step} on: a {digit}.", digit=digit, step=step)
 
 
-def _missed(found: Looks, index: int, classes: tuple[str, ...], epochs: Epochs) -> str:
-    shares: Array = found.shares
+def _missed(readings: Looks, index: int, classes: tuple[str, ...], epochs: Epochs) -> str:
+    shares: Array = readings.shares
     best, at = int(shares[-1].argmax()), int(shares[:, index].argmax())
     values = {
         "best": classes[best],
         "digit": classes[index],
         "share": show.percent(float(shares[at, index])),
-        "step": step_words(found.steps[at], epochs),
+        "step": step_words(readings.steps[at], epochs),
     }
     if (shares.argmax(-1) == index).any():
         return _("Reads a {best}, not a {digit}; at {step} it read a {digit} ({share}).", **values)

@@ -1,4 +1,4 @@
-"""Fill in the blank: what the model says of a hidden word, beside what can be known."""
+"""Fill in the blank: the model's probabilities beside the exact ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from pages.encoders import run as encoders_run
-from pages.i18n import _, content
+from pages.i18n import _
 from pages.ui import run_actions, run_time, show, state, typed
 from pages.ui.typed import escape
 from tfm_core.config import TextTaskConfig
@@ -24,7 +24,7 @@ from tfm_core.runs.run import Run
 
 MAX_TEXT = 200
 N_WORDS = 8
-_METRIC = 168  # pixels: two stand side by side on a phone
+_METRIC = 168  # pixels: two fit side by side on a phone
 GAP = "___"
 EXAMPLES = (
     "Yesterday the hungry dog ___ a carrot in the garden.",
@@ -35,11 +35,11 @@ EXAMPLES = (
 _TEXT = "encoders-gaps"
 _SPANS = "span-corruption"
 _SEED = 8
-"""Of a sentence of which two spans are hidden."""
+"""Gives a sentence with two hidden spans."""
 
 
 def view() -> None:
-    st.markdown(content("encoders_blanks"))
+    encoders_run.explain("blanks")
     st.session_state.setdefault(_TEXT, EXAMPLES[0])
     encoders_run.show_with("masked-words", core.fills_blanks, _draw)
     _spans()
@@ -47,7 +47,7 @@ def view() -> None:
 
 def _spans() -> None:
     st.header(_("T5: hidden spans"), anchor=False, divider="grey")
-    st.markdown(content("encoders_spans"))
+    encoders_run.explain("spans")
     preset = PRESETS[_SPANS]
     task = text_task(preset.experiment.task_as(TextTaskConfig))
     pair = task.sample(random.Random(_SEED))

@@ -1,4 +1,4 @@
-"""Reading: what encoder-only models do, on sentences, on their gaps, and on patches."""
+"""Reading: encoder-only models on sentences, gaps and patches."""
 
 from __future__ import annotations
 

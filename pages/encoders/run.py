@@ -1,4 +1,4 @@
-"""What the page shows: its view, and the run that reads: the current one or the newest that can."""
+"""What the page shows: its view, and the current or newest run that fits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.i18n import N_, _
+from pages.i18n import N_, _, content
 from pages.ui import (
     fitting_run,
     page_table,
@@ -26,7 +26,7 @@ from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
 TICK = 2.0
-"""Seconds between two looks at a run that trains."""
+"""Seconds between polls of a training run."""
 
 Draw = Callable[[Run], None]
 VIEW = parameters.named(
@@ -39,6 +39,11 @@ VIEW = parameters.named(
     key="encoders-view",
     old=("encoders-view",),
 )
+
+
+def explain(name: str) -> None:
+    with st.expander(_("How it works"), icon=":material/help:"):
+        st.markdown(content(f"encoders_{name}"))
 
 
 def show_with(
@@ -60,7 +65,7 @@ def show_with(
 def _look(run: Run, draw: Draw, was_live: bool, preset: str) -> None:
     status = run.status
     if was_live and not status.is_active:
-        state.draw_anew()  # once: the page then makes a fragment that does not tick
+        state.draw_anew()  # once: redrawn, it no longer polls
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         name = escape(run.meta.name)
         words = _("Read by **{name}**", name=name)
@@ -116,9 +121,9 @@ def sentence(
 
 def with_word(text: str, word: str, known: Sequence[str]) -> str:
     """Replace the first unknown word of a text, or append the word."""
-    for found in re.finditer(r"[^\W\d_]+(?:[’'][^\W\d_]+)?", text):
-        if found[0].lower() not in known and not re.search("[’']", found[0]):
-            return text[: found.start()] + word + text[found.end() :]
+    for match in re.finditer(r"[^\W\d_]+(?:[’'][^\W\d_]+)?", text):
+        if match[0].lower() not in known and not re.search("[’']", match[0]):
+            return text[: match.start()] + word + text[match.end() :]
     return f"{text.rstrip(' .')} {word}".lstrip()
 
 

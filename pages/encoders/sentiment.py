@@ -1,4 +1,4 @@
-"""Sentiment: a sentence and its label, and which words the label comes from."""
+"""Sentiment: a sentence, its label, and the words that decide."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.encoders import run as encoders_run
-from pages.i18n import _, content, paragraph
+from pages.i18n import _, paragraph
 from pages.ui import show, state, typed
 from pages.ui.typed import escape
 from tfm_core.inspect.attention import trained
@@ -29,7 +29,7 @@ _TEXT = "encoders-text"
 
 
 def view() -> None:
-    st.markdown(content("encoders_sentiment"))
+    encoders_run.explain("sentiment")
     st.session_state.setdefault(_TEXT, EXAMPLES[0])
     encoders_run.show_with("sentiment", core.reads_labels, _draw)
 

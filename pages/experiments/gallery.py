@@ -1,4 +1,4 @@
-"""All experiments by theme, each with what to expect and how long it takes; one is opened."""
+"""The experiments by theme, with their times."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration, by
 from tfm_core.inspect.experiments.found import Shelf
 from tfm_core.runs.expected_time import Forecast
 
-_HEIGHT = 560  # pixels: as high as the first screen leaves
+_HEIGHT = 560  # pixels left on the first screen
 EXPERIMENT = parameters.named(
     "experiment",
-    {name: one.title for name, one in DEMONSTRATIONS.items()},
+    {name: demonstration.title for name, demonstration in DEMONSTRATIONS.items()},
     key="experiment-shown",
 )
 
@@ -30,14 +30,14 @@ def chosen(shelf: Shelf) -> Demonstration:
             if not known:
                 continue
             key = f"experiments-{theme}"
-            names = [one.name for one in known]
+            names = [demonstration.name for demonstration in known]
             st.session_state[key] = shown if shown in names else None
             st.radio(
                 _(THEMES[theme]),
                 names,
                 index=None,
                 format_func=lambda name: _(DEMONSTRATIONS[name].title),
-                captions=[_caption(one, shelf, times) for one in known],
+                captions=[_caption(demonstration, shelf, times) for demonstration in known],
                 key=key,
                 on_change=_open,
                 args=(key,),
@@ -53,23 +53,25 @@ def _open(key: str) -> None:
         st.session_state[EXPERIMENT.key] = picked
 
 
-def _caption(one: Demonstration, shelf: Shelf, times: dict[str, Forecast | None]) -> str:
-    found = shelf.of(one)
-    if any(run.status.is_active for run in found.runs):
+def _caption(demonstration: Demonstration, shelf: Shelf, times: dict[str, Forecast | None]) -> str:
+    trained = shelf.of(demonstration)
+    if any(run.status.is_active for run in trained.runs):
         when = _("training now")
-    elif found.is_whole:
+    elif trained.is_whole:
         when = _("trained")
     else:
-        when = run_time.words(run_time.now(times[one.name]))
-    arms = " / ".join(_(arm.label) for arm in one.arms)
+        when = run_time.words(run_time.now(times[demonstration.name]))
+    arms = " / ".join(_(arm.label) for arm in demonstration.arms)
     return f"{arms} · {when}"
 
 
 @st.cache_data(ttl=60, show_spinner=False)
 def _times(device: str) -> dict[str, Forecast | None]:
     return {
-        name: run_time.in_sequence([one.experiment(arm) for arm in one.arms], device=device)
-        for name, one in DEMONSTRATIONS.items()
+        name: run_time.in_sequence(
+            [demonstration.experiment(arm) for arm in demonstration.arms], device=device
+        )
+        for name, demonstration in DEMONSTRATIONS.items()
     }
 
 

@@ -16,7 +16,7 @@ from tfm_core.inspect.text.surprisal import example_text
 from tfm_core.plots.gpt import digit_map, lens_map
 from tfm_core.runs.run import Run
 
-MAX_SHOWN = 24  # columns whose tokens can be read
+MAX_SHOWN = 24  # columns with readable tokens
 
 
 def part(run: Run) -> None:
@@ -65,11 +65,11 @@ def sum_part(run: Run) -> None:
 
 
 def _verdict(digits: Digits) -> None:
-    said = "".join(token for token in digits.answer if token != "<eos>")
+    answer = "".join(token for token in digits.answer if token != "<eos>")
     with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
         for who, what in (
             (_("Sum"), digits.source),
-            (_("Model"), said or "–"),
+            (_("Model"), answer or "–"),
             (_("Truth"), "".join((digits.truth or ())[:-1]) or "–"),
         ):
             st.markdown(f":grey[{who}]  \n**{escape(what)}**", width="content")

@@ -1,4 +1,4 @@
-"""A text of one's own: paste it, choose its tokens, train."""
+"""Your own text: paste it, choose its tokens, train."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing: a GPT reads a text, writes on, is looked through layer by layer, and adds."""
+"""Writing: a GPT reads, writes, shows its layers, and adds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading: a text coloured by how much each token surprises the model."""
+"""A text coloured by how much each token surprises the model."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class GptView:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a part of the page needs: which runs fit, what to say without one, what to train."""
+    """The needs of a part: which runs fit, and what to offer without one."""
 
     name: str
     fits: Callable[[Run], bool]

@@ -25,7 +25,7 @@ from tfm_core.variants.units import UNITS
 if TYPE_CHECKING:
     from tfm_core.decoding import SamplingConfig
 
-_WRITTEN, _ASKED = "gpt-written", "gpt-asked"
+_WRITTEN, _COMMAND = "gpt-written", "gpt-asked"
 _METHODS = {
     "sample": N_("Sample"),
     "greedy": N_("Greedy"),
@@ -54,7 +54,7 @@ def part(run: Run) -> None:
         _beam(run, begun)
         return
     sampling, seeds, length = _controls(is_greedy=method == "greedy")
-    # not in the mark: the sampling may change in the middle of a text
+    # sampling is not part of the mark: it may change within a text
     mark = (run.id, trained.checkpoint_mark(run), begun, seeds)
     st.fragment(_written)(run, mark, sampling, length)
 
@@ -70,16 +70,16 @@ def _prompt(run: Run) -> str:
 
 
 def _written(run: Run, mark: tuple[Any, ...], sampling: SamplingConfig, length: int) -> None:
-    kept = st.session_state.get(_WRITTEN)
-    if kept is None or kept[0] != mark:
-        kept = (mark, [Sample(mark[2], ()) for _seed in mark[3]])
-    samples: list[Sample] = kept[1]
+    stored = st.session_state.get(_WRITTEN)
+    if stored is None or stored[0] != mark:
+        stored = (mark, [Sample(mark[2], ()) for _seed in mark[3]])
+    samples: list[Sample] = stored[1]
     bar = st.container(horizontal=True, gap="small", vertical_alignment="center")
     areas = [column.empty() for column in st.columns(len(samples))]
-    asked = st.session_state.pop(_ASKED, None)
-    if asked == "again":
+    command = st.session_state.pop(_COMMAND, None)
+    if command == "again":
         samples = [Sample(mark[2], ()) for _seed in mark[3]]
-    n = {"step": 1, "on": length - _done(samples)}.get(asked, 0)
+    n = {"step": 1, "on": length - _done(samples)}.get(command, 0)
     if n > 0:
         for longer in gpt_writing.write_on(run, samples, sampling, mark[3], n=n):
             _draw(run, areas, longer, mark)
@@ -110,7 +110,7 @@ def _buttons(samples: list[Sample], length: int) -> None:
             type="primary" if name == "on" else "secondary",
             disabled=name != "again" and (is_over or n >= length),
             on_click=st.session_state.update,
-            args=({_ASKED: name},),
+            args=({_COMMAND: name},),
         )
     st.caption(_("{n} of {length} tokens", n=n, length=length))
 
@@ -165,7 +165,7 @@ def _controls(*, is_greedy: bool) -> tuple[SamplingConfig, tuple[int, ...], int]
                 0.8,
                 0.05,
                 key="gpt-temperature",
-                help=_("Divides the logits: 0 is greedy, 1 the model itself."),
+                help=paragraph("sampling/temperature"),
                 persist_state="session",
             )
         with first[1]:
@@ -175,7 +175,7 @@ def _controls(*, is_greedy: bool) -> tuple[SamplingConfig, tuple[int, ...], int]
                 1000,
                 0,
                 key="gpt-top-k",
-                help=_("Sample from this many top tokens; 0: all."),
+                help=paragraph("sampling/top-k"),
                 persist_state="session",
             )
         with first[2]:
@@ -186,7 +186,7 @@ def _controls(*, is_greedy: bool) -> tuple[SamplingConfig, tuple[int, ...], int]
                 1.0,
                 0.05,
                 key="gpt-top-p",
-                help=_("Sample from the fewest tokens with this total probability."),
+                help=paragraph("sampling/top-p"),
                 persist_state="session",
             )
         second = st.columns(3)
@@ -225,21 +225,21 @@ def _beam(run: Run, prompt: Ids) -> None:
         length = st.number_input(
             _("Tokens to write"), 1, 100, 20, key="gpt-beam-length", persist_state="session"
         )
-    found = _compare(
+    comparison = _compare(
         str(run.folder), trained.checkpoint_mark(run), prompt, int(width), int(length), run
     )
-    if found is None:
+    if comparison is None:
         st.caption(_("The prompt has ended."))
         return
     with right:
-        step = len(found.steps)
+        step = len(comparison.steps)
         if step > 1:
             step = st.slider(_("After token"), 1, step, step, key="gpt-beam-step")
     join = beam_view.joined_by(UNITS[run.experiment.task_as(CorpusTaskConfig).unit].separator)
-    st.markdown(beam_view.conclusion(found, join))
-    beam_view.ranking(found.steps[step - 1], found, join, key="gpt-beams")
+    st.markdown(beam_view.conclusion(comparison, join))
+    beam_view.ranking(comparison.steps[step - 1], comparison, join, key="gpt-beams")
     st.header(_("Other methods"), anchor=False)
-    beam_view.others(found, join, key="gpt-beam-others")
+    beam_view.others(comparison, join, key="gpt-beam-others")
 
 
 @st.cache_data(show_spinner=False, max_entries=32)

@@ -1,4 +1,4 @@
-"""The way on from Home: train it yourself, or one of three doors: watch, try, learn."""
+"""The next steps from Home: train it yourself, watch, try, or learn."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pages.ui.typed import escape
 from tfm_core.presets import PRESETS
 
 FIRST = "translate"
-"""The preset of the one button: it shows heads forming, and is learned in seconds."""
+"""The preset of the main button: heads form within seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A page to begin with: its label, one line on what is behind it, and the rest of its link."""
+    """A link to a page: label, one line of text, and its query."""
 
     page: str
     label: str
@@ -55,7 +55,7 @@ def doors() -> None:
     with st.container(key="doors"):
         begin, *places = st.columns([1.25, 1, 1, 1], gap="medium")
     with begin:
-        st.fragment(_begin)()  # a press draws this much only
+        st.fragment(_begin)()  # a press redraws only this part
     for place, door in zip(places, DOORS, strict=True):
         with place, st.container(gap=None):
             st.page_link(

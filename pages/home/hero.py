@@ -1,4 +1,4 @@
-"""What moves on Home: a recorded translator, and a board on which a drawn digit is read."""
+"""The moving parts of Home: a recorded translator, and a board that reads a drawn digit."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tfm_core.runs.store import RunNotFound
 TRANSLATOR, DIGITS = "recorded-korean", "recorded-digits"
 _WIDTHS = 3, 2
 FIRST = 3
-"""The sample that stands on the board at the first visit."""
+"""The sample shown at the first visit."""
 LOOK_AGAIN = 1.5
-"""Seconds until the model begins to be loaded, and between two looks whether it is there: loading
-torch, and each look, would slow down what the browser still draws of a Home that was just opened.
+"""Seconds until the model starts loading, and between polls for it: both would slow down the first
+paint of Home.
 """
 SURE = 0.5
-"""The probability below which the model is digit_words to be unsure."""
+"""The probability below which the model counts as unsure."""
 KEY = "home-digit"
 
 
@@ -63,15 +63,15 @@ def _recorded(run_id: str) -> Run | None:
 
 def own_digit(run: Run) -> None:
     """Draw the board in a fragment of its own. Polls until the model is loaded."""
-    found = models(str(run.folder), run)
-    were_loaded, is_drawn = found.are_loaded, False
+    loaded = models(str(run.folder), run)
+    were_loaded, is_drawn = loaded.are_loaded, False
 
     def part() -> None:
         nonlocal is_drawn
-        if found.are_loaded and not were_loaded:
+        if loaded.are_loaded and not were_loaded:
             state.draw_anew()
         if is_drawn and not were_loaded:
-            found.load()
+            loaded.load()
         is_drawn = True
         _answer(run, is_ready=were_loaded)
 
@@ -81,9 +81,9 @@ def own_digit(run: Run) -> None:
 def read(run: Run, picture: Picture) -> Reading:
     """Return what each saved step reads in a picture (H, W). Raises ValueError."""
     given, _notes = read_picture(run, picture)
-    steps, shares = found = readings(run, given)
+    steps, shares = result = readings(run, given)
     digit = int(shares[-1].argmax())
-    since = read_from(found, digit)
+    since = read_from(result, digit)
     assert since is not None
     return Reading(
         steps, shares, steps.index(since), digit_words(digit, shares[-1, digit], since, steps)

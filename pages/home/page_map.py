@@ -1,4 +1,4 @@
-"""What can be understood here: the pages that teach, in the order of a way through them."""
+"""The page map: the teaching pages in a sensible order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pages.ui.page_table import PAGES
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of the way: its title, and of each page by name what one understands there."""
+    """A section of the map: its title, and a line per page."""
 
     title: str
     pages: dict[str, str]

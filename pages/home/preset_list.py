@@ -1,4 +1,4 @@
-"""Presets as a list, a row each: what it learns, how long that takes here and what it reaches."""
+"""The list of presets: what each learns, how long that takes here, and what it reaches."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ TEACHES = {
     "captioner": N_("Describe pictures"),
     "recurrent": N_("Before the Transformer"),
 }
-"""What the presets of a family teach, in the order of the filter."""
+"""What the presets of a family teach, in filter order."""
 
 START_HERE = "vit-digits", "translate", "copy", "addition", "sentiment", "gpt-grammar"
-"""What the list shows at first: one of most kinds, all of them learned in a minute or two."""
+"""Shown first: one of most kinds, each trained in a minute or two."""
 
 FEW, ALL = "few", "all"
 _WIDTHS = 2.4, 5, 3

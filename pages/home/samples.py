@@ -1,4 +1,4 @@
-"""What a task looks like: one real example of it, before anything is trained."""
+"""One real example of a task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tfm_core.config import (
 from tfm_core.data import caption_words
 from tfm_core.data.scenes import Placed
 
-_SEED = 6  # short lines that show what each task is about
+_SEED = 6  # gives short examples
 
 
 def sample(experiment: Experiment) -> str:

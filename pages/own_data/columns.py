@@ -1,4 +1,4 @@
-"""The columns of a file: which are used, and whether the first row is a header."""
+"""The columns of a file: their roles, and whether there is a header."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tfm_core.data.own.report import Report
 
 _ROLES = ("first", "second")
 _MAX_UNUSED = 20
-"""Columns that nothing is read from and that are shown."""
+"""Unused columns shown at most."""
 
 
 def chosen(data: str) -> Layout | None:
@@ -43,7 +43,6 @@ def picker(report: Report, data: str) -> None:
             value=layout.has_header,
             key=_key(data, "header"),
             disabled=not layout.has_header and bool(report.names),
-            help=_("Names the columns; not an example."),
         )
     _rows(report, layout)
 
@@ -75,7 +74,7 @@ def _name(report: Report, at: int) -> str:
 
 def _swap(data: str, name: str, layout: Layout) -> None:
     """If both roles have the same column, give the other role the previous one."""
-    first, second = (st.session_state[_key(data, one)] for one in _ROLES)
+    first, second = (st.session_state[_key(data, role)] for role in _ROLES)
     if first == second:
         other = _ROLES[1 - _ROLES.index(name)]
         st.session_state[_key(data, other)] = getattr(layout, name)

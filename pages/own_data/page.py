@@ -1,4 +1,4 @@
-"""Own data: take in what one has, look at it, keep it, and learn it like any other task."""
+"""Own data: import, preview, save, and train on it."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def _heading(own: OwnSet) -> None:
 
 def _offers(own: OwnSet) -> None:
     try:
-        found = kinds.proposals(own)
+        proposals = kinds.proposals(own)
     except ValueError as error:
         show.problem(error)
         return
-    for column, proposal in zip(st.columns(3), found, strict=False):
+    for column, proposal in zip(st.columns(3), proposals, strict=False):
         with column, st.container(border=True, gap="xsmall"):
             _offer(own, proposal, is_first=proposal.name == "usual")
 
@@ -82,7 +82,6 @@ def _offer(own: OwnSet, proposal: Proposal, *, is_first: bool) -> None:
         key=f"own-form-{proposal.name}",
         type="tertiary",
         icon=":material/tune:",
-        help=_("Opens Train with these settings."),
     ):
         session.set_draft(experiment.model_dump())
         session.set_current_run(None)

@@ -1,4 +1,4 @@
-"""Pictures: a zip of folders by class, or IDX files; what was read, and what is remarkable."""
+"""Own pictures: upload, preview and findings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tfm_core.data.own.pictures_set import (
     shared_out,
     without_doubles,
 )
-from tfm_core.data.own.sets import MAX_NAME, OwnSet
+from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.own.shapes import as_zip
 from tfm_core.plots import own_data as plots
 
@@ -55,7 +55,7 @@ _BY = {"file": N_("As named"), "seed": N_("Random")}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """What was read of an upload and is not kept yet; problem: why nothing was, in a sentence."""
+    """An upload that is not saved yet. problem: why nothing was read."""
 
     name: str
     pictures: Pictures | None
@@ -80,7 +80,7 @@ def add(kind: str) -> Draft | None:
         upload = ",".join(file.file_id for file in files)
         choices = _chosen(upload)
         try:
-            found = state.read_once(
+            pictures = state.read_once(
                 (upload, form, choices),
                 lambda: read_pictures(
                     [(file.name, file.getvalue()) for file in files], form, choices
@@ -89,9 +89,9 @@ def add(kind: str) -> Draft | None:
         except ValueError as error:
             _ask(upload)
             return Draft(name, None, _(error))
-        st.session_state[_UNDERSTOOD] = upload, found.understood, found.folder_names
+        st.session_state[_UNDERSTOOD] = upload, pictures.understood, pictures.folder_names
         _ask(upload)
-    return Draft(name, found)
+    return Draft(name, pictures)
 
 
 def _common(names: Sequence[str]) -> str:
@@ -110,8 +110,8 @@ def _chosen(upload: str) -> Choices:
 
 def _ask(upload: str) -> None:
     """Ask how to read an ambiguous upload; the guess is preselected."""
-    known, understood, folders = st.session_state.get(_UNDERSTOOD, ("", Choices(), ()))
-    if known != upload:
+    last_upload, understood, folders = st.session_state.get(_UNDERSTOOD, ("", Choices(), ()))
+    if last_upload != upload:
         return
     keys = {name: f"own-data-{name}-{upload}" for name in _CHOICES}
     if understood.folders is not None:
@@ -130,7 +130,6 @@ def _ask(upload: str) -> None:
             index=list(ENCODINGS).index(understood.encoding),
             format_func=lambda name: _(ENCODINGS[name]),
             key=keys["encoding"],
-            help=_("Guessed from the names."),
         )
     if understood.is_turned is not None:
         st.toggle(
@@ -142,9 +141,9 @@ def _ask(upload: str) -> None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    said = ", ".join(f"“{name}”" for name in names[:_MAX_NAMES])
+    listed = ", ".join(f"“{name}”" for name in names[:_MAX_NAMES])
     more = len(names) - _MAX_NAMES
-    return _("{names} and {n} more", names=said, n=more) if more > 0 else said
+    return _("{names} and {n} more", names=listed, n=more) if more > 0 else listed
 
 
 def _form() -> Form:
@@ -194,12 +193,17 @@ def preview(draft: Draft) -> None:
     with settings:
         pictures, split = _set(named or draft.pictures)
         parts = shared_out(pictures, split)
-        found = findings(pictures, parts)
-        is_sound = named is not None and all(one.level != "problem" for one in found)
-        _keep(pictures, split, draft.name, can_keep=is_sound)
+        notes = findings(pictures, parts)
+        is_sound = named is not None and all(note.level != "problem" for note in notes)
+        shelf.save_row(
+            "pictures",
+            draft.name.rpartition(".")[0] or draft.name,
+            lambda name: prepare(pictures, name or _("My pictures"), split),
+            can_save=is_sound,
+        )
     with messages:
-        for one in found:
-            st.markdown(f"{_ICONS[one.level]} {escape(_(one.sentence))}")
+        for note in notes:
+            st.markdown(f"{_ICONS[note.level]} {escape(_(note.sentence))}")
     _summary(pictures)
     _strips(pictures, counts(pictures, parts))
 
@@ -231,7 +235,7 @@ def _renamed(pictures: Pictures) -> Pictures | None:
             height=min(35 * (len(names) + 1) + 3, 320),
             key=f"own-data-classes-{hash(pictures.class_names)}",
         )
-        typed = edited["name"].fillna("").astype(str).tolist()  # an emptied cell is missing
+        typed = edited["name"].fillna("").astype(str).tolist()  # an emptied cell is NaN
         try:
             return pictures if typed == names else renamed(pictures, typed)
         except ValueError as error:
@@ -241,14 +245,14 @@ def _renamed(pictures: Pictures) -> Pictures | None:
 
 def look(own: OwnSet) -> None:
     try:
-        found = pictures_set.as_pictures(own)
+        pictures = pictures_set.as_pictures(own)
         parts = pictures_set.arrays(own).parts
     except ValueError as error:
         show.problem(error)
         return
-    _strips(found, counts(found, parts))
+    _strips(pictures, counts(pictures, parts))
     words = _("Download as zip")
-    shelf.download(words, lambda: as_zip(found), name=f"{own.id}.zip", mime="application/zip")
+    shelf.download(words, lambda: as_zip(pictures), name=f"{own.id}.zip", mime="application/zip")
 
 
 def nothing_yet() -> None:
@@ -267,7 +271,6 @@ def _split(pictures: Pictures) -> Split:
                     default="file",
                     required=True,
                     key="own-data-by",
-                    help=_("From folder or file names, or random."),
                 )
             )
         if by == "file":
@@ -278,30 +281,9 @@ def _split(pictures: Pictures) -> Split:
         )  # fmt: skip
         seed = st.number_input(
             _("Test seed"), 0, 9999, 0, key="own-data-seed", persist_state="session",
-            width=150, help=_("The same seed draws the same test set."),
+            width=150,
         )  # fmt: skip
     return Split(seed=int(seed), share=share / 100)
-
-
-def _keep(pictures: Pictures, split: Split, file: str, *, can_keep: bool) -> None:
-    first = file.rpartition(".")[0] or file
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        name = st.text_input(
-            _("Data set name"),
-            key=state.name_key("pictures", first[:MAX_NAME]),
-            max_chars=MAX_NAME,
-            width=320,
-        )
-        set_name = (name or "").strip() or _("My pictures")
-        st.button(
-            _("Save data set"),
-            type="primary",
-            icon=":material/save:",
-            key="own-data-keep",
-            disabled=not can_keep,
-            help=_("Saved on this machine, ready for training."),
-            on_click=lambda: shelf.keep(lambda: prepare(pictures, set_name, split)),
-        )
 
 
 def _summary(pictures: Pictures) -> None:

@@ -1,4 +1,4 @@
-"""The sets that one keeps, with their size: to look at, to remove, to bring back."""
+"""The saved data sets: view, remove, restore."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pages.ui import runs_access, show, visitors
 from pages.ui import state as session
 from pages.ui.typed import escape
 from tfm_core.data.own import sets as own_data
-from tfm_core.data.own.sets import OwnSet, Prepared
+from tfm_core.data.own.sets import MAX_NAME, OwnSet, Prepared
 from tfm_core.runs import own_sets, settings
 from tfm_core.runs.run import Run
 
@@ -23,18 +23,18 @@ _WHERE = N_("They stay on this machine unless exported with a run.")
 
 def sets(kind: str) -> list[OwnSet]:
     """Return the visible sets of a kind, newest first, then the built-in ones."""
-    kept = own_sets.listed(runs_access.store(), visitors.visitor())
-    return [own for own in [*kept, *own_data.examples()] if own.kind in (kind, "")]
+    saved = own_sets.listed(runs_access.store(), visitors.visitor())
+    return [own for own in [*saved, *own_data.examples()] if own.kind in (kind, "")]
 
 
 def rows(kind: str, shown: OwnSet | None) -> None:
     st.header(_("Data sets"), anchor=False, help=_(_WHERE))
-    found = sets(kind)
+    shown_sets = sets(kind)
     used_by = own_sets.runs_by_set(runs_access.store(), visitors.visitor())
     with st.container(gap="xsmall"):
-        if not found:
+        if not shown_sets:
             st.caption(_("None yet."))
-        for own in found:
+        for own in shown_sets:
             _row(own, used_by.get(own.id, ()), is_shown=shown is not None and own.id == shown.id)
         for own in own_sets.removed(runs_access.store(), visitors.visitor())[:3]:
             if own.kind == kind:
@@ -58,11 +58,31 @@ def download(label: str, file: Callable[[], bytes | str], *, name: str, mime: st
         mime=mime,
         icon=":material/download:",
         on_click="ignore",
-        help=_("You can import it again, as a template."),
     )
 
 
-def keep(prepare: Callable[[], Prepared]) -> None:
+def save_row(
+    kind: str, proposed: str, prepare: Callable[[str], Prepared], *, can_save: bool = True
+) -> None:
+    """Ask for a name and offer to save a set."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        name = st.text_input(
+            _("Data set name"),
+            key=state.name_key(kind, proposed[:MAX_NAME]),
+            max_chars=MAX_NAME,
+            width=320,
+        )
+        st.button(
+            _("Save data set"),
+            type="primary",
+            icon=":material/save:",
+            key="own-data-keep",
+            disabled=not can_save,
+            on_click=lambda: _keep(lambda: prepare((name or "").strip())),
+        )
+
+
+def _keep(prepare: Callable[[], Prepared]) -> None:
     """Save a set and show it; if that fails, say why and keep the upload."""
     try:
         own = own_sets.keep(

@@ -1,4 +1,4 @@
-"""What the page remembers: the set that is looked at, and what was read of an upload."""
+"""What the page remembers: the set shown, and what was read of an upload."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tfm_core.data.own.sets import OwnSet
 
 _READ = "own-data-read"
 _LOOKED = "own-data-looked"
-_NAMED = "own-data-named"  # the field with the name, and what the data call themselves
-_UPLOADS = "own-data-uploads"  # how many sets were kept: the next upload begins empty
+_NAMED = "own-data-named"  # key of the name field, and the proposed name
+_UPLOADS = "own-data-uploads"  # number of saved sets: the next upload starts empty
 
 T = TypeVar("T")
 KIND = parameters.named(
@@ -34,12 +34,12 @@ def chosen(sets: Sequence[OwnSet]) -> OwnSet | None:
     problem = view_link.receive(SET)
     view_link.warn(problem)
     wanted = st.session_state[SET.key]
-    own = next((one for one in sets if one.id == wanted), None)
+    own = next((candidate for candidate in sets if candidate.id == wanted), None)
     if own is None and wanted:
         view_link.forget([SET])
         st.session_state[SET.key] = ""
     view_link.say(SET, "" if own is None else own.id)
-    return own or next((one for one in sets if one.problem is None), None)
+    return own or next((candidate for candidate in sets if candidate.problem is None), None)
 
 
 def pick(set_id: str) -> None:
@@ -62,8 +62,8 @@ def name_key(kind: str, proposed: str) -> str:
 
 
 def begin_anew() -> None:
-    held = [value for key, value in st.session_state.items() if str(key).startswith("own-data-")]
-    files = [file for value in held for file in (value if isinstance(value, list) else [value])]
+    values = [value for key, value in st.session_state.items() if str(key).startswith("own-data-")]
+    files = [file for value in values for file in (value if isinstance(value, list) else [value])]
     uploaded.let_go(file for file in files if isinstance(file, UploadedFile))
     st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
     st.session_state.pop(_READ, None)
@@ -93,7 +93,7 @@ def read_once(what: Hashable, work: Callable[[], T]) -> T:
 
 @dataclass(frozen=True, slots=True)
 class OwnDataView:
-    """What the page shows; without a set the newest one of its kind, or that of the app."""
+    """What the page shows; without a set, the newest or built-in one of the kind."""
 
     kind: str = view_link.linked(KIND)
     set: str = view_link.linked(SET)

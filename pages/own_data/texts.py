@@ -1,4 +1,4 @@
-"""Sentence pairs, labelled sentences and texts: pasted or a file, what was read, what is wrong."""
+"""Own pairs, labelled sentences and texts: input, preview and problems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tfm_core.data.own import texts
 from tfm_core.data.own.look import as_lines, report_of
 from tfm_core.data.own.report import Report
 from tfm_core.data.own.rows import Accounting
-from tfm_core.data.own.sets import MAX_NAME, OwnSet
+from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.own.texts import inspect_text
 from tfm_core.data.own.tokens import CUTS
 from tfm_core.plots import own_data as plots
@@ -49,7 +49,7 @@ _LIKE = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """What was read and is not kept yet."""
+    """An input that is not saved yet."""
 
     report: Report
     data: str = ""
@@ -151,7 +151,7 @@ def preview(draft: Draft) -> None:
         _problems(report)
         columns.picker(report, draft.data)
         return
-    _keep(report)
+    shelf.save_row(report.kind, report.name, lambda name: texts.prepare(report, name=name))
     _counts(report)
     _much_left_out(report)
     columns.picker(report, draft.data)
@@ -190,24 +190,6 @@ def nothing_yet() -> None:
     preview(Draft(report))
 
 
-def _keep(report: Report) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        name = st.text_input(
-            _("Data set name"),
-            key=state.name_key(report.kind, report.name[:MAX_NAME]),
-            max_chars=MAX_NAME,
-            width=320,
-        )
-        st.button(
-            _("Save data set"),
-            type="primary",
-            icon=":material/save:",
-            key="own-data-keep",
-            help=_("Saved on this machine, ready for training."),
-            on_click=lambda: shelf.keep(lambda: texts.prepare(report, name=(name or "").strip())),
-        )
-
-
 def _counts(report: Report) -> None:
     parts = {part: f"{report.counts.get(part, 0):,}" for part in ("train", "validation", "test")}
     unit = _("Tokens") if report.kind == "text" else _("Examples")
@@ -227,17 +209,17 @@ def _counts(report: Report) -> None:
         st.caption(_("Test file: {words}", words=words))
 
 
-def _accounted(found: Accounting) -> str:
-    n, total = found.total, f"{found.total:,}"
+def _accounted(accounting: Accounting) -> str:
+    n, total = accounting.total, f"{accounting.total:,}"
     whole = ngettext("{n} line read", "{n} lines read", n, n=total)
-    if found.in_entries:
+    if accounting.in_entries:
         whole = ngettext("{n} entry read", "{n} entries read", n, n=total)
-    parts = [_("{n} kept", n=f"{found.kept:,}")]
+    parts = [_("{n} kept", n=f"{accounting.kept:,}")]
     for words, count in (
-        (N_("{n} skipped"), found.left_out),
-        (N_("{n} repeated"), found.repeated),
-        (N_("{n} blank"), found.blank),
-        (N_("{n} header"), found.header),
+        (N_("{n} skipped"), accounting.left_out),
+        (N_("{n} repeated"), accounting.repeated),
+        (N_("{n} blank"), accounting.blank),
+        (N_("{n} header"), accounting.header),
     ):
         if count:
             parts.append(_(words, n=f"{count:,}"))
@@ -248,14 +230,19 @@ def _much_left_out(report: Report) -> None:
     """Warn if so many lines were skipped that the file is probably misread."""
     if not report.is_much_left_out:
         return
-    found = max((report.accounting, report.test_accounting), key=lambda one: one.share_left_out)
-    is_test = found is not report.accounting
-    first = next(one for one in report.problems if one.is_in_test_file == is_test)
+    worst = max(
+        (report.accounting, report.test_accounting),
+        key=lambda accounting: accounting.share_left_out,
+    )
+    is_test = worst is not report.accounting
+    first = next(
+        accounting for accounting in report.problems if accounting.is_in_test_file == is_test
+    )
     words = _(
         "{share} of the file was skipped, {n} of {total}. First reason: {why}",
-        share=f"{found.share_left_out:.0%}",
-        n=f"{found.left_out:,}",
-        total=f"{found.total:,}",
+        share=f"{worst.share_left_out:.0%}",
+        n=f"{worst.left_out:,}",
+        total=f"{worst.total:,}",
         why=escape(_(first.sentence)),
     )
     st.warning(words, icon=":material/warning:")
@@ -313,13 +300,23 @@ def _listed(report: Report, spoken: str) -> str:
 
 def _read_from(own: OwnSet) -> None:
     read = own.details.get("read")
-    found, names = (read.get("columns"), read.get("names")) if isinstance(read, dict) else ([], [])
-    if not isinstance(found, list) or not all(isinstance(at, int) for at in found) or not found:
+    columns_read, names = (
+        (read.get("columns"), read.get("names")) if isinstance(read, dict) else ([], [])
+    )
+    if (
+        not isinstance(columns_read, list)
+        or not all(isinstance(at, int) for at in columns_read)
+        or not columns_read
+    ):
         return
-    named = names if isinstance(names, list) and len(names) == len(found) else [""] * len(found)
+    labels = (
+        names
+        if isinstance(names, list) and len(names) == len(columns_read)
+        else [""] * len(columns_read)
+    )
     listed = ", ".join(
         _("column {n}", n=at + 1) + (f" ({escape(str(name))})" if name else "")
-        for at, name in zip(found, named, strict=True)
+        for at, name in zip(columns_read, labels, strict=True)
     )
     st.caption(_("Read from {columns}.", columns=listed))
 

@@ -17,7 +17,7 @@ _CAME = "bring-run"
 
 def part() -> None:
     if visitors.why_not():
-        return  # the page says why, once
+        return  # the page shows the reason
     dropped.place(
         _("Import a run"),
         _("Drop or choose an exported zip"),

@@ -1,4 +1,4 @@
-"""Which runs to show and in which order: by kind, group and words, and a page of them at a time."""
+"""Filter, order and paging of the list of runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MINE = "mine"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is asked of every run of the list, read once."""
+    """What the filter needs of a run, read once."""
 
     run: Run
     status: Status
@@ -34,15 +34,15 @@ class Known:
 
 
 _KINDS: dict[str, tuple[str, Callable[[Known], bool]]] = {
-    "active": (N_("Active"), lambda one: one.status.is_active),
-    "finished": (N_("Finished"), lambda one: one.status.state == "finished"),
-    "early": (N_("Stopped or failed"), lambda one: one.status.can_resume and one.problem is None),
-    "recorded": (N_("Recorded"), lambda one: one.run.meta.recorded),
-    "damaged": (N_("Damaged"), lambda one: one.damage is not None),
+    "active": (N_("Active"), lambda row: row.status.is_active),
+    "finished": (N_("Finished"), lambda row: row.status.state == "finished"),
+    "early": (N_("Stopped or failed"), lambda row: row.status.can_resume and row.problem is None),
+    "recorded": (N_("Recorded"), lambda row: row.run.meta.recorded),
+    "damaged": (N_("Damaged"), lambda row: row.damage is not None),
 }
 
 _ORDERS: dict[str, tuple[str, Callable[[Run], float | str | None], bool]] = {
-    # label, by what, whether the largest comes first; who has nothing to compare comes last
+    # label, sort key (None comes last), whether the largest comes first
     "newest": (N_("Newest first"), lambda run: None, False),
     "name": (N_("Name"), lambda run: run.meta.name.casefold(), False),
     "group": (N_("Group"), lambda run: (run.labels.group or "").casefold() or None, False),
@@ -57,7 +57,7 @@ _ORDERS: dict[str, tuple[str, Callable[[Run], float | str | None], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The runs to show, from which place on they stand among all that match, and how many do."""
+    """A page of runs, the index of its first, and the number of matches."""
 
     runs: list[Run]
     first: int
@@ -66,17 +66,17 @@ class Page:
 
 def choose(runs: list[Run]) -> Page:
     known = [Known.of(run) for run in runs]
-    kinds = {name: [one for one in known if test(one)] for name, (_label, test) in _KINDS.items()}
+    kinds = {name: [row for row in known if test(row)] for name, (_label, test) in _KINDS.items()}
     who = visitors.visitor()
     if who.name is not None:
-        kinds = {_MINE: [one for one in known if who.began(one.run)], **kinds}
+        kinds = {_MINE: [row for row in known if who.began(row.run)], **kinds}
     present = [name for name in kinds if kinds[name]]
     groups = sorted({run.labels.group for run in runs if run.labels.group}, key=str.casefold)
     words = st.text_input(
         _("Search"),
         key="runs-words",
         type="search",
-        live=True,  # after a pause in typing; how long in words would import pandas
+        live=True,  # after a pause in typing; a duration in words would import pandas
         placeholder=_("name, #tag, note, group, setting"),
         help=_("Finds runs with all words; n_heads=8 finds a setting."),
         persist_state="session",
@@ -100,7 +100,7 @@ def choose(runs: list[Run]) -> Page:
         width=170,
     )
     group = _group(groups) if groups else None
-    chosen = [one.run for one in kinds.get(kind or "", known)]
+    chosen = [row.run for row in kinds.get(kind or "", known)]
     matching = [
         run
         for run in chosen
@@ -129,7 +129,7 @@ def _paged(matching: list[Run]) -> Page:
     if n_pages < 2:
         return Page(matching, 0, len(matching))
     if not 1 <= (st.session_state.get("runs-page") or 1) <= n_pages:
-        del st.session_state["runs-page"]  # fewer match than did before
+        del st.session_state["runs-page"]  # fewer matches than before
     first = ((st.session_state.get("runs-page") or 1) - 1) * PER_PAGE
     return Page(matching[first : first + PER_PAGE], first, len(matching))
 
@@ -154,7 +154,7 @@ def turn(page: Page) -> None:
 
 def matches(run: Run, words: str) -> bool:
     """Return whether every word appears in the run's row or settings."""
-    if suspects.is_hidden(run):  # by its name alone: a setting that is found names the bug
+    if suspects.is_hidden(run):  # by name only: a matching setting would reveal the bug
         return all(word in run.meta.name.casefold() for word in words.casefold().split())
     return is_found(run, words, also=run_words.learns(run))
 

@@ -1,4 +1,4 @@
-"""Runs: every training that was kept, to open, steer, go on with, rename or delete."""
+"""Runs: all trainings, to open, control, extend, rename or delete."""
 
 from __future__ import annotations
 

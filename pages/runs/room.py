@@ -22,9 +22,9 @@ _LOOK_SECONDS = 5.0
 
 def hindrance() -> None:
     root = runs_access.store().root
-    found = obstacle(root) if os.path.isdir(root) else None
-    if found is not None:
-        show.problem(found)
+    problem = obstacle(root) if os.path.isdir(root) else None
+    if problem is not None:
+        show.problem(problem)
     if settings.read().runs_url is not None:
         _elsewhere()
 
@@ -43,13 +43,13 @@ def line() -> None:
         if bounds != Bounds():
             st.caption(_rule())
         return
-    found = room.look(store.root, store.kept(), bounds)
-    if not found.n_runs and not found.n_deleted:
+    usage = room.look(store.root, store.kept(), bounds)
+    if not usage.n_runs and not usage.n_deleted:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="room-line"):
-        words = [_taken(found), *([] if bounds == Bounds() else [_rule()])]
-        st.caption(" ".join(words), width="stretch" if found.n_deleted else "content")
-        if found.n_deleted:
+        words = [_usage_words(usage), *([] if bounds == Bounds() else [_rule()])]
+        st.caption(" ".join(words), width="stretch" if usage.n_deleted else "content")
+        if usage.n_deleted:
             st.button(
                 _("Empty trash"),
                 key="empty-trash",
@@ -60,23 +60,23 @@ def line() -> None:
             )
 
 
-def _taken(found: Room) -> str:
+def _usage_words(usage: Room) -> str:
     words = ngettext(
         "{n} run takes {size}; {free} are free.",
         "{n} runs take {size}; {free} are free.",
-        found.n_runs,
-        n=f"{found.n_runs:,}",
-        size=show.size(found.runs),
-        free=show.size(found.free),
+        usage.n_runs,
+        n=f"{usage.n_runs:,}",
+        size=show.size(usage.runs),
+        free=show.size(usage.free),
     )
-    if not found.n_deleted:
+    if not usage.n_deleted:
         return words
     trash = ngettext(
         "{n} deleted run takes {size}.",
         "{n} deleted runs take {size}.",
-        found.n_deleted,
-        n=f"{found.n_deleted:,}",
-        size=show.size(found.deleted),
+        usage.n_deleted,
+        n=f"{usage.n_deleted:,}",
+        size=show.size(usage.deleted),
     )
     return f"{words} {trash}"
 
@@ -101,7 +101,7 @@ def with_deleted(runs: list[Run]) -> list[Run]:
 
 
 def deleted_ids() -> set[str]:
-    return {one.id for one in _deleted()}
+    return {run.id for run in _deleted()}
 
 
 def undo() -> None:

@@ -1,4 +1,4 @@
-"""Runs that were ticked in the list: to compare them, and to group or tag them together."""
+"""Ticked runs: compare, group or tag them together."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def _add_tags(own: Sequence[str]) -> None:
 
 
 def _ids() -> dict[str, None]:
-    found: dict[str, None] = st.session_state.setdefault(_PICKED, {})
-    return found
+    picked: dict[str, None] = st.session_state.setdefault(_PICKED, {})
+    return picked
 
 
 def _take(key: str, run_id: str) -> None:

@@ -1,6 +1,6 @@
-"""What a person does with sweeps: begin, stop, go on, change, delete.
+"""Actions on sweeps: start, stop, resume, change, delete.
 
-Each either leads on or says in a sentence why it cannot, and asks at that moment whose it is.
+Each checks the owner at that moment, and either succeeds or shows why not.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ STATES: dict[State, str] = {
 }
 
 MAX_BROUGHT = 10
-"""Studies from elsewhere that one visitor may keep, where strangers reach the server."""
+"""Imported studies per visitor on a public server."""
 
 MAX_OF_A_VISITOR = 24
-"""Runs of one sweep, where strangers reach the server; each visitor has one that goes on."""
+"""Runs per sweep on a public server; each visitor may have one running sweep."""
 
 
 def there() -> SweepStore:
@@ -39,9 +39,9 @@ def there() -> SweepStore:
 
 def listed() -> list[Sweep]:
     """Return the visitor's sweeps, or all where that is allowed."""
-    found = there().list()
+    sweeps = there().list()
     sees_all = settings.read().open or visitors.visitor().is_host
-    return [sweep for sweep in found if sees_all or _is_ones_own(sweep)]
+    return [sweep for sweep in sweeps if sees_all or _is_ones_own(sweep)]
 
 
 def may_change(plan: Plan) -> bool:
@@ -99,7 +99,7 @@ def delete(sweep: Sweep) -> bool:
 
 def deleted() -> list[Sweep]:
     who = visitors.visitor()
-    return [one for one in there().deleted() if who.may_all or _is_ones_own(one)]
+    return [sweep for sweep in there().deleted() if who.may_all or _is_ones_own(sweep)]
 
 
 def bring_back(sweep: Sweep) -> bool:
@@ -166,7 +166,7 @@ def bring(content: bytes, name: str) -> Sweep:
     who.check_acts()
     if settings.read().only_shows:
         raise StudentError("This server is view-only; you cannot import here.")
-    n_own = sum(one.brought() is not None and _is_ones_own(one) for one in there().list())
+    n_own = sum(sweep.brought() is not None and _is_ones_own(sweep) for sweep in there().list())
     if not who.may_all and n_own >= MAX_BROUGHT:
         raise StudentError(
             "You have {n} imported studies, the limit; delete one first.",

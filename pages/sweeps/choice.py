@@ -1,4 +1,4 @@
-"""Which sweep is shown: one of those there are, or a new one."""
+"""Which sweep is shown: an existing or a new one."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from tfm_core.sweeps.store import Sweep, SweepNotFound
 _PICK = "sweeps-pick"
 NEW = ""
 SWEEP = parameters.Text("sweep", first="", key="sweeps-shown", most=64)
-"""The id of a sweep; empty: a new one is set up."""
+"""The id of a sweep; empty for a new one."""
 
 
 def shown() -> Sweep | None:
     """Draw the choice; return the sweep to show, or None to create one."""
     problem = view_link.receive(SWEEP)
-    asked = str(st.session_state[SWEEP.key])
+    sweep_id = str(st.session_state[SWEEP.key])
     listed = actions.listed()
     names = {sweep.id: _name(sweep) for sweep in listed}
-    if asked and asked not in names:
+    if sweep_id and sweep_id not in names:
         try:
-            names[asked] = _name(actions.there().get(asked))
+            names[sweep_id] = _name(actions.there().get(sweep_id))
         except SweepNotFound as error:
             problem = problem or _(error)
-            asked = NEW
+            sweep_id = NEW
     view_link.warn(problem)
     if names:
-        st.session_state[_PICK] = asked
+        st.session_state[_PICK] = sweep_id
         st.selectbox(
             _("Sweep"),
             [NEW, *names],
@@ -42,9 +42,9 @@ def shown() -> Sweep | None:
             label_visibility="collapsed",
             on_change=lambda: open_sweep(str(st.session_state[_PICK])),
         )
-    st.session_state[SWEEP.key] = asked
-    view_link.say(SWEEP, asked)
-    return actions.there().get(asked) if asked else None
+    st.session_state[SWEEP.key] = sweep_id
+    view_link.say(SWEEP, sweep_id)
+    return actions.there().get(sweep_id) if sweep_id else None
 
 
 def open_sweep(sweep_id: str) -> None:
@@ -56,7 +56,7 @@ def open_sweep(sweep_id: str) -> None:
 def undo() -> None:
     gone = actions.deleted()[:1]
     for sweep in gone:
-        name = escape(_called(sweep))
+        name = escape(_title(sweep))
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(_("Deleted *{name}*.", name=name), width="content")
             if st.button(
@@ -77,7 +77,7 @@ def deletion(sweep: Sweep) -> None:
             st.rerun()
 
 
-def _called(sweep: Sweep) -> str:
+def _title(sweep: Sweep) -> str:
     brought = sweep.brought()
     if brought is not None:
         return brought.name

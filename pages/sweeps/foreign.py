@@ -1,4 +1,4 @@
-"""An Optuna study from elsewhere: where its journal is dropped, and what it looks like."""
+"""An imported Optuna study: upload and view."""
 
 from __future__ import annotations
 
@@ -34,43 +34,43 @@ def place() -> None:
 
 def part(sweep: Sweep) -> None:
     try:
-        looks = _looks(str(sweep.folder), sweep.journal.stat().st_mtime_ns)
+        studies = _studies(str(sweep.folder), sweep.journal.stat().st_mtime_ns)
     except (foreign.NotAStudy, SweepDamaged, OSError) as error:
         show.problem(error)
         if actions.may_delete(sweep):
             choice.deletion(sweep)
         return
     index = 0
-    if len(looks) > 1:
-        names = [look.name for look in looks]
+    if len(studies) > 1:
+        names = [study.name for study in studies]
         index = st.selectbox(
-            _("Study"), range(len(looks)), format_func=names.__getitem__,
+            _("Study"), range(len(studies)), format_func=names.__getitem__,
             key=f"sweeps-study-{sweep.id}",
         ) or 0  # fmt: skip
-    _draw(looks[index])
+    _draw(studies[index])
     if actions.may_delete(sweep):
         choice.deletion(sweep)
 
 
-def _draw(look: Look) -> None:
+def _draw(study: Look) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.header(escape(look.name), anchor=False, width="content")
+        st.header(escape(study.name), anchor=False, width="content")
         badge = _("imported")
         st.markdown(f":blue-badge[:material/move_to_inbox: {badge}]", width="content")
-        n, n_all = len(look.complete), len(look.trials)
+        n, n_all = len(study.complete), len(study.trials)
         words = _("{n} of {all} trials have a value. View only.", n=n, all=n_all)
         st.caption(words, width="stretch")
-    figures = plots.of_foreign(look)
+    figures = plots.of_foreign(study)
     left, right = st.columns([11, 9], gap="medium")
     with left:
-        rest = [one for one in look.trials if one.value is None]
+        rest = [trial for trial in study.trials if trial.value is None]
         st.dataframe(
-            pd.DataFrame([_row(look, one) for one in [*look.complete, *rest]]),
+            pd.DataFrame([_row(study, trial) for trial in [*study.complete, *rest]]),
             hide_index=True,
             height=_HEIGHT,
             key="sweeps-foreign-board",
         )
-        best = look.complete[0]
+        best = study.complete[0]
         st.markdown(f"**{_('Best: trial {n}', n=best.number)}** · {escape(_words(best))}")
     with right:
         show.live_figure(
@@ -94,20 +94,20 @@ def _draw(look: Look) -> None:
         )
 
 
-def _row(look: Look, one: Tried) -> dict[str, object]:
-    figure = "–" if one.value is None else f"{one.value:.4g}"
+def _row(study: Look, trial: Tried) -> dict[str, object]:
+    figure = "–" if trial.value is None else f"{trial.value:.4g}"
     return {
-        _("Trial"): one.number,
-        _(look.looks_for.label): figure,
-        **{name: _(space.shown(value)) for name, value in one.values.items()},
-        _("State"): _(leaderboard.STATES[one.state]),
+        _("Trial"): trial.number,
+        _(study.looks_for.label): figure,
+        **{name: _(space.shown(value)) for name, value in trial.values.items()},
+        _("State"): _(leaderboard.STATES[trial.state]),
     }
 
 
-def _words(one: Tried) -> str:
-    return ", ".join(f"{name} {_(space.shown(value))}" for name, value in one.values.items())
+def _words(trial: Tried) -> str:
+    return ", ".join(f"{name} {_(space.shown(value))}" for name, value in trial.values.items())
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _looks(folder: str, when: int) -> list[Look]:
+def _studies(folder: str, when: int) -> list[Look]:
     return foreign.looks(Path(folder))

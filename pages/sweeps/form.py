@@ -1,7 +1,4 @@
-"""The form of a sweep: what varies, how it is searched, and how far.
-
-It makes a plan of what is typed, or says why there can be none.
-"""
+"""The form of a sweep: what varies, how to search, and how far."""
 
 from __future__ import annotations
 
@@ -37,13 +34,13 @@ def plan(first: Plan, key: str) -> Plan:
 
 def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
     """Ask which settings vary and how. Raises ValueError."""
-    known = {one.path: one for one in first.space}
+    current = {setting.path: setting for setting in first.space}
     is_grid = st.session_state.get(f"{key}-search", first.search) == "grid"
-    settings = {one.path: one for one in varied(first.base)}
+    settings = {setting.path: setting for setting in varied(first.base)}
     chosen = st.multiselect(
         _("What varies"),
         list(settings),
-        default=[path for path in known if path in settings],
+        default=[path for path in current if path in settings],
         format_func=lambda path: _(settings[path].label),
         key=f"{key}-paths",
         max_selections=MAX_SETTINGS,
@@ -54,9 +51,9 @@ def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
     dimensions: list[Dimension] = []
     for path in chosen:
         try:
-            one = settings[path]
+            setting = settings[path]
             dimensions.append(
-                _dimension(one, first.base, known.get(path), f"{key}-{path}", is_grid=is_grid)
+                _dimension(setting, first.base, current.get(path), f"{key}-{path}", is_grid=is_grid)
             )
         except ValueError as error:
             st.caption(f":red[:material/error: {_(error)}]")
@@ -68,41 +65,41 @@ def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
 
 def varied(base: Experiment) -> list[Setting]:
     settings = settings_of(base.model.family, base.task.name)
-    return [one for one in settings if one.path not in space.FIXED]
+    return [setting for setting in settings if setting.path not in space.FIXED]
 
 
 def _dimension(
-    one: Setting, base: Experiment, known: Dimension | None, key: str, *, is_grid: bool
+    setting: Setting, base: Experiment, current: Dimension | None, key: str, *, is_grid: bool
 ) -> Dimension:
-    if one.kind == "bool":
-        return Choices(one.path, (False, True))
-    if one.kind in ("choice", "several"):
-        return _variants(one, base, known, key)
-    return _numbers(one, base, known, key, is_grid=is_grid)
+    if setting.kind == "bool":
+        return Choices(setting.path, (False, True))
+    if setting.kind in ("choice", "several"):
+        return _variants(setting, base, current, key)
+    return _numbers(setting, base, current, key, is_grid=is_grid)
 
 
-def _variants(one: Setting, base: Experiment, known: Dimension | None, key: str) -> Dimension:
-    choices = one.choices or {}
-    now = space.value_of(base, one.path)
-    names = ["", *choices] if one.kind == "several" else list(choices)  # one at a time, or none
+def _variants(setting: Setting, base: Experiment, current: Dimension | None, key: str) -> Dimension:
+    choices = setting.choices or {}
+    now = space.value_of(base, setting.path)
+    names = ["", *choices] if setting.kind == "several" else list(choices)  # one at a time, or none
     others = [name for name in names[:3] if name != now]
-    default = known.values if isinstance(known, Choices) else (now, *others)
+    default = current.values if isinstance(current, Choices) else (now, *others)
     picked = st.multiselect(
-        _(one.label),
+        _(setting.label),
         names,
         default=[name for name in default if name in names],
         format_func=lambda name: _(choices[name].label) if name else _("none"),
         key=key,
-        help=_(one.help),
+        help=_(setting.help),
     )
-    return Choices(one.path, tuple(picked))
+    return Choices(setting.path, tuple(picked))
 
 
 def _numbers(
-    one: Setting, base: Experiment, known: Dimension | None, key: str, *, is_grid: bool
+    setting: Setting, base: Experiment, current: Dimension | None, key: str, *, is_grid: bool
 ) -> Dimension:
-    default = known or _usual(one, base)
-    label = _(one.label)
+    default = current or _usual(setting, base)
+    label = _(setting.label)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         mode = st.segmented_control(
             label,
@@ -111,17 +108,17 @@ def _numbers(
             format_func=lambda mode: _("range") if mode == RANGE else _("values"),
             required=True,
             key=f"{key}-mode",
-            help=_(one.help),
+            help=_(setting.help),
         )
         if mode == VALUES:
             words = ", ".join(_typed(value) for value in default.grid())
             text = st.text_input(_("{setting}: values", setting=label), words, key=f"{key}-values")
-            return Choices(one.path, _read_all(text, one))
-        likely = default if isinstance(default, Range) else _usual_range(one, base)
+            return Choices(setting.path, _read_all(text, setting))
+        likely = default if isinstance(default, Range) else _usual_range(setting, base)
         low, high, is_log, points = _range(label, likely, key, is_grid=is_grid)
-    is_whole = one.kind == "int"
+    is_whole = setting.kind == "int"
     return Range(
-        one.path, float(_read(low, one)), float(_read(high, one)), is_log, is_whole,
+        setting.path, float(_read(low, setting)), float(_read(high, setting)), is_log, is_whole,
         likely.step, int(points),
     )  # fmt: skip
 
@@ -165,45 +162,45 @@ def _together() -> DeltaGenerator:
     return st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content")
 
 
-def _usual(one: Setting, base: Experiment) -> Dimension:
+def _usual(setting: Setting, base: Experiment) -> Dimension:
     """Return a default: whole numbers by doubling, others as a range."""
-    now = space.value_of(base, one.path)
-    if one.kind == "int" and one.path != "seed" and isinstance(now, int):
-        low, high = one.lowest or 0, one.highest or 10**9
+    now = space.value_of(base, setting.path)
+    if setting.kind == "int" and setting.path != "seed" and isinstance(now, int):
+        low, high = setting.lowest or 0, setting.highest or 10**9
         doubled = {now // 2, now, now * 2} if now > 1 else {now, now + 1, now + 2}
-        return Choices(one.path, tuple(sorted(n for n in doubled if low <= n <= high)))
-    return _usual_range(one, base)
+        return Choices(setting.path, tuple(sorted(n for n in doubled if low <= n <= high)))
+    return _usual_range(setting, base)
 
 
-def _usual_range(one: Setting, base: Experiment) -> Range:
-    now = float(space.value_of(base, one.path) or 0)
-    low, high = one.lowest, one.highest
-    is_whole = one.kind == "int"
-    if one.path == "seed":
-        return Range(one.path, 0, 9, is_whole=True, points=10)
-    if one.path == "training.learning_rate":
-        return Range(one.path, now / 10, min(now * 10, 10), is_log=True)
+def _usual_range(setting: Setting, base: Experiment) -> Range:
+    now = float(space.value_of(base, setting.path) or 0)
+    low, high = setting.lowest, setting.highest
+    is_whole = setting.kind == "int"
+    if setting.path == "seed":
+        return Range(setting.path, 0, 9, is_whole=True, points=10)
+    if setting.path == "training.learning_rate":
+        return Range(setting.path, now / 10, min(now * 10, 10), is_log=True)
     first = max(low or 0.0, now / 2)
     last = min(high if high is not None else now * 2, max(now * 2, first + 0.2))
     if is_whole:
-        return Range(one.path, int(first), max(int(last), int(first) + 1), is_whole=True)
-    return Range(one.path, float(f"{first:.3g}"), float(f"{last:.3g}"))
+        return Range(setting.path, int(first), max(int(last), int(first) + 1), is_whole=True)
+    return Range(setting.path, float(f"{first:.3g}"), float(f"{last:.3g}"))
 
 
-def _read_all(text: str, one: Setting) -> tuple[Value, ...]:
+def _read_all(text: str, setting: Setting) -> tuple[Value, ...]:
     parts = [part for part in text.replace(";", ",").split(",") if part.strip()]
-    return tuple(_read(part, one) for part in parts)
+    return tuple(_read(part, setting) for part in parts)
 
 
-def _read(text: str, one: Setting) -> Value:
+def _read(text: str, setting: Setting) -> Value:
     """Parse a number. Raises StudentError."""
     try:
-        return int(text) if one.kind == "int" else float(text)
+        return int(text) if setting.kind == "int" else float(text)
     except ValueError:
-        what = _("a whole number") if one.kind == "int" else _("a number")
+        what = _("a whole number") if setting.kind == "int" else _("a number")
         raise StudentError(
             "{label} cannot be “{value}”; it must be {what}.",
-            label=_(one.label), value=text.strip()[:20], what=what,
+            label=_(setting.label), value=text.strip()[:20], what=what,
         ) from None  # fmt: skip
 
 
@@ -225,7 +222,7 @@ def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str,
     with st.container(horizontal=True, gap="medium"):
         objective = first.objective
         if first.edition == 1 and not key.startswith("change"):
-            known = [one.name for one in objectives.fitting(first.base)]
+            known = [option.name for option in objectives.fitting(first.base)]
             objective = st.selectbox(
                 _("Optimise"), known, known.index(first.objective),
                 format_func=lambda name: _(OBJECTIVES[name].label), key=f"{key}-objective",
@@ -256,4 +253,4 @@ def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str,
 
 
 def _about(records: Iterable[Search | Pruning]) -> str:
-    return "\n\n".join(f"**{_(one.label)}**: {_(one.help)}" for one in records)
+    return "\n\n".join(f"**{_(record.label)}**: {_(record.help)}" for record in records)

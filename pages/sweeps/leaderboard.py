@@ -1,4 +1,4 @@
-"""The leaderboard: every trial, the best first, and what leads on from the one that is chosen."""
+"""The leaderboard: every trial, best first, and links from the chosen one."""
 
 from __future__ import annotations
 

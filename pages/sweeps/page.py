@@ -1,4 +1,4 @@
-"""Sweeps: which settings an experiment does best with, searched for while one looks on."""
+"""Sweeps: search for the best settings of an experiment."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A sweep that goes on, or is over: its leaderboard, and Optuna's figures, all made without asking.
+"""A running or ended sweep: leaderboard and Optuna's figures.
 
-One fragment looks again every two seconds while there is anything to come.
+One fragment polls every two seconds while it runs.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
         show.problem(error)
         return
     if plan.state != drawn_as:
-        state.draw_anew()  # once: it gets other buttons, and perhaps no longer ticks
+        state.draw_anew()  # once: the buttons change, and it may stop polling
     _head(sweep, plan, trials)
     figures = _figures(sweep, plan, trials)
     left, right = st.columns([11, 9], gap="medium")
@@ -126,7 +126,7 @@ def _head(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
             _BADGES[plan.state].format(words=_(actions.STATES[plan.state])), width="content"
         )
         if actions.may_change(plan):
-            _buttons(sweep, plan)  # not at the right edge, where the table below has its tools
+            _buttons(sweep, plan)  # not at the right edge, above the table's tools
         st.caption(_far(plan, spent), width="stretch")
     trouble = runs_access.sweeps().trouble(sweep.id)
     with st.container():
@@ -164,7 +164,6 @@ def _buttons(sweep: Sweep, plan: Plan) -> None:
         st.button(
             _("Resume"), icon=":material/play_arrow:", type="primary", key="sweeps-go-on",
             on_click=actions.resume, args=(sweep,),
-            help=_("Continue where it stopped."),
         )  # fmt: skip
 
 

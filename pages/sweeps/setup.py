@@ -1,4 +1,4 @@
-"""A new sweep: of which experiment, what it will try, how long that takes, and the press."""
+"""A new sweep: its experiment, trials and time, and the Start button."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tfm_core.runs.labels import MAX_NAME
 from tfm_core.sweeps import ready, space
 from tfm_core.sweeps.plan import Plan
 from tfm_core.sweeps.searches import SEARCHES
-from tfm_core.sweeps.space import Range
+from tfm_core.sweeps.space import Dimension, Range
 
 _BASE, _DRAFT = "sweeps-base", "draft"
 _MAX_RUNS = 40  # to choose from
-_ASKED = 6  # combinations whose times are asked; those of the others lie between
+_ASKED = 6  # combinations whose time is estimated
 
 
 def part() -> None:
@@ -108,7 +108,7 @@ def _press(plan: Plan, problem: Exception | None, key: str) -> None:
             icon=":material/play_arrow:",
             disabled=problem is not None or bool(why_not),
             key="sweeps-start",
-            help=escape(why_not) or _("Training continues even if you leave this page."),
+            help=escape(why_not) or None,
         )
     if why_not:
         st.caption(f":material/lock: {escape(why_not)}")
@@ -139,11 +139,11 @@ def _takes(plan: Plan) -> str:
     if n is None:
         return _("Runs for **{minutes:g} min** of training in total.", minutes=plan.max_minutes)
     runs = ngettext("**{n} run**", "**{n} runs**", n, n=n)
-    found = _forecast(plan)
+    forecast = _forecast(plan)
     values = {
         "runs": runs,
         "steps": f"{plan.base.training.steps:,}",
-        "time": run_time.with_load(found.times(n) if found else None),
+        "time": run_time.with_load(forecast.times(n) if forecast else None),
     }
     words = _("{runs} of {steps} steps in sequence: **{time}**.", **values)
     if plan.at_once > 1:
@@ -160,23 +160,25 @@ def _takes(plan: Plan) -> str:
 def _forecast(plan: Plan) -> Forecast | None:
     """Return the mean time of a run over a sample of combinations."""
     some = space.some(plan.base, plan.space, _ASKED)
-    found = run_time.in_sequence(some, threads=plan.threads)
-    return found.times(1 / len(some)) if found else None
+    forecast = run_time.in_sequence(some, threads=plan.threads)
+    return forecast.times(1 / len(some)) if forecast else None
 
 
 def _figure(plan: Plan) -> None:
     if plan.search == "grid":
         show.live_figure(plots.points(plan), _("Each ring is a run to try."), key="sweeps-points")
         return
-    log = f" ({_('log')})"
     rows = [
-        [
-            _(space.label_of(plan.base, one.path)),
-            f"{space.shown(one.low)} … {space.shown(one.high)}{log if one.is_log else ''}"
-            if isinstance(one, Range)
-            else ", ".join(_(space.shown(value)) for value in one.values),
-        ]
-        for one in plan.space
+        [_(space.label_of(plan.base, dimension.path)), _tried(dimension)]
+        for dimension in plan.space
     ]
     show.facts(rows, [_("Varies"), _("Range or values")])
     st.caption(_(SEARCHES[plan.search].help))
+
+
+def _tried(dimension: Dimension) -> str:
+    """Return the values of a setting: from and to, or a list."""
+    if not isinstance(dimension, Range):
+        return ", ".join(_(space.shown(value)) for value in dimension.values)
+    ends = {"low": space.shown(dimension.low), "high": space.shown(dimension.high)}
+    return _("{low} … {high} (log)", **ends) if dimension.is_log else _("{low} … {high}", **ends)

@@ -1,6 +1,6 @@
-"""The changes strip: what the last change does, what runs say of it, and the ways back.
+"""The changes strip: the effect of the last change, results of earlier runs, undo and reset.
 
-It stays in sight below the frame's strip while the settings scroll by.
+It stays visible below the frame's strip while the settings scroll.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SIDE_EFFECT = "training.weight_decay"  # follows the optimiser
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The last change: the experiment before it, and the paths at which the two differ."""
+    """The last change: the experiment before it, and the changed paths."""
 
     before: Experiment
     paths: tuple[str, ...]
@@ -66,7 +66,7 @@ def _buttons(
         disabled=not history.future,
         on_click=state.redo,
     )
-    st.button(  # also for what is typed and was not sent yet: the server knows nothing of it
+    st.button(  # also resets text that was typed but not sent yet
         _("Reset all"),
         icon=":material/restart_alt:",
         key="configure-reset",
@@ -108,17 +108,17 @@ def _effect(
         st.caption(_("Change a setting to see its effect on size, memory, time and results."))
         return
     begun = _parsed(checked.draft.begun)
-    asked = [effects.of_change(change.before, experiment)]
+    changes = [effects.of_change(change.before, experiment)]
     if begun is not None and begun != change.before and len(paths) > 1:
-        asked.append(effects.of_change(begun, experiment))
-    was_known = all(one.is_known for one in asked)
+        changes.append(effects.of_change(begun, experiment))
+    was_known = all(one.is_known for one in changes)
     named = _named(change, change.before.model_dump(), checked.draft.values, settings)
     in_all = _("All {n} changes", n=len(paths))
 
     def effect() -> None:
-        if not was_known and all(one.is_known for one in asked):
+        if not was_known and all(one.is_known for one in changes):
             state.draw_anew()
-        first, *rest = asked
+        first, *rest = changes
         lines = [f"**{named}**: {first.words(threads) or '…'}"]
         lines += [f"**{in_all}**: {other.ratios(threads) or '…'}" for other in rest]
         st.markdown("  \n".join(lines))
@@ -130,9 +130,9 @@ def _effect(
             drafts.get(checked.draft.values, path),
             drafts.get(change.before.model_dump(), path),
         ]
-        found = earlier.words(experiment, settings[path], values)
-        if found:
-            st.caption(found)
+        results = earlier.words(experiment, settings[path], values)
+        if results:
+            st.caption(results)
 
 
 def _last(draft: Draft, past: tuple[Moment, ...], experiment: Experiment) -> Change | None:
@@ -183,8 +183,8 @@ def _difference(
 def _label(path: str, settings: Mapping[str, Setting]) -> str:
     if path in settings:
         return _(settings[path].label)
-    known = {"model.family": _("Model family"), "task.name": _("Task"), "task.text": _("Text")}
-    return known.get(path, path)
+    labels = {"model.family": _("Model family"), "task.name": _("Task"), "task.text": _("Text")}
+    return labels.get(path, path)
 
 
 _NAMES = {"model.family": FAMILIES, "task.name": TASK_FACTS}

@@ -1,4 +1,4 @@
-"""Configure: the draft as controls, what it would need, and the button that starts it."""
+"""Configure: the draft as controls, its needs, its file, and the Start button."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def page() -> None:
     show.header("train")
     _read_link()
     _link_problems()
-    draft = state.current_draft()  # once: a callback of a later run may replace it meanwhile
+    draft = state.current_draft()  # read once: a callback may replace it meanwhile
     _link_made(draft)
     checked = drafts.check(draft)
     preset = drafts.preset_of(draft)

@@ -1,7 +1,7 @@
-"""A text of one's own for a language model: pasted, counted, and kept as a set to learn from.
+"""Your own text for a language model: pasted, counted and saved as a data set.
 
-Files of settings and runs of older releases hold the text itself; such a draft is learned as it is,
-or its text is made a set.
+Older settings and runs contain the text itself; such a draft can be trained as it is, or its text
+becomes a data set.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ def area(checked: Checked) -> None:
     values = checked.draft.values
     if drafts.task_of(values) != "own-text" or drafts.get(values, "task.data"):
         return
-    held, unit = drafts.get(values, _PATH), drafts.get(values, "task.unit")
+    text_here, unit = drafts.get(values, _PATH), drafts.get(values, "task.unit")
     wrong = checked.at(_PATH)
     with st.container(border=True):
         st.header(_("Text"), anchor=False)
-        st.caption(_counts(held or read_text(), unit, is_own=bool(held)))
+        st.caption(_counts(text_here or read_text(), unit, is_own=bool(text_here)))
         for sentence in wrong:
             controls.complaint(sentence)
-        if held:
+        if text_here:
             _held()
         with st.expander(
-            _("Paste your own text"), expanded=bool(held), icon=":material/edit_note:"
+            _("Paste your own text"), expanded=bool(text_here), icon=":material/edit_note:"
         ):
-            _paste(unit, held)
+            _paste(unit, text_here)
 
 
 def _held() -> None:
@@ -49,8 +49,8 @@ def _held() -> None:
     )
 
 
-def _paste(unit: str, held: str) -> None:
-    st.session_state.setdefault(_KEY, held or state.own_text())
+def _paste(unit: str, text_here: str) -> None:
+    st.session_state.setdefault(_KEY, text_here or state.own_text())
     text = st.text_area(
         _("Training text"),
         key=_KEY,

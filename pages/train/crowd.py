@@ -1,7 +1,7 @@
-"""The crowd: how many sessions look at runs that train. One process draws for all of them.
+"""The crowd: how many sessions poll training runs. One process serves all of them.
 
-Two looks of a session, at the curves and at the predictions, cost some 55 ms; the more sessions
-look, the more seldom each does, so that presses are answered and the training keeps its core.
+A session's two polls (curves, predictions) cost some 55 ms, so with more sessions each polls less
+often; presses stay fast and the training keeps its core.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from collections.abc import Callable
 import streamlit as st
 
 A_SECOND = 7
-"""Sessions that may look within a second; together they take less than half a core."""
+"""Polls per second; together they take less than half a core."""
 
 AWAY_SECONDS = 30.0
-"""Who did not look for so long has left, or looks at something else."""
+"""A session that has not polled for this long has left."""
 
 _SESSION = "crowd-session"
 
 
 class Crowd:
-    """Who looked when. Safe in threads."""
+    """When each session polled last. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()

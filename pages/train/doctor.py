@@ -1,4 +1,4 @@
-"""The training doctor beside a run's curves: what is seen, and one press that begins what helps."""
+"""The training doctor beside a run's curves: symptoms, and a button that starts the fix."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def well(run: Run) -> str:
 
 
 def panel(run: Run) -> None:
-    found = doctor.symptoms(run)
+    symptoms = doctor.symptoms(run)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="doctor"):
-        if not found:
+        if not symptoms:
             return
-        first, *others = found
+        first, *others = symptoms
         words = escape(_(first.sentence))
-        if run.status.state == "failed":  # why is said already
+        if run.status.state == "failed":  # the reason is shown already
             words = _("What helps:")
         st.caption(f":orange[:material/stethoscope: {words}]", width="stretch")
         if first.cures:

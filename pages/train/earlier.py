@@ -1,4 +1,4 @@
-"""What runs on this machine reached with one value of a setting, and with another."""
+"""Results of earlier runs here with different values of one setting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tfm_core.runs.reached import Ended, Reached, alike, ended, reached, setting
 from tfm_core.runs.run import Run
 
 _WHOLE = ("sequence", "blanks")
-"""Answers of which whole sequences are counted."""
+"""Answers for which whole sequences are counted."""
 
 
 def words(experiment: Experiment, setting: Setting, values: Iterable[Any]) -> str:
@@ -26,19 +26,19 @@ def words(experiment: Experiment, setting: Setting, values: Iterable[Any]) -> st
 
     For example ``**97.1 %** with 8 (median of 3 runs) · **96.8 %** with 4 (1 run)``.
     """
-    wanted = settings_of(experiment)
-    found: dict[str, tuple[list[float | None], int]] = {}
-    for run, known in _ended().of(runs_access.store().kept()):
-        if not alike(wanted, known.settings, setting.path) or not visitors.lists(run):
+    settings = settings_of(experiment)
+    by_value: dict[str, tuple[list[float | None], int]] = {}
+    for run, ended_run in _ended().of(runs_access.store().kept()):
+        if not alike(settings, ended_run.settings, setting.path) or not visitors.lists(run):
             continue
-        value = repr(known.settings[setting.path])
-        shares, n_diverged = found.get(value, ([], 0))
-        shares = shares if known.diverged else [*shares, _share(run)]
-        found[value] = (shares, n_diverged + known.diverged)
-    groups = [(value, reached(*found.get(repr(value), ([], 0)))) for value in values]
+        value = repr(ended_run.settings[setting.path])
+        shares, n_diverged = by_value.get(value, ([], 0))
+        shares = shares if ended_run.diverged else [*shares, _share(run)]
+        by_value[value] = (shares, n_diverged + ended_run.diverged)
+    groups = [(value, reached(*by_value.get(repr(value), ([], 0)))) for value in values]
     if not any(group.n or group.n_diverged for _value, group in groups):
         return ""
-    parts = [_said(escape(drafts.said(setting, value)), group) for value, group in groups]
+    parts = [_result_words(escape(drafts.said(setting, value)), group) for value, group in groups]
     listed, answer = " · ".join(parts), experiment.task.facts.answer
     if answer in _WHOLE:
         return _("Earlier runs, whole sequences right: {parts}", parts=listed)
@@ -55,24 +55,24 @@ def _share(run: Run) -> float | None:
     return curves.unseen.last(column) if tested is None else tested
 
 
-def _said(value: str, found: Reached) -> str:
+def _result_words(value: str, reached: Reached) -> str:
     parts = []
-    if found.median is not None:
+    if reached.median is not None:
         words = ngettext(
             "**{share}** with {value} ({n} run)",
             "**{share}** with {value} (median of {n} runs)",
-            found.n,
-            share=show.percent(found.median),
+            reached.n,
+            share=show.percent(reached.median),
             value=value,
-            n=found.n,
+            n=reached.n,
         )
         parts.append(words)
-    if found.n_diverged:
+    if reached.n_diverged:
         words = ngettext(
             "{n} run with {value} diverged",
             "{n} runs with {value} diverged",
-            found.n_diverged,
-            n=found.n_diverged,
+            reached.n_diverged,
+            n=reached.n_diverged,
             value=value,
         )
         parts.append(words)
@@ -80,7 +80,7 @@ def _said(value: str, found: Reached) -> str:
 
 
 class _Ended:
-    """The settings of runs that are over, each read once."""
+    """The settings of ended runs, each read once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,6 +1,6 @@
-"""What a change does to a training's size: parameters, a step's memory and time, before and after.
+"""The effect of a change on parameters, memory per step and time, before and after.
 
-Counted on a thread of its own; until it is there, nothing is said.
+Computed on another thread; empty until then.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from tfm_core.facts.sizes import Sizes
     from tfm_core.runs.expected_time import Forecast
 
-_MANY = 3.0  # from so many times on, a factor reads better than per cent
+_MANY = 3.0  # from this ratio on, a factor reads better than per cent
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A quantity before and after, and its ratio with a sign; none where it stays."""
+    """A quantity before and after, and its signed ratio, empty if unchanged."""
 
     name: str
     old: str
@@ -33,7 +33,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Two experiments to compare, and the promises of their sizes."""
+    """Two experiments to compare, and the futures of their sizes."""
 
     before: Experiment
     after: Experiment
@@ -64,7 +64,7 @@ class Effect:
     def _parts(self, threads: int) -> list[_Part]:
         try:
             old, new = (forecast.answer(future) for future in self.sizes)
-        except Exception:  # a count that fails is said beside Start
+        except Exception:  # shown beside Start
             return []
         if old is None or new is None:
             return []
@@ -75,7 +75,7 @@ class Effect:
         then, now = (self._time(experiment, threads) for experiment in (self.before, self.after))
         if then is None or now is None:
             return parts
-        if then.slowdown != now.slowdown:  # measured anew in between: compare at one load
+        if then.slowdown != now.slowdown:  # measured in between: compare at the same load
             then = then.at(now.slowdown)
         a, b = (show.rounded(found.seconds) for found in (then, now))
         by = "" if then == now else ratio(then.seconds, now.seconds)
@@ -89,8 +89,8 @@ def of_change(before: Experiment, after: Experiment) -> Effect:
     return Effect(before, after, (forecast.sizes(before), forecast.sizes(after)))
 
 
-def _part(name: str, old: float, new: float, said: Callable[[float], str]) -> _Part:
-    return _Part(name, said(old), said(new), "" if old == new else ratio(old, new))
+def _part(name: str, old: float, new: float, format_value: Callable[[float], str]) -> _Part:
+    return _Part(name, format_value(old), format_value(new), "" if old == new else ratio(old, new))
 
 
 def ratio(old: float, new: float) -> str:

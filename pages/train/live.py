@@ -1,6 +1,6 @@
-"""Live: a run on stage while it learns, and afterwards. Two fragments tick while it is active.
+"""Live: a run on stage, during and after training. Two fragments poll while it is active.
 
-The run is only read here; leaving, reloading or a second tab change nothing about it.
+The run is only read here; leaving, reloading or a second tab do not change it.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
 EAGER = 0.25
-"""Seconds between two looks at a run that was just begun, until its curve has a point."""
+"""Seconds between polls of a new run until its curve has a point."""
 
 BRISK = 1.0
-"""Seconds between two looks at a run that has just begun, waits or pauses."""
+"""Seconds between polls of a young, waiting or paused run."""
 
 _SOON = 10.0
-"""Seconds from its making within which a run is expected to begin; later it waits for others."""
+"""Seconds after creation within which a run should start; later it waits for others."""
 
 _CALM = ((60.0, 3.0), (20.0, 2.0))
-"""After so many seconds of training, so many between two looks: one adds but a pixel or two."""
+"""(Seconds of training, seconds between polls): later polls add only a pixel or two."""
 
-_LOOK_SHARE = 2  # what is below the first screen: every other look
+_LOOK_SHARE = 2  # below the first screen: every other poll
 
 _MAX_SHOWN = 4
 
@@ -56,7 +56,7 @@ def page(run: Run) -> None:
         show.problem(run.problem)
         run_buttons.away()
         return
-    state.set_current_run(run.id)  # also after a change of page, so that a reload finds it again
+    state.set_current_run(run.id)  # also after a page change, so that a reload finds it
     was_active = run.status.is_active
     calm = _pace(run, run.status)
     pace = None if calm is None else crowd.pace(calm, crowd.look())
@@ -106,11 +106,11 @@ def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> b
         state.draw_anew()
     with st.container(gap="xsmall"):
         _header(run, status)
-        live_keys.line(run, status, _said(run, status), doctor.well(run))
+        live_keys.line(run, status, _state_words(run, status), doctor.well(run))
         _word(run, status)
         doctor.panel(run)
-        if said := recorded.origin_words(run):
-            st.caption(f":material/move_to_inbox: {escape(said)}")
+        if origin := recorded.origin_words(run):
+            st.caption(f":material/move_to_inbox: {escape(origin)}")
         doctor.origin(run)
         if status.state != "queued":
             try:
@@ -123,7 +123,7 @@ def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> b
 def _details(run: Run) -> None:
     status = run.status
     if status.state == "queued" or _pace(run, status) == EAGER:
-        return  # there is nothing to see yet, and the first point would wait for plotly
+        return  # nothing to see yet, and importing plotly would delay the first point
     live_keys.part(run, status)
     st.header(_("Curves in detail"), anchor=False)
     live_curves.part(run)
@@ -140,7 +140,7 @@ def _header(run: Run, status: Status) -> None:
     run_buttons.watcher(run)
 
 
-def _said(run: Run, status: Status) -> str:
+def _state_words(run: Run, status: Status) -> str:
     if status.state == "starting":
         return _("Starting: preparing data and model.")
     is_compiled = not run.experiment.training.compile or runs_access.curves(run).compiled

@@ -1,4 +1,4 @@
-"""Where a run stands, in numbers: progress, accuracy, speed, time left, and what it costs."""
+"""A run in numbers: progress, accuracy, speed, time left and cost."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tfm_core.runs.status import Status
 _RECENT = 30  # steps over which speed is averaged
 
 
-def line(run: Run, status: Status, said: str, well: str = "") -> None:
+def line(run: Run, status: Status, state_words: str, well: str = "") -> None:
     """Summarise progress, state and speed in one line. well: text if nothing is wrong."""
     curves = runs_access.curves(run)
     words = [_progress_words(curves, status)]
-    if said:
-        words.append(said)
+    if state_words:
+        words.append(state_words)
     elif status.state != "starting":
         words += [f"{label}: {value}" for label, value, _help in _pace_cards(run, status, curves)]
     with st.container(key="live-line"):
@@ -36,8 +36,8 @@ def line(run: Run, status: Status, said: str, well: str = "") -> None:
 def part(run: Run, status: Status) -> None:
     curves = runs_access.curves(run)
     st.caption(" · ".join(_small(run, curves, status)))
-    for remark in _remarks(run, curves):
-        st.caption(f":orange[:material/warning: {escape(remark)}]")
+    for notice in _notices(run, curves):
+        st.caption(f":orange[:material/warning: {escape(notice)}]")
     if status.state == "paused" and not visitors.watches(run):
         st.caption(_paused())
     with st.container(horizontal=True, gap="small"):
@@ -57,15 +57,15 @@ def _paused() -> str:
     )
 
 
-def _remarks(run: Run, curves: Curves) -> list[str]:
+def _notices(run: Run, curves: Curves) -> list[str]:
     started, experiment = curves.started, run.experiment
-    said = [str(started["remark"])] if started.get("remark") else []
+    notices = [str(started["remark"])] if started.get("remark") else []
     if curves.compiled.get("reason"):
-        said.append(str(curves.compiled["reason"]))
+        notices.append(str(curves.compiled["reason"]))
     is_old = bool(started) and "remark" not in started  # written by release 0.1
     if is_old and experiment.seed and experiment.task.name in ("mnist-5000", "captions"):
-        said.append(paragraph("train/old-test-digits"))
-    return said
+        notices.append(paragraph("train/old-test-digits"))
+    return notices
 
 
 def speed(curves: Curves) -> float | None:
@@ -91,7 +91,7 @@ def _progress_words(curves: Curves, status: Status) -> str:
     if epoch is None:
         return _("Step {step} of {total}", **at)
     reads = curves.started.get("reads_per_epoch", 1.0)
-    if reads > 1:  # every window once is far more than every token once
+    if reads > 1:  # windows overlap, so tokens are read more than once
         times = show.count(epoch * reads) if epoch * reads >= 10 else f"{epoch * reads:.1f}"
         return _("Step {step} of {total} · each token read {times} times", times=times, **at)
     return _("Step {step} of {total} · epoch {n}", n=f"{epoch:.1f}", **at)
@@ -207,7 +207,7 @@ def _small(run: Run, curves: Curves, status: Status) -> list[str]:
     if run.meta.begun_on is not None:
         parts.append(_("begun on {name}", name=show.device(run.meta.begun_on)))
     by = job.trained_by(run.folder, status)
-    if by is not None and not settings.read().public:  # names of machines are for nobody else
+    if by is not None and not settings.read().public:  # machine names are private
         parts.append(escape(_(by)))
     if curves.started.get("n_parameters"):
         n = show.count(curves.started["n_parameters"])

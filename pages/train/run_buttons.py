@@ -29,7 +29,7 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
 _SKIP = "M6 18l8.5-6L6 6v12zM16 6v12h2V6h-2z"
-_JUMP = 2  # from so many times the rate on a rise is worth a word
+_JUMP = 2  # from this ratio on, a rise of the rate is mentioned
 
 
 def row(run: Run, status: Status) -> None:
@@ -77,7 +77,6 @@ def _steering(run: Run, status: Status) -> None:
         st.button(
             _("Resume"),
             icon=":material/play_arrow:",
-            help=_("Continue from the last checkpoint."),
             type="secondary" if outcome is not None and outcome.repeats else "primary",
             key="run-again",
             on_click=run_actions.go_on,
@@ -140,7 +139,6 @@ def _beside(run: Run) -> None:
             _("Compare with …"),
             icon=":material/compare_arrows:",
             key="run-compare",
-            help=_("Choose runs to compare with this one."),
             width="stretch",
         ):
             starts.compare([run.id])
@@ -185,7 +183,7 @@ def _train_further(run: Run, status: Status) -> None:
 def _rate_words(training: TrainingConfig, done: int, steps: int, *, stays_low: bool) -> str:
     try:
         further = training.further(steps, stays_low=stays_low)
-    except ValueError as error:  # more steps than a run may have
+    except ValueError as error:  # too many steps
         return escape(_(error))
     rates = {"before": training.rate(done), "after": further.rate(done + 1), "done": f"{done:,}"}
     if stays_low:

@@ -47,7 +47,7 @@ def bar(checked: Checked, preset: str | None) -> None:
             help=escape(why_not) or _("Training continues even if you leave this page."),
         )
         seed_button.draw(
-            lambda: [_as_said(checked.experiment, preset)] if checked.experiment else [],
+            lambda: [_requested(checked.experiment, preset)] if checked.experiment else [],
             key="start",
             disabled=is_off,
             on_refused=show.problem,
@@ -75,20 +75,19 @@ def place(seed: Sequence[Setting], checked: Checked) -> None:
             key=_NAME,
             max_chars=80,
             placeholder=_("task name"),
-            help=_("You can change it later."),
             persist_state="session",
         )
 
 
 def _warning(checked: Checked) -> None:
-    warnings = [said for said in checked.advice if said.is_warning]
+    warnings = [warning for warning in checked.advice if warning.is_warning]
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="start-doctor"
     ):
-        for said in warnings[:1]:
+        for warning in warnings[:1]:
             more = len(warnings) - 1
-            label = _labels(checked)[said.field]
-            words = f"**{label}:** {escape(_(said.sentence))}"
+            label = _labels(checked)[warning.field]
+            words = f"**{label}:** {escape(_(warning.sentence))}"
             if more:
                 words += " " + ngettext(
                     "{n} more warning at its setting.",
@@ -97,20 +96,20 @@ def _warning(checked: Checked) -> None:
                     n=more,
                 )
             st.markdown(f":orange[:material/stethoscope: {words}]", width="stretch")
-            if said.better is not None:
+            if warning.better is not None:
                 st.button(
-                    _("Set to {value} :gray[{label}]", value=f"{said.better:g}", label=label),
+                    _("Set to {value} :gray[{label}]", value=f"{warning.better:g}", label=label),
                     icon=":material/healing:",
                     key="start-cure",
                     on_click=_set_right,
-                    args=(said.field, said.better, checked.draft.edition),
+                    args=(warning.field, warning.better, checked.draft.edition),
                 )
 
 
 def _labels(checked: Checked) -> dict[str, str]:
     values = checked.draft.values
-    found = settings_of(drafts.family_of(values), drafts.task_of(values))
-    return {setting.path: _(setting.label) for setting in found}
+    settings = settings_of(drafts.family_of(values), drafts.task_of(values))
+    return {setting.path: _(setting.label) for setting in settings}
 
 
 def _set_right(path: str, value: float, edition: tuple[int, int, int]) -> None:
@@ -121,22 +120,22 @@ def _set_right(path: str, value: float, edition: tuple[int, int, int]) -> None:
 
 
 def _why_not(checked: Checked) -> None:
-    known = {"task.name": _("the task"), **_labels(checked)}
+    labels = {"task.name": _("the task"), **_labels(checked)}
     places = dict.fromkeys(
-        known.get(problem.field, problem.field or _("the configuration"))
+        labels.get(problem.field, problem.field or _("the configuration"))
         for problem in checked.problems
     )
     sentence = _("Can't start yet: fix {places}.", places=", ".join(places))
     with st.container(gap=None, width="stretch"):
         st.markdown(f":red[:material/error: **{escape(sentence)}**]")
         for problem in checked.problems:
-            if problem.field not in known:
+            if problem.field not in labels:
                 st.caption(escape(_(problem.sentence)))
 
 
 def _needs(experiment: Experiment) -> None:
     """Show what the run needs once known, polling until then."""
-    future = _asked(experiment)
+    future = _sizes(experiment)
     was_known = future.done()
 
     def line() -> None:
@@ -150,7 +149,7 @@ def _needs(experiment: Experiment) -> None:
     st.fragment(line, run_every=None if was_known else _LOOK_AGAIN)()
 
 
-def _asked(experiment: Experiment) -> Future[Any]:
+def _sizes(experiment: Experiment) -> Future[Any]:
     if _is_measured():
         return forecast.estimate(experiment, state.device())
     return forecast.sizes(experiment)
@@ -166,7 +165,7 @@ def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
         estimate = forecast.answer(future)
     except ValueError as error:
         return f":red[:material/error: {escape(_(error))}]"
-    except Exception:  # a guess that fails must not keep anyone from starting
+    except Exception:  # a failed estimate must not prevent the start
         return _("No estimate for these settings; you can start anyway.")
     assert estimate is not None
     why = advice_on(state.device(), experiment.training)
@@ -206,7 +205,7 @@ def _device() -> None:
             return
         try:
             devices = forecast.answer(future) or []
-        except Exception:  # the CPU is always there; why the look failed is in the server's log
+        except Exception:  # the CPU is always there; the server's log has the reason
             devices = []
             st.caption(_("Listing other devices failed; the CPU works."))
         usable = {device.name: device for device in devices if device.available}
@@ -256,8 +255,8 @@ def _device_words(name: str, device: Any) -> str:
 
 
 def _start(experiment: Experiment, preset: str | None) -> None:
-    said = _as_said(experiment, preset)
-    run = run_actions.begin(experiment, name=said.name, preset=preset, threads=said.threads)
+    start = _requested(experiment, preset)
+    run = run_actions.begin(experiment, name=start.name, preset=preset, threads=start.threads)
     if run is None:
         return
     url_config.clear()
@@ -265,7 +264,7 @@ def _start(experiment: Experiment, preset: str | None) -> None:
     st.rerun()
 
 
-def _as_said(experiment: Experiment, preset: str | None) -> Start:
+def _requested(experiment: Experiment, preset: str | None) -> Start:
     return Start(
         experiment,
         state.device(),

@@ -28,11 +28,11 @@ def part(source: Source, row: DeltaGenerator) -> None:
     with row:
         sampling, seed, n = how.sampling(source, GREEDY)
     writing = steps.write(source, sampling, seed=seed, n=n, forced=dict(choice.forced()))
-    found = beside_truth(writing)
-    if found is None:
+    comparison = beside_truth(writing)
+    if comparison is None:
         _no_truth(source)
         return
-    st.markdown(_summary(found))
+    st.markdown(_summary(comparison))
     words = {
         "place": _("Token"),
         "truth": _("Truth"),
@@ -40,29 +40,29 @@ def part(source: Source, row: DeltaGenerator) -> None:
         "free": _("Free running, given its own tokens"),
         "parts": _("they diverge here"),
     }
-    st.html(beside_table(found, words))
+    st.html(beside_table(comparison, words))
     st.caption(
         paragraph(
             "translate/beside-truth",
-            truth=in_nats(found.truth_score),
-            free=in_nats(found.free_score),
+            truth=in_nats(comparison.truth_score),
+            free=in_nats(comparison.free_score),
         )
     )
 
 
-def _summary(found: BesideTruth) -> str:
-    at = found.parts_at
+def _summary(comparison: BesideTruth) -> str:
+    at = comparison.parts_at
     counts = _(
         "Teacher forcing: {taught} of {n} tokens right; free running: {free} of {n}.",
-        taught=found.n_taught_right,
-        free=found.n_free_right,
-        n=found.n_true,
+        taught=comparison.n_taught_right,
+        free=comparison.n_free_right,
+        n=comparison.n_true,
     )
     if at is None:
         return f"{_('**They never diverge**: its text is the truth.')} {counts}"
     truth, free = (
         f"“{escape(token.token)}”" if token else _("nothing")
-        for token in (found.places[at].truth, found.places[at].free)
+        for token in (comparison.places[at].truth, comparison.places[at].free)
     )
     words = _(
         "**They diverge at token {n}**: {truth} is true, {free} was written.",
@@ -104,21 +104,21 @@ def search(source: Source, run: Run, row: DeltaGenerator) -> None:
         )
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.markdown(_("Every text contains {tokens}.", tokens=tokens), width="content")
-            st.button(_("Clear tokens"), key="translate-free", on_click=choice.free)
-    found = _compare(f"{run.id} {source.mark}", settings, forced, source)
-    if found is None:
+            st.button(_("Clear tokens"), key="translate-free", on_click=choice.begin_anew)
+    comparison = _compare(f"{run.id} {source.mark}", settings, forced, source)
+    if comparison is None:
         st.caption(_("The text has ended."))
         return
-    st.markdown(beam_view.conclusion(found, _join(source)))
-    if source.longest > how.MAX_SEARCHED and not all(text.is_done for text in found.steps[-1]):
+    st.markdown(beam_view.conclusion(comparison, _join(source)))
+    if source.longest > how.MAX_SEARCHED and not all(text.is_done for text in comparison.steps[-1]):
         st.caption(_("Beams stop at {n} tokens.", n=how.MAX_SEARCHED))
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        beam_view.tree(found, key="translate-tree")
+        beam_view.tree(comparison, key="translate-tree")
     with right:
-        beam_view.ranking(found.steps[-1], found, _join(source), key="translate-beams")
+        beam_view.ranking(comparison.steps[-1], comparison, _join(source), key="translate-beams")
     st.header(_("Other methods"), anchor=False)
-    beam_view.others(found, _join(source), key="translate-others")
+    beam_view.others(comparison, _join(source), key="translate-others")
 
 
 def _join(source: Source) -> beam_view.Join:

@@ -1,4 +1,4 @@
-"""What a visitor chose while a text is written: the step that is shown, forced tokens, the head."""
+"""The visitor's choices while writing: the step shown, forced tokens, the head."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def words_of(experiment: Experiment) -> str:
 
 
 def forced() -> Forced:
-    found: Forced = st.session_state[FORCED.key]
-    return found
+    value: Forced = st.session_state[FORCED.key]
+    return value
 
 
 def at() -> int:
@@ -55,10 +55,10 @@ def head(n_layers: int, n_heads: int, first: Head) -> tuple[int, int]:
 
     first: the default; None is the mean of the last layer.
     """
-    found: Head = st.session_state[HEAD.key] or first
-    if found is None or found[0] >= n_layers or found[1] >= n_heads:
+    value: Head = st.session_state[HEAD.key] or first
+    if value is None or value[0] >= n_layers or value[1] >= n_heads:
         return n_layers - 1, -1
-    return found
+    return value
 
 
 def say() -> None:
@@ -89,11 +89,6 @@ def undo() -> None:
     st.session_state[AT.key] = 0
 
 
-def free() -> None:
-    st.session_state[FORCED.key] = ()
-    st.session_state[AT.key] = 0
-
-
 def show(step: int) -> None:
     st.session_state[AT.key] = step
 
@@ -105,7 +100,7 @@ def pick(head: Head) -> None:
 def length(longest: int) -> int:
     problem = view_link.receive(LENGTH)
     st.session_state[LENGTH.key] = min(st.session_state[LENGTH.key], longest)
-    found = st.number_input(_("Tokens to write"), 1, longest, key=LENGTH.key, width=135)
+    value = st.number_input(_("Tokens to write"), 1, longest, key=LENGTH.key, width=135)
     view_link.warn(problem)
-    view_link.say(LENGTH, int(found))
-    return int(found)
+    view_link.say(LENGTH, int(value))
+    return int(value)

@@ -1,4 +1,4 @@
-"""One text token by token: what was weighed, where the model looked, what the reader put in."""
+"""One text, token by token: candidates, attention and forced tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tfm_core.inspect.writing.source import Source
 from tfm_core.inspect.writing.steps import MEAN, Writing, in_nats
 from tfm_core.runs.run import Run
 
-_EVENTS = DeskEvents(choice.force, choice.undo, choice.free, choice.show)
+_EVENTS = DeskEvents(choice.force, choice.undo, choice.begin_anew, choice.show)
 
 
 def part(source: Source, run: Run, row: DeltaGenerator, method: str) -> None:
@@ -110,6 +110,6 @@ def _special(writing: Writing) -> str:
         "recurrent": _("Colours and lines: the recurrent network's attention to the source."),
     }
     usual = _("Colours and lines: cross-attention of the chosen token.")
-    said = words.get(family, usual)
+    legend = words.get(family, usual)
     step = show.count(writing.source.step)
-    return f"{said} {_('Weights of step {step}.', step=step)}"
+    return f"{legend} {_('Weights of step {step}.', step=step)}"

@@ -1,4 +1,4 @@
-"""What the model writes from: a sentence, the beginning of a text, or a picture."""
+"""What the model writes from: a sentence, a prompt, or a picture."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def _picture(run: Run) -> Source:
     st.session_state[PICTURE.key] = min(st.session_state[PICTURE.key], task.n_test)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         number = st.number_input(
-            _("Test picture"), 1, task.n_test, key=PICTURE.key, on_change=choice.begin_anew,
-            help=_("Digits the model was not trained on."), width=220,
+            _("Test picture"), 1, task.n_test, key=PICTURE.key, width=220,
+            on_change=choice.begin_anew,
         )  # fmt: skip
         st.button(
             _("Next picture"),
@@ -83,7 +83,7 @@ def _text(run: Run) -> Source:
 def _read(run: Run, task: TextTask, text: str) -> Source:
     """Return the source of a text; if it is invalid, say why and keep the last one."""
     try:
-        found = source_of(run, typed.within(text, MAX_TEXT))
+        source = source_of(run, typed.within(text, MAX_TEXT))
     except ValueError as error:
         st.warning(escape(_(error)), icon=":material/spellcheck:")
         if 0 < len(text) <= MAX_TEXT:
@@ -94,7 +94,7 @@ def _read(run: Run, task: TextTask, text: str) -> Source:
         return source_of(run, shown)
     st.session_state[_READ] = (run.id, text)
     sentence_field.mark_unknown(task, text)
-    return found
+    return source
 
 
 def _next(task: TextTask, text: str) -> None:
@@ -104,9 +104,9 @@ def _next(task: TextTask, text: str) -> None:
         words = task.tokenize(text) if text.strip() else ()
     except ValueError:
         words = ()
-    found = next_words(task, words)
-    if found:
-        groups = {_("Possible next words"): list(found)}
+    candidates = next_words(task, words)
+    if candidates:
+        groups = {_("Possible next words"): list(candidates)}
         sentence_field.chips(task, groups, key=_KEY, on_read=lambda _text: choice.begin_anew())
 
 

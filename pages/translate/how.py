@@ -1,4 +1,4 @@
-"""How a text is written: greedily, drawn at random, by beam search, or beside the truth."""
+"""How a text is written: greedy, sampled, by beam search, or compared with the truth."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tfm_core.decoding import SamplingConfig
 
 MAX_SEARCHED = 100
-"""Tokens that a beam writes at most: a wide one reads all of its texts again at each of them."""
+"""Most tokens of a beam search: every step reads all its texts again."""
 
 
 def method(source: Source) -> str:
@@ -61,20 +61,19 @@ def sampling(source: Source, method: str) -> tuple[SamplingConfig, int, int]:
     temperature = _slider(
         _("Temperature"),
         TEMPERATURE,
-        _("Divides the logits: 0 is greedy, 1 the model itself."),
+        paragraph("sampling/temperature"),
     )
-    top_k = _number(_("Top-k"), TOP_K, _("Sample from this many top tokens; 0: all."))
+    top_k = _number(_("Top-k"), TOP_K, paragraph("sampling/top-k"))
     top_p = _slider(
         _("Top-p"),
         TOP_P,
-        _("Sample from the fewest tokens with this total probability."),
+        paragraph("sampling/top-p"),
     )
     seed = _number(_("Seed"), SEED, _("The same seed gives the same text."))
     st.button(
         _("Sample again"),
         icon=":material/casino:",
         key="translate-draw",
-        help=_("Uses the next seed."),
         on_click=_next_seed,
     )
     n = choice.length(source.longest) if is_prompt else source.longest
@@ -96,23 +95,23 @@ def beam(source: Source) -> BeamSettings:
 
 def _slider(label: str, parameter: Option, help: str) -> float:
     problem = view_link.receive(parameter)
-    found = st.select_slider(
+    value = st.select_slider(
         label, parameter.options, key=parameter.key, help=help, on_change=choice.replay, width=140
     )
     view_link.warn(problem)
-    view_link.say(parameter, found)
-    return float(found)
+    view_link.say(parameter, value)
+    return float(value)
 
 
 def _number(label: str, parameter: Any, help: str) -> int:
     problem = view_link.receive(parameter)
-    found = st.number_input(
+    value = st.number_input(
         label, parameter.low, parameter.high, key=parameter.key, help=help,
         on_change=choice.replay, width=105,
     )  # fmt: skip
     view_link.warn(problem)
-    view_link.say(parameter, int(found))
-    return int(found)
+    view_link.say(parameter, int(value))
+    return int(value)
 
 
 def _next_seed() -> None:

@@ -1,4 +1,4 @@
-"""What the page shows, in its address: what is read, how it is written, which tokens are put in."""
+"""The state of Translate in its address."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ PENALTY = Option(
 )
 
 Forced = tuple[tuple[int, int], ...]
-"""Tokens that are put in: place, from 0, and number; in the order in which they were."""
+"""Forced tokens in order: position, from 0, and token id."""
 Head = tuple[int, int] | None
-"""A layer and a head of it, from 0; -1 is the mean of its heads, None what is shown at first."""
+"""A layer and a head, from 0; head -1 is the mean, None the default."""
 
 
 def read_forced(text: str) -> Forced:

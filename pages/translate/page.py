@@ -1,4 +1,4 @@
-"""Translate: a trained model writes, step by step, and lets itself be led."""
+"""Translate: a trained model writes step by step, and you can intervene."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ def _cannot(current: Run) -> None:
 
 def _different(runs: list[Run], most: int = 4) -> list[Run]:
     """Return the first run of each family and task, a translator first."""
-    found: dict[tuple[str, str], Run] = {}
+    by_kind: dict[tuple[str, str], Run] = {}
     for run in runs:
-        found.setdefault((run.experiment.model.family, run.experiment.task.kind), run)
-    ordered = sorted(found.values(), key=lambda run: run.experiment.model.family != _FIRST)
+        by_kind.setdefault((run.experiment.model.family, run.experiment.task.kind), run)
+    ordered = sorted(by_kind.values(), key=lambda run: run.experiment.model.family != _FIRST)
     return ordered[:most]
 
 

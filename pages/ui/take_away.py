@@ -126,7 +126,7 @@ def _offer(export: Export) -> Offer:
 OFFERS: tuple[Offer, ...] = (
     Offer(
         "zip",
-        N_("Everything, as a zip"),
+        N_("Everything (zip)"),
         N_(
             "Settings, seed, versions, metrics as CSV, weights as safetensors, the model as one "
             "file, figures, and a notebook that loads and runs it. You can import it on Runs."
@@ -234,7 +234,7 @@ def _row(run: Run, offer: Offer) -> None:
         refusal = offer.refusal(run)
         with place:
             pressed = st.button(
-                _("Export :gray[{what}]", what=_(offer.label)),
+                _("Export: {what}", what=_(offer.label)),
                 key=f"take-make-{offer.key}",
                 icon=":material/download:",
                 width="stretch",

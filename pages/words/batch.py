@@ -1,4 +1,4 @@
-"""Ids, padding and mask: sentences of one's own as one rectangle of numbers."""
+"""Ids, padding and mask: your sentences as one rectangle of numbers."""
 
 from __future__ import annotations
 
@@ -89,17 +89,18 @@ def _what_happened(made: Batch) -> None:
         st.caption(_("Nothing was cut."))
         return
     total = sum(len(words) for _place, words in lost)
-    sentence = ngettext(
-        "**{n} word was cut** and the model never sees it: ",
-        "**{n} words were cut** and the model never sees them: ",
-        total,
-        n=total,
-    )
-    parts = [
+    parts = "; ".join(
         _("sentence {n} lost “{words}”", n=number, words=escape(" ".join(words)))
         for number, words in lost
-    ]
-    st.warning(sentence + "; ".join(parts) + ".", icon=":material/content_cut:")
+    )
+    words = ngettext(
+        "**{n} word was cut**: {parts}.",
+        "**{n} words were cut**: {parts}.",
+        total,
+        n=total,
+        parts=parts,
+    )
+    st.warning(words, icon=":material/content_cut:")
 
 
 def _vocabulary(made: Batch) -> None:

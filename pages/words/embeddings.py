@@ -80,7 +80,6 @@ def _word(table: EmbeddingTable) -> int:
         choices,
         format_func=lambda index: f"{table.tokens[index]} ({table.classes[index]})",
         key=f"words-word-{table.name}-{len(table.tokens)}",
-        help=_("Type to find one."),
     )
     return choices[0] if picked is None else int(picked)
 

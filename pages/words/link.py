@@ -1,4 +1,4 @@
-"""What the page on words shows, in its address."""
+"""The state of the page in its address."""
 
 from __future__ import annotations
 

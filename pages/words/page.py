@@ -1,4 +1,4 @@
-"""Words into tensors: tokens, numbers, batches, embeddings that move, and patches beside them."""
+"""Words into tensors: tokens, ids, batches, embeddings and patches."""
 
 from __future__ import annotations
 

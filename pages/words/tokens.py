@@ -41,7 +41,6 @@ def view() -> None:
             _("Lower case"),
             key="words-lower",
             persist_state="session",
-            help=_("“The” and “the” become one token."),
         )
     try:
         text = tokenise.clean(raw, lower=is_lower)
@@ -104,9 +103,9 @@ def _pairs(text: str, source: str) -> None:
 def _words(text: str, source: str) -> None:
     counts = tokenise.word_counts(source)
     n = len(counts)
-    kept = n
+    size = n
     if n > 1:
-        kept = st.slider(
+        size = st.slider(
             _("Words in the vocabulary"),
             1,
             n,
@@ -114,7 +113,7 @@ def _words(text: str, source: str) -> None:
             key=f"words-kept-{n}",
             help=_("The most frequent words; all others become <unk>."),
         )
-    known = tokenise.vocabulary(counts, kept)
+    known = tokenise.vocabulary(counts, size)
     _chips(tokenise.by_word(text, known), len(known))
     st.markdown(
         _(

@@ -99,13 +99,11 @@ def recurrent_run(store, score):
 @pytest.mark.parametrize(
     ("path", "score"),
     [
-        ("attention/page.py", "additive"),
         ("architecture/build.py", "dot"),
         ("architecture/parameters.py", "general"),
         ("masks/page.py", "concat"),
-        ("positions/page.py", "additive"),
         ("train/page.py", "general"),
-        ("walk/page.py", "dot"),
+        ("walk/page.py", "additive"),
     ],
 )
 def test_pages_show_a_recurrent_run(open_page, store, path, score):

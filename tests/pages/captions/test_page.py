@@ -136,8 +136,7 @@ def test_another_picture_and_another_hand(open_page, store):
 
 
 @pytest.mark.parametrize("path", [
-    "train/page.py", "architecture/build.py", "architecture/parameters.py", "positions/page.py",
-    "training_step/page.py", "speed/page.py",
+    "train/page.py", "architecture/build.py", "training_step/page.py",
 ])  # fmt: skip
 def test_every_page_takes_a_run_that_describes(open_page, store, path):
     clean(open_page(path, run=described(store, language="korean").id))

@@ -157,9 +157,8 @@ def test_a_missing_and_a_damaged_run_are_a_sentence_each_and_the_rest_is_drawn(
     assert ">1 head<" in said
 
 
-@pytest.mark.parametrize("text", ["../../etc/passwd", ","])
-def test_a_link_that_is_none_says_so_and_the_page_stands(store: RunStore, text: str) -> None:
-    app = opened_at(PAGE, runs=text)
+def test_a_link_that_is_none_says_so_and_the_page_stands(store: RunStore) -> None:
+    app = opened_at(PAGE, runs="../../etc/passwd,<b>")
     assert not app.exception
     assert "must be up to" in shown(app)
     assert "Choose runs above, or open two" in shown(app)

@@ -65,8 +65,8 @@ def test_cold_it_shows_that_curves_can_look_perfect_and_sentences_be_wrong(recor
     assert answers["no causal mask"].str.startswith("✗").all()
 
 
-@pytest.mark.parametrize("name", LAST_OF_THEMES[1:3])
-def test_an_experiment_opens_untrained_and_says_what_to_expect(store: RunStore, name: str) -> None:
+def test_an_experiment_opens_untrained_and_says_what_to_expect(store: RunStore) -> None:
+    name = LAST_OF_THEMES[1]
     app = guessed(opened_at(PAGE, experiment=name))
     said = shown(app)
     assert DEMONSTRATIONS[name].expects in said
@@ -97,7 +97,7 @@ def test_runs_that_are_there_are_shown_and_nothing_is_left_to_train(store: RunSt
     }
 
 
-@pytest.mark.parametrize("name", [*LAST_OF_THEMES, "heads"])
+@pytest.mark.parametrize("name", [LAST_OF_THEMES[-1], "heads"])
 def test_nothing_gives_the_outcome_away_before_a_guess(recorded: None, name: str) -> None:
     app = opened_at(PAGE, experiment=name)
     assert not app.exception

@@ -58,7 +58,7 @@ def test_every_preset_says_what_it_learns_how_long_that_takes_and_what_it_reache
         assert offers.takes(name) in words
 
 
-@pytest.mark.parametrize("name", ["vit-digits", "gpt-text", "translate-additive"])
+@pytest.mark.parametrize("name", ["vit-digits", "translate-additive"])
 def test_one_press_starts_a_preset_and_shows_it(
     name: str, store: RunStore, busy_queue: RunQueue, open_page: Open
 ) -> None:

@@ -166,7 +166,6 @@ def test_doubles_are_said_and_can_be_taken_out(store: RunStore) -> None:
             b"hello",
             "cat.txt is neither a zip of folders with pictures, nor an IDX file, nor a table",
         ),
-        ("half.zip", BARS[:-90], "half.zip is not a whole zip"),
         ("few.zip", packed(stripes(3)), "There are 6 pictures, but at least 24 are needed"),
     ],
 )
@@ -303,12 +302,9 @@ def test_who_removes_a_set_reads_which_runs_learned_from_it(
     assert [one.id for one in own_of(store)] == [own.id]
 
 
-@pytest.mark.parametrize("content", [None, "[]"])
-def test_the_link_of_a_damaged_set_says_what_is_wrong(store: RunStore, content: str | None) -> None:
+def test_the_link_of_a_damaged_set_says_what_is_wrong(store: RunStore) -> None:
     own = kept(store)
-    (own.folder / "set.json").unlink()
-    if content is not None:
-        (own.folder / "set.json").write_text(content)
+    (own.folder / "set.json").write_text("[]")
     for kind in ("pictures", "text"):
         app = opened_at(PAGE, token=TOKEN, set=own.id, kind=kind)
         assert not app.exception

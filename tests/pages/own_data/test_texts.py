@@ -92,9 +92,7 @@ def test_a_bad_line_is_said_with_its_number_and_the_rest_is_taken(store: RunStor
 @pytest.mark.parametrize(
     ("kind", "text", "said"),
     [
-        ("pairs", "good morning\tguten Morgen", "add more"),
         ("labels", LABELS.replace("odd", "even"), "All 40 sentences have the label “even”"),
-        ("labels", "\n".join(f"{n}\tlabel {n}" for n in range(300)), "different labels"),
         ("text", "short", "characters, but must have from"),
     ],
 )
@@ -161,11 +159,9 @@ def test_a_kept_set_is_looked_at_as_it_was_read_and_can_be_taken_in_again(kind: 
     )
 
 
-@pytest.mark.parametrize(
-    ("task", "family"), [("own-pairs", "encoder-decoder"), ("own-labels", "encoder-only")]
-)
-def test_a_set_of_sentences_is_chosen_in_the_form(store: RunStore, task: str, family: str) -> None:
-    app = opened_at("train/page.py", **{"task.name": task, "model.family": family})
+def test_a_set_of_sentences_is_chosen_in_the_form(store: RunStore) -> None:
+    chosen = {"task.name": "own-labels", "model.family": "encoder-only"}
+    app = opened_at("train/page.py", **chosen)
     assert not app.exception
     asked = Experiment.parse(app.session_state["draft"].values)
     assert isinstance(asked.task, OwnTextTaskConfig)

@@ -293,11 +293,10 @@ def test_a_run_without_a_name_is_refused_in_a_sentence(store: RunStore, open_pag
     assert store.get(run.id).meta.name == "Backwards"
 
 
-@pytest.mark.parametrize("state", ["stopped", "interrupted"])
 def test_a_run_that_ended_early_waits_again_after_resume(
-    state: str, store: RunStore, busy_queue: RunQueue, open_page: Open
+    store: RunStore, busy_queue: RunQueue, open_page: Open
 ) -> None:
-    run = made_run(store, state=state)
+    run = made_run(store, state="interrupted")
     app = open_page(PAGE)
     app.button(key=f"resume-{run.id}").click().run()
     assert not app.exception
@@ -375,13 +374,12 @@ def test_a_run_that_cannot_be_drawn_takes_no_other_from_the_list(
     assert f"The run {other.id} cannot be shown" in "".join(one.value for one in app.caption)
 
 
-@pytest.mark.parametrize("page", [PAGE, "home/page.py"])
 def test_a_folder_of_runs_that_has_become_a_file_breaks_no_page(
-    open_page: Open, store: RunStore, page: str
+    open_page: Open, store: RunStore
 ) -> None:
-    open_page(page)
+    open_page(PAGE)
     store.root.rename(store.root.with_name("lost"))
     store.root.write_text("no folder")
-    app = open_page(page, run="run12345678")
+    app = open_page(PAGE, run="run12345678")
     assert not app.exception
     assert "Something went wrong" not in "\n".join(one.value for one in app.error)

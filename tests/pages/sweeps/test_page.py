@@ -161,7 +161,6 @@ def test_fields_of_two_ranges_have_names_of_their_own(driver: Driver, open_page:
 @pytest.mark.parametrize(
     ("edits", "sentence"),
     [
-        ({"runs": 0}, "A sweep needs a budget: a number of runs, or of minutes."),
         ({"training.learning_rate-low": "much"}, "cannot be “much”; it must be a number."),
         ({"training.warmup-values": "0, 7"}, "warmup is 7, but must be at most 1."),
     ],

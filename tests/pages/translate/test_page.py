@@ -50,7 +50,6 @@ def test_cold_a_recorded_translator_writes_at_once():
     ("run", "n_read"),
     [
         ("recorded-additive", 9),
-        ("recorded-spans", 4),
         ("recorded-grammar", 3),
         ("recorded-masked-words", 6),
         ("recorded-captions", 49),
