@@ -66,13 +66,14 @@ def _differs(chosen: Demonstration) -> None:
         )
         for row in differences(made)
     ]
-    common = _(
-        "the same seed, data and {steps} steps of “{task}”, {family}",
+    words = _(
+        "**Differs:** {rows}. Same seed, data and {steps} steps of “{task}”, {family}.",
+        rows="; ".join(rows),
         steps=f"{first.training.steps:,}",
         task=_(first.task.facts.label),
         family=_(FAMILIES[first.model.family].label),
     )
-    st.markdown(_("**Differs:** {rows}; {common}.", rows="; ".join(rows), common=common))
+    st.markdown(words)
 
 
 def _buttons(chosen: Demonstration, trained: Found) -> None:

@@ -51,34 +51,35 @@ def part(run: Run) -> None:
 
 
 def _figures(reading: Surprisals, unit: str) -> None:
-    per = {"words": _("word"), "characters": _("character"), "bpe": _("piece")}[unit]
+    bits = {
+        "words": _("Bits per word"),
+        "characters": _("Bits per character"),
+        "bpe": _("Bits per piece"),
+    }
+    cards = (
+        (
+            _("Loss"),
+            _("{nats} nats", nats=f"{reading.mean:.3f}"),
+            _("Mean surprise of a token, −ln p."),
+        ),
+        (
+            bits[unit],
+            f"{reading.mean * BITS:.2f}",
+            _("In bits, −log₂ p: the cost of compressing this text."),
+        ),
+        (
+            _("Perplexity"),
+            f"{reading.perplexity:.2f}",
+            _("exp(loss): as unsure as a choice among this many tokens."),
+        ),
+        (
+            _("Expected loss"),
+            _("{nats} nats", nats=f"{reading.entropy.mean():.3f}"),
+            _("Mean entropy of the predictions. A much higher loss means overconfidence."),
+        ),
+    )
     with st.container(horizontal=True, gap="small"):
-        for label, value, words in (
-            (
-                _("Loss"),
-                _("{nats} nats", nats=f"{reading.mean:.3f}"),
-                _(
-                    "Mean surprise of a token, -ln p: {bits} bits a {per}.",
-                    bits=f"{reading.mean * BITS:.2f}",
-                    per=per,
-                ),
-            ),
-            (
-                _("Bits a {per}", per=per),
-                f"{reading.mean * BITS:.2f}",
-                _("In bits, −log₂ p: the cost of compressing this text."),
-            ),
-            (
-                _("Perplexity"),
-                f"{reading.perplexity:.2f}",
-                _("exp(loss): as unsure as a choice among this many tokens."),
-            ),
-            (
-                _("Expected loss"),
-                _("{nats} nats", nats=f"{reading.entropy.mean():.3f}"),
-                _("Mean entropy of the predictions. A much higher loss means overconfidence."),
-            ),
-        ):
+        for label, value, words in cards:
             st.metric(label, value, help=words, border=True, width=168)
 
 

@@ -289,16 +289,14 @@ def _split(pictures: Pictures) -> Split:
 def _summary(pictures: Pictures) -> None:
     n, channels, size, _width = pictures.images.shape
     n_classes = len(pictures.class_names)
-    n_pictures = ngettext("**{n}** picture", "**{n}** pictures", n, n=f"{n:,}")
-    classes = ngettext("**{n}** class", "**{n}** classes", n_classes, n=n_classes)
-    words = _(
-        "{pictures} of {classes}, {size} x {size} pixels, {colour}.",
-        pictures=n_pictures,
-        classes=classes,
-        size=size,
-        colour=_("grey") if channels == 1 else _("in colour"),
-    )
-    st.markdown(" ".join([words, *(escape(_(note)) for note in pictures.notes)]))
+    parts = [
+        ngettext("**{n}** picture", "**{n}** pictures", n, n=f"{n:,}"),
+        ngettext("**{n}** class", "**{n}** classes", n_classes, n=n_classes),
+        _("{size} × {size} pixels", size=size),
+        _("grey") if channels == 1 else _("colour"),
+    ]
+    notes = (escape(_(note)) for note in pictures.notes)
+    st.markdown("  \n".join([" · ".join(parts), *notes]))
     if pictures.n_left_out:
         label = ngettext(
             "{n} entry skipped",

@@ -197,11 +197,10 @@ def _read(text: str, setting: Setting) -> Value:
     try:
         return int(text) if setting.kind == "int" else float(text)
     except ValueError:
-        what = _("a whole number") if setting.kind == "int" else _("a number")
-        raise StudentError(
-            "{label} cannot be “{value}”; it must be {what}.",
-            label=_(setting.label), value=text.strip()[:20], what=what,
-        ) from None  # fmt: skip
+        values = {"label": _(setting.label), "value": text.strip()[:20]}
+        if setting.kind == "int":
+            raise StudentError("{label} must be a whole number, not “{value}”.", **values) from None
+        raise StudentError("{label} must be a number, not “{value}”.", **values) from None
 
 
 def _typed(value: Value) -> str:

@@ -120,9 +120,9 @@ def _set_right(path: str, value: float, edition: tuple[int, int, int]) -> None:
 
 
 def _why_not(checked: Checked) -> None:
-    labels = {"task.name": _("the task"), **_labels(checked)}
+    labels = {"task.name": _("Task"), **_labels(checked)}
     places = dict.fromkeys(
-        labels.get(problem.field, problem.field or _("the configuration"))
+        labels.get(problem.field, problem.field or _("Configuration"))
         for problem in checked.problems
     )
     sentence = _("Can't start yet: fix {places}.", places=", ".join(places))
