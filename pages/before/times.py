@@ -20,7 +20,10 @@ _ROUND = "before-round"
 
 def view() -> None:
     words, press = st.columns([3, 1], vertical_alignment="center")
-    words.markdown(paragraph("before/times", batch=BATCH, d=rnn_attention.WIDTH))
+    words.markdown(
+        _("An RNN computes one token after another; a Transformer all at once."),
+        help=paragraph("before/times", batch=BATCH, d=rnn_attention.WIDTH),
+    )
     if press.button(
         _("Measure now"), type="primary", icon=":material/timer:", key="before-measure",
         width="stretch",

@@ -17,8 +17,7 @@ from tfm_core.inspect.text.tokenise import Token
 from tfm_core.plots import tokens as plots
 
 EXAMPLE = (
-    "The small dog sees the smallest dog. The dogs play in the park today. "
-    "작은 개가 공원에서 논다. 큰 개가 공원에서 작은 개를 본다."
+    "The small dog sees the smallest dog. The dogs play. 작은 개가 논다. 큰 개가 작은 개를 본다."
 )
 
 
