@@ -15,7 +15,6 @@ from tfm_core.facts.differences import differences
 from tfm_core.facts.parameter_table import Row, most_in, parameter_table
 from tfm_core.inspect.attention.trained import Histogram, weight_histograms
 from tfm_core.plots import architecture as plots
-from tfm_core.plots import costs as plots
 from tfm_core.runs.run import Run
 
 

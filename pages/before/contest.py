@@ -1,4 +1,4 @@
-"""Three attentions on one task: one press trains them, curves, figures and maps stand together."""
+"""Three attentions on one task: train them, compare curves, figures and maps."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ import streamlit as st
 
 from pages.before import maps
 from pages.before.maps import FIGURES, LABELS, SHORT
-from pages.i18n import _
-from pages.ui import comparison, run_actions, runs_access, show, shown_run, state, visitors
+from pages.i18n import _, paragraph
+from pages.ui import (
+    comparison,
+    run_actions,
+    runs_access,
+    show,
+    shown_run,
+    state,
+    visitors,
+)
 from tfm_core.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import Contest, CrossAttentionAtStep
@@ -21,17 +29,10 @@ _CONTEST = "before-contest"
 
 
 def view() -> None:
-    """Offer the press, and draw what was trained before."""
     _press()
     contests = rnn_attention.contests(visitors.at_hand())
     if not contests:
-        st.info(
-            _(
-                "Nothing to compare yet: the button trains all three, one after another; "
-                "curves and maps appear here while they learn."
-            ),
-            icon=":material/info:",
-        )
+        st.info(_("Nothing to compare yet. Train all three to start."), icon=":material/info:")
         return
     contest = comparison.choose_group(contests, _name, key=_CONTEST)
     shown_run.recorded_comparison_note(contest.runs.values())
@@ -48,10 +49,10 @@ def _press() -> None:
             names,
             format_func=lambda name: _(TEXT_TASKS[name].label),
             key="before-task",
-            help=_("All three learn from the same pairs, in the same batches, in the same order."),
+            help=_("All three learn from the same batches in the same order."),
         )
     with columns[1]:
-        steps = st.slider(_("Steps of each run"), 100, 3000, FIRST_STEPS, step=100,
+        steps = st.slider(_("Steps per run"), 100, 3000, FIRST_STEPS, step=100,
                           key="before-steps",
                           help=_("Batches of 64 pairs."))  # fmt: skip
     with columns[2]:
@@ -68,7 +69,7 @@ def _press() -> None:
 
 
 def _start(task: str, steps: int, seed: int) -> None:
-    """Queue one run a model; shows why one is refused; those queued before it stay."""
+    """Queue one run per model; runs queued before a refusal stay."""
     racers = rnn_attention.racers(task, steps=steps, seed=seed)
     for name, racer in racers.items():
         label = f"{_(TEXT_TASKS[task].label)}: {_(LABELS[name])}"
@@ -80,15 +81,15 @@ def _start(task: str, steps: int, seed: int) -> None:
 
 def _draw(contest: Contest, was_live: bool) -> None:
     if was_live and not comparison.is_live(contest.runs.values()):
-        state.draw_anew()  # once: drawn anew, it no longer ticks
+        state.draw_anew()  # once: redrawn, it no longer polls
     comparison.progress(contest.runs.values())
-    looks = {name: rnn_attention.cross_attention_at(run) for name, run in contest.runs.items()}
+    attentions = {name: rnn_attention.cross_attention_at(run) for name, run in contest.runs.items()}
     left, right = st.columns(2, gap="medium")
     with left:
         _curves(contest)
     with right:
-        _table(contest, looks)
-    maps.maps(contest, looks)
+        _table(contest, attentions)
+    maps.maps(contest, attentions)
 
 
 def _curves(contest: Contest) -> None:
@@ -98,33 +99,35 @@ def _curves(contest: Contest) -> None:
         if len(validation):
             series[name] = (_(LABELS[name]), validation["step"], validation["sequence_accuracy"])
     if not series:
-        st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
+        st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
         return
     show.live_figure(
         plots.race(series, _("step"), _("whole sequences right")),
-        _("Accuracy on unseen examples during training; every token of a sequence must be right."),
+        _("Unseen sequences with every token right, during training."),
         key="before-curves",
     )
 
 
-def _table(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> None:
-    """Show one column a model, one row a figure; a dash where there is none yet."""
-    columns = {_(SHORT[name]): _column(run, looks[name]) for name, run in contest.runs.items()}
+def _table(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> None:
+    columns = {_(SHORT[name]): _column(run, attentions[name]) for name, run in contest.runs.items()}
     st.table(pd.DataFrame(columns, index=[_(words) for words in FIGURES]))
-    _conclude(contest, looks)
-    st.caption(_words(contest))
+    _conclude(contest, attentions)
+    st.caption(_ratio(contest), help=paragraph("before/figures"))
 
 
-def _conclude(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> None:
-    """Say who is better, by these very figures."""
+def _conclude(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> None:
     whole = {name: _whole(run) for name, run in contest.runs.items()}
     right = {_(SHORT[name]): share for name, share in whole.items() if share is not None}
-    looked = {_(SHORT[name]): look.share for name, look in looks.items() if look and look.is_scored}
+    aligned = {
+        _(SHORT[name]): attention.share
+        for name, attention in attentions.items()
+        if attention and attention.is_scored
+    }
     task = contest.experiment.task_as(TextTaskConfig)
     is_live = comparison.is_live(contest.runs.values())
     n = task.n_validation if is_live else task.n_test
-    said = [conclusions.most_right(right, n), conclusions.best_aligned(looked, right, n)]
-    words = " ".join(_(sentence) for sentence in said if sentence is not None)
+    sentences = [conclusions.most_right(right, n), conclusions.best_aligned(aligned, right, n)]
+    words = " ".join(_(sentence) for sentence in sentences if sentence is not None)
     if words:
         st.markdown(_("So far: {words}", words=words) if is_live else words)
 
@@ -135,9 +138,9 @@ def _whole(run: Run) -> float | None:
     return curves.validation.last("sequence_accuracy") if whole is None else whole
 
 
-def _column(run: Run, look: CrossAttentionAtStep | None) -> list[str]:
+def _column(run: Run, attention: CrossAttentionAtStep | None) -> list[str]:
     status, whole = run.status, _whole(run)
-    scored = look if look is not None and look.is_scored else None
+    scored = attention if attention is not None and attention.is_scored else None
     return [
         "–" if whole is None else show.percent(whole),
         "–" if scored is None else show.percent(scored.share),
@@ -148,28 +151,17 @@ def _column(run: Run, look: CrossAttentionAtStep | None) -> list[str]:
     ]
 
 
-def _words(contest: Contest) -> str:
-    """Say what the figures are, with the ratio of times where there is one."""
-    words = _(
-        "Unseen sequences; the test set once a run has finished. The attention share and "
-        "the alignment error rate (Och & Ney 2003; 0 is perfect) are those of the "
-        "cross-attention head that aligns best. "
-    )
-    if shown_run.are_all_recorded(contest.runs.values()):
-        words += _("Times are wall clock on the machine that trained them. ")
-    else:
-        words += _("Times are wall clock on this machine, whatever else it was doing. ")
+def _ratio(contest: Contest) -> str:
+    """Return how much longer a step of the RNN took, once it is known."""
     took = {
         name: run.status.seconds / run.status.step
         for name, run in contest.runs.items()
         if run.status.state == "finished" and run.status.step and run.status.seconds
     }
-    if {"additive", "one-head"} <= took.keys():
-        words += _(
-            "A step of the RNN took **{n} times** as long as one with one head.",
-            n=f"{took['additive'] / took['one-head']:.1f}",
-        )
-    return words
+    if not {"additive", "one-head"} <= took.keys():
+        return _("How the figures are measured")
+    ratio = f"{took['additive'] / took['one-head']:.1f}"
+    return _("A step of the RNN took **{n}×** as long as with one head.", n=ratio)
 
 
 @st.cache_data(show_spinner=False, max_entries=64)

@@ -1,4 +1,4 @@
-"""What the page on attention before the Transformer shows, in its address."""
+"""The state of the page in its address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each of the three attends to in one sentence, with the true alignment outlined."""
+"""Attention maps of the three models, with the true alignment outlined."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ FIGURES = (
     N_("Attention on true words"),
     N_("Alignment error rate"),
     N_("Parameters"),
-    N_("Trained in"),
-    N_("A step"),
+    N_("Training time"),
+    N_("Time per step"),
 )
 _SOFTMAX = r"\alpha_{tj} = \mathrm{softmax}_j(e_{tj}),\ \ c_t = \sum_j \alpha_{tj} "
 LATEX = {
@@ -48,61 +48,49 @@ LATEX = {
     ),
 }
 ASKS = {
-    "additive": N_(
-        "Attends with the decoder’s state from **before** it reads the last token written."
-    ),
-    "one-head": N_("Queries with the last token written; all rows at once."),
-    "many-heads": N_(
-        "{n} patterns, each on its share of the width; this one aligns best.", n=HEADS
-    ),
+    "additive": N_("Attends with the state **before** the last token is read."),
+    "one-head": N_("Queries with the last token; all rows at once."),
+    "many-heads": N_("{n} patterns; this one aligns best.", n=HEADS),
 }
 
 
 _SENTENCE = "before-sentence"
 
 
-def maps(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> None:
-    """Draw one map a model, its equation, and the ways to the run."""
-    st.header(_("What each attends to"), anchor=False)
-    known = next((s for run in contest.runs.values() if (s := rnn_attention.sentences(run))), [])
+def maps(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> None:
+    st.header(_("Attention maps"), anchor=False)
+    sentences = next(
+        (s for run in contest.runs.values() if (s := rnn_attention.sentences(run))), []
+    )
     index = 0
-    if known:
+    if sentences:
         index = st.selectbox(
-            _("Sentence, unseen in training"),
-            range(len(known)),
-            format_func=known.__getitem__,
+            _("Unseen sentence"),
+            range(len(sentences)),
+            format_func=sentences.__getitem__,
             key=f"{_SENTENCE}-{contest.experiment.task.name}",
         ) or 0  # fmt: skip
     columns = st.columns(len(contest.runs), gap="medium")
     for column, (name, run) in zip(columns, contest.runs.items(), strict=True):
         with column:
-            _one(name, run, looks[name], index)
-    st.caption(
-        _(
-            "Each row writes the token that it is named by; the columns are what it reads. "
-            "Orange frames are the true source words. Do the strong cells fill the "
-            "frames? The count over all sentences of the probe is below each map."
-        )
-    )
+            _one(name, run, attentions[name], index)
+    st.caption(_("Row: the token written; column: source tokens. Orange: the true source words."))
 
 
-def _one(name: str, run: Run, look: CrossAttentionAtStep | None, index: int) -> None:
+def _one(name: str, run: Run, attention: CrossAttentionAtStep | None, index: int) -> None:
     status = run.status
     st.subheader(_(LABELS[name]), anchor=False)
     words = [run_words.badge(status), run_words.progress(status)]
     st.markdown(" ".join(words))
-    if look is None or index >= len(look.weights):
-        st.info(
-            _("The first attention maps appear after the first step."),
-            icon=":material/hourglass_empty:",
-        )
+    if attention is None or index >= len(attention.weights):
+        st.info(_("Maps appear after the first step."), icon=":material/hourglass_empty:")
     else:
-        _map(name, run, look, index)
+        _map(name, run, attention, index)
     st.latex(LATEX[name])
     st.caption(_(ASKS[name]))
     with st.container(horizontal=True):
         for page, label, icon in (
-            ("attention", _("All its maps"), ":material/grid_on:"),
+            ("attention", _("Open all maps"), ":material/grid_on:"),
             ("train", _("Curves"), ":material/show_chart:"),
             ("walk", _("Walk"), ":material/directions_walk:"),
         ):
@@ -110,29 +98,28 @@ def _one(name: str, run: Run, look: CrossAttentionAtStep | None, index: int) -> 
             st.page_link(page_table.path_of(page), label=label, icon=icon, query_params=query)
 
 
-def _map(name: str, run: Run, look: CrossAttentionAtStep, index: int) -> None:
-    names, called = look.names[index], look.rows[index]
+def _map(name: str, run: Run, attention: CrossAttentionAtStep, index: int) -> None:
+    names, rows = attention.names[index], attention.rows[index]
     view = MapView(
-        look.weights[index][look.head],
-        called.names,
+        attention.weights[index][attention.head],
+        rows.names,
         names.key,
-        query_title=_(called.title),
+        query_title=_(rows.title),
         key_title=_("source token"),
-        query_words=tuple(_(row) for row in called.words),
+        query_words=tuple(_(row) for row in rows.words),
     )
     figure = head_map(view, theme=state.theme())
-    outline_cells(figure, look.truth[index], ORANGE)
-    words = _(
-        "Step {step}, over all {n} sentences of the probe: {share} on the true words",
-        step=f"{look.step:,}",
-        n=len(look.weights),
-        share=show.percent(look.share),
-    )
-    if not look.is_scored:
-        words = _("Step {step}: this task has no true source words.", step=f"{look.step:,}")
-    else:
-        words += _(" (even attention: {even}).", even=show.percent(look.even))
-        words += " " + _(conclusions.strongest(*look.strongest_true))
-    if len(look.weights[index]) > 1:
-        words += _(" Head {head}.", head=look.head + 1)
-    show.live_figure(figure, words, key=f"before-map-{name}")
+    outline_cells(figure, attention.truth[index], ORANGE)
+    words = [_("Step {step}; this task has no true alignment.", step=f"{attention.step:,}")]
+    if attention.is_scored:
+        share = _(
+            "Step {step}, mean of {n} sentences: {share} on true words; uniform: {even}.",
+            step=f"{attention.step:,}",
+            n=len(attention.weights),
+            share=show.percent(attention.share),
+            even=show.percent(attention.even),
+        )
+        words = [share, _(conclusions.strongest(*attention.strongest_true))]
+    if len(attention.weights[index]) > 1:
+        words.append(_("Head {head}.", head=attention.head + 1))
+    show.live_figure(figure, " ".join(words), key=f"before-map-{name}")

@@ -1,4 +1,4 @@
-"""Step time against sequence length, measured on this machine while the page stays usable."""
+"""Step time against sequence length, measured in the background."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.before.maps import LABELS
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import run_time, show, state
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.speed.step_times import BATCH, LENGTHS, recorded_times
@@ -19,16 +19,10 @@ _ROUND = "before-round"
 
 
 def view() -> None:
-    """Measure on a press; draw what is measured so far."""
     words, press = st.columns([3, 1], vertical_alignment="center")
     words.markdown(
-        _(
-            "A recurrent network must finish token 1 before token 2; a Transformer takes "
-            "all tokens of a sequence through the same few matrix products. Forward and "
-            "backward pass, {batch} sequences, width {d}, on one thread of this machine.",
-            batch=BATCH,
-            d=rnn_attention.WIDTH,
-        )
+        _("An RNN computes one token after another; a Transformer all at once."),
+        help=paragraph("before/times", batch=BATCH, d=rnn_attention.WIDTH),
     )
     if press.button(
         _("Measure now"), type="primary", icon=":material/timer:", key="before-measure",
@@ -36,30 +30,23 @@ def view() -> None:
     ):  # fmt: skip
         st.session_state[_ROUND] = _next_round()
     if st.session_state.get(_ROUND) is None:
-        known = recorded_times()
-        st.markdown(
-            _(
-                ":violet-badge[:material/inventory_2: Recorded] Measured on {day} with PyTorch "
-                "{torch} on a server's CPU. Press the button to measure on this computer.",
-                day=known.day,
-                torch=known.torch,
-            )
-        )
-        _figures(1000 * pd.DataFrame(known.seconds))
+        recorded = recorded_times()
+        st.markdown(paragraph("before/recorded-times", day=recorded.day, torch=recorded.torch))
+        _figures(1000 * pd.DataFrame(recorded.seconds))
         return
-    asked = _asked(st.session_state[_ROUND])
-    is_open = any(not future.done() for future in asked.values())
+    futures = _asked(st.session_state[_ROUND])
+    is_open = any(not future.done() for future in futures.values())
     st.fragment(_draw, run_every=TICK if is_open else None)(st.session_state[_ROUND], is_open)
 
 
 def _draw(number: int, was_open: bool) -> None:
-    asked = _asked(number)
-    done = {key: future.result() for key, future in asked.items() if _is_there(future)}
-    if was_open and all(future.done() for future in asked.values()):
-        state.draw_anew()  # once: drawn anew, it no longer ticks
+    futures = _asked(number)
+    done = {key: future.result() for key, future in futures.items() if _is_there(future)}
+    if was_open and all(future.done() for future in futures.values()):
+        state.draw_anew()  # once: redrawn, it no longer polls
     if was_open:
-        st.progress(len(done) / len(asked), _("Measuring, {n} of {all} …",
-            n=len(done), all=len(asked)))  # fmt: skip
+        st.progress(len(done) / len(futures), _("Measuring {n} of {all} …",
+            n=len(done), all=len(futures)))  # fmt: skip
     whole = [n for n in LENGTHS if all((name, n) in done for name in rnn_attention.RACERS)]
     if not whole:
         return
@@ -68,23 +55,23 @@ def _draw(number: int, was_open: bool) -> None:
 
 
 def _figures(frame: pd.DataFrame, *, is_whole: bool = True) -> None:
-    """Draw milliseconds by length (rows) and model (columns), and say what they show once whole."""
+    """Draw milliseconds by length (rows) and model (columns)."""
     ratio = frame[["additive"]].div(frame["one-head"], axis=0)
     left, right = st.columns(2, gap="medium")
     with left:
         series = {name: (_(LABELS[name]), frame.index, frame[name]) for name in frame}
         show.live_figure(
-            plots.times(series, _("tokens of source and target, each"), _("ms a step")),
-            _("Both axes are logarithmic. Which line is steeper, and where?"),
+            plots.times(series, _("source and target tokens, each"), _("ms per step")),
+            _("Which line is steeper, and where? Both axes are logarithmic."),
             key="before-times",
         )
     with right:
         series = {
-            "additive": (_("RNN over Transformer, one head"), ratio.index, ratio["additive"]),
+            "additive": (_("RNN / Transformer, 1 head"), ratio.index, ratio["additive"]),
         }
         show.live_figure(
-            plots.ratios(series, _("tokens of source and target, each"), _("times as long")),
-            _("How many times as long the sequential model takes. Dotted: equally long."),
+            plots.ratios(series, _("source and target tokens, each"), _("ratio")),
+            _("RNN time over Transformer time. Dotted: equal."),
             key="before-ratios",
         )
     if is_whole:
@@ -97,10 +84,8 @@ def _sentence(frame: pd.DataFrame) -> None:
         return
     ratio = frame["additive"] / frame["one-head"]
     st.markdown(
-        _(
-            "From {a} to {b} tokens, {n} times as many, the RNN’s step grew **{rnn} times**, the "
-            "Transformer’s **{one} times**. At {a} tokens the RNN took **{low} times** as long as "
-            "the Transformer, at {b} **{high} times**.",
+        paragraph(
+            "before/growth",
             a=first,
             b=last,
             n=last // first,
@@ -110,19 +95,10 @@ def _sentence(frame: pd.DataFrame) -> None:
             high=f"{ratio[last]:.1f}",
         )
     )
-    st.caption(
-        _(
-            "On one thread the Transformer gains from doing few large products instead "
-            "of many small ones. A GPU computes thousands of numbers at once; a chain of "
-            "small steps leaves most of it idle. In theory: n steps in a row against a "
-            "constant number, but scores for n × n pairs (Vaswani et al. 2017, Table 1), "
-            "which additive attention has, too."
-        )
-    )
+    st.caption(paragraph("before/theory"))
 
 
 def _asked(number: int) -> dict[tuple[str, int], Future[float]]:
-    """Return the time, or its promise, of each model at each length; the short ones come first."""
     return {
         (name, length): run_time.step_time(name, length, number)
         for length in LENGTHS

@@ -1,4 +1,4 @@
-"""Pictures to words: compose a picture of digits, and see where the model looks as it writes."""
+"""Pictures to words: compose a picture and see where the model looks for each word."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from tfm_core.runs.run import Run
 
 
 def page() -> None:
-    """Choose a model, compose a picture, and show what the model says and looks at."""
     show.header("captions")
     run = captions_run.pick()
     if run is not None:
-        st.fragment(_compose)(run)  # a move of a digit draws this much only
+        st.fragment(_compose)(run)  # moving a digit redraws only this part
 
 
 def _compose(run: Run) -> None:
@@ -30,34 +29,29 @@ def _compose(run: Run) -> None:
             view.picture(pieces, caption_look.preview(pieces))
             for hint in missing:
                 st.caption(hint)
-    look = None
+    reading = None
     with area:
         try:
-            look = None if missing else caption_look.look_at_scene(run, pieces)
+            reading = None if missing else caption_look.look_at_scene(run, pieces)
         except ValueError as error:
             show.problem(error)
-    if look is None:
+    if reading is None:
         with right:
-            st.caption(_("The model's sentence appears here as soon as the picture is complete."))
+            st.caption(_("The sentence appears once the picture is complete."))
         return
     with right:
-        view.sentence(look)
-        if look.words:
-            chosen = view.heads(run, look)
-            view.strip(look, chosen)
-            view.word_by_word(look, chosen)
+        view.sentence(reading)
+        if reading.words:
+            chosen = view.heads(run, reading)
+            view.strip(reading, chosen)
+            view.word_by_word(reading, chosen)
         else:
-            st.caption(
-                _(
-                    "The model ended its sentence at once, so there is no word to "
-                    "show attention for."
-                )
-            )
+            st.caption(_("The model wrote no word."))
     with below:
-        if look.words:
-            view.inside(look, chosen)
+        if reading.words:
+            view.inside(reading, chosen)
     show.code(caption_look.look_at_picture)
-    st.caption(_("The weights are those of step {step}.", step=f"{look.example.step:,}"))
+    st.caption(_("Weights of step {step}.", step=f"{reading.example.step:,}"))
 
 
 page()

@@ -1,11 +1,16 @@
-"""Which model describes: the current run if it can, else the newest that can, else a button."""
+"""Which model describes: the current run, else the newest that can, else a button."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import page_table, run_actions, shown_run, visitors
+from pages.ui import (
+    page_table,
+    run_actions,
+    shown_run,
+    visitors,
+)
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.runs.run import Run
@@ -15,7 +20,6 @@ _TRAINED = {"english": "captions", "korean": "captions-korean"}  # the preset of
 
 
 def pick() -> Run | None:
-    """Draw the choice of a run that describes pictures; None, with a button, without any."""
     runs = _fitting()
     if not runs:
         _none()
@@ -23,11 +27,11 @@ def pick() -> Run | None:
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
         picked = shown_run.choose_run(
-            _("Model that describes"),
+            _("Model"),
             runs,
             key="captions-run",
             describe=_name,
-            about=_("All runs that learned to describe pictures and have saved their weights."),
+            about=_("Runs that describe pictures, with saved weights."),
         )
     with right:
         _other_language(runs)
@@ -36,7 +40,6 @@ def pick() -> Run | None:
 
 
 def _fitting() -> list[Run]:
-    """Return the runs that can describe a picture now, newest first."""
     return [
         run
         for run in visitors.at_hand()
@@ -46,19 +49,20 @@ def _fitting() -> list[Run]:
 
 def _name(run: Run) -> str:
     task = run.experiment.task_as(CaptionTaskConfig)
-    words = _("{name} · {language}, digits in a picture: {n}")
-    return words.format(
-        name=run.meta.name, language=_(LANGUAGES[task.language].label), n=task.n_digits
+    return _(
+        "{name} · {language}, {n} digits",
+        name=run.meta.name,
+        language=_(LANGUAGES[task.language].label),
+        n=task.n_digits,
     )
 
 
 def _other_language(runs: list[Run]) -> None:
-    """Offer to train the language that no run here speaks."""
     spoken = {run.experiment.task_as(CaptionTaskConfig).language for run in runs}
     for language, preset in _TRAINED.items():
         if language not in spoken:
             st.button(
-                _("Train one that speaks {language}", language=_(LANGUAGES[language].label)),
+                _("Train one in {language}", language=_(LANGUAGES[language].label)),
                 key=f"captions-train-{language}",
                 icon=":material/play_arrow:",
                 on_click=run_actions.start_preset,
@@ -69,11 +73,8 @@ def _other_language(runs: list[Run]) -> None:
 def _none() -> None:
     for run in visitors.at_hand():
         if run.problem is None and run.experiment.task.describes_pictures and run.status.is_active:
-            words = _("“{name}” is training: its first weights are saved in a moment.")
-            st.info(
-                words.format(name=escape(run.meta.name)),
-                icon=":material/hourglass_empty:",
-            )
+            words = _("“{name}” has not saved weights yet.", name=escape(run.meta.name))
+            st.info(words, icon=":material/hourglass_empty:")
             st.page_link(
                 page_table.path_of("train"),
                 label=_("Watch"),
@@ -81,10 +82,7 @@ def _none() -> None:
             )
             return
     shown_run.preset_buttons(
-        _(
-            "No model here has learned to describe pictures yet. Train one and watch its "
-            "captions become true; then come back and compose your own."
-        ),
+        _("No model here describes pictures yet. Train one, then compose your own."),
         list(_TRAINED.values()),
         key="captions-start",
     )

@@ -1,4 +1,4 @@
-"""The picture to describe: which digits, whose handwriting, and where they stand."""
+"""The picture to describe: digits, handwriting and positions."""
 
 from __future__ import annotations
 
@@ -17,31 +17,30 @@ from tfm_core.inspect.text.caption_look import Piece, unseen_digits, unseen_scen
 from tfm_core.runs.run import Run
 
 _FIELDS = ("number", "left", "top")
-_SCENE = "captions-scene"  # which test picture was laid out last, and for which run
+_SCENE = "captions-scene"  # the last test picture shown, and its run
 _FREE = "captions-free"
 FIRST = {
     1: (Placed(3, 14, 14),),
     2: (Placed(3, 0, 14), Placed(7, 28, 14)),
     3: (Placed(3, 0, 0), Placed(7, 28, 0), Placed(5, 14, 28)),
 }
-"""The picture to begin with, by the number of digits."""
+"""The first picture, by number of digits."""
 
 
 def pieces(run: Run) -> tuple[list[Piece], list[str]]:
-    """Draw the controls of the picture; return its digits, and what is still to be drawn, in words.
+    """Draw the controls; return the digits, and hints for those not drawn yet.
 
-    A digit that is not drawn yet has no ink; its place stays.
+    A digit that is not drawn has no ink but keeps its place.
     """
     task = run.experiment.task_as(CaptionTaskConfig)
     _lay_out_first(run)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button(
-            _("Another picture"),
+            _("Next picture"),
             icon=":material/casino:",
             key="captions-another",
-            on_click=_next,
-            args=(run,),
-            help=_("A picture from the test set: digits that the model was never trained on."),
+            on_click=lambda: _lay_out(run, st.session_state.get(_SCENE, {}).get("row", -1) + 1),
+            help=_("From the test set: digits it was not trained on."),
         )
         if task.n_digits > 1:
             st.button(
@@ -50,17 +49,12 @@ def pieces(run: Run) -> tuple[list[Piece], list[str]]:
                 key="captions-swap",
                 on_click=_swap,
                 args=(task.n_digits,),
-                help=_("Each digit moves to the place of the next one."),
             )
         is_free = st.toggle(
             _("Anywhere"),
             key=_FREE,
             persist_state="session",
-            help=_(
-                "In training pictures digits stand on every {n}th pixel. Place them in "
-                "between and see what the model makes of places it never saw.",
-                n=GRID,
-            ),
+            help=_("Training digits are on every {n}th pixel. Try positions in between.", n=GRID),
         )
     tabs = st.tabs([_("Digit {n}", n=i + 1) for i in range(task.n_digits)])
     composed, missing = [], []
@@ -69,8 +63,7 @@ def pieces(run: Run) -> tuple[list[Piece], list[str]]:
             piece = _piece(run, task, i, 1 if is_free else GRID)
         composed.append(piece)
         if not piece.pixels.any():
-            words = _("Draw digit {n} on its pad; it then appears at its place in the picture.")
-            missing.append(words.format(n=i + 1))
+            missing.append(_("Draw digit {n} on its pad.", n=i + 1))
     return composed, missing
 
 
@@ -85,16 +78,14 @@ def _piece(run: Run, task: CaptionTaskConfig, i: int, step: int) -> Piece:
             _("Draw it"),
             key=_key("drawn", i),
             persist_state="session",
-            help=_("Write the digit yourself."),
         )
         if not is_drawn:
             st.button(
-                _("Another hand"),
+                _("Change handwriting"),
                 key=_key("another", i),
                 icon=":material/draw:",
                 on_click=_another_hand,
                 args=(i,),
-                help=_("The same digit in another handwriting that the model never saw."),
             )
     side = LARGE
     if task.sizes:
@@ -103,9 +94,9 @@ def _piece(run: Run, task: CaptionTaskConfig, i: int, step: int) -> Piece:
     most = (CANVAS - side) // step * step
     across, down = st.columns(2)
     with across:
-        at_left = _slider(_("From the left (pixels)"), "left", i, most, step)
+        at_left = _slider(_("Left (pixels)"), "left", i, most, step)
     with down:
-        at_top = _slider(_("From the top (pixels)"), "top", i, most, step)
+        at_top = _slider(_("Top (pixels)"), "top", i, most, step)
     pixels = _drawn(i) if is_drawn else _unseen(run, number, i)
     return Piece(Placed(number, at_left, at_top, side), pixels)
 
@@ -118,7 +109,6 @@ def _slider(label: str, name: str, i: int, most: int, step: int) -> int:
 
 
 def _drawn(i: int) -> npt.NDArray[np.uint8]:
-    """Return what stands on a digit's pad; no ink at all while nothing does."""
     facts = IMAGE_TASKS["mnist-5000"]
     drawn = digit_pad(key=_key("pad", i))
     if drawn is None:
@@ -139,9 +129,9 @@ def _another_hand(i: int) -> None:
 
 
 def _lay_out_first(run: Run) -> None:
-    """Lay out a picture where there is none of this run yet, one whose caption is plain."""
-    kept: dict[str, Any] = st.session_state.get(_SCENE, {})
-    if kept.get("run") == run.id:
+    """Lay out a picture with a plain caption, if this run has none yet."""
+    scene: dict[str, Any] = st.session_state.get(_SCENE, {})
+    if scene.get("run") == run.id:
         return
     n = run.experiment.task_as(CaptionTaskConfig).n_digits
     if n not in FIRST:
@@ -152,10 +142,6 @@ def _lay_out_first(run: Run) -> None:
         _place(i, placed, hand=0)
 
 
-def _next(run: Run) -> None:
-    _lay_out(run, st.session_state.get(_SCENE, {}).get("row", -1) + 1)
-
-
 def _lay_out(run: Run, row: int) -> None:
     st.session_state[_SCENE] = {"run": run.id, "row": row}
     for i, (placed, hand) in enumerate(unseen_scene(run, row)):
@@ -163,7 +149,6 @@ def _lay_out(run: Run, row: int) -> None:
 
 
 def _place(i: int, placed: Placed, *, hand: int) -> None:
-    """Set the controls of a digit: its number, its square, and whose handwriting it is."""
     for name in _FIELDS:
         st.session_state[_key(name, i)] = getattr(placed, name)
     st.session_state[_key("large", i)] = placed.side >= LARGE

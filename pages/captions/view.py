@@ -1,4 +1,4 @@
-"""What the model says of a picture, where it looks for each word, and whether it looks there."""
+"""The model's sentence, its attention per word, and how much of it is in the true box."""
 
 from __future__ import annotations
 
@@ -25,24 +25,22 @@ from tfm_core.runs.run import Run
 _LAYER, _HEAD = "captions-layer", "captions-head"
 
 
-def sentence(look: CaptionReading) -> None:
-    """Show what the model wrote beside the truth."""
-    item = look.example.item
+def sentence(reading: CaptionReading) -> None:
+    item = reading.example.item
     with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
         st.markdown(
-            f":grey[{_('Model')}]  \n**{escape(look.example.answer_text or '–')}**",
+            f":grey[{_('Model')}]  \n**{escape(reading.example.answer_text or '–')}**",
             width="content",
         )
         st.markdown(f":grey[{_('Truth')}]  \n**{escape(item['tgt_text'])}**", width="content")
-        if look.is_right:
+        if reading.is_right:
             st.markdown(f":green-badge[:material/check: {_('right')}]", width="content")
         else:
             st.markdown(f":orange-badge[:material/close: {_('wrong')}]", width="content")
 
 
-def heads(run: Run, look: CaptionReading) -> Heads:
-    """Choose whose attention is shown: a layer, and one of its heads or their mean."""
-    n_layers, n_heads = look.maps.shape[:2]
+def heads(run: Run, reading: CaptionReading) -> Heads:
+    n_layers, n_heads = reading.maps.shape[:2]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         layer = n_layers - 1
         if n_layers > 1:
@@ -63,61 +61,48 @@ def heads(run: Run, look: CaptionReading) -> Heads:
             required=True,
             wrap=True,
             key=f"{_HEAD}-{run.id}",
-            help=_("The mean of all heads, or one head: heads often share the work."),
         )
     return Heads(layer, MEAN if head is None else head)
 
 
-def strip(look: CaptionReading, chosen: Heads) -> None:
-    """Show the picture once for each word, with the attention of that word."""
-    assert look.example.picture is not None
+def strip(reading: CaptionReading, chosen: Heads) -> None:
+    assert reading.example.picture is not None
     figure = caption_strip(
-        chosen_maps(look, chosen),
-        look.example.picture,
-        [word.text for word in look.words],
-        [word.box for word in look.words],
+        chosen_maps(reading, chosen),
+        reading.example.picture,
+        [word.text for word in reading.words],
+        [word.box for word in reading.words],
         state.theme(),
-        notes=[show.percent(word.likely[0][1]) for word in look.words],
+        notes=[show.percent(word.likely[0][1]) for word in reading.words],
     )
     show.figure(
         figure,
-        _(
-            "From left to right as it was written, with the probability of each word. "
-            "Orange: what the model attended to. Outlined: the digit that the word "
-            "names. Watch the orange jump into the outline."
-        ),
+        _("Orange: attention for each word. Outlined: the digit it names. Below: its probability."),
         key="captions-strip",
     )
 
 
 def picture(pieces: Sequence[Piece], composed: ScenePreview) -> None:
-    """Show the picture as it stands, each digit in its square."""
     squares = [(p.placed.left, p.placed.top, p.placed.right, p.placed.bottom) for p in pieces]
     show.figure(
         caption_scene(composed.picture, squares, composed.overlapping),
         _(
-            "What the model sees, {side} by {side} pixels; the squares are drawn for you.",
+            "The model sees {side} × {side} pixels, without the outlines.",
             side=composed.picture.shape[-1],
         ),
         key="captions-scene-figure",
     )
 
 
-def inside(look: CaptionReading, chosen: Heads) -> None:
-    """Say how much of the attention lies inside the true box, for each digit that is named."""
-    rows = scores(look, chosen)
-    if not rows or look.even is None:
-        st.caption(
-            _(
-                "The model named none of these digits, so there is no box to "
-                "measure its attention by."
-            )
-        )
+def inside(reading: CaptionReading, chosen: Heads) -> None:
+    rows = scores(reading, chosen)
+    if not rows or reading.even is None:
+        st.caption(_("The model named none of these digits."))
         return
-    st.header(_("Attention inside the true box"), anchor=False)
-    rule = _("**{word}**: {share}; of the best head, layer {layer}, head {head}: {best}")
+    st.header(_("Attention in the true box"), anchor=False)
     lines = [
-        rule.format(
+        _(
+            "**{word}**: {share}; best head (layer {layer}, head {head}): {best}",
             word=escape(row["word"]),
             share=show.percent(row["share"]),
             layer=row["layer"],
@@ -127,29 +112,17 @@ def inside(look: CaptionReading, chosen: Heads) -> None:
         for row in rows
     ]
     st.markdown("\n".join(f"- {line}" for line in lines))
-    st.caption(
-        _(
-            "Even attention would put {share} there: the patches that the boxes touch.",
-            share=show.percent(look.even),
-        )
-    )
+    st.caption(_("Uniform attention would give {share}.", share=show.percent(reading.even)))
 
 
 def _instead(others: Sequence[tuple[str, float]]) -> str:
-    """Return the other words with their probabilities, those that round to nothing left out."""
     shown = [f"{text} {show.percent(p)}" for text, p in others if round(p, 3) > 0]
     return " · ".join(shown) or "–"
 
 
-def word_by_word(look: CaptionReading, chosen: Heads) -> None:
-    """Show what the model weighed at each word."""
+def word_by_word(reading: CaptionReading, chosen: Heads) -> None:
     st.header(_("Word by word"), anchor=False)
-    st.caption(
-        _(
-            "Each row is one step of writing: the likeliest words, given the picture and "
-            "the words before. The first is written, and read at the next step."
-        )
-    )
+    st.caption(_("One step per row: the word written, and the alternatives."))
     rows = [
         {
             "n": index + 1,
@@ -157,7 +130,7 @@ def word_by_word(look: CaptionReading, chosen: Heads) -> None:
             "probability": word.likely[0][1],
             "instead": _instead(word.likely[1:]),
         }
-        for index, word in enumerate(look.words)
+        for index, word in enumerate(reading.words)
     ]
     st.dataframe(
         pd.DataFrame(rows),

@@ -1,4 +1,4 @@
-"""Answers and attention of the same example, at the same step, run beside run."""
+"""Answers and attention for the same example and step, side by side."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from pages.compare.choice import Drawn
 from pages.compare.link import AT, EXAMPLE, KIND, LAST
-from pages.compare.names import Drawn
 from pages.components.effects import moving
 from pages.components.heads import GridStyle, OverPicture, head_grid
 from pages.i18n import _
@@ -22,70 +22,67 @@ from tfm_core.probe.labels import CLS, KINDS, kinds_of, modules_by_kind
 from tfm_core.probe.types import Probe
 
 MAX = 4
-"""Runs that stand side by side; more have no room."""
+"""Runs shown side by side."""
 _HEADS = "compare-heads"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """A run with what it keeps: its examples, and the steps of its snapshots."""
+    """A run, its examples, and the steps of its snapshots."""
 
-    one: Drawn
+    entry: Drawn
     probe: Probe
     steps: list[int]
 
 
 def part(shown: Sequence[Drawn], n_runs: int) -> None:
-    """Show what the first runs made of one example, each at its snapshot nearest to one step.
+    """Show one example in up to MAX runs, at the snapshots nearest to one step.
 
-    shown: a run of each configuration, of all ``n_runs``.
+    shown: one run per configuration, of ``n_runs`` in total.
     """
-    st.header(_("The same example, at the same step"), anchor=False)
+    st.header(_("Same example, same step"), anchor=False)
     sides, lacking = _sides(shown[:MAX])
     if len(shown) < n_runs:
         st.caption(_("One run per configuration: other seeds have other examples."))
     if len(shown) > MAX:
-        words = _("The first {most} of {n} chosen runs are shown side by side.")
-        st.caption(words.format(n=len(shown), most=MAX))
+        st.caption(_("Showing the first {most} of {n} runs.", n=len(shown), most=MAX))
     if not sides:
-        st.caption(_("None of these runs has a snapshot yet."))
+        st.caption(_("No snapshots yet."))
         return
     index, kind, step = _controls(sides)
-    for column, one in zip(st.columns(len(shown[:MAX]), gap="medium"), shown, strict=False):
+    for column, entry in zip(st.columns(len(shown[:MAX]), gap="medium"), shown, strict=False):
         with column:
-            side = next((each for each in sides if each.one is one), None)
-            st.markdown(f"**{escape(one.name)}**")
+            side = next((each for each in sides if each.entry is entry), None)
+            st.markdown(f"**{escape(entry.name)}**")
             if side is None:
-                st.caption(escape(lacking[one.run.id]))
+                st.caption(escape(lacking[entry.run.id]))
             else:
                 _side(side, sides[0], index, kind, step)
 
 
 def _sides(shown: Sequence[Drawn]) -> tuple[list[Side], dict[str, str]]:
-    """Return what can be looked into, and of each other run why not."""
     sides, lacking = [], {}
-    for one in shown:
+    for entry in shown:
         try:
-            steps = one.run.snapshot_steps()
+            steps = entry.run.snapshot_steps()
             if steps:
-                sides.append(Side(one, one.run.probe(), steps))
+                sides.append(Side(entry, entry.run.probe(), steps))
             else:
-                lacking[one.run.id] = _("This run has no snapshot yet.")
+                lacking[entry.run.id] = _("No snapshot yet.")
         except ValueError as error:
-            lacking[one.run.id] = _(error)
+            lacking[entry.run.id] = _(error)
     return sides, lacking
 
 
 def _controls(sides: Sequence[Side]) -> tuple[int, str, int]:
-    """Show what can be chosen; return the example of the first run, kind of attention, step."""
     first = sides[0]
-    experiment, items = first.one.run.experiment, first.probe.items
+    experiment, items = first.entry.run.experiment, first.probe.items
     kinds = tuple(
         dict.fromkeys(
             kind
             for side in sides
             for kind in sorted(
-                modules_by_kind(side.one.run.experiment),
+                modules_by_kind(side.entry.run.experiment),
                 key=lambda kind: kind not in ("cross", "picture"),
             )
         )
@@ -94,9 +91,9 @@ def _controls(sides: Sequence[Side]) -> tuple[int, str, int]:
     last = common_step([side.steps for side in sides]) or steps[0]
     example = replace(EXAMPLE, high=max(0, len(items) - 1))
     of_kind = replace(KIND, names=kinds, first=kinds[0])
-    problems = [view_link.receive(one) for one in (example, of_kind, AT)]
-    asked = st.session_state[AT.key]
-    st.session_state[_STEP] = last if asked == LAST else nearest(asked, steps)
+    problems = [view_link.receive(parameter) for parameter in (example, of_kind, AT)]
+    requested = st.session_state[AT.key]
+    st.session_state[_STEP] = last if requested == LAST else nearest(requested, steps)
     with st.container(
         horizontal=True, vertical_alignment="bottom", gap="medium", key="compare-beside"
     ):
@@ -139,17 +136,17 @@ _STEP = "compare-step"
 
 
 def _to_step(last: int) -> None:
-    """Take a step that was chosen; at the last common one the page follows the training."""
+    """Store the chosen step; at the last common one the page follows the training."""
     step = int(st.session_state[_STEP])
     st.session_state[AT.key] = LAST if step == last else step
 
 
 def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
-    run = side.one.run
+    run = side.entry.run
     at = nearest(step, side.steps)
     if at != step:
-        words = _("No snapshot at step {step}; the nearest is at step {at}.")
-        st.caption(words.format(step=f"{step:,}", at=f"{at:,}"))
+        words = _("No snapshot at step {step}; this is step {at}.", step=f"{step:,}", at=f"{at:,}")
+        st.caption(words)
     try:
         own = same_example(first.probe, side.probe, index)
         example = example_of(run.experiment, side.probe, run.snapshot(at), own)
@@ -157,47 +154,47 @@ def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
         st.caption(escape(_(error)))
         return
     tree = answer.line(run.experiment, example)
-    moving({at: tree}, at, animation="", key=f"compare-answer-{side.one.slot}")
+    moving({at: tree}, at, animation="", key=f"compare-answer-{side.entry.slot}")
     modules = modules_by_kind(run.experiment).get(kind)
     if modules is None:
-        st.caption(_("This model has no attention of this kind."))
+        st.caption(_("This model has no such attention."))
         return
     if own >= len(side.probe.attended):
-        st.caption(_("This run saved only the answer to this example, not its attention."))
+        st.caption(_("No attention was saved for this example."))
         return
     try:
-        _heads(side.one, example, kind)
+        _heads(side.entry, example, kind)
     except ValueError as error:
         show.problem(error)
 
 
-def _heads(one: Drawn, example: Example, kind: str) -> None:
-    experiment = one.run.experiment
+def _heads(entry: Drawn, example: Example, kind: str) -> None:
+    experiment = entry.run.experiment
     view = map_view(experiment, example, kind=kind, say=_)
-    kept = st.session_state.setdefault(_HEADS, {})
-    layer, head = kept.get(one.run.id, (0, 0))
+    chosen_heads = st.session_state.setdefault(_HEADS, {})
+    layer, head = chosen_heads.get(entry.run.id, (0, 0))
     chosen = (min(layer, view.weights.shape[0] - 1), min(head, view.weights.shape[1] - 1))
     over = None
     if kind == "patches" and example.picture is not None:
         over = OverPicture(example.picture, None, int(CLS in view.key), _("mean of all patches"))
 
     def pick(layer: int, head: int) -> None:
-        kept[one.run.id] = (layer, head)
+        chosen_heads[entry.run.id] = (layer, head)
 
-    look = GridStyle(
+    style = GridStyle(
         chosen=chosen,
         theme=state.theme(),
         top=None if kind in {"patches", "picture"} else 1.0,
         title=_(kinds_of(experiment)[kind].label),
         over=over,
     )
-    head_grid(view, look, on_pick=pick, key=f"compare-heads-{one.slot}")
+    head_grid(view, style, on_pick=pick, key=f"compare-heads-{entry.slot}")
     st.page_link(
         page_table.path_of("attention"),
-        label=_("Look into layer {layer}, head {head}", layer=chosen[0] + 1, head=chosen[1] + 1),
+        label=_("Open layer {layer}, head {head}", layer=chosen[0] + 1, head=chosen[1] + 1),
         icon=page_table.PAGES["attention"].icon,
         query_params={
-            "run": one.run.id,
+            "run": entry.run.id,
             "kind": kind,
             "layer": str(chosen[0] + 1),
             "head": str(chosen[1] + 1),

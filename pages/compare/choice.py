@@ -1,9 +1,10 @@
-"""Which runs are compared: those of the link, or chosen by name; cold, two that were recorded."""
+"""Which runs are compared and their names; by default two recorded ones."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -11,36 +12,38 @@ from pages.compare.link import MAX_RUNS, RUNS
 from pages.i18n import _, ngettext
 from pages.ui import runs_access, view_link, visitors
 from pages.ui.typed import escape
-from tfm_core.inspect.compare.names import change
+from tfm_core.inspect.compare.names import change, names
+from tfm_core.plots.comparison import slots
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
 RECORDED = ("recorded-one-head", "recorded-many-heads")
-"""Shown where nothing was chosen: they differ in their heads alone."""
+"""The default: they differ only in their number of heads."""
 _FIRST_OWN = 3
 _OFFERED = 4
 _MAX_GROUPS = 12
-_WRAPPED = 8  # so many names break into lines; more stand in one that scrolls
+_WRAPPED = 8  # more names scroll in one line
 _SHORT = 5  # letters of an id
+_SLOTS = "compare-slots"
 
 
 def chosen() -> list[Run]:
-    """Show the choice and return the runs that can be drawn, in the order of the choice."""
+    """Draw the choice and return its readable runs in order."""
     there = {run.id: run for run in visitors.at_hand()}
     is_cold = RUNS.key not in st.session_state
     problem = view_link.receive(RUNS)
     ids: list[str] = st.session_state[RUNS.key]
     missing = _missing(ids, there)
     if missing:
-        st.session_state[RUNS.key] = ids = [one for one in ids if one not in missing]
+        st.session_state[RUNS.key] = ids = [run_id for run_id in ids if run_id not in missing]
     if is_cold and not ids:
         st.session_state[RUNS.key] = _first(list(there.values()))
-    called = _called(list(there.values()))
+    labels = _unique_names(list(there.values()))
     with st.container(horizontal=True, vertical_alignment="top", gap="small"):
         picked = st.multiselect(
             _("Runs to compare"),
             list(there),
-            format_func=lambda run_id: called[run_id],
+            format_func=lambda run_id: labels[run_id],
             key=RUNS.key,
             max_selections=MAX_RUNS,
             placeholder=_("Choose runs by name"),
@@ -57,18 +60,16 @@ def chosen() -> list[Run]:
     runs = [there[run_id] for run_id in picked]
     for run in runs:
         if run.problem is not None:
-            words = _("**{name}** cannot be compared. {why}")
-            why = escape(_(run.problem))
-            st.warning(
-                words.format(name=escape(run.meta.name), why=why), icon=":material/broken_image:"
-            )
+            name, why = escape(run.meta.name), escape(_(run.problem))
+            words = _("**{name}** cannot be compared. {why}", name=name, why=why)
+            st.warning(words, icon=":material/broken_image:")
     whole = [run for run in runs if run.problem is None]
     _help(whole, list(there.values()))
     return whole
 
 
 def _missing(ids: Sequence[str], there: dict[str, Run]) -> dict[str, str]:
-    """Return of each run that is not here a sentence; one that a link names is added."""
+    """Return an error per missing run; runs opened by the link are added to ``there``."""
     missing = {}
     for run_id in ids:
         if run_id in there:
@@ -81,7 +82,7 @@ def _missing(ids: Sequence[str], there: dict[str, Run]) -> dict[str, str]:
 
 
 def _first(runs: Sequence[Run]) -> list[str]:
-    """Return what to compare where nothing was chosen: one's newest of one task, or recorded."""
+    """Return the newest own runs of one task, or else the recorded pair."""
     own = [run for run in runs if not run.meta.recorded and run.problem is None]
     alike = [run for run in own if _learns(run) == _learns(own[0])][:_FIRST_OWN]
     known = {run.id for run in runs}
@@ -94,11 +95,10 @@ def _learns(run: Run) -> tuple[str, str]:
     return run.experiment.task.name, run.experiment.model.family
 
 
-def _called(runs: Sequence[Run]) -> dict[str, str]:
-    """Return a name for each run that no other has: the browser knows runs by it.
+def _unique_names(runs: Sequence[Run]) -> dict[str, str]:
+    """Return a unique name per run: the browser identifies options by it.
 
-    It stays whatever is begun later: the oldest run of a name is called by this and its seed alone,
-    a later one also by what differs from the oldest.
+    Names are stable: the oldest run of a name has name and seed, later ones also their difference.
     """
     names: dict[str, str] = {}
     oldest: dict[str, Run] = {}
@@ -117,7 +117,6 @@ def _called(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def _groups(runs: Sequence[Run], picked: Sequence[str]) -> None:
-    """Offer each group of runs that is not shown whole, to be added at one press."""
     groups: dict[str, list[str]] = defaultdict(list)
     for run in runs:
         if run.problem is None and run.labels.group:
@@ -127,31 +126,25 @@ def _groups(runs: Sequence[Run], picked: Sequence[str]) -> None:
         return
     with st.popover(_("Add a group"), icon=":material/folder:", key="compare-groups"):
         for number, (name, ids) in enumerate(list(offered.items())[:_MAX_GROUPS]):
-            words = ngettext("{name}: {n} run", "{name}: {n} runs", len(ids))
+            n = len(ids)
             together = list(dict.fromkeys([*picked, *ids]))
             st.button(
-                words.format(name=escape(name), n=len(ids)),
+                ngettext("Add {name}: {n} run", "Add {name}: {n} runs", n, name=escape(name), n=n),
                 key=f"compare-group-{number}",
                 icon=":material/add:",
                 type="tertiary",
                 disabled=len(together) > MAX_RUNS,
-                help=_("At most {most} runs are compared at once.", most=MAX_RUNS)
+                help=_("At most {most} runs at once.", most=MAX_RUNS)
                 if len(together) > MAX_RUNS
                 else None,
                 on_click=_choose,
                 args=(together,),
             )
         if len(offered) > _MAX_GROUPS:
-            st.caption(
-                _(
-                    "And {n} groups more: Runs shows a group, and compares it.",
-                    n=len(offered) - _MAX_GROUPS,
-                )
-            )
+            st.caption(_("{n} more groups: open them on Runs.", n=len(offered) - _MAX_GROUPS))
 
 
 def _help(runs: Sequence[Run], there: Sequence[Run]) -> None:
-    """Say what is missing where fewer than two runs are left, with runs to add at one press."""
     if len(runs) > 1:
         return
     offered: Mapping[str, list[str]]
@@ -165,7 +158,7 @@ def _help(runs: Sequence[Run], there: Sequence[Run]) -> None:
         words = _("Choose runs above, or open two recorded ones.")
         known = {run.id for run in there}
         ready = [run_id for run_id in RECORDED if run_id in known]
-        offered = {_("One head and four"): ready} if ready else {}
+        offered = {_("Compare one head with four"): ready} if ready else {}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(words, width="content")
         for number, (name, ids_of) in enumerate(offered.items()):
@@ -180,3 +173,22 @@ def _help(runs: Sequence[Run], there: Sequence[Run]) -> None:
 
 def _choose(ids: Sequence[str]) -> None:
     st.session_state[RUNS.key] = list(ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A run with its name on this page and its style slot."""
+
+    run: Run
+    name: str
+    slot: int
+
+
+def drawn(runs: Sequence[Run]) -> list[Drawn]:
+    places = slots([run.id for run in runs], st.session_state.get(_SLOTS, {}))
+    st.session_state[_SLOTS] = places
+    by_difference = names([run.experiment for run in runs])
+    return [
+        Drawn(run, run.labels.name or _(name), places[run.id])
+        for run, name in zip(runs, by_difference, strict=True)
+    ]

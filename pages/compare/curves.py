@@ -1,4 +1,4 @@
-"""The curves of all runs in one figure, and how to draw them."""
+"""The curves of all runs in one figure, and its controls."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from pages.compare import seeds
+from pages.compare.choice import Drawn
 from pages.compare.link import AXIS, BANDS, LOG_X, LOG_Y, METRIC, WINDOW
-from pages.compare.names import Drawn
 from pages.components.live_figure import live_figure
 from pages.i18n import _, language
 from pages.ui import runs_access, state, view_link
@@ -20,34 +20,33 @@ from tfm_core.plots import comparison as plots
 from tfm_core.plots.comparison import Line, Panel
 from tfm_core.runs.curves import Curves
 
-_HEIGHT, _PER_PANEL = 62, 126  # pixels: both panels stand in the first screen
+_HEIGHT, _PER_PANEL = 62, 126  # pixels: two panels fit the first screen
 _MAX_LISTED = 3
 
 
-def part(shown: Sequence[Drawn], found: Sequence[seeds.Group], had_bands: bool) -> None:
-    """Draw the chosen quantities of all runs, with what to know when they are compared.
+def part(shown: Sequence[Drawn], grouped: Sequence[seeds.Group], had_bands: bool) -> None:
+    """Draw the chosen quantities of all runs.
 
-    had_bands: whether the rest of the page shows the seeds of a configuration as one. A press here
-    draws nothing else anew.
+    had_bands: whether the page was drawn with bands; a press here redraws only this part.
     """
     metrics, axis, window, is_log_x, is_log_y, has_bands = _controls(
-        has_seeds=seeds.has_seeds(found)
+        has_seeds=seeds.has_seeds(grouped)
     )
-    if seeds.has_bands(found) != had_bands:
-        state.draw_anew()  # for the table shows the looks of the lines
+    if seeds.has_bands(grouped) != had_bands:
+        state.draw_anew()  # the table shows the line styles
     if not metrics:
-        st.info(_("Choose what to draw above."), icon=":material/info:")
+        st.info(_("Choose a quantity above."), icon=":material/info:")
         return
-    for sentence in caveats([one.run.experiment for one in shown], metrics):
+    for sentence in caveats([entry.run.experiment for entry in shown], metrics):
         st.caption(f":material/warning: {_(sentence)}")
-    curves = {one.run.id: runs_access.curves(one.run) for one in shown}
+    curves = {entry.run.id: runs_access.curves(entry.run) for entry in shown}
     key = (metrics, axis, window, is_log_x, is_log_y, has_bands)
-    marks = tuple(_mark(one, curves[one.run.id]) for one in shown)
-    figure, notes = _figure(key, marks, language(), list(shown), curves, found)
+    marks = tuple(_mark(entry, curves[entry.run.id]) for entry in shown)
+    figure, notes = _figure(key, marks, language(), list(shown), curves, grouped)
     if figure is None and notes:
         st.info(" ".join(notes), icon=":material/info:")
     elif figure is None:
-        st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
+        st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
     else:
         drawn = ", ".join(_(METRICS[metric].label) for metric in metrics)
         words = _("Curves of {n} runs: {drawn}", n=len(shown), drawn=drawn)
@@ -57,7 +56,9 @@ def part(shown: Sequence[Drawn], found: Sequence[seeds.Group], had_bands: bool) 
 
 
 def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool, bool, bool]:
-    problems = [view_link.receive(one) for one in (METRIC, AXIS, WINDOW, LOG_X, LOG_Y, BANDS)]
+    problems = [
+        view_link.receive(parameter) for parameter in (METRIC, AXIS, WINDOW, LOG_X, LOG_Y, BANDS)
+    ]
     with st.container(
         horizontal=True, vertical_alignment="bottom", gap="small", key="compare-controls"
     ):
@@ -79,34 +80,28 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
             width=140,
         )
         window = st.select_slider(
-            _("Smoothing of training"),
+            _("Training smoothing"),
             [int(option) for option in WINDOW.options],
             key=WINDOW.key,
             format_func=lambda n: _("off") if n == 1 else _("mean of {n}", n=n),
-            help=_(
-                "The thick line averages this many past values; thin lines are the raw values. "
-                "Validation is never smoothed."
-            ),
+            help=_("Averages this many past values (thick line). Validation is not smoothed."),
             persist_state="session",
             width=200,
         )
-        is_log_x = st.toggle(_("Log across"), key=LOG_X.key, persist_state="session")
+        is_log_x = st.toggle(_("Log x"), key=LOG_X.key, persist_state="session")
         is_log_y = st.toggle(
-            _("Log up"),
+            _("Log y"),
             key=LOG_Y.key,
             persist_state="session",
-            help=_("Of all that is no share."),
+            help=_("Not for percentages."),
         )
         has_bands = bool(st.session_state[BANDS.key])
         if has_seeds:
             has_bands = st.toggle(
-                _("Seeds as a band"),
+                _("Average seeds"),
                 key=BANDS.key,
                 persist_state="session",
-                help=_(
-                    "Runs that differ only in their seed are one line, their mean, with a band "
-                    "of one standard deviation. Thin lines are the single runs."
-                ),
+                help=_("Runs that differ only in seed: mean ± one standard deviation."),
             )
     for sentence in problems:
         view_link.warn(sentence)
@@ -120,10 +115,17 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
     return tuple(metrics), chosen, int(window), is_log_x, is_log_y, is_banded
 
 
-def _mark(one: Drawn, curves: Curves) -> tuple[object, ...]:
-    """Return what changes exactly when the line of a run would."""
+def _mark(entry: Drawn, curves: Curves) -> tuple[object, ...]:
+    """Return a cache key that changes exactly when the line of a run does."""
     sizes = [(len(series), series.last("step")) for series in (curves.steps, curves.validation)]
-    return (one.run.id, one.name, one.slot, *sizes, bool(curves.started), bool(curves.finished))
+    return (
+        entry.run.id,
+        entry.name,
+        entry.slot,
+        *sizes,
+        bool(curves.started),
+        bool(curves.finished),
+    )
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
@@ -133,7 +135,7 @@ def _figure(
     spoken: str,
     _shown: Sequence[Drawn],
     _curves: dict[str, Curves],
-    _found: Sequence[seeds.Group],
+    _grouped: Sequence[seeds.Group],
 ) -> tuple[go.Figure | None, list[str]]:
     metrics, axis, window, is_log_x, is_log_y, has_bands = key
     assert isinstance(metrics, tuple)
@@ -141,35 +143,35 @@ def _figure(
     along = cast(AxisName, axis)
     is_banded = bool(has_bands) and along in seeds.WITH_BANDS
     summed = {
-        one.run.id for group in _found if len(group.members) > 1 for one in group.members
+        entry.run.id for group in _grouped if len(group.members) > 1 for entry in group.members
     } if is_banded else set()  # fmt: skip
-    panels, lost, reckoned, longest = [], dict[str, None](), dict[str, None](), 0
+    panels, lost, estimated, longest = [], dict[str, None](), dict[str, None](), 0
     for metric in metrics:
         lines = []
-        for one in _shown:
-            found = track(_curves[one.run.id], one.run.experiment, metric, along)
-            if found is None and len(_curves[one.run.id].steps):
-                lost[one.name] = None
-            if found is None or not len(found.values):
+        for entry in _shown:
+            curve = track(_curves[entry.run.id], entry.run.experiment, metric, along)
+            if curve is None and len(_curves[entry.run.id].steps):
+                lost[entry.name] = None
+            if curve is None or not len(curve.values):
                 continue
-            is_faint = one.run.id in summed
-            lines.append(Line(one.name, one.slot, found.x, found.values, is_faint=is_faint))
-            longest = max(longest, len(found.values))
-            if found.is_reckoned:
-                reckoned[one.name] = None
+            is_faint = entry.run.id in summed
+            lines.append(Line(entry.name, entry.slot, curve.x, curve.values, is_faint=is_faint))
+            longest = max(longest, len(curve.values))
+            if curve.is_reckoned:
+                estimated[entry.name] = None
         facts = METRICS[metric]
         panels.append(
             Panel(
                 _(facts.label),
                 lines,
-                seeds.bands(_found, metric, along, window) if is_banded else (),
+                seeds.bands(_grouped, metric, along, window) if is_banded else (),
                 is_share=facts.is_share,
                 is_noisy=facts.series == "steps",
             )
         )
-    notes = _notes(list(lost), list(reckoned), longest, plots.most_points(panels, window))
+    notes = _notes(list(lost), list(estimated), longest, plots.most_points(panels, window))
     if has_bands and not is_banded:
-        words = _("Runs are measured at different times, so each seed has its own line.")
+        words = _("On this axis each seed has its own line.")
         notes.append(words)
     if not any(panel.lines for panel in panels):
         return None, notes
@@ -185,21 +187,15 @@ def _figure(
     return figure, notes
 
 
-def _notes(lost: Sequence[str], reckoned: Sequence[str], longest: int, most: int) -> list[str]:
-    """Return what a reader must know of the figure: what is missing, reckoned or left out."""
+def _notes(lost: Sequence[str], estimated: Sequence[str], longest: int, most: int) -> list[str]:
     notes = []
     if longest > most:
-        words = _(
-            "Each line shows at most {most} points, with the lowest and highest of each "
-            "stretch, so no spike is lost."
-        )
-        notes.append(words.format(most=most))
-    if reckoned:
-        words = _("The seconds of {names} were not recorded and are estimated from its speed.")
-        notes.append(words.format(names=_listed(reckoned)))
+        notes.append(_("Lines are thinned to {most} points; no spike is lost.", most=most))
+    if estimated:
+        names = _listed(estimated)
+        notes.append(_("The seconds of {names} are estimated from the speed.", names=names))
     if lost:
-        words = _("Not shown on this axis, because it was not recorded: {names}.")
-        notes.append(words.format(names=_listed(lost)))
+        notes.append(_("Not recorded, so not shown on this axis: {names}.", names=_listed(lost)))
     return notes
 
 

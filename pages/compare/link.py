@@ -1,4 +1,4 @@
-"""What the page that compares runs shows, in its address."""
+"""The state of Compare in its address."""
 
 from __future__ import annotations
 
@@ -17,35 +17,30 @@ MAX_RUNS = 60
 
 @dataclass(frozen=True)
 class RunIds(Parameter[tuple[str, ...]]):
-    """The ids of some runs, parted by commas; whether there are such runs the page says."""
+    """Run ids, separated by commas; the page checks that they exist."""
 
     def parse(self, text: str) -> tuple[str, ...]:
-        """Return the ids, each once. Raises Unfit, with those that can be one."""
-        asked = list(dict.fromkeys(text.split(",")))
-        found = tuple(one for one in asked if ID.fullmatch(one))
-        if len(found) < len(asked) or len(found) > MAX_RUNS:
-            rule = _("the ids of at most {most} runs, parted by commas", most=MAX_RUNS)
-            raise Unfit(rule, found[:MAX_RUNS])
-        return found
+        """Parse ids, each once. Raises Unfit."""
+        ids = list(dict.fromkeys(text.split(",")))
+        valid = tuple(one for one in ids if ID.fullmatch(one))
+        if len(valid) < len(ids) or len(valid) > MAX_RUNS:
+            rule = _("up to {most} run ids, separated by commas", most=MAX_RUNS)
+            raise Unfit(rule, valid[:MAX_RUNS])
+        return valid
 
     def fits(self, state: object) -> bool:
-        """Return whether it is a list of ids."""
         return isinstance(state, list) and all(isinstance(one, str) for one in state)
 
     def text(self, value: tuple[str, ...]) -> str:
-        """Return the ids, parted by commas."""
         return ",".join(value)
 
     def words(self, value: tuple[str, ...]) -> str:
-        """Return the ids, or what is shown without any."""
-        return self.text(value) or _("what the page begins with")
+        return self.text(value) or _("the default")
 
     def state(self, value: tuple[str, ...]) -> object:
-        """Return the ids as a multiselect holds them."""
         return list(value)
 
     def value(self, state: object) -> tuple[str, ...]:
-        """Return the ids of a multiselect."""
         return tuple(cast(list[str], state))
 
 
@@ -69,7 +64,7 @@ KIND = Choice("kind", first="", key="compare-kind", names=tuple(KINDS))
 EXAMPLE = Number("example", first=0, key="compare-example", low=0, high=99, offset=1)
 LAST = -1
 AT = Number("at", first=LAST, key="compare-at", low=LAST, high=1_000_000)
-"""The step of answers and attention; LAST for the last that the runs have in common."""
+"""The step of answers and attention; LAST is the last common one."""
 
 
 @dataclass(frozen=True, slots=True)

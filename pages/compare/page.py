@@ -1,4 +1,4 @@
-"""Compare: any number of runs together, what differs between them, and what comes of it."""
+"""Compare: how runs differ, and the effect of it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.compare import beside, choice, curves, names, seeds, table
+from pages.compare import beside, choice, curves, seeds, table
 from pages.ui import comparison, show, state
 from tfm_core.runs.run import Run
 
 
 def page() -> None:
-    """Show the chosen runs, moving while one of them trains."""
     show.header("compare")
     runs = choice.chosen()
     if not runs:
@@ -23,16 +22,16 @@ def page() -> None:
 
 def _draw(runs: Sequence[Run], was_live: bool) -> None:
     if was_live and not comparison.is_live(runs):
-        state.draw_anew()  # once: drawn anew, it no longer ticks
-    shown = names.drawn(runs)
-    found = seeds.groups(shown)
-    looks = seeds.looks(shown, found)
+        state.draw_anew()  # once: redrawn, it no longer polls
+    shown = choice.drawn(runs)
+    grouped = seeds.groups(shown)
+    styled = seeds.styled(shown, grouped)
     if was_live:
         comparison.progress(runs)
-    st.fragment(curves.part)(looks, found, seeds.has_bands(found))
-    table.part(looks)
-    seeds.part(found)
-    beside.part(seeds.one_of_each(found), n_runs=len(shown))
+    st.fragment(curves.part)(styled, grouped, seeds.has_bands(grouped))
+    table.part(styled)
+    seeds.part(grouped)
+    beside.part(seeds.one_of_each(grouped), n_runs=len(shown))
 
 
 page()

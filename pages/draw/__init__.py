@@ -1,1 +1,1 @@
-"""The page on which a digit is drawn for a trained model."""
+"""Draw a digit for a trained model."""

@@ -1,18 +1,19 @@
-"""The board and what a run makes of it; a stroke draws this part of the page anew alone."""
+"""The board and the run's answer, in a fragment of their own."""
 
 from __future__ import annotations
 
 import base64
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 from pages.components.digits import Drawing, LabReading, Picture, Reading, digit_lab, valid_drawing
 from pages.draw import words
-from pages.draw.link import BOARD, FIRST, PICTURE
 from pages.i18n import _
 from pages.ui import page_table, runs_access, state, view_link
 from pages.ui.digit_models import LOOK_AGAIN, models, samples
+from pages.ui.parameters import Unfit, Written
 from tfm_core.config import ImageTaskConfig, ViTConfig
 from tfm_core.data import own_picture
 from tfm_core.facts.batches import Batches
@@ -21,13 +22,16 @@ from tfm_core.inspect.progress.pictures import looks
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
 
-_ON_BOARD = "draw-board"  # what stands on it, from run to run
-_SAID = "draw-said"  # the number of the drawing that the address says
-_TICK = 2.0  # seconds between two looks at a run that trains
+_ON_BOARD = "draw-board"  # the drawing, kept between runs
+_SAID = "draw-said"  # the drawing's number in the address
+_TICK = 2.0  # seconds between polls of a training run
+FIRST = "3"
+"""The sample shown at the first visit."""
+PICTURE = "picture-"
+_MAX = 4096  # letters of a drawing
 
 
 def board(run: Run) -> None:
-    """Ask for a drawing and show what the run reads in it, and where it looks."""
     loaded = models(str(run.folder), run)
     were_loaded, is_live, is_drawn = loaded.are_loaded, run.status.is_active, False
 
@@ -36,7 +40,7 @@ def board(run: Run) -> None:
         if loaded.are_loaded and not were_loaded:
             state.draw_anew()
         if is_live and not run.status.is_active:
-            state.draw_anew()  # once: the page then makes a fragment that does not tick
+            state.draw_anew()  # once: redrawn, it no longer polls
         if is_drawn and not were_loaded:
             loaded.load()
         is_drawn = True
@@ -47,23 +51,23 @@ def board(run: Run) -> None:
 
 
 def look_at(run: Run, picture: Picture) -> LabReading:
-    """Return what a run makes of a drawing or picture (H, W). Raises ValueError, in a sentence."""
+    """Return what a run reads in a picture (H, W). Raises ValueError."""
     given, notes = read_picture(run, picture)
-    found = looks(run, given)
+    readings = looks(run, given)
     classes = run.experiment.task_as(ImageTaskConfig).facts.class_names
     epochs = _epochs(run)
-    told = [words.meant(found, index, classes, epochs) for index in range(len(classes))]
-    best = int(found.shares[-1].argmax())
-    since = told[best][0]
+    meanings = [words.meant(readings, index, classes, epochs) for index in range(len(classes))]
+    best = int(readings.shares[-1].argmax())
+    since = meanings[best][0]
     assert since is not None
     return LabReading(
-        Reading(found.steps, found.shares, since, words.answer(found, classes, epochs)),
+        Reading(readings.steps, readings.shares, since, words.answer(readings, classes, epochs)),
         seen=given[0],
         how=" ".join(_(note) for note in notes),
-        heads=found.heads,
-        rollout=found.rollout,
-        sinces=tuple(at for at, _sentence in told),
-        sentences=tuple(sentence for _at, sentence in told),
+        heads=readings.heads,
+        rollout=readings.rollout,
+        sinces=tuple(at for at, _sentence in meanings),
+        sentences=tuple(sentence for _at, sentence in meanings),
     )
 
 
@@ -78,29 +82,29 @@ def _epochs(run: Run) -> words.Epochs:
 def _part(run: Run, *, is_ready: bool) -> None:
     key = f"draw-{run.id}"
     shown, pictures = _on_board(run, key), samples(run)
-    picture, look = shown.picture(pictures), None
-    note = _("Draw a digit: the bars answer at every stroke.")
+    picture, view = shown.picture(pictures), None
+    note = _("Draw a digit; the bars follow each stroke.")
     if not is_ready:
         note = _("Loading the model …")
     elif picture is not None:
         try:
-            look = look_at(run, picture)
+            view = look_at(run, picture)
         except ValueError as error:
             note = _(error)
-    _lab(run, shown, look, pictures, note, key)
-    if look is not None:
-        _links(run, look)
-    _keep_in_address(run, shown, look, key)
+    _lab(run, shown, view, pictures, note, key)
+    if view is not None:
+        _links(run, view)
+    _keep_in_address(run, shown, view, key)
 
 
 def _lab(
-    run: Run, shown: Drawing, look: LabReading | None, pictures: Picture, note: str, key: str
+    run: Run, shown: Drawing, view: LabReading | None, pictures: Picture, note: str, key: str
 ) -> None:
     experiment = run.experiment
     model = experiment.model_as(ViTConfig)
     digit_lab(
         shown,
-        look,
+        view,
         samples=pictures,
         labels=[int(item["label"]) for item in run.probe().items[: len(pictures)]],
         classes=experiment.task_as(ImageTaskConfig).facts.class_names,
@@ -111,27 +115,27 @@ def _lab(
 
 
 def _on_board(run: Run, key: str) -> Drawing:
-    """Return what stands on the board: what was drawn for this run or another, or the link's."""
+    """Return the drawing for this run: the newest one, or the link's."""
     sent: Any = st.session_state.get(key)
     drawn = valid_drawing(sent.get("drawn") if sent else None)
-    kept: Drawing = st.session_state.get(_ON_BOARD, Drawing(0, FIRST))
-    if drawn is not None and drawn.number > kept.number:
-        kept = drawn
+    current: Drawing = st.session_state.get(_ON_BOARD, Drawing(0, FIRST))
+    if drawn is not None and drawn.number > current.number:
+        current = drawn
     linked, problem = view_link.opened(BOARD), ""
     if linked is not None:
         wanted, problem = BOARD.follow(linked, FIRST)
         try:
-            kept = Drawing(kept.number + 1, _from_link(run, wanted))
+            current = Drawing(current.number + 1, _from_link(run, wanted))
         except ValueError as error:
-            kept, wanted, problem = Drawing(kept.number + 1, FIRST), FIRST, _(error)
+            current, wanted, problem = Drawing(current.number + 1, FIRST), FIRST, _(error)
         view_link.say(BOARD, wanted)
     view_link.warn(problem)
-    st.session_state[_ON_BOARD] = kept
-    return kept
+    st.session_state[_ON_BOARD] = current
+    return current
 
 
 def _from_link(run: Run, wanted: str) -> str:
-    """Return what a link puts on the board. Raises ValueError where its drawing is damaged."""
+    """Decode a drawing from a link. Raises ValueError if it is damaged."""
     if not wanted.startswith(PICTURE):
         return wanted
     facts = run.experiment.task_as(ImageTaskConfig).facts
@@ -139,8 +143,7 @@ def _from_link(run: Run, wanted: str) -> str:
     return base64.b64encode(picture.tobytes()).decode()
 
 
-def _keep_in_address(run: Run, shown: Drawing, look: LabReading | None, key: str) -> None:
-    """Say in the address what stands on the board, once the pen rests."""
+def _keep_in_address(run: Run, shown: Drawing, view: LabReading | None, key: str) -> None:
     sent: Any = st.session_state.get(key)
     if not sent or sent.get("kept") != shown.number or st.session_state.get(_SAID) == shown.number:
         return
@@ -148,21 +151,40 @@ def _keep_in_address(run: Run, shown: Drawing, look: LabReading | None, key: str
     number = shown.sample(len(samples(run)))
     if number is not None:
         view_link.say(BOARD, str(number))
-    elif look is not None:
-        view_link.say(BOARD, PICTURE + own_picture.to_text(look.seen[None]))
-    state.draw_anew()  # the links that the strip offers hold it too
+    elif view is not None:
+        view_link.say(BOARD, PICTURE + own_picture.to_text(view.seen[None]))
+    state.draw_anew()  # the strip's links contain it too
 
 
-def _links(run: Run, look: LabReading) -> None:
-    """Lead to where every map of this drawing can be opened."""
-    own = PICTURE + own_picture.to_text(look.seen[None])
+def _links(run: Run, view: LabReading) -> None:
+    own = PICTURE + own_picture.to_text(view.seen[None])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        who = _("the CLS token") if run.experiment.has_cls else _("the mean of all patches")
-        words_ = _("The maps show what {who}, which the classifier reads, takes from each patch.")
-        st.caption(words_.format(who=who), width="content")
+        words_ = _("Maps: what the mean of all patches, the classifier's input, takes from each.")
+        if run.experiment.has_cls:
+            words_ = _("Maps: what the CLS token, the classifier's input, takes from each patch.")
+        st.caption(words_, width="content")
         st.page_link(
             page_table.path_of("attention"),
-            label=_("Every cell of these maps"),
+            label=_("Open all maps"),
             icon=":material/visibility:",
             query_params={"run": run.id, "example": "own", "own": own},
         )
+
+
+def _board_of(text: str) -> str:
+    is_sample = len(text) == 1 and text in "0123456789"
+    is_picture = text.startswith(PICTURE) and len(PICTURE) < len(text) <= _MAX
+    if not (is_sample or is_picture):
+        raise Unfit(_("0 to 9, or picture- and a drawing"))
+    return text
+
+
+BOARD = Written("digit", reader=_board_of, writer=str, first=FIRST)
+"""A sample's index, or ``picture-`` and a drawing as ``own_picture.to_text`` writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawView:
+    """What stands on the board."""
+
+    digit: str = view_link.linked(BOARD)

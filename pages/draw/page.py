@@ -1,4 +1,4 @@
-"""Draw a digit: what a trained model reads in it, where it looks, and since when it is right."""
+"""Draw a digit: what a trained model reads, where it looks, and since when it is right."""
 
 from __future__ import annotations
 
@@ -13,57 +13,42 @@ from tfm_core.runs.run import Run
 
 
 def page() -> None:
-    """Show the board for the current run where that reads drawings, else for one that does."""
     show.header("draw")
     run = shown_run.fitting_run(reads_drawings)
     if run is None:
         shown_run.preset_buttons(
-            _("No model here reads digits yet. Train one first."),
-            ["vit-digits"],
-            key="draw-train",
+            _("No model here reads digits yet."), ["vit-digits"], key="draw-train"
         )
         return
     _which(run)
     if run.has_checkpoint or run.weight_steps():
         board(run)
-    elif run.status.is_active:
-        st.info(
-            _("It has not saved its weights yet; look again in a moment."),
-            icon=":material/hourglass_empty:",
-        )
-        st.button(_("Look again"), icon=":material/refresh:", key="draw-look-again")
     else:
-        show.problem(_("This run ended before it saved its weights, so it cannot read digits."))
+        shown_run.no_weights(run, key="draw")
 
 
 def _which(run: Run) -> None:
-    """Say which run reads, and why where it is not the current one."""
+    """Say which run reads, and why it is not the current one."""
     current = shown_run.current_run()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         words = _("Read by **{name}**", name=escape(run.meta.name))
         st.markdown(f"{words} {run_words.badge(run.status)}", width="content")
         shown_run.recorded_note(run, key="draw")
-    if current is not None and current.id != run.id:
-        _instead(current)
-
-
-def _instead(current: Run) -> None:
-    """Say why the current run does not read here, and where it does."""
-    name = escape(current.meta.name)
-    if current.experiment.task.describes_pictures:
-        words = _("“{name}” describes pictures of several digits; use Pictures to words.")
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.caption(words.format(name=name), width="content")
-            st.page_link(
-                page_table.path_of("captions"),
-                label=_("Pictures to words"),
-                icon=":material/image_search:",
-                query_params={"run": current.id, **run_actions._way_back()},
-            )
+    if current is None or current.id == run.id:
         return
-    words = _("“{name}” learned {task} and cannot read drawings; this run can.")
-    task = _(current.experiment.task.facts.label)
-    st.caption(words.format(name=name, task=task))
+    name = escape(current.meta.name)
+    if not current.experiment.task.describes_pictures:
+        task = _(current.experiment.task.facts.label)
+        st.caption(_("“{name}” learned {task}, so another run reads here.", name=name, task=task))
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(_("“{name}” describes pictures.", name=name), width="content")
+        st.page_link(
+            page_table.path_of("captions"),
+            label=_("Open Pictures to words"),
+            icon=":material/image_search:",
+            query_params={"run": current.id, **run_actions._way_back()},
+        )
 
 
 page()

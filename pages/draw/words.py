@@ -1,4 +1,4 @@
-"""What a run makes of a drawing, in sentences."""
+"""Sentences on what a run reads in a drawing."""
 
 from __future__ import annotations
 
@@ -9,69 +9,60 @@ from pages.ui import show
 from tfm_core.inspect.progress.pictures import Array, Looks, read_from
 
 Epochs = Callable[[int], float] | None
-"""How often the training set was read in so many steps; None where nobody knows."""
+"""Epochs by step; None if unknown."""
 
 SURE = 0.5
-"""The probability below which the model is said to be unsure."""
+"""The probability below which the model counts as unsure."""
 
 
-def answer(found: Looks, classes: tuple[str, ...], epochs: Epochs) -> str:
-    """Say what the last weights read, how surely, and from which step on."""
-    best = int(found.shares[-1].argmax())
-    share = float(found.shares[-1, best])
+def answer(readings: Looks, classes: tuple[str, ...], epochs: Epochs) -> str:
+    best = int(readings.shares[-1].argmax())
+    share = float(readings.shares[-1, best])
     if share < SURE:
-        words = _("It is not sure: perhaps a {digit}, with {share}.")
-        return words.format(digit=classes[best], share=show.percent(share))
-    since = read_from((found.steps, found.shares), best)
+        digit, sure = classes[best], show.percent(share)
+        return _("Not sure: perhaps a {digit} ({share}).", digit=digit, share=sure)
+    since = read_from((readings.steps, readings.shares), best)
     assert since is not None
-    if since == found.steps[0] and len(found.steps) > 1:
-        words = _("It reads a {digit}, but so do random weights: luck.")
-    elif len(found.steps) == 1:
-        words = _("It reads a {digit}; no weights of earlier were kept.")
-    else:
-        words = _("It reads a {digit}, from {step} on.")
-    return words.format(digit=classes[best], step=step_words(since, epochs))
+    if len(readings.steps) == 1:
+        return _("Reads a {digit}; no earlier weights were saved.", digit=classes[best])
+    if since == readings.steps[0]:
+        return _("Reads a {digit}, but so do random weights.", digit=classes[best])
+    step = step_words(since, epochs)
+    return _("Reads a {digit} from {step} on.", digit=classes[best], step=step)
 
 
 def meant(
-    found: Looks, index: int, classes: tuple[str, ...], epochs: Epochs
+    readings: Looks, index: int, classes: tuple[str, ...], epochs: Epochs
 ) -> tuple[int | None, str]:
-    """Say since when a class is read that was meant, and return the index of that time or None."""
-    since = read_from((found.steps, found.shares), index)
+    """Return the index since when a class is read (or None), and a sentence on it."""
+    since = read_from((readings.steps, readings.shares), index)
     digit = classes[index]
     if since is None:
-        return None, _missed(found, index, classes, epochs)
-    at = found.steps.index(since)
-    if len(found.steps) == 1:
-        words = _("Right: it reads a {digit}; no earlier weights were saved.")
-    elif at == 0:
-        words = _("Right: it reads a {digit}, but so do random weights: luck.")
-    else:
-        words = _("It got this right from {step} on: a {digit}.")
-    return at, words.format(digit=digit, step=step_words(since, epochs))
+        return None, _missed(readings, index, classes, epochs)
+    at = readings.steps.index(since)
+    if len(readings.steps) == 1:
+        return at, _("Right: a {digit}; no earlier weights were saved.", digit=digit)
+    if at == 0:
+        return at, _("Right: a {digit}, but so are random weights.", digit=digit)
+    step = step_words(since, epochs)
+    return at, _("Right from {step} on: a {digit}.", digit=digit, step=step)
 
 
-def _missed(found: Looks, index: int, classes: tuple[str, ...], epochs: Epochs) -> str:
-    """Say that the last weights read another class, and when they came nearest."""
-    shares: Array = found.shares
+def _missed(readings: Looks, index: int, classes: tuple[str, ...], epochs: Epochs) -> str:
+    shares: Array = readings.shares
     best, at = int(shares[-1].argmax()), int(shares[:, index].argmax())
-    was_right = bool((shares.argmax(-1) == index).any())
-    words = (
-        _("It reads a {best}, not a {digit}; it did read a {digit} at {step}, with {share}.")
-        if was_right
-        else _("It reads a {best}, never a {digit}: at most {share}, at {step}.")
-    )
-    return words.format(
-        best=classes[best],
-        digit=classes[index],
-        share=show.percent(float(shares[at, index])),
-        step=step_words(found.steps[at], epochs),
-    )
+    values = {
+        "best": classes[best],
+        "digit": classes[index],
+        "share": show.percent(float(shares[at, index])),
+        "step": step_words(readings.steps[at], epochs),
+    }
+    if (shares.argmax(-1) == index).any():
+        return _("Reads a {best}, not a {digit}; at {step} it read a {digit} ({share}).", **values)
+    return _("Reads a {best}, never a {digit}: at most {share}, at {step}.", **values)
 
 
 def step_words(step: int, epochs: Epochs) -> str:
-    """Return a step as a sentence says it, with its epoch where that is known."""
     if epochs is None:
         return _("step {step}", step=f"{step:,}")
-    words = _("step {step} (epoch {epoch})")
-    return words.format(step=f"{step:,}", epoch=f"{epochs(step):.1f}")
+    return _("step {step} (epoch {epoch})", step=f"{step:,}", epoch=f"{epochs(step):.1f}")

@@ -1,4 +1,4 @@
-"""Fill in the blank: what the model says of a hidden word, beside what can be known."""
+"""Fill in the blank: the model's probabilities beside the exact ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from pages.encoders import run as encoders_run
-from pages.i18n import _, content
+from pages.i18n import _
 from pages.ui import run_actions, run_time, show, state, typed
 from pages.ui.typed import escape
 from tfm_core.config import TextTaskConfig
@@ -24,7 +24,7 @@ from tfm_core.runs.run import Run
 
 MAX_TEXT = 200
 N_WORDS = 8
-_METRIC = 168  # pixels: two stand side by side on a phone
+_METRIC = 168  # pixels: two fit side by side on a phone
 GAP = "___"
 EXAMPLES = (
     "Yesterday the hungry dog ___ a carrot in the garden.",
@@ -35,21 +35,19 @@ EXAMPLES = (
 _TEXT = "encoders-gaps"
 _SPANS = "span-corruption"
 _SEED = 8
-"""Of a sentence of which two spans are hidden."""
+"""Gives a sentence with two hidden spans."""
 
 
 def view() -> None:
-    """Ask for a sentence with gaps and show what may stand in them."""
-    st.markdown(content("encoders_blanks"))
+    encoders_run.explain("blanks")
     st.session_state.setdefault(_TEXT, EXAMPLES[0])
     encoders_run.show_with("masked-words", core.fills_blanks, _draw)
     _spans()
 
 
 def _spans() -> None:
-    """Tell of T5, which hides spans and writes them, with an example and the way to its preset."""
-    st.header(_("Hidden spans, written out: T5"), anchor=False, divider="grey")
-    st.markdown(content("encoders_spans"))
+    st.header(_("T5: hidden spans"), anchor=False, divider="grey")
+    encoders_run.explain("spans")
     preset = PRESETS[_SPANS]
     task = text_task(preset.experiment.task_as(TextTaskConfig))
     pair = task.sample(random.Random(_SEED))
@@ -80,10 +78,7 @@ def _draw(run: Run) -> None:
         return
     if not filled.blanks[0].truth:
         st.info(
-            _(
-                "No sentence of the grammar fits these words, so there is no truth to "
-                "compare with; the model answers anyway."
-            ),
+            _("The grammar has no such sentence, so no truth to compare with."),
             icon=":material/info:",
         )
     for blank in filled.blanks:
@@ -91,7 +86,6 @@ def _draw(run: Run) -> None:
 
 
 def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
-    """Offer the words to be hidden by a press, those that already are being pressed."""
     names = [token if token.isalpha() else GAP for token in tokens]
     gaps = [position for position, name in enumerate(names) if name == GAP]
     pressed = st.pills(
@@ -106,7 +100,6 @@ def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _blank(filled: Filled, blank: Blank) -> None:
-    """Show one gap: words, how sure one can be, and where the model looked for it."""
     words = [GAP if position != blank.position and not token.isalpha() else token
              for position, token in enumerate(filled.tokens)]  # fmt: skip
     words[blank.position] = "[ ? ]"
@@ -122,8 +115,7 @@ def _blank(filled: Filled, blank: Blank) -> None:
                 np.array(truth) if blank.truth else None,
             ),
             _(
-                "The model at step {step} beside the exact chances of the grammar: for a "
-                "perfect reader both bars would be equal.",
+                "Model at step {step} and exact probabilities of the grammar.",
                 step=f"{filled.step:,}",
             ),
             key=f"encoders-choice-{blank.position}",
@@ -131,47 +123,38 @@ def _blank(filled: Filled, blank: Blank) -> None:
     with right:
         show.figure(
             plots.head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.position]),
-            _(
-                "What the gap (▸) attends to, head by head: words on both sides, which GPT "
-                "could not see."
-            ),
+            _("Attention of the gap (▸) by head, to both sides."),
             key=f"encoders-gap-{blank.position}",
         )
     _sure(blank)
 
 
 def _sure(blank: Blank) -> None:
-    """Say in nats how unsure model and truth are."""
     with st.container(horizontal=True, gap="small"):
         st.metric(
             _("Model's entropy"),
             f"{blank.model_entropy:.2f}",
-            help=_(
-                "How unsure the model is: 0 for one sure word, ln 8 = 2.08 for eight "
-                "equally likely ones."
-            ),
+            help=_("How unsure the model is."),
             border=True,
             width=_METRIC,
         )
         if blank.truth:
             _compared(blank)
-    st.caption(_("In nats: 0 is sure of one word, 2.08 (ln 8) is torn between eight."))
+    st.caption(_("In nats: 0 is sure; 2.08 (ln 8) is torn between eight words."))
 
 
 def _compared(blank: Blank) -> None:
     st.metric(
         _("True entropy"),
         f"{blank.truth_entropy:.2f}",
-        help=_("How unsure a perfect reader is: none can do better on average."),
+        help=_("How unsure a perfect reader is."),
         border=True,
         width=_METRIC,
     )
     st.metric(
         _("Lost"),
         f"{blank.excess:.3f}",
-        help=_(
-            "The cost of believing the model: the Kullback-Leibler divergence, 0 where both agree."
-        ),
+        help=_("Kullback-Leibler divergence from truth to model; 0: equal."),
         border=True,
         width=_METRIC,
     )

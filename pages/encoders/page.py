@@ -1,9 +1,9 @@
-"""Reading: what encoder-only models do, on sentences, on their gaps, and on patches."""
+"""Reading: encoder-only models on sentences, gaps and patches."""
 
 from __future__ import annotations
 
 from pages.encoders import blanks, patches, sentiment
-from pages.encoders.link import VIEW
+from pages.encoders.run import VIEW
 from pages.i18n import _
 from pages.ui import show, view_link
 
@@ -11,9 +11,8 @@ VIEWS = {"sentiment": sentiment.view, "blanks": blanks.view, "patches": patches.
 
 
 def page() -> None:
-    """Show one of the three; a link holds which."""
     show.header("encoders")
-    VIEWS[view_link.choice(_("What is read"), VIEW, is_labelled=False)]()
+    VIEWS[view_link.choice(_("View"), VIEW, is_labelled=False)]()
 
 
 page()

@@ -1,11 +1,11 @@
-"""CLS and patches: what the token in front learns, and what the tokens of patches learn."""
+"""CLS and patches: what each token learns."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from pages.encoders import run as encoders_run
-from pages.i18n import _, content
+from pages.i18n import _, paragraph
 from pages.ui import run_actions, show, state
 from tfm_core.inspect.attention import token_roles
 from tfm_core.inspect.attention.token_roles import CLS, MEAN, PATCH, TokenRoles
@@ -15,49 +15,46 @@ WITH_CLS = "recorded-notebook-vit"
 
 
 def view() -> None:
-    """Show what can be read from which token of a run that reads pictures."""
-    st.markdown(content("encoders_patches"))
+    encoders_run.explain("patches")
     encoders_run.show_with("vit-digits", token_roles.reads_patches, _draw, WITH_CLS)
 
 
 def _draw(run: Run) -> None:
     try:
         with st.spinner(_("Reading the tokens …")):
-            found = token_roles.token_roles(run)
+            roles = token_roles.token_roles(run)
     except ValueError as error:
         show.problem(error)
         return
-    st.markdown(_(found.conclusion))
-    _table(found)
+    st.markdown(_(roles.conclusion))
+    _table(roles)
     st.caption(
-        _("Linear probes, fitted to {n_fit:,} training pictures and tried on {n_tried:,} of the "
-          "validation: the share of digits read, and the share of the variance of a patch's ink "
-          "(0 % tells nothing, 100 % all). One patch: the mean over all {n_patches}.",
-            n_fit=found.n_fit, n_tried=found.n_tried, n_patches=found.n_patches
+        paragraph("encoders/probes",
+            n_fit=roles.n_fit, n_tried=roles.n_tried, n_patches=roles.n_patches
         )
     )  # fmt: skip
-    if found.note:
-        st.caption(_(found.note))
+    if roles.note:
+        st.caption(_(roles.note))
     if not run.experiment.has_cls:
         _twin(run)
 
 
-def _table(found: TokenRoles) -> None:
+def _table(roles: TokenRoles) -> None:
     names = {CLS: _("CLS token"), MEAN: _("mean of patches"), PATCH: _("one patch")}
-    shown = [name for name in names if name in found.digit]
+    shown = [name for name in names if name in roles.digit]
     stands = {
-        CLS: _("no part of the picture: one learned vector, the same for all"),
-        MEAN: _("the whole picture, each patch with the same weight"),
-        PATCH: _("its own pixels, and where it stands"),
+        CLS: _("one learned vector, no part of the picture"),
+        MEAN: _("the whole picture, all patches equally"),
+        PATCH: _("its own pixels and position"),
     }
     rows = [(_("stands for"), *(stands[name] for name in shown))]
-    for depth in range(len(found.digit[MEAN])):
+    for depth in range(len(roles.digit[MEAN])):
         where = _("digit, after layer {n}", n=depth) if depth else _("digit, before layer 1")
-        rows.append((where, *(show.percent(found.digit[name][depth]) for name in shown)))
-    last = _("ink under a patch, after the last layer")
-    rows.append((last, *(show.percent(max(0.0, found.ink[name])) for name in shown)))
-    if found.looks:
-        own, to_cls = (show.percent(share) for share in found.looks)
+        rows.append((where, *(show.percent(roles.digit[name][depth]) for name in shown)))
+    last = _("ink of a patch, after the last layer")
+    rows.append((last, *(show.percent(max(0.0, roles.ink[name])) for name in shown)))
+    if roles.looks:
+        own, to_cls = (show.percent(share) for share in roles.looks)
         rows.append(
             (_("attention in the last layer"), _("{share} to itself", share=own), "–",
              _("{share} to CLS", share=to_cls))
@@ -66,14 +63,8 @@ def _table(found: TokenRoles) -> None:
 
 
 def _twin(run: Run) -> None:
-    """Offer the same training with a CLS token."""
-    st.info(
-        _("This run has no CLS token: its head reads the mean of the patches."),
-        icon=":material/info:",
-    )
-    if st.button(
-        _("Train its twin with a CLS token"), icon=":material/play_arrow:", key="encoders-twin"
-    ):
+    st.info(_("No CLS token here: the head reads the mean of the patches."), icon=":material/info:")
+    if st.button(_("Train it with a CLS token"), icon=":material/play_arrow:", key="encoders-twin"):
         model = run.experiment.model.model_dump() | {"pooling": "cls"}
         name = _("{name}, with CLS", name=run.meta.name)
         twin = run_actions.start(run.experiment.replace(model=model), name=name)

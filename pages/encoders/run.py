@@ -1,32 +1,60 @@
-"""Which run reads: the current one where its task fits, else the newest that can."""
+"""What the page shows: its view, and the current or newest run that fits."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.i18n import _
-from pages.ui import page_table, run_actions, run_time, run_words, show, shown_run, state
+from pages.i18n import N_, _, content
+from pages.ui import (
+    page_table,
+    parameters,
+    run_actions,
+    run_time,
+    run_words,
+    shown_run,
+    state,
+    view_link,
+)
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
 TICK = 2.0
-"""Seconds between two looks at a run that trains."""
+"""Seconds between polls of a training run."""
 
 Draw = Callable[[Run], None]
+VIEW = parameters.named(
+    "view",
+    {
+        "sentiment": N_("Sentiment"),
+        "blanks": N_("Fill in the blank"),
+        "patches": N_("CLS and patches"),
+    },
+    key="encoders-view",
+    old=("encoders-view",),
+)
+
+
+def explain(name: str) -> None:
+    with st.expander(_("How it works"), icon=":material/help:"):
+        st.markdown(content(f"encoders_{name}"))
 
 
 def show_with(
     preset: str, fits: Callable[[Experiment], bool], draw: Draw, recorded_first: str = ""
 ) -> None:
-    """Draw with the run that fits, again and again while it trains; offer to train one."""
+    """Draw with a run that fits, polling while it trains, or offer to train one."""
     run = shown_run.fitting_run(fits, recorded_first)
     if run is None:
-        _empty(preset)
+        with st.container(border=True, horizontal_alignment="center", gap="medium"):
+            st.markdown(_(PRESETS[preset].learns), width="content")
+            st.markdown(_("No model here has learned this yet."), width="content")
+            _train(preset)
         return
     is_live = run.status.is_active
     shown_run.recorded_note(run, key=f"encoders-{preset}")
@@ -36,34 +64,23 @@ def show_with(
 def _look(run: Run, draw: Draw, was_live: bool, preset: str) -> None:
     status = run.status
     if was_live and not status.is_active:
-        state.draw_anew()  # once: the page then makes a fragment that does not tick
+        state.draw_anew()  # once: redrawn, it no longer polls
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         name = escape(run.meta.name)
         words = _("Read by **{name}**", name=name)
         st.markdown(f"{words} {run_words.badge(status)}", width="content")
         st.page_link(
             page_table.path_of("attention"),
-            label=_("All its maps"),
+            label=_("Open all maps"),
             icon=":material/visibility:",
             query_params={"run": run.id},
         )
     if run.has_checkpoint:
         draw(run)
-    elif status.is_active:
-        st.info(
-            _("It has not saved its weights yet; this page updates as soon as it does."),
-            icon=":material/hourglass_empty:",
-        )
     else:
-        show.problem(_("This run ended before it saved its weights, so it cannot read digits."))
-        _train(preset)
-
-
-def _empty(preset: str) -> None:
-    with st.container(border=True, horizontal_alignment="center", gap="medium"):
-        st.markdown(_(PRESETS[preset].learns), width="content")
-        st.markdown(_("No model here has learned it yet."), width="content")
-        _train(preset)
+        shown_run.no_weights(run, key="encoders")
+        if not status.is_active:
+            _train(preset)
 
 
 def _train(name: str) -> None:
@@ -80,11 +97,7 @@ def _train(name: str) -> None:
 def sentence(
     label: str, examples: Sequence[str], words: Sequence[str], *, key: str, buttons: str
 ) -> str:
-    """Ask for a sentence, kept under ``key``, with examples and words that one press fills in.
-
-    words: all that the run knows; one that is pressed takes the place of the first that it does
-    not know, or comes at the end.
-    """
+    """Ask for a sentence, stored under ``key``, with examples and known words to insert."""
     pressed = f"{buttons}-words"
 
     def take(example: str) -> None:
@@ -96,27 +109,25 @@ def sentence(
         if word is not None:
             st.session_state[key] = with_word(str(st.session_state[key]), word, words)
 
-    text = st.text_input(
-        label,
-        key=key,
-        help=_("Use the words of the task; press Enter and the model reads it."),
-    )
+    text = st.text_input(label, key=key, help=_("Use the task's words, then press Enter."))
     with st.container(horizontal=True, gap="small"):
         for index, example in enumerate(examples):
             st.button(example, key=f"{buttons}-{index}", on_click=take, args=(example,))
-        with st.popover(_("The {n} words it knows", n=len(words)), icon=":material/dictionary:"):
-            st.pills(
-                _("Press a word to add it to the sentence"),
-                sorted(words),
-                key=pressed,
-                on_change=put,
-            )
+        with st.popover(_("Add one of {n} words", n=len(words)), icon=":material/dictionary:"):
+            st.pills(_("Press a word to add it"), sorted(words), key=pressed, on_change=put)
     return text
 
 
 def with_word(text: str, word: str, known: Sequence[str]) -> str:
-    """Put a word in the place of the first unknown one of a text, or at its end."""
-    for found in re.finditer(r"[^\W\d_]+(?:[’'][^\W\d_]+)?", text):
-        if found[0].lower() not in known and not re.search("[’']", found[0]):
-            return text[: found.start()] + word + text[found.end() :]
+    """Replace the first unknown word of a text, or append the word."""
+    for match in re.finditer(r"[^\W\d_]+(?:[’'][^\W\d_]+)?", text):
+        if match[0].lower() not in known and not re.search("[’']", match[0]):
+            return text[: match.start()] + word + text[match.end() :]
     return f"{text.rstrip(' .')} {word}".lstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class EncodersView:
+    """What the page shows."""
+
+    view: str = view_link.linked(VIEW)

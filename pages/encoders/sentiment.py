@@ -1,4 +1,4 @@
-"""Sentiment: a sentence and its label, and which words the label comes from."""
+"""Sentiment: a sentence, its label, and the words that decide."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.encoders import run as encoders_run
-from pages.i18n import _, content
+from pages.i18n import _, paragraph
 from pages.ui import show, state, typed
 from pages.ui.typed import escape
 from tfm_core.inspect.attention import trained
@@ -29,8 +29,7 @@ _TEXT = "encoders-text"
 
 
 def view() -> None:
-    """Ask for a sentence and show how it is read."""
-    st.markdown(content("encoders_sentiment"))
+    encoders_run.explain("sentiment")
     st.session_state.setdefault(_TEXT, EXAMPLES[0])
     encoders_run.show_with("sentiment", core.reads_labels, _draw)
 
@@ -50,15 +49,11 @@ def _draw(run: Run) -> None:
 
 
 def _answer(sentence: SentenceReading) -> None:
-    """Show the model's probabilities beside what the rule says."""
     left, right = st.columns(2, gap="medium")
     with left:
         show.figure(
             plots.label_bars(sentence.labels, sentence.probabilities),
-            _(
-                "The model's answer at step {step}: the three add up to 100 %.",
-                step=f"{sentence.step:,}",
-            ),
+            _("The model's answer at step {step}.", step=f"{sentence.step:,}"),
             key="encoders-labels",
         )
     with right, st.container(border=True):
@@ -68,25 +63,18 @@ def _answer(sentence: SentenceReading) -> None:
 def _rule(sentence: SentenceReading) -> str:
     said = sentence.labels[sentence.predicted]
     if sentence.rule is None:
-        return _(
-            "The model says **{said}**. The rule has no answer: this is not a sentence "
-            "of its grammar (such as “the film was not very good”), so there is nothing "
-            "to compare with.",
-            said=said,
-        )
+        return _("The model says **{said}**. The rule has no answer for this sentence.", said=said)
     rule = sentence.rule
-    mark = ":green-badge[:material/check: agrees]"
+    mark = f":green-badge[:material/check: {_('agrees')}]"
     if rule.label != said:
-        mark = ":orange-badge[:material/close: differs]"
+        mark = f":orange-badge[:material/close: {_('differs')}]"
     deciding = " · ".join(escape(sentence.words[index]) for index in rule.decides)
     worths = [
         f"**{clause.worth:+d}**" if index in rule.counted else f"~~{clause.worth:+d}~~"
         for index, clause in enumerate(rule.clauses)
     ]
-    return _(
-        "The rule says **{label}**, the model **{said}** {mark}\n\n"
-        "Value of each clause: {worths}; what counts adds up to **{worth:+d}**.\n\n"
-        "The words that decide, marked ▸ below: {deciding}",
+    return paragraph(
+        "encoders/rule",
         label=rule.label,
         said=said,
         mark=mark,
@@ -97,12 +85,13 @@ def _rule(sentence: SentenceReading) -> str:
 
 
 def _words(sentence: SentenceReading) -> None:
-    """Show which words the answer is read from, and which it needs."""
     marked = sentence.rule.decides if sentence.rule is not None else ()
     shift = len(sentence.keys) - len(sentence.words)
     left, right = st.columns(2, gap="medium")
     with left:
-        who = _("the CLS token") if shift else _("the mean of all words")
+        words = _("Attention of the mean of all words, by head: on the deciding words (▸)?")
+        if shift:
+            words = _("Attention of the CLS token, by head: on the deciding words (▸)?")
         show.figure(
             plots.head_rows(
                 sentence.heads,
@@ -110,10 +99,7 @@ def _words(sentence: SentenceReading) -> None:
                 theme=state.theme(),
                 marked=[index + shift for index in marked],
             ),
-            _(
-                "What {who} attends to, head by head: does any head pick the words that decide?",
-                who=who,
-            ),
+            words,
             key="encoders-heads",
         )
     with right:
@@ -124,21 +110,16 @@ def _words(sentence: SentenceReading) -> None:
         }
         show.figure(
             plots.word_bars(sentence.words, values, marked),
-            _(
-                "Lost without it: how much probability its answer loses when the word is "
-                "left out (below zero: gains). Where relevance is high, that should be "
-                "large; rollout only says what is attended to."
-            ),
+            _("Probability lost without each word, beside relevance and rollout."),
             key="encoders-words",
         )
 
 
 def _pairs(run: Run, sentence: SentenceReading) -> None:
-    """Show the sentence with one thing changed at a time, beside the rule."""
     pairs = core.minimal_pairs(sentence.words)
     if not pairs:
         return
-    st.header(_("One thing changed at a time"), anchor=False)
+    st.header(_("Minimal pairs"), anchor=False)
     rows = {_("as it is"): sentence.words, **pairs}
     try:
         table = _asked(run.folder, trained.checkpoint_mark(run), tuple(rows.items()))
@@ -152,9 +133,7 @@ def _pairs(run: Run, sentence: SentenceReading) -> None:
         ],
         [_("Change"), _("Sentence"), _("Rule"), _("Model, how sure")],
     )
-    st.caption(
-        _("Minimal pairs: a model that only counts good and bad words cannot tell these apart.")
-    )
+    st.caption(_("A model that only counts good and bad words cannot tell these apart."))
 
 
 @lru_cache(maxsize=32)

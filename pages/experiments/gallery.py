@@ -1,22 +1,27 @@
-"""All experiments by theme, each with what to expect and how long it takes; one is opened."""
+"""The experiments by theme, with their times."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import streamlit as st
 
-from pages.experiments.link import EXPERIMENT
 from pages.i18n import _
-from pages.ui import run_time, state, view_link
+from pages.ui import parameters, run_time, state, view_link
 from tfm_core.inspect.experiments import DEMONSTRATIONS
 from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration, by_theme
 from tfm_core.inspect.experiments.result import Shelf
 from tfm_core.runs.record.expected_time import Forecast
 
-_HEIGHT = 560  # pixels: as high as the first screen leaves
+_HEIGHT = 560  # pixels left on the first screen
+EXPERIMENT = parameters.named(
+    "experiment",
+    {name: demonstration.title for name, demonstration in DEMONSTRATIONS.items()},
+    key="experiment-shown",
+)
 
 
 def chosen(shelf: Shelf) -> Demonstration:
-    """Show the experiments, and return the one that is opened."""
     problem = view_link.receive(EXPERIMENT)
     shown = str(st.session_state[EXPERIMENT.key])
     times = _times(state.device())
@@ -25,14 +30,14 @@ def chosen(shelf: Shelf) -> Demonstration:
             if not known:
                 continue
             key = f"experiments-{theme}"
-            names = [one.name for one in known]
+            names = [demonstration.name for demonstration in known]
             st.session_state[key] = shown if shown in names else None
             st.radio(
                 _(THEMES[theme]),
                 names,
                 index=None,
                 format_func=lambda name: _(DEMONSTRATIONS[name].title),
-                captions=[_caption(one, shelf, times) for one in known],
+                captions=[_caption(demonstration, shelf, times) for demonstration in known],
                 key=key,
                 on_change=_open,
                 args=(key,),
@@ -48,23 +53,30 @@ def _open(key: str) -> None:
         st.session_state[EXPERIMENT.key] = picked
 
 
-def _caption(one: Demonstration, shelf: Shelf, times: dict[str, Forecast | None]) -> str:
-    """Say what is compared, and that it is there already or how long it takes."""
-    found = shelf.of(one)
-    if any(run.status.is_active for run in found.runs):
+def _caption(demonstration: Demonstration, shelf: Shelf, times: dict[str, Forecast | None]) -> str:
+    trained = shelf.of(demonstration)
+    if any(run.status.is_active for run in trained.runs):
         when = _("training now")
-    elif found.is_whole:
+    elif trained.is_whole:
         when = _("trained")
     else:
-        when = run_time.words(run_time.now(times[one.name]))
-    arms = " / ".join(_(arm.label) for arm in one.arms)
+        when = run_time.words(run_time.now(times[demonstration.name]))
+    arms = " / ".join(_(arm.label) for arm in demonstration.arms)
     return f"{arms} · {when}"
 
 
 @st.cache_data(ttl=60, show_spinner=False)
 def _times(device: str) -> dict[str, Forecast | None]:
-    """Return how long all runs of each experiment take here, one after the other."""
     return {
-        name: run_time.in_sequence([one.experiment(arm) for arm in one.arms], device=device)
-        for name, one in DEMONSTRATIONS.items()
+        name: run_time.in_sequence(
+            [demonstration.experiment(arm) for arm in demonstration.arms], device=device
+        )
+        for name, demonstration in DEMONSTRATIONS.items()
     }
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentsView:
+    """What the page shows."""
+
+    experiment: str = view_link.linked(EXPERIMENT)

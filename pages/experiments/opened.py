@@ -1,4 +1,4 @@
-"""One experiment: what to expect, what differs, its runs, and what they showed."""
+"""One experiment: what differs, its runs, and the result."""
 
 from __future__ import annotations
 
@@ -29,33 +29,31 @@ from tfm_core.inspect.experiments.result import Found, missing
 from tfm_core.runs.run import Run
 
 
-def draw(chosen: Demonstration, found: Found, was_live: bool) -> None:
-    """Draw the experiment; where its last run has ended, the page once more as a whole."""
-    if was_live and not comparison.is_live(found.runs):
-        state.draw_anew()  # once: drawn anew, it no longer ticks
+def draw(chosen: Demonstration, trained: Found, was_live: bool) -> None:
+    if was_live and not comparison.is_live(trained.runs):
+        state.draw_anew()  # once: redrawn, it no longer polls
     st.header(_(chosen.title), anchor=False)
-    _buttons(chosen, found)
-    told, seen = st.columns(2, gap="medium")
-    with told:
+    _buttons(chosen, trained)
+    left, right = st.columns(2, gap="medium")
+    with left:
         _differs(chosen)
         if not walk_steps.guess(question_of(chosen), f"experiment {chosen.name}"):
-            with seen:
-                _runs(chosen, found)
-                st.caption(_("The curves and answers appear here once you have guessed."))
+            with right:
+                _runs(chosen, trained)
+                st.caption(_("Guess first; then the curves and answers appear."))
             return
         st.markdown(_("**Expect:** {words}", words=_(chosen.expects)))
         conclusion = st.container()
-        _links(chosen, found)
-    with seen:
-        outcome.curves(chosen, found)
-        _runs(chosen, found)
-    outcome.answers(chosen, found)
-    with conclusion:  # drawn last: models may have to write for it
-        outcome.said(chosen, found)
+        _links(chosen, trained)
+    with right:
+        outcome.curves(chosen, trained)
+        _runs(chosen, trained)
+    outcome.answers(chosen, trained)
+    with conclusion:  # drawn last: the models may have to write for it
+        outcome.conclusion_box(chosen, trained)
 
 
 def _differs(chosen: Demonstration) -> None:
-    """Say what all runs have in common, and the one thing that differs."""
     made = [chosen.experiment(arm) for arm in chosen.arms]
     first = made[0]
     rows = [
@@ -66,17 +64,18 @@ def _differs(chosen: Demonstration) -> None:
         )
         for row in differences(made)
     ]
-    common = _(
-        "the same seed, data and {steps} steps of “{task}”, {family}",
+    words = _(
+        "**Differs:** {rows}. Same seed, data and {steps} steps of “{task}”, {family}.",
+        rows="; ".join(rows),
         steps=f"{first.training.steps:,}",
         task=_(first.task.facts.label),
         family=_(FAMILIES[first.model.family].label),
     )
-    st.markdown(_("**Differs:** {rows}; {common}.", rows="; ".join(rows), common=common))
+    st.markdown(words)
 
 
-def _buttons(chosen: Demonstration, found: Found) -> None:
-    lacking = missing(chosen, found)
+def _buttons(chosen: Demonstration, trained: Found) -> None:
+    lacking = missing(chosen, trained)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if lacking:
             _start_button(chosen, lacking)
@@ -84,14 +83,13 @@ def _buttons(chosen: Demonstration, found: Found) -> None:
             lambda: [_start(chosen, arm, chosen.experiment(arm)) for arm in chosen.arms],
             key="experiment",
         )
-        if len(found.runs) > 1:
-            _link("compare", _("Open in Compare"), comparison.runs_query(found.runs))
+        if len(trained.runs) > 1:
+            _link("compare", _("Open in Compare"), comparison.runs_query(trained.runs))
 
 
-def _links(chosen: Demonstration, found: Found) -> None:
-    """Lead to where the difference is seen in the model itself."""
+def _links(chosen: Demonstration, trained: Found) -> None:
     odd = chosen.arms[-1]
-    run = found.of_seed(found.seed).get(odd.name)
+    run = trained.of_seed(trained.seed).get(odd.name)
     query = _of_model(chosen, odd, run)
     walk = {"walk-source": "mine", **({"step": chosen.step} if chosen.step else {})}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -113,7 +111,7 @@ def _start_button(chosen: Demonstration, lacking: Mapping[str, Experiment]) -> N
     )
     if not st.button(label, type="primary", icon=":material/play_arrow:", key="experiment-start"):
         return
-    wanted = [_start(chosen, chosen.arm(name), one) for name, one in lacking.items()]
+    wanted = [_start(chosen, chosen.arm(name), experiment) for name, experiment in lacking.items()]
     try:
         comparison.start_all(wanted, group=str(_(chosen.title)))
     except (ValueError, OSError) as error:
@@ -138,21 +136,17 @@ def _link(page: str, label: str, query: dict[str, str]) -> None:
 
 
 def _of_model(chosen: Demonstration, arm: Arm, run: Run | None) -> dict[str, str]:
-    """Return the query that shows the model of an arm: its run's, else its configuration."""
+    """Return the query that shows an arm's model: its run, or its configuration."""
     if run is not None:
         return {"show": "run", "run": run.id}
     draft = Draft(chosen.experiment(arm).model_dump())
     return {"show": "draft", **state.configuration_query(draft)}
 
 
-def _runs(chosen: Demonstration, found: Found) -> None:
-    """Say of each run how far it is, and lead to where it can be watched."""
-    there = found.of_seed(found.seed)
+def _runs(chosen: Demonstration, trained: Found) -> None:
+    there = trained.of_seed(trained.seed)
     if not there:
-        words = _(
-            "Nothing is trained yet. One press trains them one after the other; their curves are "
-            "drawn here as they learn."
-        )
+        words = _("Nothing is trained yet.")
         st.info(words, icon=":material/play_circle:")
         return
     for arm in chosen.arms:
@@ -174,6 +168,6 @@ def _run(arm: Arm, run: Run) -> None:
         icon=":material/visibility:",
         type="tertiary",
         key=f"experiment-watch-{arm.name}",
-        help=_("Look at “{name}” on the Train page.", name=_(arm.label)),
+        help=_("Open “{name}” on Train.", name=_(arm.label)),
     ):
         run_actions.watch(run)

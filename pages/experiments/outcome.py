@@ -1,4 +1,4 @@
-"""What the runs of an experiment showed: in a sentence, as curves, and in their own answers."""
+"""The result of an experiment: a sentence, curves and answers."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ _HEIGHT, _PER_PANEL = 70, 150  # pixels
 _MAX_ANSWERS = 5
 
 
-def said(chosen: Demonstration, found: Found) -> None:
-    """Say what the runs showed, as far as they are over."""
-    if chosen.writes_freely and found.runs:
-        with st.spinner(_("The models write unseen sentences by themselves …"), show_time=False):
-            results = _results(chosen, found)
+def conclusion_box(chosen: Demonstration, trained: Found) -> None:
+    if chosen.writes_freely and trained.runs:
+        with st.spinner(_("Writing unseen sentences …"), show_time=False):
+            results = _results(chosen, trained)
     else:
-        results = _results(chosen, found)
+        results = _results(chosen, trained)
     n_over = sum(len(by_seed) > 0 for by_seed in results.values())
     conclusion = conclude(chosen, results)
     if not conclusion.findings:
         if n_over:
-            st.caption(_("What it showed is said here when the other run has ended."))
+            st.caption(_("The result appears when all runs have finished."))
         return
     with st.container(border=True, key="experiment-conclusion"):
         _say(conclusion)
@@ -51,11 +50,11 @@ def _say(conclusion: Conclusion) -> None:
         st.markdown(f"{icon} {_(conclusion.verdict)}")
 
 
-def _results(chosen: Demonstration, found: Found) -> dict[str, dict[int, Result]]:
+def _results(chosen: Demonstration, trained: Found) -> dict[str, dict[int, Result]]:
     return {
         arm.name: {
             seed: _result(chosen, arm, run)
-            for seed, run in found.by_arm[arm.name].items()
+            for seed, run in trained.by_arm[arm.name].items()
             if not run.status.is_active
         }
         for arm in chosen.arms
@@ -65,8 +64,8 @@ def _results(chosen: Demonstration, found: Found) -> dict[str, dict[int, Result]
 def _result(chosen: Demonstration, arm: Arm, run: Run) -> Result:
     status = run.status
     mark = (run.id, status.state, status.step)
-    found = _read(mark, chosen.writes_freely, chosen.looks_sharply, run)
-    return replace(found, label=arm.label)
+    result = _read(mark, chosen.writes_freely, chosen.looks_sharply, run)
+    return replace(result, label=arm.label)
 
 
 @st.cache_data(show_spinner=False, max_entries=256)
@@ -74,15 +73,14 @@ def _read(mark: tuple[object, ...], writes_freely: bool, looks_sharply: bool, _r
     return read(_run, "", writes_freely=writes_freely, looks_sharply=looks_sharply)
 
 
-def curves(chosen: Demonstration, found: Found) -> None:
-    """Draw all runs together: a line each, or of several seeds a band."""
+def curves(chosen: Demonstration, trained: Found) -> None:
     made = [chosen.experiment(arm) for arm in chosen.arms]
     for sentence in caveats(made, chosen.metrics):
         st.caption(f":material/warning: {_(sentence)}")
-    panels = [_panel(chosen, found, metric) for metric in chosen.metrics]
+    panels = [_panel(chosen, trained, metric) for metric in chosen.metrics]
     if not any(panel.lines for panel in panels):
-        if found.runs:
-            st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
+        if trained.runs:
+            st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
         return
     figure = plots.comparison(panels, _("step"), height=_HEIGHT + _PER_PANEL * len(panels))
     figure.update_layout(uirevision=chosen.name)
@@ -91,20 +89,22 @@ def curves(chosen: Demonstration, found: Found) -> None:
     live_figure(figure, key="experiment-curves", name=words)
 
 
-def _panel(chosen: Demonstration, found: Found, metric: str) -> Panel:
+def _panel(chosen: Demonstration, trained: Found, metric: str) -> Panel:
     facts, lines, bands = METRICS[metric], [], []
     is_noisy = facts.series == "steps"
     for slot, arm in enumerate(chosen.arms):
-        label, runs = _(arm.label), found.by_arm[arm.name]
-        kept = [
-            one
+        label, runs = _(arm.label), trained.by_arm[arm.name]
+        tracks = [
+            curve
             for run in runs.values()
-            if (one := track(runs_access.curves(run), run.experiment, metric, "step")) is not None
-            and len(one.values)
+            if (curve := track(runs_access.curves(run), run.experiment, metric, "step")) is not None
+            and len(curve.values)
         ]
-        lines += [Line(label, slot, one.x, one.values, is_faint=len(kept) > 1) for one in kept]
-        if len(kept) > 1:
-            found_band = band([(one.x, one.values) for one in kept])
+        lines += [
+            Line(label, slot, curve.x, curve.values, is_faint=len(tracks) > 1) for curve in tracks
+        ]
+        if len(tracks) > 1:
+            found_band = band([(curve.x, curve.values) for curve in tracks])
             if len(found_band.steps):
                 words = comparison.mean_label(label, found_band.n_curves, len(runs))
                 bands.append(
@@ -116,24 +116,23 @@ def _panel(chosen: Demonstration, found: Found, metric: str) -> Panel:
     return Panel(_(facts.label), lines, bands, is_share=facts.is_share, is_noisy=is_noisy)
 
 
-def answers(chosen: Demonstration, found: Found) -> None:
-    """Show what each run writes by itself on the same unseen examples."""
-    there = found.of_seed(found.seed)
-    kept = {
+def answers(chosen: Demonstration, trained: Found) -> None:
+    there = trained.of_seed(trained.seed)
+    by_arm = {
         _(arm.label): answered
         for arm in chosen.arms
         if arm.name in there and (answered := _answered(there[arm.name]))
     }
-    if not kept:
+    if not by_arm:
         return
-    st.subheader(_("What they write by themselves"), anchor=False)
-    columns = [_("Source"), _("Truth"), *kept]
-    shared = list(dict.fromkeys(key for answered in kept.values() for key in answered))
+    st.subheader(_("What they write"), anchor=False)
+    columns = [_("Source"), _("Truth"), *by_arm]
+    shared = list(dict.fromkeys(key for answered in by_arm.values() for key in answered))
     rows = [
         [
             escape(src),
             escape(tgt),
-            *(_marked(answered.get((src, tgt)), tgt) for answered in kept.values()),
+            *(_marked(answered.get((src, tgt)), tgt) for answered in by_arm.values()),
         ]
         for src, tgt in shared[:_MAX_ANSWERS]
     ]
@@ -147,7 +146,7 @@ def _marked(answer: str | None, truth: str) -> str:
 
 
 def _answered(run: Run) -> Mapping[tuple[str, str], str]:
-    """Return source and truth of each example that a run keeps -> its last answer to it."""
+    """Return a run's last answer by (source, target) of each stored example."""
     try:
         probe, steps = run.probe(), run.snapshot_steps()
         texts = run.snapshot(steps[-1]).texts if steps else None

@@ -1,4 +1,4 @@
-"""Experiments that teach: one thing changed, both trained, and what it showed in a sentence."""
+"""Experiments that teach: change one thing, train both, compare."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from tfm_core.inspect.experiments.result import Shelf
 
 
 def page() -> None:
-    """Show the experiments, and one of them opened, which moves while its runs train."""
     show.header("experiments")
     shelf = Shelf(visitors.at_hand())
     left, right = st.columns([1, 3], gap="medium")
     with left:
         chosen = gallery.chosen(shelf)
-    found = shelf.of(chosen)
-    is_live = comparison.is_live(found.runs)
+    trained = shelf.of(chosen)
+    is_live = comparison.is_live(trained.runs)
     with right:
         tick = comparison.TICK if is_live else None
-        st.fragment(opened.draw, run_every=tick)(chosen, found, is_live)
+        st.fragment(opened.draw, run_every=tick)(chosen, trained, is_live)
 
 
 page()

@@ -1,4 +1,4 @@
-"""The logit lens: what the model would answer if it stopped after each layer."""
+"""The logit lens, on a text and on a sum: what the model would answer after each layer."""
 
 from __future__ import annotations
 
@@ -6,39 +6,32 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import show, state, typed
+from pages.ui.typed import escape
+from tfm_core.config import TextTaskConfig
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.compare.conclusions import settled
-from tfm_core.inspect.text.gpt_reading import LensReading, lens_logits, look_through
+from tfm_core.inspect.text.gpt_reading import Digits, LensReading, lens_logits, look_through, sum_of
 from tfm_core.inspect.text.surprisal import example_text
-from tfm_core.plots.gpt import lens_map
+from tfm_core.plots.gpt import digit_map, lens_map
 from tfm_core.runs.run import Run
 
-MAX_SHOWN = 24  # columns whose tokens can be read
+MAX_SHOWN = 24  # columns with readable tokens
 
 
 def part(run: Run) -> None:
-    """Ask for a short text and show the lens on it."""
     key = f"gpt-lens-{run.id}"
     st.session_state.setdefault(key, example_text(run, 16))
-    text = st.text_input(
-        _("A short text"),
-        key=key,
-        help=_("The first {n} tokens are shown.", n=MAX_SHOWN - 1),
-    )
+    text = st.text_input(_("Text"), key=key, help=_("Shows the first {n} tokens.", n=MAX_SHOWN - 1))
     figure(run, typed.within(text, 200))
     show.code(lens_logits)
 
 
 def figure(run: Run, text: str) -> None:
-    """Draw the lens on a text, of an adder on the answer to a source."""
+    """Draw the lens on a text, or on the answer of an adder."""
     looked = _look(str(run.folder), trained.checkpoint_mark(run), text, run)
     show.figure(
         lens_map(looked, state.theme(), most=MAX_SHOWN),
-        _(
-            "Read a row from left to right: layer by layer a token's vector turns into a "
-            "prediction of the next token. Look for the depth at which the answer "
-            "appears, and for guesses on the way. The last column is the model’s answer."
-        ),
+        _("Each row: what the model would predict after each layer. Where does the answer appear?"),
         key="gpt-lens-map",
     )
     st.markdown(_(settled([row[:MAX_SHOWN] for row in looked.says])))
@@ -47,3 +40,49 @@ def figure(run: Run, text: str) -> None:
 @st.cache_data(show_spinner=False, max_entries=32)
 def _look(folder: str, mark: int, text: str, _run: Run) -> LensReading:
     return look_through(_run, text)
+
+
+def sum_part(run: Run) -> None:
+    n = run.experiment.task_as(TextTaskConfig).size
+    key = f"gpt-sum-{run.id}"
+    st.session_state.setdefault(key, f"{'8' * n}+{'1' * (n - 1)}7")
+    text = st.text_input(
+        _("A sum"),
+        key=key,
+        help=_("Two numbers of up to {n} digits, such as 12+34.", n=n),
+    )
+    text = typed.within(text, 40)
+    digits = _sum(str(run.folder), trained.checkpoint_mark(run), text, run)
+    _verdict(digits)
+    show.figure(
+        digit_map(digits, state.theme()),
+        _("Framed and ✓: the true digit. Carries come from the right, not yet written."),
+        key="gpt-digits",
+    )
+    st.header(_("Logit lens"), anchor=False)
+    figure(run, text)
+
+
+def _verdict(digits: Digits) -> None:
+    answer = "".join(token for token in digits.answer if token != "<eos>")
+    with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
+        for who, what in (
+            (_("Sum"), digits.source),
+            (_("Model"), answer or "–"),
+            (_("Truth"), "".join((digits.truth or ())[:-1]) or "–"),
+        ):
+            st.markdown(f":grey[{who}]  \n**{escape(what)}**", width="content")
+        is_right = digits.answer == digits.truth
+        colour, icon = ("green", "check") if is_right else ("orange", "close")
+        words = _("right") if is_right else _("wrong")
+        st.markdown(f":{colour}-badge[:material/{icon}: {words}]", width="content")
+        sure = float(digits.chances.max(1).prod())
+        st.markdown(
+            _(":grey[Probability of this answer]  \n**{p}**", p=show.percent(sure)),
+            width="content",
+        )
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def _sum(folder: str, mark: int, text: str, _run: Run) -> Digits:
+    return sum_of(_run, text)

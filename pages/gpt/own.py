@@ -1,10 +1,10 @@
-"""A text of one's own: paste it, choose its tokens, train."""
+"""Your own text: paste it, choose its tokens, train."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import own_choice, run_actions, show, state
 from tfm_core.config import Experiment
 from tfm_core.config.corpus_tasks import text_problem
@@ -17,17 +17,10 @@ _TEXT, _UNIT = "gpt-own-text", "gpt-own-unit"
 
 
 def part() -> None:
-    """Ask for a text, count it, and train the preset on it."""
-    st.markdown(
-        _(
-            "Paste a text and train a small GPT on it: it trains on the first 80 % and "
-            "is measured on the rest. Without a text it learns the first chapter of "
-            "Alice in Wonderland."
-        )
-    )
+    st.markdown(paragraph("gpt/own-text"))
     st.session_state.setdefault(_TEXT, state.own_text())
     text = st.text_area(
-        _("Text to learn from"),
+        _("Training text"),
         key=_TEXT,
         height=240,
         placeholder=read_text()[:600] + " …",
@@ -42,13 +35,13 @@ def part() -> None:
         required=True,
         key=_UNIT,
         persist_state="session",
-        help=_("Words need much more text than characters to pay off."),
+        help=_("Words need much more text than characters."),
     )
     read = text or read_text()
     tokens = learned_from_text(str(unit), read).cut_text(read)
     st.caption(
         _(
-            "{n} {unit}, {different} different ones.",
+            "{n} {unit}, {different} distinct.",
             n=f"{len(tokens):,}",
             unit=_(UNITS[str(unit)].plural),
             different=f"{len(set(tokens)):,}",
@@ -58,19 +51,14 @@ def part() -> None:
     if problem is not None:
         show.problem(problem)
     if st.button(
-        _("Train on it"),
+        _("Train"),
         type="primary",
         icon=":material/play_arrow:",
         disabled=problem is not None,
         key="gpt-own-train",
     ):
         _train(text, str(unit))
-    st.caption(
-        _(
-            "Your text becomes a set on this machine, on the page Own data: it can be learned "
-            "again, looked at and removed. Its runs name it and do not hold it."
-        )
-    )
+    st.caption(_("Your text becomes a data set on this machine; manage it on Own data."))
 
 
 def _train(text: str, unit: str) -> None:
@@ -81,7 +69,7 @@ def _train(text: str, unit: str) -> None:
         show.problem(error)
         return
     values["task"] |= {"data": data, "unit": unit}
-    name = _("My text, by {unit}") if text else _("Alice, by {unit}")
-    run = run_actions.start(Experiment.parse(values), name=name.format(unit=unit))
+    name = _("My text, by {unit}", unit=unit) if text else _("Alice, by {unit}", unit=unit)
+    run = run_actions.start(Experiment.parse(values), name=name)
     if run is not None:
         run_actions.watch(run)

@@ -1,22 +1,21 @@
-"""Writing: a GPT reads a text, writes on, is looked through layer by layer, and adds."""
+"""Writing: a GPT reads, writes, shows its layers, and adds."""
 
 from __future__ import annotations
 
-from pages.gpt import lens, own, read, run, sum, write
-from pages.gpt.link import PART
+from pages.gpt import lens, own, read, run, write
+from pages.gpt.run import PART
 from pages.i18n import _
 from pages.ui import show, view_link
 
 
 def page() -> None:
-    """Show one part, for the current run where it fits."""
     show.header("gpt")
     part = view_link.choice(_("Part"), PART, is_labelled=False)
     try:
         if part == "train":
             own.part()
         elif part == "add":
-            run.with_run(run.ADDITION, sum.part)
+            run.with_run(run.ADDITION, lens.sum_part)
         else:
             shown = {"write": write.part, "lens": lens.part}.get(part, read.part)
             run.with_run(run.LANGUAGE, shown)

@@ -1,4 +1,4 @@
-"""Reading: a text coloured by how much each token surprises the model."""
+"""A text coloured by how much each token surprises the model."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ _MAX = 6000  # characters
 
 
 def part(run: Run) -> None:
-    """Ask for a text, show its surprise, and what the model expected at a picked token."""
     key = f"gpt-read-{run.id}"
     st.session_state.setdefault(key, example_text(run))
     text = st.text_area(
-        _("A text to read"),
+        _("Text"),
         key=key,
         height=140,
-        help=_("It starts as a passage that the model was never trained on. Change it."),
+        help=_("At first a passage the model was not trained on."),
     )
     reading = _read(str(run.folder), trained.checkpoint_mark(run), typed.within(text, _MAX), run)
     sentence_field.mark_unknown(text_task(run.experiment.task_as(CorpusTaskConfig)), text)
@@ -42,50 +41,45 @@ def part(run: Run) -> None:
         st.html(surprise_text(reading.tokens, reading.nats, picked, UNITS[unit].separator))
     if n > 1:
         st.slider(
-            _("Token to look at"),
+            _("Token"),
             1,
             n,
             key=key,
-            help=_("It is framed in the text; the first choice is the most surprising one."),
+            help=_("Framed in the text; at first the most surprising one."),
         )
     _guesses(reading, picked)
 
 
 def _figures(reading: Surprisals, unit: str) -> None:
-    per = {"words": _("word"), "characters": _("character"), "bpe": _("piece")}[unit]
+    bits = {
+        "words": _("Bits per word"),
+        "characters": _("Bits per character"),
+        "bpe": _("Bits per piece"),
+    }
+    cards = (
+        (
+            _("Loss"),
+            _("{nats} nats", nats=f"{reading.mean:.3f}"),
+            _("Mean surprise of a token, −ln p."),
+        ),
+        (
+            bits[unit],
+            f"{reading.mean * BITS:.2f}",
+            _("In bits, −log₂ p: the cost of compressing this text."),
+        ),
+        (
+            _("Perplexity"),
+            f"{reading.perplexity:.2f}",
+            _("exp(loss): as unsure as a choice among this many tokens."),
+        ),
+        (
+            _("Expected loss"),
+            _("{nats} nats", nats=f"{reading.entropy.mean():.3f}"),
+            _("Mean entropy of the predictions. A much higher loss means overconfidence."),
+        ),
+    )
     with st.container(horizontal=True, gap="small"):
-        for label, value, words in (
-            (
-                _("Loss"),
-                _("{nats} nats", nats=f"{reading.mean:.3f}"),
-                _(
-                    "Mean surprise of a token, -ln p: {bits} bits a {per}.",
-                    bits=f"{reading.mean * BITS:.2f}",
-                    per=per,
-                ),
-            ),
-            (
-                _("Bits a {per}", per=per),
-                f"{reading.mean * BITS:.2f}",
-                _(
-                    "The same in bits, −log₂ p: what compressing this text with the model "
-                    "would cost."
-                ),
-            ),
-            (
-                _("Perplexity"),
-                f"{reading.perplexity:.2f}",
-                _("exp of the loss: as unsure as a choice among this many equally likely tokens."),
-            ),
-            (
-                _("Expected loss"),
-                _("{nats} nats", nats=f"{reading.entropy.mean():.3f}"),
-                _(
-                    "The mean entropy of its predictions: the loss that the model itself "
-                    "expects. If the real loss is much higher, it is overconfident."
-                ),
-            ),
-        ):
+        for label, value, words in cards:
             st.metric(label, value, help=words, border=True, width=168)
 
 
@@ -93,7 +87,7 @@ def _guesses(reading: Surprisals, picked: int) -> None:
     nats, token = float(reading.nats[picked]), reading.tokens[picked]
     st.markdown(
         _(
-            "Token {n}, **{token}**: {bits} bits, probability {p}, no. {rank} of its guesses.",
+            "Token {n}, **{token}**: {bits} bits, probability {p}, guess no. {rank}.",
             n=picked + 1,
             token=escape(plots.shown(token)),
             bits=f"{nats * BITS:.2f}",
@@ -103,7 +97,7 @@ def _guesses(reading: Surprisals, picked: int) -> None:
     )
     show.figure(
         plots.guesses(reading.best[picked], token, float(np.exp(-nats)), int(reading.rank[picked])),
-        _("What the model expected here, given the tokens before it; the actual one is marked."),
+        _("Predictions here; the actual token is marked."),
         key="gpt-guesses",
     )
 

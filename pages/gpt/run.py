@@ -1,32 +1,43 @@
-"""Which run the page on GPTs shows: the current one where it fits, else the newest that does."""
+"""What the page shows: its part, and a run that fits it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import streamlit as st
-
 from pages.i18n import N_, _
-from pages.ui import shown_run, state, visitors
-from pages.ui.typed import escape
+from pages.ui import parameters, shown_run, state, view_link, visitors
 from tfm_core.runs.run import Run
 
 _MAX = 20
+PART = parameters.named(
+    "part",
+    {
+        "read": N_("Read"),
+        "write": N_("Write"),
+        "lens": N_("Lens"),
+        "add": N_("Add"),
+        "train": N_("Own text"),
+    },
+    key="gpt-part",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GptView:
+    """What the page shows."""
+
+    part: str = view_link.linked(PART)
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a part of the page needs: which runs fit, what to say without one, what to train."""
+    """The needs of a part: which runs fit, and what to offer without one."""
 
     name: str
     fits: Callable[[Run], bool]
     sentence: str
     presets: tuple[str, ...]
-
-
-def _is_language(run: Run) -> bool:
-    return run.experiment.task.kind == "corpus"
 
 
 def _adds(run: Run) -> bool:
@@ -36,56 +47,47 @@ def _adds(run: Run) -> bool:
 
 LANGUAGE = Needs(
     "language",
-    _is_language,
-    N_("There is no trained language model yet: one that writes sentences, or one on a book?"),
+    lambda run: run.experiment.task.kind == "corpus",
+    N_("No trained language model yet."),
     ("gpt-grammar", "gpt-text"),
 )
 ADDITION = Needs(
     "addition",
     _adds,
-    N_("There is no GPT that has learned to add yet."),
+    N_("No GPT has learned to add yet."),
     ("addition-3", "addition"),
 )
 
 
 def with_run(needs: Needs, part: Callable[[Run], None]) -> None:
-    """Draw a part with the run it needs, or say how to get one."""
+    """Draw a part with a run that fits, or offer to train one."""
     fitting = [run for run in visitors.at_hand() if run.problem is None and needs.fits(run)]
     able = [run for run in fitting if run.has_checkpoint][:_MAX]
     current = state.current_run_id()
     if current is not None and current not in [run.id for run in able]:
         able += [run for run in fitting if run.id == current and run.has_checkpoint]
+    training = [run for run in fitting if run.status.is_active]
+    if not able and training:
+        shown_run.no_weights(training[0], key="gpt")
+        return
     if not able:
-        _empty(needs, [run for run in fitting if run.status.is_active])
+        shown_run.preset_buttons(needs.sentence, needs.presets, key="gpt-train")
         return
     run = shown_run.choose_run(
         _("Model"),
         able,
         key=f"gpt-run-{needs.name}",
         describe=_name,
-        about=_("Runs that fit this part, newest first; their last saved weights are used."),
+        about=_("Fitting runs, newest first, with their last saved weights."),
     )
     shown_run.recorded_note(run, key=f"gpt-{needs.name}")
     part(run)
 
 
 def _name(run: Run) -> str:
-    words = _("{name}, step {step}: {task}")
-    return words.format(
-        name=run.meta.name, step=f"{run.status.step:,}", task=_(run.experiment.task.facts.label)
+    return _(
+        "{name}, step {step}: {task}",
+        name=run.meta.name,
+        step=f"{run.status.step:,}",
+        task=_(run.experiment.task.facts.label),
     )
-
-
-def _empty(needs: Needs, training: list[Run]) -> None:
-    if not training:
-        shown_run.preset_buttons(needs.sentence, needs.presets, key="gpt-train")
-        return
-    with st.container(border=True, gap="medium"):
-        st.info(
-            _(
-                "“{name}” is training and has not saved its weights yet; it will in a moment.",
-                name=escape(training[0].meta.name),
-            ),
-            icon=":material/hourglass_empty:",
-        )
-        st.button(_("Look again"), icon=":material/refresh:", key="gpt-look-again")

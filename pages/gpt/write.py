@@ -1,4 +1,4 @@
-"""Writing on from a prompt: several samples, step by step, and what each token is drawn from."""
+"""Continue a prompt: several samples step by step, or beam search."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.gpt import beam
-from pages.gpt import sampling as gpt_sampling
-from pages.i18n import N_, _
-from pages.ui import sentence_field, show, typed
+from pages.i18n import N_, _, paragraph
+from pages.ui import beam_view, sentence_field, show, typed
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import gpt_writing
 from tfm_core.inspect.text.gpt_writing import Sample
 from tfm_core.inspect.text.surprisal import example_text
+from tfm_core.inspect.writing import beams
+from tfm_core.inspect.writing.beams import BeamComparison, BeamSettings
+from tfm_core.inspect.writing.source import Ids, continuing
 from tfm_core.plots import gpt as plots
 from tfm_core.plots.writing import written_text
 from tfm_core.runs.run import Run
@@ -24,22 +25,21 @@ from tfm_core.variants.units import UNITS
 if TYPE_CHECKING:
     from tfm_core.decoding import SamplingConfig
 
-_WRITTEN, _ASKED = "gpt-written", "gpt-asked"
+_WRITTEN, _COMMAND = "gpt-written", "gpt-asked"
 _METHODS = {
-    "sample": N_("At random"),
+    "sample": N_("Sample"),
     "greedy": N_("Greedy"),
     "beam": N_("Beam search"),
 }
 
 
 def part(run: Run) -> None:
-    """Ask for a prompt and a way to write; write; show what the next token is drawn from."""
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
         prompt = _prompt(run)
     with right:
         method = st.segmented_control(
-            _("How to write"),
+            _("Method"),
             list(_METHODS),
             format_func=lambda name: _(_METHODS[name]),
             default="sample",
@@ -47,14 +47,14 @@ def part(run: Run) -> None:
             wrap=True,
             key="gpt-method",
             persist_state="session",
-            help=_("Draw each token, always take the likeliest, or keep the likeliest texts."),
+            help=_("Sample each token, take the likeliest, or keep several texts."),
         )
     begun = gpt_writing.prompt_ids(run, prompt)
     if method == "beam":
-        beam.part(run, begun)
+        _beam(run, begun)
         return
-    sampling, seeds, length = gpt_sampling.controls(is_greedy=method == "greedy")
-    # not in the mark: the sampling may change in the middle of a text
+    sampling, seeds, length = _controls(is_greedy=method == "greedy")
+    # sampling is not part of the mark: it may change within a text
     mark = (run.id, trained.checkpoint_mark(run), begun, seeds)
     st.fragment(_written)(run, mark, sampling, length)
 
@@ -63,28 +63,23 @@ def _prompt(run: Run) -> str:
     key = f"gpt-prompt-{run.id}"
     first = {"words": 2, "characters": 12, "bpe": 4}[run.experiment.task_as(CorpusTaskConfig).unit]
     st.session_state.setdefault(key, example_text(run, first))
-    text = st.text_input(
-        _("Prompt"),
-        key=key,
-        help=_("What the model continues; leave it empty to start from nothing."),
-    )
+    text = st.text_input(_("Prompt"), key=key, help=_("The model continues it; may be empty."))
     prompt = typed.within(text, 400)
     sentence_field.mark_unknown(text_task(run.experiment.task_as(CorpusTaskConfig)), prompt)
     return prompt
 
 
 def _written(run: Run, mark: tuple[Any, ...], sampling: SamplingConfig, length: int) -> None:
-    """Draw the samples and the buttons that write on."""
-    kept = st.session_state.get(_WRITTEN)
-    if kept is None or kept[0] != mark:
-        kept = (mark, [Sample(mark[2], ()) for _seed in mark[3]])
-    samples: list[Sample] = kept[1]
+    stored = st.session_state.get(_WRITTEN)
+    if stored is None or stored[0] != mark:
+        stored = (mark, [Sample(mark[2], ()) for _seed in mark[3]])
+    samples: list[Sample] = stored[1]
     bar = st.container(horizontal=True, gap="small", vertical_alignment="center")
     areas = [column.empty() for column in st.columns(len(samples))]
-    asked = st.session_state.pop(_ASKED, None)
-    if asked == "again":
+    command = st.session_state.pop(_COMMAND, None)
+    if command == "again":
         samples = [Sample(mark[2], ()) for _seed in mark[3]]
-    n = {"step": 1, "on": length - _done(samples)}.get(asked, 0)
+    n = {"step": 1, "on": length - _done(samples)}.get(command, 0)
     if n > 0:
         for longer in gpt_writing.write_on(run, samples, sampling, mark[3], n=n):
             _draw(run, areas, longer, mark)
@@ -103,9 +98,9 @@ def _done(samples: list[Sample]) -> int:
 def _buttons(samples: list[Sample], length: int) -> None:
     n, is_over = _done(samples), all(map(gpt_writing.has_ended, samples))
     for name, label, icon, help_text in (
-        ("step", _("Step"), ":material/skip_next:", _("One token more.")),
-        ("on", _("Write on"), ":material/play_arrow:", _("Up to the tokens to write.")),
-        ("again", _("Start again"), ":material/restart_alt:", _("Back to the prompt.")),
+        ("step", _("Step"), ":material/skip_next:", _("Write one token.")),
+        ("on", _("Continue"), ":material/play_arrow:", _("Write up to the limit.")),
+        ("again", _("Restart"), ":material/restart_alt:", _("Go back to the prompt.")),
     ):
         st.button(
             label,
@@ -114,14 +109,10 @@ def _buttons(samples: list[Sample], length: int) -> None:
             help=help_text,
             type="primary" if name == "on" else "secondary",
             disabled=name != "again" and (is_over or n >= length),
-            on_click=_ask,
-            args=(name,),
+            on_click=st.session_state.update,
+            args=({_COMMAND: name},),
         )
     st.caption(_("{n} of {length} tokens", n=n, length=length))
-
-
-def _ask(name: str) -> None:
-    st.session_state[_ASKED] = name
 
 
 def _draw(run: Run, areas: list[Any], samples: list[Sample], mark: tuple[Any, ...]) -> None:
@@ -136,15 +127,13 @@ def _draw(run: Run, areas: list[Any], samples: list[Sample], mark: tuple[Any, ..
 
 
 def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
-    """Show what the next token of the first sample is drawn from."""
     if gpt_writing.has_ended(sample):
-        st.caption(_("The first sample has ended: the model wrote <eos>.").replace("<", "\\<"))
+        st.caption(_("The first sample has ended with <eos>.").replace("<", "\\<"))
         return
     upcoming = gpt_writing.next_token(run, sample.ids, sampling)
     st.markdown(
-        _(
-            "**The next token** of the first sample: {left} of {all} tokens can be drawn; "
-            "perplexity {before}, as drawn from {after}.",
+        paragraph(
+            "gpt/next-token",
             left=f"{upcoming.n_left:,}",
             all=f"{upcoming.n_all:,}",
             before=f"{upcoming.perplexity_before:.2f}",
@@ -153,10 +142,108 @@ def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
     )
     show.figure(
         plots.before_and_after(upcoming.tokens, upcoming.before, upcoming.after),
-        _(
-            "Grey: the model's probabilities. Vermilion: what is drawn from after "
-            "temperature, top-k and top-p. A low temperature sharpens; top-k and top-p "
-            "cut off the tail."
-        ),
+        _("Grey: the model. Vermilion: after temperature, top-k and top-p."),
         key="gpt-next",
     )
+
+
+def _controls(*, is_greedy: bool) -> tuple[SamplingConfig, tuple[int, ...], int]:
+    """Return the sampling settings, a seed per sample, and the length."""
+    from tfm_core.decoding import SamplingConfig
+
+    with st.container(border=True):
+        first = st.columns(3)
+        if is_greedy:
+            with first[0]:
+                length = _length()
+            return SamplingConfig(temperature=0), (0,), length
+        with first[0]:
+            temperature = st.slider(
+                _("Temperature"),
+                0.0,
+                2.0,
+                0.8,
+                0.05,
+                key="gpt-temperature",
+                help=paragraph("sampling/temperature"),
+                persist_state="session",
+            )
+        with first[1]:
+            top_k = st.number_input(
+                _("Top-k"),
+                0,
+                1000,
+                0,
+                key="gpt-top-k",
+                help=paragraph("sampling/top-k"),
+                persist_state="session",
+            )
+        with first[2]:
+            top_p = st.slider(
+                _("Top-p"),
+                0.05,
+                1.0,
+                1.0,
+                0.05,
+                key="gpt-top-p",
+                help=paragraph("sampling/top-p"),
+                persist_state="session",
+            )
+        second = st.columns(3)
+        with second[0]:
+            seed = st.number_input(
+                _("Seed"), 0, 10**6, 0, key="gpt-seed", persist_state="session",
+                help=_("The same seed gives the same text."),
+            )  # fmt: skip
+        with second[1]:
+            n = st.number_input(
+                _("Samples"), 1, 4, 2, key="gpt-samples", persist_state="session",
+                help=_("Texts side by side, with successive seeds."),
+            )  # fmt: skip
+        with second[2]:
+            length = _length()
+    seeds = tuple(int(seed) + i for i in range(int(n)))
+    return SamplingConfig(float(temperature), int(top_k), float(top_p)), seeds, length
+
+
+def _length() -> int:
+    return int(
+        st.number_input(
+            _("Tokens to write"), 1, 400, 80, 10, key="gpt-length", persist_state="session"
+        )
+    )
+
+
+def _beam(run: Run, prompt: Ids) -> None:
+    left, middle, right = st.columns(3)
+    with left:
+        width = st.number_input(
+            _("Width"), 1, 16, 4, key="gpt-width", persist_state="session",
+            help=_("Texts kept per step; 1 is greedy."),
+        )  # fmt: skip
+    with middle:
+        length = st.number_input(
+            _("Tokens to write"), 1, 100, 20, key="gpt-beam-length", persist_state="session"
+        )
+    comparison = _compare(
+        str(run.folder), trained.checkpoint_mark(run), prompt, int(width), int(length), run
+    )
+    if comparison is None:
+        st.caption(_("The prompt has ended."))
+        return
+    with right:
+        step = len(comparison.steps)
+        if step > 1:
+            step = st.slider(_("After token"), 1, step, step, key="gpt-beam-step")
+    join = beam_view.joined_by(UNITS[run.experiment.task_as(CorpusTaskConfig).unit].separator)
+    st.markdown(beam_view.conclusion(comparison, join))
+    beam_view.ranking(comparison.steps[step - 1], comparison, join, key="gpt-beams")
+    st.header(_("Other methods"), anchor=False)
+    beam_view.others(comparison, join, key="gpt-beam-others")
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def _compare(
+    folder: str, mark: int, prompt: Ids, width: int, length: int, _run: Run
+) -> BeamComparison | None:
+    return beams.compare(continuing(_run, prompt, length), BeamSettings(width, length))

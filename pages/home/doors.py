@@ -1,4 +1,4 @@
-"""The way on from Home: train it yourself, or one of three doors: watch, try, learn."""
+"""The next steps from Home: train it yourself, watch, try, or learn."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pages.ui.typed import escape
 from tfm_core.presets import PRESETS
 
 FIRST = "translate"
-"""The preset of the one button: it shows heads forming, and is learned in seconds."""
+"""The preset of the main button: heads form within seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A page to begin with: its label, one line on what is behind it, and the rest of its link."""
+    """A link to a page: label, one line of text, and its query."""
 
     page: str
     label: str
@@ -31,32 +31,31 @@ DOORS = (
     Door(
         "train",
         N_("Watch"),
-        N_("A recorded training, step by step: curves, answers and every head."),
+        N_("A recorded training: curves, answers, heads."),
         ":material/visibility:",
         {"run": TRANSLATOR},
     ),
     Door(
         "attention",
         N_("Try"),
-        N_("Give a trained model a sentence of yours, and see what each head looks at."),
+        N_("See what each head does with your sentence."),
         ":material/edit:",
         {"run": TRANSLATOR, "example": "own"},
     ),
     Door(
         "words",
         N_("Learn"),
-        N_("Lessons from the first token to a model that you can defend."),
+        N_("Short lessons, from tokens to a trained model."),
         ":material/school:",
     ),
 )
 
 
 def doors() -> None:
-    """Show the button that trains, and the doors beside it."""
     with st.container(key="doors"):
         begin, *places = st.columns([1.25, 1, 1, 1], gap="medium")
     with begin:
-        st.fragment(_begin)()  # a press draws this much only
+        st.fragment(_begin)()  # a press redraws only this part
     for place, door in zip(places, DOORS, strict=True):
         with place, st.container(gap=None):
             st.page_link(
@@ -83,7 +82,5 @@ def _begin() -> None:
         if why_not:
             st.caption(escape(why_not))
             return
-        words = _("“{name}” from random weights: {time}.")
-        st.caption(
-            words.format(name=_(PRESETS[FIRST].label), time=shown_run.preset_time_now(FIRST))
-        )
+        name, time = _(PRESETS[FIRST].label), shown_run.preset_time_now(FIRST)
+        st.caption(_("“{name}” from random weights: {time}.", name=name, time=time))

@@ -1,4 +1,4 @@
-"""What moves on Home without a click: a recorded translator, and a digit that is read."""
+"""The moving parts of Home: a recorded translator, and a board that reads a drawn digit."""
 
 from __future__ import annotations
 
@@ -6,32 +6,45 @@ from contextlib import suppress
 
 import streamlit as st
 
-from pages.home.own_digit import own_digit
+from pages.compare.choice import drawn
+from pages.components.digits import Picture, Reading, digit_reader
 from pages.i18n import _
-from pages.ui import runs_access
+from pages.ui import runs_access, show, state
+from pages.ui.digit_models import models, samples
 from pages.ui.stage_view import prepare, stage
+from tfm_core.inspect.attention.own_example import read_picture
+from tfm_core.inspect.progress.pictures import read_from, readings
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
 TRANSLATOR, DIGITS = "recorded-korean", "recorded-digits"
 _WIDTHS = 3, 2
+FIRST = 3
+"""The sample shown at the first visit."""
+LOOK_AGAIN = 1.5
+"""Seconds until the model starts loading, and between polls for it: both would slow down the first
+paint of Home.
+"""
+SURE = 0.5
+"""The probability below which the model counts as unsure."""
+KEY = "home-digit"
 
 
 def hero() -> None:
-    """Show the translator on stage and the board beside it; nothing where they are not kept."""
+    """Show the recorded translator and the digit board, if these runs exist."""
     translator, digits = _recorded(TRANSLATOR), _recorded(DIGITS)
     if translator is not None and digits is not None and digits.weight_steps():
         left, right = st.columns(_WIDTHS, gap="medium")
         with left:
             _translation(translator)
-        with right:
-            _digit(digits)
+        with right, st.container(key="home-own-digit"):
+            st.header(_("Draw a digit"), anchor=False)
+            own_digit(digits)
     elif translator is not None:
         _translation(translator)
 
 
 def warm() -> None:
-    """Read what is on stage before anybody asks for it."""
     translator = _recorded(TRANSLATOR)
     if translator is not None:
         prepare(translator)
@@ -39,17 +52,62 @@ def warm() -> None:
 
 def _translation(run: Run) -> None:
     with st.container(key="home-translation"):
-        st.header(_("A training, recorded: English into Korean"), anchor=False)
+        st.header(_("Recording: a model learns English to Korean"), anchor=False)
         stage(run, key="home-stage", autoplay=True, loop=True, compact=True)
-
-
-def _digit(run: Run) -> None:
-    with st.container(key="home-own-digit"):
-        st.header(_("Draw a digit, and see it read"), anchor=False)
-        own_digit(run)
 
 
 def _recorded(run_id: str) -> Run | None:
     with suppress(RunNotFound):
         return runs_access.store().get(run_id)
     return None
+
+
+def own_digit(run: Run) -> None:
+    """Draw the board in a fragment of its own. Polls until the model is loaded."""
+    loaded = models(str(run.folder), run)
+    were_loaded, is_drawn = loaded.are_loaded, False
+
+    def part() -> None:
+        nonlocal is_drawn
+        if loaded.are_loaded and not were_loaded:
+            state.draw_anew()
+        if is_drawn and not were_loaded:
+            loaded.load()
+        is_drawn = True
+        _answer(run, is_ready=were_loaded)
+
+    st.fragment(part, run_every=None if were_loaded else LOOK_AGAIN)()
+
+
+def read(run: Run, picture: Picture) -> Reading:
+    """Return what each saved step reads in a picture (H, W). Raises ValueError."""
+    given, _notes = read_picture(run, picture)
+    steps, shares = result = readings(run, given)
+    digit = int(shares[-1].argmax())
+    since = read_from(result, digit)
+    assert since is not None
+    return Reading(
+        steps, shares, steps.index(since), digit_words(digit, shares[-1, digit], since, steps)
+    )
+
+
+def digit_words(digit: int, share: float, since: int, steps: tuple[int, ...]) -> str:
+    if share < SURE:
+        return _("Not sure: perhaps a {digit} ({share}).", digit=digit, share=show.percent(share))
+    if since == steps[0]:
+        return _("Reads a {digit}, but so do random weights.", digit=digit)
+    return _("Reads a {digit} from step {step} on.", digit=digit, step=f"{since:,}")
+
+
+def _answer(run: Run, *, is_ready: bool) -> None:
+    shown, pictures = drawn(KEY, first=FIRST), samples(run)
+    picture, reading = shown.picture(pictures), None
+    note = _("Draw a digit; the bars follow each stroke.")
+    if not is_ready:
+        note = _("Loading the model …")
+    elif picture is not None:
+        try:
+            reading = read(run, picture)
+        except ValueError as error:
+            note = _(error)
+    digit_reader(shown, reading, samples=pictures, note=note, key=KEY)

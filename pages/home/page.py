@@ -1,4 +1,4 @@
-"""Home: what moves, three doors, what can be trained, the last runs, what can be understood."""
+"""Home: a recorded training, next steps, presets, recent runs and the page map."""
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ RECENT = 3
 show.header("home")
 hero.hero()
 doors.doors()
-st.fragment(preset_list.presets)()  # a press draws this much only
+st.fragment(preset_list.presets)()  # a press redraws only this part
 
 runs = visitors.listed()
 if runs:

@@ -1,4 +1,4 @@
-"""What can be understood here: the pages that teach, in the order of a way through them."""
+"""The page map: the teaching pages in a sensible order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pages.ui.page_table import PAGES
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of the way: its title, and of each page by name what one understands there."""
+    """A section of the map: its title, and a line per page."""
 
     title: str
     pages: dict[str, str]
@@ -23,55 +23,55 @@ WAY = (
     Stretch(
         N_("Words become numbers"),
         {
-            "words": N_("How text is cut into tokens, and tokens become vectors."),
-            "tensors": N_("Shapes and strides: every operation that models use."),
-            "positions": N_("How a model knows where a word stands."),
+            "words": N_("From text to tokens to vectors."),
+            "tensors": N_("Shapes, strides and every operation."),
+            "positions": N_("How a model knows word order."),
         },
     ),
     Stretch(
         N_("Attention"),
         {
-            "by-hand": N_("Every number from three words to the output, on one sheet."),
-            "masks": N_("Which token may attend to which, and what goes wrong without."),
-            "attention": N_("Every head of a trained model, as maps, lines and arithmetic."),
+            "by-hand": N_("Every number on one sheet."),
+            "masks": N_("Which token may attend to which."),
+            "attention": N_("Every head of a trained model."),
         },
     ),
     Stretch(
         N_("The whole model"),
         {
-            "build": N_("Diagram, equations and code of exactly one model."),
-            "parameters": N_("Where a model's numbers are, and what they cost."),
-            "walk": N_("One forward pass, step by step, with real tensors."),
+            "build": N_("Diagram, equations and code."),
+            "parameters": N_("Where the parameters are."),
+            "walk": N_("One forward pass, step by step."),
         },
     ),
     Stretch(
         N_("What models do"),
         {
-            "before": N_("Recurrent networks, and why attention replaced them."),
-            "encoders": N_("Judge a sentence, fill in blanks: models that read."),
-            "gpt": N_("One token after the other: models that write."),
-            "captions": N_("A picture goes in, a sentence comes out."),
-            "knockouts": N_("Switch off a head, a layer or the mask: what is lost?"),
+            "before": N_("Recurrent networks with attention."),
+            "encoders": N_("Judge a sentence, fill in blanks."),
+            "gpt": N_("Write one token after another."),
+            "captions": N_("From a picture to a sentence."),
+            "knockouts": N_("Switch off a head, a layer or a mask."),
         },
     ),
     Stretch(
-        N_("Use it, and break it"),
+        N_("Use it and break it"),
         {
-            "translate": N_("Watch a model write: step back, replace a word, follow a beam."),
-            "draw": N_("Your digit, read at every stroke and at every time of a training."),
-            "mistakes": N_("Which errors a model makes, and how sure it is of them."),
-            "find-the-bug": N_("One of two runs hides a mistake: measure it and name it."),
+            "translate": N_("Watch and steer a model that writes."),
+            "draw": N_("Your digit, read as you draw."),
+            "mistakes": N_("Which errors, and how sure it was."),
+            "find-the-bug": N_("Find the mistake in one of two runs."),
         },
     ),
     Stretch(
         N_("Train it well"),
         {
-            "training-step": N_("Batch, loss, gradient, update: one step taken apart."),
-            "speed": N_("Each trick measured here, equal results first."),
-            "practice": N_("From pictures to a number that you can defend."),
+            "training-step": N_("Batch, loss, gradient, update."),
+            "speed": N_("What each trick gains, measured."),
+            "practice": N_("From pictures to a result you can trust."),
             "experiments": N_("Change one thing, train both, compare."),
-            "compare": N_("Compare runs: their settings, curves and answers."),
-            "sweeps": N_("Try many settings, find the best, see which ones mattered."),
+            "compare": N_("Settings, curves and answers side by side."),
+            "sweeps": N_("Search for the best settings."),
             "own-data": N_("Train on your own pictures and texts."),
         },
     ),
@@ -79,8 +79,7 @@ WAY = (
 
 
 def page_map() -> None:
-    """Show the way, a column for each part of it."""
-    st.header(_("What you can understand here"), anchor=False)
+    st.header(_("What you can learn"), anchor=False)
     with st.container(key="page-map"):
         for number, (column, stretch) in enumerate(
             zip(st.columns(len(WAY)), WAY, strict=True), start=1
@@ -88,10 +87,5 @@ def page_map() -> None:
             with column, st.container(gap="xsmall"):
                 st.subheader(f"{number} · {_(stretch.title)}", anchor=False)
                 for name, says in stretch.pages.items():
-                    _stop(name, says)
-
-
-def _stop(name: str, says: str) -> None:
-    """Show a page and what is understood there as one link: fewer elements are drawn sooner."""
-    label = f"**{_(PAGES[name].title)}** {_(says)}"
-    st.page_link(page_table.path_of(name), label=label)
+                    label = f"**{_(PAGES[name].title)}** {_(says)}"  # one element is faster
+                    st.page_link(page_table.path_of(name), label=label)

@@ -1,4 +1,4 @@
-"""Presets as a list, a row each: what it learns, how long that takes here and what it reaches."""
+"""The list of presets: what each learns, how long that takes here, and what it reaches."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ TEACHES = {
     "captioner": N_("Describe pictures"),
     "recurrent": N_("Before the Transformer"),
 }
-"""What the presets of a family teach, in the order of the filter."""
+"""What the presets of a family teach, in filter order."""
 
 START_HERE = "vit-digits", "translate", "copy", "addition", "sentiment", "gpt-grammar"
-"""What the list shows at first: one of most kinds, all of them learned in a minute or two."""
+"""Shown first: one of most kinds, each trained in a minute or two."""
 
 FEW, ALL = "few", "all"
 _WIDTHS = 2.4, 5, 3
 
 
 def presets() -> None:
-    """Show the presets, all of them or those that teach one thing."""
-    st.header(_("Everything you can train"), anchor=False)
+    st.header(_("What you can train"), anchor=False)
     names = _names(_filter())
     st.caption(run_time.whose())
     why_not = visitors.why_not()
@@ -42,7 +41,6 @@ def presets() -> None:
 
 
 def _names(chosen: str) -> list[str]:
-    """Return the presets to show, by name."""
     families = {name: preset.experiment.model.family for name, preset in PRESETS.items()}
     parts = {FEW: list(START_HERE), ALL: list(PRESETS)}
     return parts.get(chosen) or [name for name in PRESETS if families[name] == chosen]

@@ -1,4 +1,4 @@
-"""What a task looks like: one real example of it, before anything is trained."""
+"""One real example of a task."""
 
 from __future__ import annotations
 
@@ -19,32 +19,29 @@ from tfm_core.config import (
 from tfm_core.data import caption_words
 from tfm_core.data.scenes import Placed
 
-_SEED = 6  # short lines that show what each task is about
+_SEED = 6  # gives short examples
 
 
 def sample(experiment: Experiment) -> str:
-    """Return an example of a task in one line of Markdown; empty where words cannot show one."""
+    """Return an example of a task as one line of Markdown; empty for pictures."""
     return panels(experiment).sample()(experiment)
 
 
 def text(experiment: Experiment) -> str:
-    """Return a source and what should become of it."""
     source, target = (escape(words) for words in text_sample(experiment))
     return f"{source} → **{target}**"
 
 
 def pictures(experiment: Experiment) -> str:
-    """Return nothing: a picture is not said in words."""
     return ""
 
 
 def scene(experiment: Experiment) -> str:
-    """Return what is said of a picture."""
     return f"**{escape(caption_sample(experiment))}**"
 
 
 def text_sample(experiment: Experiment) -> tuple[str, str]:
-    """Return a source and its target as a person reads them. Raises ValueError for pictures."""
+    """Return an example's source and target as text. Raises ValueError for pictures."""
     task = experiment.task_as(SequenceTaskConfig).model_dump_json()
     return _begun(task) if experiment.task.facts.answer == "text" else _text_sample(task)
 
@@ -61,7 +58,6 @@ def _text_sample(task: str) -> tuple[str, str]:
 
 @st.cache_data(show_spinner=False)
 def _begun(task: str) -> tuple[str, str]:
-    """Return how a text begins, and how it goes on, each on one line."""
     from tfm_core.data.corpus.task import corpus_task
 
     corpus = corpus_task(CorpusTaskConfig.model_validate_json(task))
@@ -76,6 +72,6 @@ _SCENE = (Placed(7, 21, 0), Placed(3, 14, 28))
 
 
 def caption_sample(experiment: Experiment) -> str:
-    """Return the caption of a picture in the words of a task. Raises ValueError for others."""
+    """Return a caption in the words of a task. Raises ValueError for others."""
     task = experiment.task_as(CaptionTaskConfig)
     return caption_words.join(caption_words.caption(_SCENE, task).words, task)

@@ -1,4 +1,4 @@
-"""The columns of a file: which are used, and whether the first row is a header."""
+"""The columns of a file: their roles, and whether there is a header."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tfm_core.data.own.report import Report
 
 _ROLES = ("first", "second")
 _MAX_UNUSED = 20
-"""Columns that nothing is read from and that are shown."""
+"""Unused columns shown at most."""
 
 
 def chosen(data: str) -> Layout | None:
-    """Return the layout that was chosen for data, None before anything was chosen."""
+    """Return the chosen layout, or None before a choice."""
     first, second, header = (st.session_state.get(_key(data, name)) for name in (*_ROLES, "header"))
     if not isinstance(first, int) or not isinstance(second, int) or first == second:
         return None
@@ -23,7 +23,6 @@ def chosen(data: str) -> Layout | None:
 
 
 def picker(report: Report, data: str) -> None:
-    """Ask for the two columns and the header, preset as they were read, beside the first rows."""
     layout = report.layout
     if layout is None or not report.sample:
         return
@@ -40,17 +39,15 @@ def picker(report: Report, data: str) -> None:
                 args=(data, name, layout),
             )
         st.toggle(
-            _("The first row is a header"),
+            _("First row is a header"),
             value=layout.has_header,
             key=_key(data, "header"),
             disabled=not layout.has_header and bool(report.names),
-            help=_("Its cells name the columns, and are not an example."),
         )
     _rows(report, layout)
 
 
 def _rows(report: Report, layout: Layout) -> None:
-    """Show the first rows with all their columns, and what each column is used for."""
     roles = {layout.first: _(report.columns[0]), layout.second: _(report.columns[1])}
     order = [layout.first, layout.second]
     order += [at for at in range(len(report.sample[0])) if at not in order][:_MAX_UNUSED]
@@ -60,7 +57,6 @@ def _rows(report: Report, layout: Layout) -> None:
 
 
 def unused(report: Report) -> list[str]:
-    """Return the columns of the file that nothing is read from."""
     if report.layout is None or not report.sample:
         return []
     used = (report.layout.first, report.layout.second)
@@ -70,7 +66,6 @@ def unused(report: Report) -> list[str]:
 
 
 def _name(report: Report, at: int) -> str:
-    """Return what a column is called: its own name, if no other column has it."""
     name = report.names[at] if at < len(report.names) else ""
     if name and report.names.count(name) == 1:
         return name[:40]
@@ -78,8 +73,8 @@ def _name(report: Report, at: int) -> str:
 
 
 def _swap(data: str, name: str, layout: Layout) -> None:
-    """Keep both roles apart: a column that gets the other role gives up its own."""
-    first, second = (st.session_state[_key(data, one)] for one in _ROLES)
+    """If both roles have the same column, give the other role the previous one."""
+    first, second = (st.session_state[_key(data, role)] for role in _ROLES)
     if first == second:
         other = _ROLES[1 - _ROLES.index(name)]
         st.session_state[_key(data, other)] = getattr(layout, name)

@@ -1,4 +1,4 @@
-"""Pictures: a zip of folders by class, or IDX files; what was read, and what is remarkable."""
+"""Own pictures: upload, preview and findings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import N_, _, ngettext
+from pages.i18n import N_, _, ngettext, paragraph
 from pages.own_data import shelf, state
 from pages.ui import show
 from pages.ui.typed import MAX_MEGABYTES, escape
@@ -31,7 +31,7 @@ from tfm_core.data.own.pictures_set import (
     without_doubles,
 )
 from tfm_core.data.own.pictures_zip import read_pictures
-from tfm_core.data.own.sets import MAX_NAME, OwnSet
+from tfm_core.data.own.sets import OwnSet
 from tfm_core.plots import own_data as plots
 
 _ICONS = {
@@ -49,7 +49,7 @@ _BY = {"file": N_("As named"), "seed": N_("Random")}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """What was read of an upload and is not kept yet; problem: why nothing was, in a sentence."""
+    """An upload that is not saved yet. problem: why nothing was read."""
 
     name: str
     pictures: Pictures | None
@@ -57,21 +57,15 @@ class Draft:
 
 
 def add(kind: str) -> Draft | None:
-    """Ask for files and what they should become; return what was read, None before an upload."""
+    """Ask for files and options; return what was read, or None before an upload."""
     with st.container(border=True, gap="small"):
         st.header(_("Add your pictures"), anchor=False)
         files = st.file_uploader(
-            _("A zip with a folder for each class, or IDX, npz or CSV files"),
+            _("Zip (a folder per class), IDX, npz or CSV"),
             accept_multiple_files=True,
             key=state.upload_key("pictures"),
             max_upload_size=MAX_MEGABYTES,
-            help=_(
-                "Zip: `cat/1.png`, `dog/2.jpg`, or `train/cat/…` and `test/cat/…` for your own "
-                "test set. IDX (MNIST, EMNIST): a file of pictures and one of labels, also as "
-                ".gz. Npz: arrays such as x_train and y_train. CSV: a picture per line, label, "
-                "pixel0, pixel1, … At most {most} MB; nothing leaves this machine.",
-                most=MAX_MEGABYTES,
-            ),
+            help=paragraph("own-data/picture-files", most=MAX_MEGABYTES),
         )
         form = _form()
         if not files:
@@ -80,7 +74,7 @@ def add(kind: str) -> Draft | None:
         upload = ",".join(file.file_id for file in files)
         choices = _chosen(upload)
         try:
-            found = state.read_once(
+            pictures = state.read_once(
                 (upload, form, choices),
                 lambda: read_pictures(
                     [(file.name, file.getvalue()) for file in files], form, choices
@@ -89,13 +83,13 @@ def add(kind: str) -> Draft | None:
         except ValueError as error:
             _ask(upload)
             return Draft(name, None, _(error))
-        st.session_state[_UNDERSTOOD] = upload, found.understood, found.folder_names
+        st.session_state[_UNDERSTOOD] = upload, pictures.understood, pictures.folder_names
         _ask(upload)
-    return Draft(name, found)
+    return Draft(name, pictures)
 
 
 def _common(names: Sequence[str]) -> str:
-    """Return what the names of files have in common, in whole words, else the first name."""
+    """Return the common leading words of file names, else the first name."""
     common, *others = [re.split(r"(?=[-_. ])", name) for name in names]
     for other in others:
         same = (one == two for one, two in zip(common, other, strict=False))
@@ -104,15 +98,14 @@ def _common(names: Sequence[str]) -> str:
 
 
 def _chosen(upload: str) -> Choices:
-    """Return how this upload is to be read, as far as that was chosen."""
     chosen = (st.session_state.get(f"own-data-{name}-{upload}") for name in _CHOICES)
     return Choices(*chosen)
 
 
 def _ask(upload: str) -> None:
-    """Ask how to read an upload, where there is more than one way; what was guessed is chosen."""
-    known, understood, folders = st.session_state.get(_UNDERSTOOD, ("", Choices(), ()))
-    if known != upload:
+    """Ask how to read an ambiguous upload; the guess is preselected."""
+    last_upload, understood, folders = st.session_state.get(_UNDERSTOOD, ("", Choices(), ()))
+    if last_upload != upload:
         return
     keys = {name: f"own-data-{name}-{upload}" for name in _CHOICES}
     if understood.folders is not None:
@@ -126,16 +119,15 @@ def _ask(upload: str) -> None:
         )
     if understood.encoding is not None:
         st.selectbox(
-            _("Encoding of the file names"),
+            _("File name encoding"),
             list(ENCODINGS),
             index=list(ENCODINGS).index(understood.encoding),
             format_func=lambda name: _(ENCODINGS[name]),
             key=keys["encoding"],
-            help=_("Guessed from the names in the zip."),
         )
     if understood.is_turned is not None:
         st.toggle(
-            _("Pictures lie on their side: turn them"),
+            _("Rotate pictures"),
             understood.is_turned,
             key=keys["is_turned"],
             help=_("Swaps rows and columns, as EMNIST needs."),
@@ -143,10 +135,9 @@ def _ask(upload: str) -> None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return the first few names, and how many more there are."""
-    said = ", ".join(f"“{name}”" for name in names[:_MAX_NAMES])
+    listed = ", ".join(f"“{name}”" for name in names[:_MAX_NAMES])
     more = len(names) - _MAX_NAMES
-    return _("{names} and {n} more", names=said, n=more) if more > 0 else said
+    return _("{names} and {n} more", names=listed, n=more) if more > 0 else listed
 
 
 def _form() -> Form:
@@ -158,7 +149,7 @@ def _form() -> Form:
             key="own-data-size",
             persist_state="session",
             width=130,
-            help=_("All pictures become squares of this size. Smaller ones train faster."),
+            help=_("Pictures become squares of this size. Smaller trains faster."),
         )
         is_grey = st.segmented_control(
             _("Colour"),
@@ -183,7 +174,6 @@ def _form() -> Form:
 
 
 def preview(draft: Draft) -> None:
-    """Show what was read, ask for the split and a name, and offer to keep it."""
     st.header(_("Read from {name}", name=escape(draft.name[:80])), anchor=False)
     if draft.pictures is None:
         show.problem(draft.problem)
@@ -197,21 +187,25 @@ def preview(draft: Draft) -> None:
     with settings:
         pictures, split = _set(named or draft.pictures)
         parts = shared_out(pictures, split)
-        found = findings(pictures, parts)
-        is_sound = named is not None and all(one.level != "problem" for one in found)
-        _keep(pictures, split, draft.name, can_keep=is_sound)
+        notes = findings(pictures, parts)
+        is_sound = named is not None and all(note.level != "problem" for note in notes)
+        shelf.save_row(
+            "pictures",
+            draft.name.rpartition(".")[0] or draft.name,
+            lambda name: prepare(pictures, name or _("My pictures"), split),
+            can_save=is_sound,
+        )
     with messages:
-        for one in found:
-            st.markdown(f"{_ICONS[one.level]} {escape(_(one.sentence))}")
+        for note in notes:
+            st.markdown(f"{_ICONS[note.level]} {escape(_(note.sentence))}")
     _summary(pictures)
     _strips(pictures, counts(pictures, parts))
 
 
 def _set(pictures: Pictures) -> tuple[Pictures, Split]:
-    """Ask for the split, and whether duplicates are dropped; return what is left, and the split."""
     split = _split(pictures)
     if duplicates(pictures, shared_out(pictures, split)).n_again and st.toggle(
-        _("Drop duplicates: keep the first of identical pictures"),
+        _("Drop duplicate pictures"),
         key="own-data-doubles",
     ):
         pictures = without_doubles(pictures)
@@ -219,11 +213,11 @@ def _set(pictures: Pictures) -> tuple[Pictures, Split]:
 
 
 def _renamed(pictures: Pictures) -> Pictures | None:
-    """Ask for the names of the classes; return the pictures with them, None without any name."""
+    """Ask for class names; return the renamed pictures, or None if the names are invalid."""
     n_each = np.bincount(pictures.labels, minlength=len(pictures.class_names))
     names = list(pictures.class_names)
-    with st.expander(_("Rename, merge or leave out classes"), icon=":material/edit:"):
-        st.caption(_("Classes with the same name are merged. An empty name leaves a class out."))
+    with st.expander(_("Rename, merge or drop classes"), icon=":material/edit:"):
+        st.caption(_("Equal names merge classes. An empty name drops a class."))
         edited = st.data_editor(
             pd.DataFrame({"class": names, "n": n_each, "name": names}),
             column_config={
@@ -235,7 +229,7 @@ def _renamed(pictures: Pictures) -> Pictures | None:
             height=min(35 * (len(names) + 1) + 3, 320),
             key=f"own-data-classes-{hash(pictures.class_names)}",
         )
-        typed = edited["name"].fillna("").astype(str).tolist()  # an emptied cell is missing
+        typed = edited["name"].fillna("").astype(str).tolist()  # an emptied cell is NaN
         try:
             return pictures if typed == names else renamed(pictures, typed)
         except ValueError as error:
@@ -244,16 +238,15 @@ def _renamed(pictures: Pictures) -> Pictures | None:
 
 
 def look(own: OwnSet) -> None:
-    """Show the pictures of a set that is kept."""
     try:
-        found = pictures_set.as_pictures(own)
+        pictures = pictures_set.as_pictures(own)
         parts = pictures_set.arrays(own).parts
     except ValueError as error:
         show.problem(error)
         return
-    _strips(found, counts(found, parts))
-    words = _("Download as a zip, a folder for each class")
-    shelf.download(words, lambda: as_zip(found), name=f"{own.id}.zip", mime="application/zip")
+    _strips(pictures, counts(pictures, parts))
+    words = _("Download as zip")
+    shelf.download(words, lambda: as_zip(pictures), name=f"{own.id}.zip", mime="application/zip")
 
 
 def nothing_yet() -> None:
@@ -261,7 +254,6 @@ def nothing_yet() -> None:
 
 
 def _split(pictures: Pictures) -> Split:
-    """Ask how the test is chosen."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         by = "seed"
         if pictures.parts is not None:
@@ -273,64 +265,36 @@ def _split(pictures: Pictures) -> Split:
                     default="file",
                     required=True,
                     key="own-data-by",
-                    help=_("From the names of folders or files, or a random test."),
                 )
             )
         if by == "file":
             return Split(by="file")
         share = st.slider(
-            _("Share of the test, %"), 5, 40, 15, 5, key="own-data-share", persist_state="session",
-            width=260, help=_("The same share of each class, never used for training."),
+            _("Test share, %"), 5, 40, 15, 5, key="own-data-share", persist_state="session",
+            width=260, help=_("The same share of each class, not used for training."),
         )  # fmt: skip
         seed = st.number_input(
-            _("Seed of the test"), 0, 9999, 0, key="own-data-seed", persist_state="session",
-            width=150, help=_("The same seed draws the same test."),
+            _("Test seed"), 0, 9999, 0, key="own-data-seed", persist_state="session",
+            width=150,
         )  # fmt: skip
     return Split(seed=int(seed), share=share / 100)
-
-
-def _keep(pictures: Pictures, split: Split, file: str, *, can_keep: bool) -> None:
-    first = file.rpartition(".")[0] or file
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        name = st.text_input(
-            _("Name of the set"),
-            key=state.name_key("pictures", first[:MAX_NAME]),
-            max_chars=MAX_NAME,
-            width=320,
-        )
-        st.button(
-            _("Keep this set"),
-            type="primary",
-            icon=":material/save:",
-            key="own-data-keep",
-            disabled=not can_keep,
-            help=_("Saves it on this machine, ready for training."),
-            on_click=_kept,
-            args=(pictures, (name or "").strip() or _("My pictures"), split),
-        )
-
-
-def _kept(pictures: Pictures, name: str, split: Split) -> None:
-    shelf.keep(lambda: prepare(pictures, name, split))
 
 
 def _summary(pictures: Pictures) -> None:
     n, channels, size, _width = pictures.images.shape
     n_classes = len(pictures.class_names)
-    n_pictures = ngettext("**{n}** picture", "**{n}** pictures", n, n=f"{n:,}")
-    classes = ngettext("**{n}** class", "**{n}** classes", n_classes, n=n_classes)
-    words = _(
-        "{pictures} of {classes}, {size} x {size} pixels, {colour}.",
-        pictures=n_pictures,
-        classes=classes,
-        size=size,
-        colour=_("grey") if channels == 1 else _("in colour"),
-    )
-    st.markdown(" ".join([words, *(escape(_(note)) for note in pictures.notes)]))
+    parts = [
+        ngettext("**{n}** picture", "**{n}** pictures", n, n=f"{n:,}"),
+        ngettext("**{n}** class", "**{n}** classes", n_classes, n=n_classes),
+        _("{size} × {size} pixels", size=size),
+        _("grey") if channels == 1 else _("colour"),
+    ]
+    notes = (escape(_(note)) for note in pictures.notes)
+    st.markdown("  \n".join([" · ".join(parts), *notes]))
     if pictures.n_left_out:
         label = ngettext(
-            "{n} entry was left out",
-            "{n} entries were left out",
+            "{n} entry skipped",
+            "{n} entries skipped",
             pictures.n_left_out,
             n=f"{pictures.n_left_out:,}",
         )
@@ -339,17 +303,16 @@ def _summary(pictures: Pictures) -> None:
             for sentence in pictures.left_out:
                 st.caption(escape(_(sentence)))
             if pictures.n_left_out > len(pictures.left_out):
-                st.caption(_("Only the first reasons are listed."))
+                st.caption(_("Only the first are listed."))
 
 
 def _strips(pictures: Pictures, table: npt.NDArray[np.int64]) -> None:
-    """Show some pictures of each class, and how many each has in each split."""
     names = pictures.class_names
     st.html(plots.strips(pictures.images, pictures.labels, names))
     if len(names) > plots.MAX_STRIPS:
         st.caption(_("And {n} more classes.", n=len(names) - plots.MAX_STRIPS))
     show.figure(
         plots.balance(names, table),
-        _("Pictures per class and split. Uneven classes flatter the accuracy."),
+        _("Pictures per class and split. Uneven classes inflate accuracy."),
         key="own-data-balance",
     )

@@ -1,4 +1,4 @@
-"""The sets that one keeps, with their size: to look at, to remove, to bring back."""
+"""The saved data sets: view, remove, restore."""
 
 from __future__ import annotations
 
@@ -13,29 +13,28 @@ from pages.ui import runs_access, show, visitors
 from pages.ui import state as session
 from pages.ui.typed import escape
 from tfm_core.data.own import sets as own_data
-from tfm_core.data.own.sets import OwnSet, Prepared
+from tfm_core.data.own.sets import MAX_NAME, OwnSet, Prepared
 from tfm_core.runs import own_sets, settings
 from tfm_core.runs.run import Run
 
 _MAX_NAMES = 5
-_WHERE = N_("They stay on this machine unless you export one with its run.")
+_WHERE = N_("They stay on this machine unless exported with a run.")
 
 
 def sets(kind: str) -> list[OwnSet]:
-    """Return the sets of a kind that a visitor may see, newest first, then those of the app."""
-    kept = own_sets.listed(runs_access.store(), visitors.visitor())
-    return [own for own in [*kept, *own_data.examples()] if own.kind in (kind, "")]
+    """Return the visible sets of a kind, newest first, then the built-in ones."""
+    saved = own_sets.listed(runs_access.store(), visitors.visitor())
+    return [own for own in [*saved, *own_data.examples()] if own.kind in (kind, "")]
 
 
 def rows(kind: str, shown: OwnSet | None) -> None:
-    """Show the sets of a kind, a row each, and what was removed."""
-    st.header(_("Sets here"), anchor=False, help=_(_WHERE))
-    found = sets(kind)
+    st.header(_("Data sets"), anchor=False, help=_(_WHERE))
+    shown_sets = sets(kind)
     used_by = own_sets.runs_by_set(runs_access.store(), visitors.visitor())
     with st.container(gap="xsmall"):
-        if not found:
-            st.caption(_("None of this kind yet."))
-        for own in found:
+        if not shown_sets:
+            st.caption(_("None yet."))
+        for own in shown_sets:
             _row(own, used_by.get(own.id, ()), is_shown=shown is not None and own.id == shown.id)
         for own in own_sets.removed(runs_access.store(), visitors.visitor())[:3]:
             if own.kind == kind:
@@ -43,17 +42,15 @@ def rows(kind: str, shown: OwnSet | None) -> None:
 
 
 def damaged(own: OwnSet) -> None:
-    """Show what is wrong with a set that cannot be read."""
     st.header(escape(own.name), anchor=False)
     words = N_(
-        "This data set is damaged: {what}. Remove it and add your data again; its runs still open.",
+        "This data set is damaged: {what}. Remove it and add it again; its runs open.",
         what=own.problem or "",
     )
     show.problem(words)
 
 
 def download(label: str, file: Callable[[], bytes | str], *, name: str, mime: str) -> None:
-    """Draw the button that saves a set as a file, made when it is pressed."""
     st.download_button(
         label,
         file,
@@ -61,12 +58,32 @@ def download(label: str, file: Callable[[], bytes | str], *, name: str, mime: st
         mime=mime,
         icon=":material/download:",
         on_click="ignore",
-        help=_("You can import it again: a template for your own data."),
     )
 
 
-def keep(prepare: Callable[[], Prepared]) -> None:
-    """Keep a set and look at it; says why where that cannot be, and what was read stays."""
+def save_row(
+    kind: str, proposed: str, prepare: Callable[[str], Prepared], *, can_save: bool = True
+) -> None:
+    """Ask for a name and offer to save a set."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        name = st.text_input(
+            _("Data set name"),
+            key=state.name_key(kind, proposed[:MAX_NAME]),
+            max_chars=MAX_NAME,
+            width=320,
+        )
+        st.button(
+            _("Save data set"),
+            type="primary",
+            icon=":material/save:",
+            key="own-data-keep",
+            disabled=not can_save,
+            on_click=lambda: _keep(lambda: prepare((name or "").strip())),
+        )
+
+
+def _keep(prepare: Callable[[], Prepared]) -> None:
+    """Save a set and show it; if that fails, say why and keep the upload."""
     try:
         own = own_sets.keep(
             prepare(),
@@ -84,11 +101,12 @@ def keep(prepare: Callable[[], Prepared]) -> None:
 
 def _went(n: int) -> None:
     words = ngettext(
-        "The oldest finished run was deleted to make room for this data set.",
-        "To make room for this set, the {n} oldest runs that were over were deleted.",
+        "Deleted the oldest finished run to make room.",
+        "Deleted the {n} oldest finished runs to make room.",
         n,
+        n=n,
     )
-    session.notify(words.format(n=n))
+    session.notify(words)
 
 
 def _row(own: OwnSet, runs: Sequence[Run], *, is_shown: bool) -> None:
@@ -111,7 +129,7 @@ def _row(own: OwnSet, runs: Sequence[Run], *, is_shown: bool) -> None:
                 icon=":material/delete:",
                 type="tertiary",
                 help=_used_by(runs) or None,
-                on_click=partial(_remove, own.id),
+                on_click=partial(_change, own_sets.remove, own.id, show_next=""),
             )
 
 
@@ -119,27 +137,24 @@ def _facts(own: OwnSet) -> str:
     n = sum(own.counts.values())
     if own.problem is not None:
         return _("damaged")
-    whose = _("comes with the app") if own.is_example else show.ago(own.kept) if own.kept else ""
+    whose = _("built in") if own.is_example else show.ago(own.kept) if own.kept else ""
     parts = [_("{n} examples", n=f"{n:,}"), show.size(own.n_bytes), whose]
     return " · ".join(part for part in parts if part)
 
 
 def _used_by(runs: Sequence[Run]) -> str:
-    """Say which runs learned from a set, and what its removal means for them; "" without any."""
     if not runs:
         return ""
     names = ", ".join(f"“{escape(run.meta.name)}”" for run in runs[:_MAX_NAMES])
     more = len(runs) - _MAX_NAMES
     if more > 0:
         names = _("{names} and {n} more", names=names, n=more)
-    words = ngettext(
-        "Your run {names} learned from it. Without the set it still opens, but cannot be trained "
-        "further.",
-        "Your runs {names} learned from it. Without the set they still open, but cannot be trained "
-        "further.",
+    return ngettext(
+        "Your run {names} uses it: without it, the run opens but cannot train further.",
+        "Your runs {names} use it: without it, they open but cannot train further.",
         len(runs),
+        names=names,
     )
-    return words.format(names=names)
 
 
 def _gone(own: OwnSet, runs: Sequence[Run]) -> None:
@@ -151,7 +166,7 @@ def _gone(own: OwnSet, runs: Sequence[Run]) -> None:
             key=f"own-undo-{own.id}",
             icon=":material/undo:",
             type="tertiary",
-            on_click=partial(_undo, own.id),
+            on_click=partial(_change, own_sets.undo, own.id, show_next=own.id),
         )
 
 
@@ -160,19 +175,11 @@ def _look(set_id: str) -> None:
     state.pick(set_id)
 
 
-def _remove(set_id: str) -> None:
+def _change(work: Callable[..., object], set_id: str, *, show_next: str) -> None:
+    """Remove a set or undo that, then show another one."""
     try:
-        own_sets.remove(set_id, store=runs_access.store(), visitor=visitors.visitor())
+        work(set_id, store=runs_access.store(), visitor=visitors.visitor())
     except (ValueError, OSError) as error:
         session.notify(_(error))
         return
-    state.pick("")
-
-
-def _undo(set_id: str) -> None:
-    try:
-        own_sets.undo(set_id, store=runs_access.store(), visitor=visitors.visitor())
-    except (ValueError, OSError) as error:
-        session.notify(_(error))
-        return
-    state.pick(set_id)
+    state.pick(show_next)

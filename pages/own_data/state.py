@@ -1,54 +1,59 @@
-"""What the page remembers: the set that is looked at, and what was read of an upload."""
+"""What the page remembers: the set shown, and what was read of an upload."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import streamlit as st
 
-from pages.own_data.link import SET
 from pages.server.streamlit_internals import UploadedFile, free_uploads
-from pages.ui import view_link
+from pages.ui import parameters, view_link
+from pages.ui.parameters import Text
+from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.sets import OwnSet
 
 _READ = "own-data-read"
 _LOOKED = "own-data-looked"
-_NAMED = "own-data-named"  # the field with the name, and what the data call themselves
-_UPLOADS = "own-data-uploads"  # how many sets were kept: the next upload begins empty
+_NAMED = "own-data-named"  # key of the name field, and the proposed name
+_UPLOADS = "own-data-uploads"  # number of saved sets: the next upload starts empty
 
 T = TypeVar("T")
+KIND = parameters.named(
+    "kind",
+    {name: SET_KINDS[name].label for name in ("pictures", "pairs", "labels", "text")},
+    first="pictures",
+    key="own-data-kind",
+)
+SET = Text("set", first="", key="own-data-set", most=40)
 
 
 def chosen(sets: Sequence[OwnSet]) -> OwnSet | None:
-    """Return the set to look at: the link's or the last chosen, else the first there is."""
+    """Return the set from the link or the last choice, else the first one."""
     problem = view_link.receive(SET)
     view_link.warn(problem)
     wanted = st.session_state[SET.key]
-    own = next((one for one in sets if one.id == wanted), None)
+    own = next((candidate for candidate in sets if candidate.id == wanted), None)
     if own is None and wanted:
         view_link.forget([SET])
         st.session_state[SET.key] = ""
     view_link.say(SET, "" if own is None else own.id)
-    return own or next((one for one in sets if one.problem is None), None)
+    return own or next((candidate for candidate in sets if candidate.problem is None), None)
 
 
 def pick(set_id: str) -> None:
-    """Look at a set from the next drawing on."""
     st.session_state[SET.key] = set_id
     view_link.put({SET.query: set_id or None})
 
 
 def upload_key(name: str) -> str:
-    """Return the key of a field that takes data, which is a new one after a set was kept."""
+    """Return the key of an upload field; a new one after each saved set."""
     return f"own-data-{name}-{st.session_state.get(_UPLOADS, 0)}"
 
 
 def name_key(kind: str, proposed: str) -> str:
-    """Return the key of the field with a set's name, which follows when other data are read.
-
-    What was typed into it stays for as long as the data have the same name of their own.
-    """
+    """Return the key of the name field. Its value is kept until other data are read."""
     key = upload_key(f"name-{kind}")
     if st.session_state.get(_NAMED) != (key, proposed):
         st.session_state[_NAMED] = key, proposed
@@ -57,16 +62,14 @@ def name_key(kind: str, proposed: str) -> str:
 
 
 def begin_anew() -> None:
-    """Empty the fields that take data."""
-    held = [value for key, value in st.session_state.items() if str(key).startswith("own-data-")]
-    files = [file for value in held for file in (value if isinstance(value, list) else [value])]
+    values = [value for key, value in st.session_state.items() if str(key).startswith("own-data-")]
+    files = [file for value in values for file in (value if isinstance(value, list) else [value])]
     free_uploads(file for file in files if isinstance(file, UploadedFile))
     st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
     st.session_state.pop(_READ, None)
 
 
 def look_once(what: Hashable, work: Callable[[], T]) -> T:
-    """Return what ``work`` reads of a kept set, read once as long as ``what`` is the same."""
     known: tuple[Hashable, T] | None = st.session_state.get(_LOOKED)
     if known is None or known[0] != what:
         known = (what, work())
@@ -75,10 +78,7 @@ def look_once(what: Hashable, work: Callable[[], T]) -> T:
 
 
 def read_once(what: Hashable, work: Callable[[], T]) -> T:
-    """Return what ``work`` makes of an upload, made once as long as ``what`` is the same.
-
-    One answer is kept a session: pictures are large. Raises what the work raises, then too.
-    """
+    """Return ``work()``, cached once per session. Raises what ``work`` raised, then too."""
     known: tuple[Hashable, Any, ValueError | None] | None = st.session_state.get(_READ)
     if known is None or known[0] != what:
         try:
@@ -89,3 +89,11 @@ def read_once(what: Hashable, work: Callable[[], T]) -> T:
     if known[2] is not None:
         raise known[2]
     return cast(T, known[1])
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDataView:
+    """What the page shows; without a set, the newest or built-in one of the kind."""
+
+    kind: str = view_link.linked(KIND)
+    set: str = view_link.linked(SET)

@@ -1,4 +1,4 @@
-"""Sentence pairs, labelled sentences and texts: pasted or a file, what was read, what is wrong."""
+"""Own pairs, labelled sentences and texts: input, preview and problems."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import N_, _, language, ngettext, speaking
+from pages.i18n import N_, _, language, ngettext, paragraph, speaking
 from pages.own_data import columns, shelf, state
 from pages.ui import show
 from pages.ui.typed import MAX_MEGABYTES, escape
 from tfm_core.data.own import texts
 from tfm_core.data.own.report import Report, as_lines, report_of
 from tfm_core.data.own.rows import Accounting
-from tfm_core.data.own.sets import MAX_NAME, OwnSet
+from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.own.texts import inspect_text
 from tfm_core.data.own.tokens import CUTS
 from tfm_core.plots import own_data as plots
@@ -29,28 +29,14 @@ _ENDINGS = {
     "text": ["txt", "md"],
 }
 _TITLES = {
-    "pairs": N_("Add your pairs"),
-    "labels": N_("Add your sentences"),
-    "text": N_("Add your text"),
+    "pairs": N_("Add pairs"),
+    "labels": N_("Add sentences"),
+    "text": N_("Add a text"),
 }
 _PASTE = {
-    "pairs": N_("Paste: a pair a line"),
-    "labels": N_("Paste: a sentence and its label a line"),
+    "pairs": N_("Paste one pair per line"),
+    "labels": N_("Paste one sentence and label per line"),
     "text": N_("Paste a text"),
-}
-_HOW = {
-    "pairs": N_(
-        "Columns separated by tab, comma, semicolon or |, or JSON: a list, or an object per "
-        "line. Choose the columns beside the preview."
-    ),
-    "labels": N_(
-        "Columns separated by tab, comma, semicolon or |, or JSON: a list, or an object per "
-        "line. One column holds the sentences, one their labels (at least two different ones)."
-    ),
-    "text": N_(
-        "Trains on the first 80 % and measures on the rest; with your own test file it trains "
-        "on 90 %."
-    ),
 }
 _LIKE = {
     "pairs": "good morning\tguten Morgen\nthank you\tdanke",
@@ -61,7 +47,7 @@ _LIKE = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """What was read and is not kept yet."""
+    """An input that is not saved yet."""
 
     report: Report
     data: str = ""
@@ -69,7 +55,7 @@ class Draft:
 
 
 def add(kind: str) -> Draft | None:
-    """Ask for data of a kind; return what was read, None before there is any."""
+    """Ask for data of a kind; return what was read, or None before there is any."""
     with st.container(border=True, gap="small"):
         st.header(_(_TITLES[kind]), anchor=False)
         pasted = st.text_area(
@@ -77,10 +63,10 @@ def add(kind: str) -> Draft | None:
             key=state.upload_key(f"paste-{kind}"),
             height=110,
             placeholder=_LIKE[kind],
-            help=_(_HOW[kind]),
+            help=paragraph(f"own-data/how-{kind}"),
         )
         file = st.file_uploader(
-            _("Or a file"),
+            _("Or choose a file"),
             type=_ENDINGS[kind],
             key=state.upload_key(f"file-{kind}"),
             max_upload_size=MAX_MEGABYTES,
@@ -102,7 +88,8 @@ def add(kind: str) -> Draft | None:
     if not raw:
         return None
     name = "" if file is None else file.name
-    data = _digest(kind, raw)
+    content = raw if isinstance(raw, bytes) else raw.encode(errors="surrogatepass")
+    data = hashlib.blake2b(kind.encode() + content, digest_size=8).hexdigest()
     layout = columns.chosen(data)
     merges = bool(st.session_state.get(_merge_key(data), True))
     key = (kind, name, unit, seed, layout, merges, raw, test)
@@ -122,24 +109,18 @@ def add(kind: str) -> Draft | None:
     return Draft(report, data)
 
 
-def _digest(kind: str, raw: bytes | str) -> str:
-    content = raw if isinstance(raw, bytes) else raw.encode(errors="surrogatepass")
-    return hashlib.blake2b(kind.encode() + content, digest_size=8).hexdigest()
-
-
 def _merge_key(data: str) -> str:
     return f"own-data-merge-{data}"
 
 
 def _more(kind: str) -> tuple[int, bytes | None]:
-    """Ask how the rows are split, and for a test file."""
     if kind == "text":
-        with st.expander(_("A test file of your own"), icon=":material/tune:"):
+        with st.expander(_("Your own test file"), icon=":material/tune:"):
             return 0, _test_file(kind)
     with st.expander(_("Split"), icon=":material/tune:"):
         seed = st.number_input(
-            _("Seed of the split"), 0, 9999, 0, key="own-data-text-seed", persist_state="session",
-            help=_("A tenth each for validation and test; the same seed draws the same ones."),
+            _("Split seed"), 0, 9999, 0, key="own-data-text-seed", persist_state="session",
+            help=_("A tenth each for validation and test, drawn by this seed."),
         )  # fmt: skip
         test = _test_file(kind)
     return int(seed), test
@@ -147,29 +128,28 @@ def _more(kind: str) -> tuple[int, bytes | None]:
 
 def _test_file(kind: str) -> bytes | None:
     test = st.file_uploader(
-        _("A test file of your own"),
+        _("Your own test file"),
         type=_ENDINGS[kind],
         key=state.upload_key(f"test-{kind}"),
         max_upload_size=MAX_MEGABYTES,
-        help=_("Its lines are the test set and never used for training."),
+        help=_("The test set; not used for training."),
     )
     return None if test is None else test.getvalue()
 
 
 def preview(draft: Draft) -> None:
-    """Show what was read, what is wrong with which line, and offer to keep it."""
     report = draft.report
     st.header(_("Read: {name}", name=escape(report.name)), anchor=False)
     if report.refusal is not None:
         show.problem(report.refusal)
         st.button(
-            _("Empty the fields"), key="own-data-again", icon=":material/undo:",
+            _("Clear all fields"), key="own-data-again", icon=":material/undo:",
             on_click=state.begin_anew,
         )  # fmt: skip
         _problems(report)
         columns.picker(report, draft.data)
         return
-    _keep(report)
+    shelf.save_row(report.kind, report.name, lambda name: texts.prepare(report, name=name))
     _counts(report)
     _much_left_out(report)
     columns.picker(report, draft.data)
@@ -184,7 +164,6 @@ def preview(draft: Draft) -> None:
 
 
 def look(own: OwnSet) -> None:
-    """Show the rows of a set that is kept."""
     try:
         report = state.look_once(own.id, lambda: report_of(own))
     except ValueError as error:
@@ -200,7 +179,7 @@ def look(own: OwnSet) -> None:
 
 
 def nothing_yet() -> None:
-    """Show the text that comes with the app, which one press takes as a set."""
+    """Preview the built-in text, ready to save."""
     from tfm_core.data.corpus.task import read_text
 
     unit = str(st.session_state.get("own-data-unit-text") or "words")
@@ -209,107 +188,83 @@ def nothing_yet() -> None:
     preview(Draft(report))
 
 
-def _keep(report: Report) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        name = st.text_input(
-            _("Name of the set"),
-            key=state.name_key(report.kind, report.name[:MAX_NAME]),
-            max_chars=MAX_NAME,
-            width=320,
-        )
-        st.button(
-            _("Keep this set"),
-            type="primary",
-            icon=":material/save:",
-            key="own-data-keep",
-            help=_("Saves it on this machine, ready for training."),
-            on_click=_kept,
-            args=(report, (name or "").strip()),
-        )
-
-
-def _kept(report: Report, name: str) -> None:
-    shelf.keep(lambda: texts.prepare(report, name=name))
-
-
 def _counts(report: Report) -> None:
     parts = {part: f"{report.counts.get(part, 0):,}" for part in ("train", "validation", "test")}
-    what = _("tokens") if report.kind == "text" else _("examples")
-    words = _(
-        "**{train}** {what} for training, **{validation}** for validation, **{test}** for the "
-        "final test."
+    unit = _("Tokens") if report.kind == "text" else _("Examples")
+    st.markdown(
+        _(
+            "{unit}: **{train}** training, **{validation}** validation, **{test}** test.",
+            unit=unit,
+            **parts,
+        )
     )
-    st.markdown(words.format(what=what, **parts))
-    words = _accounted(report.accounting)
+    words = [_accounted(report.accounting)]
     if unused := columns.unused(report):
-        words += " " + _("Not used: {columns}.", columns=escape(", ".join(unused)))
-    st.caption(words)
+        words.append(_("Unused: {columns}.", columns=escape(", ".join(unused))))
+    st.caption(" ".join(words))
     if report.test_accounting.total:
         words = _accounted(report.test_accounting)
-        st.caption(_("The test file: {words}", words=words))
+        st.caption(_("Test file: {words}", words=words))
 
 
-def _accounted(found: Accounting) -> str:
-    """Return what became of all lines of a file."""
-    n = found.total
-    whole = (
-        ngettext("{n} entry was read", "{n} entries were read", n)
-        if found.in_entries
-        else ngettext("{n} line was read", "{n} lines were read", n)
-    )
-    parts = [
-        (_("{n} kept"), found.kept),
-        (_("{n} left out"), found.left_out),
-        (_("{n} repeated"), found.repeated),
-        (_("{n} blank"), found.blank),
-        (_("{n} header"), found.header),
-    ]
-    listed = ", ".join(words.format(n=f"{n:,}") for words, n in parts if n or words == parts[0][0])
-    return f"{whole.format(n=f'{n:,}')}: {listed}."
+def _accounted(accounting: Accounting) -> str:
+    n, total = accounting.total, f"{accounting.total:,}"
+    whole = ngettext("{n} line read", "{n} lines read", n, n=total)
+    if accounting.in_entries:
+        whole = ngettext("{n} entry read", "{n} entries read", n, n=total)
+    parts = [_("{n} kept", n=f"{accounting.kept:,}")]
+    for words, count in (
+        (N_("{n} skipped"), accounting.left_out),
+        (N_("{n} repeated"), accounting.repeated),
+        (N_("{n} blank"), accounting.blank),
+        (N_("{n} header"), accounting.header),
+    ):
+        if count:
+            parts.append(_(words, n=f"{count:,}"))
+    return f"{whole}: {', '.join(parts)}."
 
 
 def _much_left_out(report: Report) -> None:
-    """Warn where so much is left out that the file is probably read in a wrong way."""
+    """Warn if so many lines were skipped that the file is probably misread."""
     if not report.is_much_left_out:
         return
-    found = max((report.accounting, report.test_accounting), key=lambda one: one.share_left_out)
-    is_test = found is not report.accounting
-    first = next(one for one in report.problems if one.is_in_test_file == is_test)
-    words = _("{share} of the file was skipped, {n} of {total}. First reason: {why}")
-    st.warning(
-        words.format(
-            share=f"{found.share_left_out:.0%}",
-            n=f"{found.left_out:,}",
-            total=f"{found.total:,}",
-            why=escape(_(first.sentence)),
-        ),
-        icon=":material/warning:",
+    worst = max(
+        (report.accounting, report.test_accounting),
+        key=lambda accounting: accounting.share_left_out,
     )
+    is_test = worst is not report.accounting
+    first = next(
+        accounting for accounting in report.problems if accounting.is_in_test_file == is_test
+    )
+    words = _(
+        "{share} of the file was skipped, {n} of {total}. First reason: {why}",
+        share=f"{worst.share_left_out:.0%}",
+        n=f"{worst.left_out:,}",
+        total=f"{worst.total:,}",
+        why=escape(_(first.sentence)),
+    )
+    st.warning(words, icon=":material/warning:")
 
 
 def _spellings(report: Report, data: str) -> None:
-    """Offer to keep labels apart that differ only in capitals."""
     if not report.spellings:
         return
     st.toggle(
-        _("Merge labels that differ only in capitals"),
+        _("Merge labels that differ only in case"),
         value=True,
         key=_merge_key(data),
-        help=_("Uses the most frequent spelling. Off: each spelling is a separate label."),
+        help=_("Uses the most frequent spelling."),
     )
 
 
 def _vocabulary(report: Report) -> None:
-    """Say how many different tokens the training part has."""
     if not report.words:
         return
-    src = f"{len(report.words[0]):,}"
-    words = _("Vocabulary: **{src}** different tokens", src=src)
+    src, *tgt = (f"{len(known):,}" for known in report.words)
+    words = _("Vocabulary: **{src}** tokens", src=src)
     if report.kind == "pairs":
         words = _(
-            "Vocabulary: **{src}** different tokens in sources, **{tgt}** in targets",
-            src=src,
-            tgt=f"{len(report.words[1]):,}",
+            "Vocabulary: **{src}** source tokens, **{tgt}** target tokens", src=src, tgt=tgt[0]
         )
     st.markdown(words)
 
@@ -318,7 +273,7 @@ def _problems(report: Report) -> None:
     n = sum(problem.n_lines for problem in report.problems)
     if not n:
         return
-    label = ngettext("{n} line was left out", "{n} lines were left out", n, n=f"{n:,}")
+    label = ngettext("{n} line skipped", "{n} lines skipped", n, n=f"{n:,}")
     with st.expander(label, icon=":material/block:", expanded=len(report.problems) <= 3):
         for problem in report.problems[:_MAX_SAID]:
             st.caption(escape(_(problem.sentence)))
@@ -326,7 +281,7 @@ def _problems(report: Report) -> None:
         if more > 0:
             st.caption(_("And {n} more.", n=f"{more:,}"))
             st.download_button(
-                _("Download the full list"),
+                _("Download full list"),
                 partial(_listed, report, language()),
                 file_name="left-out.txt",
                 mime="text/plain",
@@ -337,27 +292,34 @@ def _problems(report: Report) -> None:
 
 
 def _listed(report: Report, spoken: str) -> str:
-    """Return a line for each problem, in a language."""
     with speaking(spoken):
         return "\n".join(_(problem.sentence) for problem in report.problems) + "\n"
 
 
 def _read_from(own: OwnSet) -> None:
-    """Say from which columns of its file a set was read, where that is not plain."""
     read = own.details.get("read")
-    found, names = (read.get("columns"), read.get("names")) if isinstance(read, dict) else ([], [])
-    if not isinstance(found, list) or not all(isinstance(at, int) for at in found) or not found:
+    columns_read, names = (
+        (read.get("columns"), read.get("names")) if isinstance(read, dict) else ([], [])
+    )
+    if (
+        not isinstance(columns_read, list)
+        or not all(isinstance(at, int) for at in columns_read)
+        or not columns_read
+    ):
         return
-    named = names if isinstance(names, list) and len(names) == len(found) else [""] * len(found)
+    labels = (
+        names
+        if isinstance(names, list) and len(names) == len(columns_read)
+        else [""] * len(columns_read)
+    )
     listed = ", ".join(
         _("column {n}", n=at + 1) + (f" ({escape(str(name))})" if name else "")
-        for at, name in zip(found, named, strict=True)
+        for at, name in zip(columns_read, labels, strict=True)
     )
-    st.caption(_("Read from {columns} of its file.", columns=listed))
+    st.caption(_("Read from {columns}.", columns=listed))
 
 
 def _rows(report: Report) -> None:
-    """Show the first rows as a table."""
     st.dataframe(
         pd.DataFrame(list(report.preview), columns=[_(column) for column in report.columns]),
         hide_index=True,
@@ -367,11 +329,10 @@ def _rows(report: Report) -> None:
 
 
 def _figures(report: Report) -> None:
-    """Show how many sentences each label has, and how long the texts are."""
     if report.balance:
         show.figure(
             plots.labels(report.balance),
-            _("How many sentences each label has. Uneven ones flatter the accuracy."),
+            _("Sentences per label. Uneven labels inflate accuracy."),
             key="own-data-labels",
         )
     if report.lengths:
@@ -380,6 +341,6 @@ def _figures(report: Report) -> None:
             sizes.pop(_(report.columns[1]))
         show.figure(
             plots.lengths(sizes),
-            _("How long the texts are, in tokens. The longest ones decide the memory."),
+            _("Text length in tokens. The longest decide the memory."),
             key="own-data-lengths",
         )

@@ -15,18 +15,16 @@ _CAME = "bring-run"
 
 
 def part() -> None:
-    """Draw where a zip is dropped, folded, and say what became of the last one."""
     if visitors.why_not():
-        return  # the page says why, once
+        return  # the page shows the reason
     file_drop.file_drop(
         _("Import a run"),
-        _("Drop or choose a zip from Export"),
+        _("Drop or choose an exported zip"),
         key="bring",
         kind="zip",
         megabytes=MAX_MEGABYTES,
         help=_(
-            "Every file is checked and no code in it runs. Import a larger zip with `python -m "
-            "tfm_core import FILE`."
+            "Files are checked; no code runs. For larger zips: `python -m tfm_core import FILE`."
         ),
         take=_take,
     )
@@ -34,7 +32,6 @@ def part() -> None:
 
 
 def _came() -> None:
-    """Lead to the run that was brought last, until it is opened or deleted."""
     run_id = st.session_state.get(_CAME)
     if run_id is None:
         return
@@ -45,15 +42,15 @@ def _came() -> None:
     if run is None or run.id == state.current_run_id():
         st.session_state.pop(_CAME, None)
         return
-    words = _("“{name}” was imported. Its files were checked.")
+    name = escape(run.meta.name)
+    words = _("Imported “{name}”. Its files were checked.", name=name)
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", border=True, key="bring-came"
     ):
-        said = words.format(name=escape(run.meta.name))
-        st.markdown(f":material/move_to_inbox: {said}", width="stretch")
+        st.markdown(f":material/move_to_inbox: {words}", width="stretch")
         st.page_link(
             page_table.path_of("train"),
-            label=_("Watch {name}", name=escape(run.meta.name)),
+            label=_("Watch {name}", name=name),
             icon=":material/play_arrow:",
             query_params={"run": run.id},
             width="content",
@@ -61,8 +58,8 @@ def _came() -> None:
 
 
 def _take(file: Any) -> None:
-    """Make a run of a zip and lead to it. Raises ValueError and OSError where that cannot be."""
-    bar = st.progress(0.0, _("Looking into the zip"))
+    """Import a zip. Raises ValueError and OSError if that fails."""
+    bar = st.progress(0.0, _("Reading the zip"))
 
     def hear(share: float, words: str) -> None:
         bar.progress(share, _(words))

@@ -1,4 +1,4 @@
-"""Which runs to show and in which order: by kind, group and words, and a page of them at a time."""
+"""Filter, order and paging of the list of runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MINE = "mine"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is asked of every run of the list, read once."""
+    """What the filter needs of a run, read once."""
 
     run: Run
     status: Status
@@ -29,21 +29,20 @@ class Known:
 
     @classmethod
     def of(cls, run: Run) -> Known:
-        """Read it."""
         problem = run.problem
         return cls(run, run.status, problem, problem or run.damage)
 
 
 _KINDS: dict[str, tuple[str, Callable[[Known], bool]]] = {
-    "active": (N_("Active"), lambda one: one.status.is_active),
-    "finished": (N_("Finished"), lambda one: one.status.state == "finished"),
-    "early": (N_("Stopped or failed"), lambda one: one.status.can_resume and one.problem is None),
-    "recorded": (N_("Recorded"), lambda one: one.run.meta.recorded),
-    "damaged": (N_("Damaged"), lambda one: one.damage is not None),
+    "active": (N_("Active"), lambda row: row.status.is_active),
+    "finished": (N_("Finished"), lambda row: row.status.state == "finished"),
+    "early": (N_("Stopped or failed"), lambda row: row.status.can_resume and row.problem is None),
+    "recorded": (N_("Recorded"), lambda row: row.run.meta.recorded),
+    "damaged": (N_("Damaged"), lambda row: row.damage is not None),
 }
 
 _ORDERS: dict[str, tuple[str, Callable[[Run], float | str | None], bool]] = {
-    # label, by what, whether the largest comes first; who has nothing to compare comes last
+    # label, sort key (None comes last), whether the largest comes first
     "newest": (N_("Newest first"), lambda run: None, False),
     "name": (N_("Name"), lambda run: run.meta.name.casefold(), False),
     "group": (N_("Group"), lambda run: (run.labels.group or "").casefold() or None, False),
@@ -58,7 +57,7 @@ _ORDERS: dict[str, tuple[str, Callable[[Run], float | str | None], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The runs to show, from which place on they stand among all that match, and how many do."""
+    """A page of runs, the index of its first, and the number of matches."""
 
     runs: list[Run]
     first: int
@@ -66,21 +65,20 @@ class Page:
 
 
 def choose(runs: list[Run]) -> Page:
-    """Show the filter and return the runs of the page to show, in the chosen order."""
     known = [Known.of(run) for run in runs]
-    kinds = {name: [one for one in known if test(one)] for name, (_label, test) in _KINDS.items()}
+    kinds = {name: [row for row in known if test(row)] for name, (_label, test) in _KINDS.items()}
     who = visitors.visitor()
     if who.name is not None:
-        kinds = {_MINE: [one for one in known if who.began(one.run)], **kinds}
+        kinds = {_MINE: [row for row in known if who.began(row.run)], **kinds}
     present = [name for name in kinds if kinds[name]]
     groups = sorted({run.labels.group for run in runs if run.labels.group}, key=str.casefold)
     words = st.text_input(
         _("Search"),
         key="runs-words",
         type="search",
-        live=True,  # after a pause in typing; how long in words would import pandas
+        live=True,  # after a pause in typing; a duration in words would import pandas
         placeholder=_("name, #tag, note, group, setting"),
-        help=_("Finds runs that contain every word; n_heads=8 finds that setting."),
+        help=_("Finds runs with all words; n_heads=8 finds a setting."),
         persist_state="session",
         label_visibility="collapsed",
         width=260,
@@ -102,7 +100,7 @@ def choose(runs: list[Run]) -> Page:
         width=170,
     )
     group = _group(groups) if groups else None
-    chosen = [one.run for one in kinds.get(kind or "", known)]
+    chosen = [row.run for row in kinds.get(kind or "", known)]
     matching = [
         run
         for run in chosen
@@ -112,7 +110,6 @@ def choose(runs: list[Run]) -> Page:
 
 
 def _group(groups: list[str]) -> str | None:
-    """Offer the groups; None: all of them."""
     if st.session_state.get("runs-group") not in groups:
         st.session_state["runs-group"] = None
     return st.selectbox(
@@ -132,38 +129,38 @@ def _paged(matching: list[Run]) -> Page:
     if n_pages < 2:
         return Page(matching, 0, len(matching))
     if not 1 <= (st.session_state.get("runs-page") or 1) <= n_pages:
-        del st.session_state["runs-page"]  # fewer match than did before
+        del st.session_state["runs-page"]  # fewer matches than before
     first = ((st.session_state.get("runs-page") or 1) - 1) * PER_PAGE
     return Page(matching[first : first + PER_PAGE], first, len(matching))
 
 
 def read_ahead(run: Run) -> None:
-    """Read what the list says of a run, so that the first who opens it does not wait."""
+    """Read what the list shows of a run, so that its first visitor need not wait."""
     Known.of(run)
     quota.folder_size(run.folder)
 
 
 def turn(page: Page) -> None:
-    """Say which of the runs stand here, and let one turn the page; nothing where all do."""
     if page.n <= len(page.runs):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        words = _("{first} to {last} of {n} runs")
-        last = page.first + len(page.runs)
-        said = words.format(first=f"{page.first + 1:,}", last=f"{last:,}", n=f"{page.n:,}")
         st.pagination(-(-page.n // PER_PAGE), key="runs-page")
-        st.caption(said, width="content")
+        first, last, n = (
+            f"{number:,}" for number in (page.first + 1, page.first + len(page.runs), page.n)
+        )
+        words = _("{first} to {last} of {n} runs", first=first, last=last, n=n)
+        st.caption(words, width="content")
 
 
 def matches(run: Run, words: str) -> bool:
-    """Say whether every word stands somewhere in what the list says of a run, or in a setting."""
-    if runs_access.is_hidden(run):  # by its name alone: a setting that is found names the bug
+    """Return whether every word appears in the run's row or settings."""
+    if runs_access.is_hidden(run):  # by name only: a matching setting would reveal the bug
         return all(word in run.meta.name.casefold() for word in words.casefold().split())
     return is_found(run, words, also=run_words.learns(run))
 
 
 def ordered(runs: list[Run], order: str) -> list[Run]:
-    """Return runs in an order; those of which nothing is known come last, as they stood."""
+    """Return runs in an order; those without a value come last, unsorted."""
     if order == "newest":
         return list(runs)
     _label, by, is_falling = _ORDERS[order]

@@ -1,10 +1,18 @@
-"""Runs: every training that was kept, to open, steer, go on with, rename or delete."""
+"""Runs: all trainings, to open, control, extend, rename or delete."""
+
+from __future__ import annotations
 
 import streamlit as st
 
 from pages.i18n import _
-from pages.runs import bring, filter, host, room, selection, undo
-from pages.ui import run_dialogs, run_list, run_words, show, visitors
+from pages.runs import bring, filter, host, room, selection
+from pages.ui import (
+    run_dialogs,
+    run_list,
+    run_words,
+    show,
+    visitors,
+)
 from pages.ui.typed import escape
 
 show.header("runs")
@@ -13,13 +21,13 @@ if why_not := visitors.why_not():
     st.caption(f":material/lock: {escape(why_not)}")
 bring.part()
 
-runs = undo.among(visitors.listed(with_suspects=True))
+runs = room.with_deleted(visitors.listed(with_suspects=True))
 if runs:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         page = filter.choose(runs)
         selection.bar(runs)
     filter.turn(page)
-    gone = undo.gone()
+    gone = room.deleted_ids()
     apart = run_words.distinguishing_names(page.runs)
     for run in page.runs:
         if run.id in gone:
@@ -27,15 +35,11 @@ if runs:
         else:
             run_list.row(run, menu=True, apart=apart.get(run.id, ""), before=selection.box)
     if not page.runs:
-        st.caption(_("No run matches. Change the words or the filter above."))
+        st.caption(_("No run matches."))
 else:
-    show.empty(
-        _("No runs yet. Start one, and it appears here."),
-        _("Choose what to learn"),
-        "home",
-    )
+    show.empty(_("No runs yet."), _("Choose a task"), "home")
 
-undo.line()
+room.undo()
 room.line()
 host.part()
 run_dialogs.TWIN_DIALOG.draw()

@@ -1,4 +1,8 @@
-"""Room: what the runs take of the disk, what is free, and the trash to empty."""
+"""Disk space of the runs, the trash, and undoing a deletion.
+
+A run deleted just now keeps its row in the list, with an undo button, so that nothing moves under
+the pointer; an earlier one has a line below the list.
+"""
 
 from __future__ import annotations
 
@@ -7,74 +11,106 @@ import os
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.ui import run_actions, runs_access, show, visitors
+from pages.ui import run_actions, run_list, runs_access, show, state, visitors
 from tfm_core.runs import settings
 from tfm_core.runs.disk import quota
 from tfm_core.runs.disk.failures import obstacle
 from tfm_core.runs.disk.quota import Bounds, DiskUse
+from tfm_core.runs.run import Run
 
 _LOOK_SECONDS = 5.0
 
 
 def hindrance() -> None:
-    """Say what keeps anything from being written; nothing where all is well."""
     root = runs_access.store().root
-    found = obstacle(root) if os.path.isdir(root) else None
-    if found is not None:
-        show.problem(found)
+    problem = obstacle(root) if os.path.isdir(root) else None
+    if problem is not None:
+        show.problem(problem)
     if settings.read().runs_url is not None:
         _elsewhere()
 
 
 @st.fragment(run_every=_LOOK_SECONDS)
 def _elsewhere() -> None:
-    """Say why runs are not shared with other servers just now; nothing where they are."""
     words = runs_access.trouble_elsewhere()
     if words is not None:
         show.problem(words)
 
 
 def line() -> None:
-    """Say in one line how much room there is; on a public server only what concerns a visitor."""
+    """Summarise disk use; on a public server only the rule that concerns visitors."""
     store, bounds = runs_access.store(), Bounds.of(settings.read())
     if not visitors.visitor().may_all:
         if bounds != Bounds():
             st.caption(_rule())
         return
-    found = quota.disk_use(store.root, store.kept(), bounds)
-    if not found.n_runs and not found.n_deleted:
+    usage = quota.disk_use(store.root, store.kept(), bounds)
+    if not usage.n_runs and not usage.n_deleted:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="room-line"):
-        words = [_taken(found), *([] if bounds == Bounds() else [_rule()])]
-        st.caption(" ".join(words), width="stretch" if found.n_deleted else "content")
-        if found.n_deleted:
+        words = [_usage_words(usage), *([] if bounds == Bounds() else [_rule()])]
+        st.caption(" ".join(words), width="stretch" if usage.n_deleted else "content")
+        if usage.n_deleted:
             st.button(
-                _("Empty the trash"),
+                _("Empty trash"),
                 key="empty-trash",
                 icon=":material/delete_forever:",
                 type="tertiary",
-                help=_("Deleted runs cannot be restored after that."),
+                help=_("Deletes these runs for good."),
                 on_click=run_actions.empty_trash,
             )
 
 
-def _taken(found: DiskUse) -> str:
-    runs, free = show.size(found.runs), show.size(found.free)
+def _usage_words(usage: DiskUse) -> str:
     words = ngettext(
         "{n} run takes {size}; {free} are free.",
         "{n} runs take {size}; {free} are free.",
-        found.n_runs,
-        n=f"{found.n_runs:,}",
-        size=runs,
-        free=free,
+        usage.n_runs,
+        n=f"{usage.n_runs:,}",
+        size=show.size(usage.runs),
+        free=show.size(usage.free),
     )
-    if not found.n_deleted:
+    if not usage.n_deleted:
         return words
     trash = ngettext(
-        "{n} deleted run takes {size}.", "{n} deleted runs take {size}.", found.n_deleted
+        "{n} deleted run takes {size}.",
+        "{n} deleted runs take {size}.",
+        usage.n_deleted,
+        n=f"{usage.n_deleted:,}",
+        size=show.size(usage.deleted),
     )
-    return f"{words} {trash.format(n=f'{found.n_deleted:,}', size=show.size(found.deleted))}"
+    return f"{words} {trash}"
 
 
 def _rule() -> str:
-    return _("When a new run needs space, the oldest finished one is deleted.")
+    return _("The oldest finished run is deleted when space runs out.")
+
+
+def with_deleted(runs: list[Run]) -> list[Run]:
+    """Return the runs, with those deleted since the page was opened in their old places."""
+    shown = list(runs)
+    deleted_ids = set(state.gone_runs())
+    for run in _deleted():
+        if run.id in deleted_ids:
+            later = [
+                at
+                for at, other in enumerate(shown)
+                if other.meta.recorded or other.meta.created < run.meta.created
+            ]
+            shown.insert(min(later, default=len(shown)), run)
+    return shown
+
+
+def deleted_ids() -> set[str]:
+    return {run.id for run in _deleted()}
+
+
+def undo() -> None:
+    deleted_ids = set(state.gone_runs())
+    earlier = [run for run in _deleted() if run.id not in deleted_ids]
+    if earlier:
+        run_list.gone(earlier[0])
+
+
+def _deleted() -> tuple[Run, ...]:
+    return runs_access.store().deleted_by(visitors.visitor().owner)

@@ -1,4 +1,4 @@
-"""Runs that were ticked in the list: to compare them, and to group or tag them together."""
+"""Ticked runs: compare, group or tag them together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ _GROUP, _TAGS = "picked-group", "picked-tags"
 
 
 def box(run: Run) -> None:
-    """Draw the box that picks a run; what is picked stays so on other pages of the list."""
     key = f"pick-{run.id}"
     st.session_state[key] = run.id in _ids()
     st.checkbox(
@@ -31,7 +30,6 @@ def box(run: Run) -> None:
 
 
 def bar(runs: Sequence[Run]) -> None:
-    """Draw what can be done with the runs that are picked among those of the list."""
     picked = [run for run in runs if run.id in _ids()]
     n = len(picked)
     words = ngettext("Compare {n} run", "Compare {n} runs", n, n=n) if n else _("Compare")
@@ -41,7 +39,7 @@ def bar(runs: Sequence[Run]) -> None:
         icon=":material/compare_arrows:",
         type="primary" if n > 1 else "secondary",
         disabled=not n,
-        help=None if n else _("Tick some runs in the list first."),
+        help=None if n else _("Tick runs in the list first."),
     ):
         comparison.open_comparison([run.id for run in picked])
     if n:
@@ -52,12 +50,12 @@ def bar(runs: Sequence[Run]) -> None:
 def _labels(picked: Sequence[Run]) -> None:
     own = [run.id for run in picked if not run.meta.recorded and not visitors.watches(run)]
     if len(own) < len(picked):
-        st.caption(_("Recorded runs, and those of other visitors, keep their labels."))
+        st.caption(_("Labels of recorded and other visitors' runs stay."))
     st.text_input(
-        _("Put into the group"), key=_GROUP, max_chars=MAX_GROUP, placeholder=_("none: take out")
+        _("Group"), key=_GROUP, max_chars=MAX_GROUP, placeholder=_("Empty removes the group")
     )
     st.button(
-        _("Set the group"),
+        _("Set group"),
         key="picked-set-group",
         icon=":material/folder:",
         width="stretch",
@@ -65,13 +63,13 @@ def _labels(picked: Sequence[Run]) -> None:
         on_click=lambda: run_actions.label(own, group=st.session_state[_GROUP]),
     )
     st.text_input(
-        _("Add tags"),
+        _("Tags"),
         key=_TAGS,
         max_chars=MAX_TAGS * (MAX_TAG + 2),
         placeholder=_("baseline, to repeat"),
     )
     st.button(
-        _("Add the tags"),
+        _("Add tags"),
         key="picked-add-tags",
         icon=":material/sell:",
         width="stretch",
@@ -79,7 +77,7 @@ def _labels(picked: Sequence[Run]) -> None:
         on_click=lambda: _add_tags(own),
     )
     st.button(
-        _("Choose none"),
+        _("Clear selection"),
         key="picked-none",
         icon=":material/remove_done:",
         width="stretch",
@@ -93,9 +91,8 @@ def _add_tags(own: Sequence[str]) -> None:
 
 
 def _ids() -> dict[str, None]:
-    """Return the ids of the runs that are picked, in order."""
-    found: dict[str, None] = st.session_state.setdefault(_PICKED, {})
-    return found
+    picked: dict[str, None] = st.session_state.setdefault(_PICKED, {})
+    return picked
 
 
 def _take(key: str, run_id: str) -> None:

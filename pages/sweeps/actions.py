@@ -1,6 +1,6 @@
-"""What a person does with sweeps: begin, stop, go on, change, delete.
+"""Actions on sweeps: start, stop, resume, change, delete.
 
-Each either leads on or says in a sentence why it cannot, and asks at that moment whose it is.
+Each checks the owner at that moment, and either succeeds or shows why not.
 """
 
 from __future__ import annotations
@@ -20,39 +20,37 @@ from tfm_core.sweeps.plan import Plan, State, SweepDamaged
 from tfm_core.sweeps.store import Sweep, SweepStore
 
 STATES: dict[State, str] = {
-    "active": N_("going on"),
+    "active": N_("running"),
     "stopping": N_("stopping"),
     "stopped": N_("stopped"),
     "finished": N_("finished"),
 }
 
 MAX_BROUGHT = 10
-"""Studies from elsewhere that one visitor may keep, where strangers reach the server."""
+"""Imported studies per visitor on a public server."""
 
 MAX_OF_A_VISITOR = 24
-"""Runs of one sweep, where strangers reach the server; each visitor has one that goes on."""
+"""Runs per sweep on a public server; each visitor may have one running sweep."""
 
 
 def there() -> SweepStore:
-    """Return the sweeps beside the runs."""
     return SweepStore(runs_access.store().root)
 
 
 def listed() -> list[Sweep]:
-    """Return the sweeps to choose from: one's own, and others' where the host lets."""
-    found = there().list()
+    """Return the visitor's sweeps, or all where that is allowed."""
+    sweeps = there().list()
     sees_all = settings.read().open or visitors.visitor().is_host
-    return [sweep for sweep in found if sees_all or _is_ones_own(sweep)]
+    return [sweep for sweep in sweeps if sees_all or _is_ones_own(sweep)]
 
 
 def may_change(plan: Plan) -> bool:
-    """Return whether this visitor may stop, change or delete a sweep."""
     who = visitors.visitor()
     return who.may_all or (not who.only_watches and plan.owner == who.owner)
 
 
 def begin(plan: Plan) -> Sweep | None:
-    """Begin a sweep; None, said in a sentence, if refused."""
+    """Start a sweep; show why and return None if refused."""
     who = visitors.visitor()
     plan = dataclasses.replace(plan, owner=who.owner, owner_name=who.name, device=state.device())
     try:
@@ -70,17 +68,15 @@ def begin(plan: Plan) -> Sweep | None:
 
 
 def halt(sweep: Sweep) -> None:
-    """Stop a sweep, and the runs that it has in hand."""
     _change(sweep, stop)
 
 
 def resume(sweep: Sweep) -> None:
-    """Go on with a sweep where it stopped."""
     _change(sweep, go_on)
 
 
 def change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> bool:
-    """Change the plan of a sweep, and go on with it; say whether that could be."""
+    """Change the plan of a sweep and resume it; return whether that succeeded."""
 
     def edited(plan: Plan) -> Plan:
         changed = edit(plan)
@@ -91,7 +87,7 @@ def change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> bool:
 
 
 def delete(sweep: Sweep) -> bool:
-    """Put a sweep into the trash; its runs stay. Say whether that could be."""
+    """Move a sweep to the trash, keeping its runs; return whether that succeeded."""
     try:
         _check_owner(sweep)
         there().delete(sweep.id)
@@ -102,13 +98,11 @@ def delete(sweep: Sweep) -> bool:
 
 
 def deleted() -> list[Sweep]:
-    """Return the sweeps that this visitor may bring back, that first which went last."""
     who = visitors.visitor()
-    return [one for one in there().deleted() if who.may_all or _is_ones_own(one)]
+    return [sweep for sweep in there().deleted() if who.may_all or _is_ones_own(sweep)]
 
 
 def bring_back(sweep: Sweep) -> bool:
-    """Take a sweep back out of the trash. Say whether that could be."""
     try:
         _check_owner(sweep)
         there().undelete(sweep.id)
@@ -130,7 +124,7 @@ def _change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> bool:
 
 
 def _check_owner(sweep: Sweep) -> None:
-    """Raise NotYours where the sweep is another visitor's."""
+    """Raise NotYours if the sweep belongs to another visitor."""
     visitors.visitor().check_acts()
     if sweep.brought() is not None and may_delete(sweep):
         return
@@ -141,22 +135,22 @@ def _check_owner(sweep: Sweep) -> None:
             return
         raise
     if not may_change(plan):
-        raise NotYours("This is a sweep of another visitor: begin one of your own to change it.")
+        raise NotYours("This sweep belongs to another visitor; start your own to change it.")
 
 
 def _check_visitor(plan: Plan) -> None:
-    """Raise StudentError where a stranger would take the whole server for long."""
+    """Raise StudentError if a visitor's sweep is too large, or not the only one."""
     who = visitors.visitor()
     if who.may_all:
         return
     if plan.max_runs is None or plan.max_runs > MAX_OF_A_VISITOR:
         raise StudentError(
-            "A sweep can have {most} runs on this server. Your own machine has no such limit.",
+            "At most {most} runs per sweep on this server; no limit on your own machine.",
             most=MAX_OF_A_VISITOR,
         )
     for other in there().list():
         if _is_ones_own(other) and _goes_on(other) and other.plan().created != plan.created:
-            raise StudentError("You already have a running sweep; stop it, or wait until it ends.")
+            raise StudentError("You already have a running sweep; stop it or wait.")
 
 
 def _goes_on(sweep: Sweep) -> bool:
@@ -167,22 +161,21 @@ def _goes_on(sweep: Sweep) -> bool:
 
 
 def bring(content: bytes, name: str) -> Sweep:
-    """Keep an Optuna study from elsewhere. Raises ValueError and OSError; nothing is left then."""
+    """Import an Optuna study. Raises ValueError and OSError."""
     who = visitors.visitor()
     who.check_acts()
     if settings.read().only_shows:
-        raise StudentError("This server only shows runs; you cannot import here.")
-    n_own = sum(one.brought() is not None and _is_ones_own(one) for one in there().list())
+        raise StudentError("This server is view-only; you cannot import here.")
+    n_own = sum(sweep.brought() is not None and _is_ones_own(sweep) for sweep in there().list())
     if not who.may_all and n_own >= MAX_BROUGHT:
         raise StudentError(
-            "You have reached the limit of {n} imported studies; delete one first.",
+            "You have {n} imported studies, the limit; delete one first.",
             n=n_own,
         )
     return there().bring(content, Brought(clean(name), ready.now(), who.owner))
 
 
 def may_delete(sweep: Sweep) -> bool:
-    """Return whether this visitor may delete a sweep, or a study from elsewhere."""
     who = visitors.visitor()
     return who.may_all or (not who.only_watches and _is_ones_own(sweep))
 

@@ -1,62 +1,64 @@
-"""Which sweep is shown: one of those there are, or a new one."""
+"""Which sweep is shown: an existing or a new one."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import streamlit as st
 
 from pages.i18n import _
 from pages.sweeps import actions
-from pages.sweeps.link import SWEEP
-from pages.ui import view_link
+from pages.ui import parameters, view_link
 from pages.ui.typed import escape
 from tfm_core.sweeps.plan import SweepDamaged
 from tfm_core.sweeps.store import Sweep, SweepNotFound
 
 _PICK = "sweeps-pick"
 NEW = ""
+SWEEP = parameters.Text("sweep", first="", key="sweeps-shown", most=64)
+"""The id of a sweep; empty for a new one."""
 
 
 def shown() -> Sweep | None:
-    """Return the sweep to show, None for a new one; ask which where there are some."""
+    """Draw the choice; return the sweep to show, or None to create one."""
     problem = view_link.receive(SWEEP)
-    asked = str(st.session_state[SWEEP.key])
+    sweep_id = str(st.session_state[SWEEP.key])
     listed = actions.listed()
     names = {sweep.id: _name(sweep) for sweep in listed}
-    if asked and asked not in names:
+    if sweep_id and sweep_id not in names:
         try:
-            names[asked] = _name(actions.there().get(asked))
+            names[sweep_id] = _name(actions.there().get(sweep_id))
         except SweepNotFound as error:
             problem = problem or _(error)
-            asked = NEW
+            sweep_id = NEW
     view_link.warn(problem)
     if names:
-        st.session_state[_PICK] = asked
+        st.session_state[_PICK] = sweep_id
         st.selectbox(
             _("Sweep"),
             [NEW, *names],
-            format_func=lambda name: names.get(name, _("A new sweep")),
+            format_func=lambda name: names.get(name, _("New sweep")),
             key=_PICK,
             label_visibility="collapsed",
-            on_change=_take,
+            on_change=lambda: open_sweep(str(st.session_state[_PICK])),
         )
-    st.session_state[SWEEP.key] = asked
-    view_link.say(SWEEP, asked)
-    return actions.there().get(asked) if asked else None
+    st.session_state[SWEEP.key] = sweep_id
+    view_link.say(SWEEP, sweep_id)
+    return actions.there().get(sweep_id) if sweep_id else None
 
 
 def open_sweep(sweep_id: str) -> None:
-    """Show a sweep from the next run of the page on; empty: set up a new one."""
+    """Show a sweep from the next rerun on; an empty id creates one."""
     st.session_state[SWEEP.key] = sweep_id
     view_link.say(SWEEP, sweep_id)
 
 
 def undo() -> None:
-    """Offer to bring back the sweep that was deleted last."""
     gone = actions.deleted()[:1]
     for sweep in gone:
-        name = escape(_called(sweep))
+        name = escape(_title(sweep))
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.caption(_("Deleted the sweep *{name}*.", name=name), width="content")
+            st.caption(_("Deleted *{name}*.", name=name), width="content")
             if st.button(
                 _("Undo: {name}", name=name),
                 key=f"sweeps-undo-{sweep.id}",
@@ -68,15 +70,14 @@ def undo() -> None:
 
 
 def deletion(sweep: Sweep) -> None:
-    """Offer to delete a sweep, which can be taken back."""
-    with st.popover(_("Delete this sweep"), icon=":material/delete:"):
-        st.caption(_("Its runs stay, and you can restore the sweep for a day."))
-        if st.button(_("Delete the sweep"), key="sweeps-delete") and actions.delete(sweep):
+    with st.popover(_("Delete sweep …"), icon=":material/delete:"):
+        st.caption(_("Its runs stay. You can restore it for a day."))
+        if st.button(_("Delete sweep"), key="sweeps-delete") and actions.delete(sweep):
             open_sweep(NEW)
             st.rerun()
 
 
-def _called(sweep: Sweep) -> str:
+def _title(sweep: Sweep) -> str:
     brought = sweep.brought()
     if brought is not None:
         return brought.name
@@ -86,16 +87,19 @@ def _called(sweep: Sweep) -> str:
         return sweep.id[:20]
 
 
-def _take() -> None:
-    open_sweep(str(st.session_state[_PICK]))
-
-
 def _name(sweep: Sweep) -> str:
     brought = sweep.brought()
     if brought is not None:
-        return _("{name} · a study from elsewhere", name=brought.name)
+        return _("{name} · imported study", name=brought.name)
     try:
         plan = sweep.plan()
     except SweepDamaged:
         return _("{id} (damaged)", id=sweep.id[:20])
     return f"{plan.name} · {_(plan.base.task.facts.label)} · {_(actions.STATES[plan.state])}"
+
+
+@dataclass(frozen=True, slots=True)
+class SweepsView:
+    """What the page shows."""
+
+    sweep: str = view_link.linked(SWEEP)

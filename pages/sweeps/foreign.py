@@ -1,9 +1,8 @@
-"""An Optuna study from elsewhere: where its journal is dropped, and what it looks like."""
+"""An imported Optuna study: upload and view."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -23,72 +22,64 @@ _MEGABYTES = foreign.MAX_BYTES // 2**20
 
 
 def place() -> None:
-    """Draw where a journal is dropped, folded, and say why the last one was not taken."""
     file_drop.file_drop(
-        _("Look at an Optuna study from elsewhere"),
-        _("Drop or choose the file of a JournalStorage"),
+        _("Import an Optuna study"),
+        _("Drop or choose a JournalStorage file"),
         key="sweeps-bring",
         megabytes=_MEGABYTES,
-        help=_(
-            "Shows its leaderboard, importance and parallel coordinates. No code in it runs, "
-            "and it cannot be continued."
-        ),
-        take=_take,
+        help=_("Shows leaderboard, importance and parallel coordinates. No code in it runs."),
+        take=lambda file: choice.open_sweep(actions.bring(file.getvalue(), file.name).id),
     )
 
 
-def _take(file: Any) -> None:
-    choice.open_sweep(actions.bring(file.getvalue(), file.name).id)
-
-
 def part(sweep: Sweep) -> None:
-    """Draw a study from elsewhere, or what is wrong with it."""
     try:
-        looks = _looks(str(sweep.folder), sweep.journal.stat().st_mtime_ns)
+        studies = _studies(str(sweep.folder), sweep.journal.stat().st_mtime_ns)
     except (foreign.NotAStudy, SweepDamaged, OSError) as error:
         show.problem(error)
         if actions.may_delete(sweep):
             choice.deletion(sweep)
         return
     index = 0
-    if len(looks) > 1:
-        names = [look.name for look in looks]
+    if len(studies) > 1:
+        names = [study.name for study in studies]
         index = st.selectbox(
-            _("Study"), range(len(looks)), format_func=names.__getitem__,
+            _("Study"), range(len(studies)), format_func=names.__getitem__,
             key=f"sweeps-study-{sweep.id}",
         ) or 0  # fmt: skip
-    _draw(looks[index])
+    _draw(studies[index])
     if actions.may_delete(sweep):
         choice.deletion(sweep)
 
 
-def _draw(look: Look) -> None:
+def _draw(study: Look) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.header(escape(look.name), anchor=False, width="content")
-        badge = _("from elsewhere")
+        st.header(escape(study.name), anchor=False, width="content")
+        badge = _("imported")
         st.markdown(f":blue-badge[:material/move_to_inbox: {badge}]", width="content")
-        words = _("{n} of {all} trials have a value. You can view this study, but not continue it.")
-        st.caption(words.format(n=len(look.complete), all=len(look.trials)), width="stretch")
-    figures = plots.of_foreign(look)
+        n, n_all = len(study.complete), len(study.trials)
+        words = _("{n} of {all} trials have a value. View only.", n=n, all=n_all)
+        st.caption(words, width="stretch")
+    figures = plots.of_foreign(study)
     left, right = st.columns([11, 9], gap="medium")
     with left:
-        rest = [one for one in look.trials if one.value is None]
+        rest = [trial for trial in study.trials if trial.value is None]
         st.dataframe(
-            pd.DataFrame([_row(look, one) for one in [*look.complete, *rest]]),
+            pd.DataFrame([_row(study, trial) for trial in [*study.complete, *rest]]),
             hide_index=True,
             height=_HEIGHT,
             key="sweeps-foreign-board",
         )
-        best = look.complete[0]
+        best = study.complete[0]
         st.markdown(f"**{_('Best: trial {n}', n=best.number)}** · {escape(_words(best))}")
     with right:
         show.live_figure(
-            figures["history"], _("Each trial’s figure, and the best so far."),
+            figures["history"], _("Result of each trial, and the best so far."),
             key="sweeps-foreign-history",
         )  # fmt: skip
     captions = {
-        "parallel": _("A line is a trial; the thick lines did best."),
-        "importance": _("Which setting made the difference (PED-ANOVA) in these trials."),
+        "parallel": _("Each line is a trial; thick lines did best."),
+        "importance": _("Importance of each setting (PED-ANOVA)."),
     }
     there = [name for name in captions if name in figures]
     for column, name in zip(st.columns(len(there) or 1), there, strict=False):
@@ -97,26 +88,26 @@ def _draw(look: Look) -> None:
     if len(there) < len(captions):
         st.caption(
             _(
-                "Importance needs {n} trials with a value and with common settings that vary.",
+                "Importance needs {n} finished trials with common settings that vary.",
                 n=plots.ENOUGH,
             )
         )
 
 
-def _row(look: Look, one: Tried) -> dict[str, object]:
-    figure = "–" if one.value is None else f"{one.value:.4g}"
+def _row(study: Look, trial: Tried) -> dict[str, object]:
+    figure = "–" if trial.value is None else f"{trial.value:.4g}"
     return {
-        _("Trial"): one.number,
-        _(look.looks_for.label): figure,
-        **{name: _(space.shown(value)) for name, value in one.values.items()},
-        _("State"): _(leaderboard.STATES[one.state]),
+        _("Trial"): trial.number,
+        _(study.looks_for.label): figure,
+        **{name: _(space.shown(value)) for name, value in trial.values.items()},
+        _("State"): _(leaderboard.STATES[trial.state]),
     }
 
 
-def _words(one: Tried) -> str:
-    return ", ".join(f"{name} {_(space.shown(value))}" for name, value in one.values.items())
+def _words(trial: Tried) -> str:
+    return ", ".join(f"{name} {_(space.shown(value))}" for name, value in trial.values.items())
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _looks(folder: str, when: int) -> list[Look]:
+def _studies(folder: str, when: int) -> list[Look]:
     return foreign.looks(Path(folder))

@@ -1,7 +1,4 @@
-"""The form of a sweep: what varies, how it is searched, and how far.
-
-It makes a plan of what is typed, or says why there can be none.
-"""
+"""The form of a sweep: what varies, how to search, and how far."""
 
 from __future__ import annotations
 
@@ -27,36 +24,36 @@ RANGE, VALUES = "range", "values"
 
 
 def plan(first: Plan, key: str) -> Plan:
-    """Draw the form, filled with a plan, and return what it says. Raises ValueError, in a sentence.
+    """Draw the form for a plan and return the edited plan. Raises ValueError.
 
-    key: begins the keys of all controls; another one begins anew.
+    key: prefix of all widget keys; a new one resets the form.
     """
     dimensions = _space(first, key)
     return dataclasses.replace(first, space=dimensions, **_search(first, dimensions, key))
 
 
 def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
-    """Ask what varies, and each of it how. Raises ValueError."""
-    known = {one.path: one for one in first.space}
+    """Ask which settings vary and how. Raises ValueError."""
+    current = {setting.path: setting for setting in first.space}
     is_grid = st.session_state.get(f"{key}-search", first.search) == "grid"
-    settings = {one.path: one for one in varied(first.base)}
+    settings = {setting.path: setting for setting in varied(first.base)}
     chosen = st.multiselect(
         _("What varies"),
         list(settings),
-        default=[path for path in known if path in settings],
+        default=[path for path in current if path in settings],
         format_func=lambda path: _(settings[path].label),
         key=f"{key}-paths",
         max_selections=MAX_SETTINGS,
-        placeholder=_("choose settings"),
-        help=_("Any setting except the task. Invalid combinations are skipped and cost nothing."),
+        placeholder=_("Choose settings"),
+        help=_("Any setting but the task. Invalid combinations are skipped."),
     )  # fmt: skip
     problem: ValueError | None = None
     dimensions: list[Dimension] = []
     for path in chosen:
         try:
-            one = settings[path]
+            setting = settings[path]
             dimensions.append(
-                _dimension(one, first.base, known.get(path), f"{key}-{path}", is_grid=is_grid)
+                _dimension(setting, first.base, current.get(path), f"{key}-{path}", is_grid=is_grid)
             )
         except ValueError as error:
             st.caption(f":red[:material/error: {_(error)}]")
@@ -67,44 +64,42 @@ def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
 
 
 def varied(base: Experiment) -> list[Setting]:
-    """Return the settings that may vary, in the order in which the configuration shows them."""
     settings = settings_of(base.model.family, base.task.name)
-    return [one for one in settings if one.path not in space.FIXED]
+    return [setting for setting in settings if setting.path not in space.FIXED]
 
 
 def _dimension(
-    one: Setting, base: Experiment, known: Dimension | None, key: str, *, is_grid: bool
+    setting: Setting, base: Experiment, current: Dimension | None, key: str, *, is_grid: bool
 ) -> Dimension:
-    if one.kind == "bool":
-        return Choices(one.path, (False, True))
-    if one.kind in ("choice", "several"):
-        return _variants(one, base, known, key)
-    return _numbers(one, base, known, key, is_grid=is_grid)
+    if setting.kind == "bool":
+        return Choices(setting.path, (False, True))
+    if setting.kind in ("choice", "several"):
+        return _variants(setting, base, current, key)
+    return _numbers(setting, base, current, key, is_grid=is_grid)
 
 
-def _variants(one: Setting, base: Experiment, known: Dimension | None, key: str) -> Dimension:
-    choices = one.choices or {}
-    now = space.value_of(base, one.path)
-    names = ["", *choices] if one.kind == "several" else list(choices)  # one at a time, or none
+def _variants(setting: Setting, base: Experiment, current: Dimension | None, key: str) -> Dimension:
+    choices = setting.choices or {}
+    now = space.value_of(base, setting.path)
+    names = ["", *choices] if setting.kind == "several" else list(choices)  # one at a time, or none
     others = [name for name in names[:3] if name != now]
-    default = known.values if isinstance(known, Choices) else (now, *others)
+    default = current.values if isinstance(current, Choices) else (now, *others)
     picked = st.multiselect(
-        _(one.label),
+        _(setting.label),
         names,
         default=[name for name in default if name in names],
         format_func=lambda name: _(choices[name].label) if name else _("none"),
         key=key,
-        help=_(one.help),
+        help=_(setting.help),
     )
-    return Choices(one.path, tuple(picked))
+    return Choices(setting.path, tuple(picked))
 
 
 def _numbers(
-    one: Setting, base: Experiment, known: Dimension | None, key: str, *, is_grid: bool
+    setting: Setting, base: Experiment, current: Dimension | None, key: str, *, is_grid: bool
 ) -> Dimension:
-    """Ask for a range, or for some numbers."""
-    default = known or _usual(one, base)
-    label = _(one.label)
+    default = current or _usual(setting, base)
+    label = _(setting.label)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         mode = st.segmented_control(
             label,
@@ -113,26 +108,25 @@ def _numbers(
             format_func=lambda mode: _("range") if mode == RANGE else _("values"),
             required=True,
             key=f"{key}-mode",
-            help=_(one.help),
+            help=_(setting.help),
         )
         if mode == VALUES:
             words = ", ".join(_typed(value) for value in default.grid())
             text = st.text_input(_("{setting}: values", setting=label), words, key=f"{key}-values")
-            return Choices(one.path, _read_all(text, one))
-        likely = default if isinstance(default, Range) else _usual_range(one, base)
+            return Choices(setting.path, _read_all(text, setting))
+        likely = default if isinstance(default, Range) else _usual_range(setting, base)
         low, high, is_log, points = _range(label, likely, key, is_grid=is_grid)
-    is_whole = one.kind == "int"
+    is_whole = setting.kind == "int"
     return Range(
-        one.path, float(_read(low, one)), float(_read(high, one)), is_log, is_whole,
+        setting.path, float(_read(low, setting)), float(_read(high, setting)), is_log, is_whole,
         likely.step, int(points),
     )  # fmt: skip
 
 
 def _range(label: str, likely: Range, key: str, *, is_grid: bool) -> tuple[str, str, bool, int]:
-    """Ask for both ends and the scale of a range, and for its points where a grid is searched.
+    """Ask for the ends and scale of a range, and its points for a grid.
 
-    The words on the screen are short, for the setting stands before them; the names of the fields
-    say it too, so that whoever hears them tells those of two settings apart.
+    The visible labels are short; the hidden ones name the setting for screen readers.
     """
     with _together():
         low = st.text_input(
@@ -151,13 +145,13 @@ def _range(label: str, likely: Range, key: str, *, is_grid: bool) -> tuple[str, 
         )  # fmt: skip
         st.markdown(
             _("log"), width="content",
-            help=_("Each factor of ten gets the same share: right for learning rates."),
+            help=_("Samples each power of ten equally, as for learning rates."),
         )  # fmt: skip
     if not is_grid:
         return low, high, is_log, likely.points
     with _together():
         points = st.number_input(
-            _("{setting}: points in a grid", setting=label), 2, space.MAX_VALUES,
+            _("{setting}: grid points", setting=label), 2, space.MAX_VALUES,
             likely.points, key=f"{key}-points", width=80, label_visibility="collapsed",
         )  # fmt: skip
         st.markdown(_("points"), width="content")
@@ -165,50 +159,48 @@ def _range(label: str, likely: Range, key: str, *, is_grid: bool) -> tuple[str, 
 
 
 def _together() -> DeltaGenerator:
-    """Return a place for a field and its word, which no line break parts."""
     return st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content")
 
 
-def _usual(one: Setting, base: Experiment) -> Dimension:
-    """Return what is likely asked of a setting: whole numbers by doubling, others as a range."""
-    now = space.value_of(base, one.path)
-    if one.kind == "int" and one.path != "seed" and isinstance(now, int):
-        low, high = one.lowest or 0, one.highest or 10**9
+def _usual(setting: Setting, base: Experiment) -> Dimension:
+    """Return a default: whole numbers by doubling, others as a range."""
+    now = space.value_of(base, setting.path)
+    if setting.kind == "int" and setting.path != "seed" and isinstance(now, int):
+        low, high = setting.lowest or 0, setting.highest or 10**9
         doubled = {now // 2, now, now * 2} if now > 1 else {now, now + 1, now + 2}
-        return Choices(one.path, tuple(sorted(n for n in doubled if low <= n <= high)))
-    return _usual_range(one, base)
+        return Choices(setting.path, tuple(sorted(n for n in doubled if low <= n <= high)))
+    return _usual_range(setting, base)
 
 
-def _usual_range(one: Setting, base: Experiment) -> Range:
-    now = float(space.value_of(base, one.path) or 0)
-    low, high = one.lowest, one.highest
-    is_whole = one.kind == "int"
-    if one.path == "seed":
-        return Range(one.path, 0, 9, is_whole=True, points=10)
-    if one.path == "training.learning_rate":
-        return Range(one.path, now / 10, min(now * 10, 10), is_log=True)
+def _usual_range(setting: Setting, base: Experiment) -> Range:
+    now = float(space.value_of(base, setting.path) or 0)
+    low, high = setting.lowest, setting.highest
+    is_whole = setting.kind == "int"
+    if setting.path == "seed":
+        return Range(setting.path, 0, 9, is_whole=True, points=10)
+    if setting.path == "training.learning_rate":
+        return Range(setting.path, now / 10, min(now * 10, 10), is_log=True)
     first = max(low or 0.0, now / 2)
     last = min(high if high is not None else now * 2, max(now * 2, first + 0.2))
     if is_whole:
-        return Range(one.path, int(first), max(int(last), int(first) + 1), is_whole=True)
-    return Range(one.path, float(f"{first:.3g}"), float(f"{last:.3g}"))
+        return Range(setting.path, int(first), max(int(last), int(first) + 1), is_whole=True)
+    return Range(setting.path, float(f"{first:.3g}"), float(f"{last:.3g}"))
 
 
-def _read_all(text: str, one: Setting) -> tuple[Value, ...]:
+def _read_all(text: str, setting: Setting) -> tuple[Value, ...]:
     parts = [part for part in text.replace(";", ",").split(",") if part.strip()]
-    return tuple(_read(part, one) for part in parts)
+    return tuple(_read(part, setting) for part in parts)
 
 
-def _read(text: str, one: Setting) -> Value:
-    """Return a number as it was typed. Raises StudentError."""
+def _read(text: str, setting: Setting) -> Value:
+    """Parse a number. Raises StudentError."""
     try:
-        return int(text) if one.kind == "int" else float(text)
+        return int(text) if setting.kind == "int" else float(text)
     except ValueError:
-        what = _("a whole number") if one.kind == "int" else _("a number")
-        raise StudentError(
-            "{label} cannot be “{value}”; it must be {what}.",
-            label=_(one.label), value=text.strip()[:20], what=what,
-        ) from None  # fmt: skip
+        values = {"label": _(setting.label), "value": text.strip()[:20]}
+        if setting.kind == "int":
+            raise StudentError("{label} must be a whole number, not “{value}”.", **values) from None
+        raise StudentError("{label} must be a number, not “{value}”.", **values) from None
 
 
 def _typed(value: Value) -> str:
@@ -216,7 +208,6 @@ def _typed(value: Value) -> str:
 
 
 def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str, Any]:
-    """Ask how it is searched, for what, and how far."""
     with st.container(horizontal=True, gap="medium"):
         search = st.segmented_control(
             _("Sampler"), list(SEARCHES), default=first.search, required=True, key=f"{key}-search",
@@ -230,25 +221,25 @@ def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str,
     with st.container(horizontal=True, gap="medium"):
         objective = first.objective
         if first.edition == 1 and not key.startswith("change"):
-            known = [one.name for one in objectives.fitting(first.base)]
+            known = [option.name for option in objectives.fitting(first.base)]
             objective = st.selectbox(
-                _("Look for the best"), known, known.index(first.objective),
+                _("Optimise"), known, known.index(first.objective),
                 format_func=lambda name: _(OBJECTIVES[name].label), key=f"{key}-objective",
                 width=180,
-                help=_("Measured with the last weights, or with patience the best."),
+                help=_("With the final weights, or with patience the best."),
             )  # fmt: skip
         max_runs = st.number_input(
-            _("Runs at most"), 0, MAX_RUNS, first.max_runs or 0, key=f"{key}-runs", width=125,
-            help=_("0: no bound but the minutes."),
+            _("Max. runs"), 0, MAX_RUNS, first.max_runs or 0, key=f"{key}-runs", width=125,
+            help=_("0: only the minutes limit it."),
         )  # fmt: skip
         max_minutes = st.number_input(
-            _("Minutes at most"), 0.0, None, float(first.max_minutes or 0), step=1.0, format="%g",
+            _("Max. minutes"), 0.0, None, float(first.max_minutes or 0), step=1.0, format="%g",
             key=f"{key}-minutes", width=125,
-            help=_("Training time of all runs together. 0 means no limit."),
+            help=_("Total training time; 0: no limit."),
         )  # fmt: skip
         at_once = st.number_input(
             _("Runs at once"), 1, MAX_AT_ONCE, first.at_once, key=f"{key}-at-once", width=125,
-            help=_("They share the CPU’s cores, and suggestions build on fewer finished runs."),
+            help=_("They share the CPU, and suggestions know fewer results."),
         )  # fmt: skip
     return {
         "search": search,
@@ -261,4 +252,4 @@ def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str,
 
 
 def _about(records: Iterable[Search | Pruning]) -> str:
-    return "\n\n".join(f"**{_(one.label)}**: {_(one.help)}" for one in records)
+    return "\n\n".join(f"**{_(record.label)}**: {_(record.help)}" for record in records)

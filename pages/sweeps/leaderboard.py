@@ -1,4 +1,4 @@
-"""The leaderboard: every trial, the best first, and what leads on from the one that is chosen."""
+"""The leaderboard: every trial, best first, and links from the chosen one."""
 
 from __future__ import annotations
 
@@ -20,18 +20,14 @@ _HEIGHT = 300
 STATES = {
     "running": N_("trains"),
     "complete": N_("complete"),
-    "pruned": N_("given up"),
-    "failed": N_("no figure"),
+    "pruned": N_("pruned"),
+    "failed": N_("no result"),
 }
 
 
 def part(plan: Plan, trials: Sequence[Trial]) -> None:
-    """Draw the list, and what leads on from the row that is chosen, at first the best."""
     if not trials:
-        st.info(
-            _("The first run is starting and appears here in a moment."),
-            icon=":material/hourglass_empty:",
-        )
+        st.info(_("The first run is starting."), icon=":material/hourglass_empty:")
         return
     rows = ranked(plan, trials)
     chosen = st.dataframe(
@@ -48,7 +44,7 @@ def part(plan: Plan, trials: Sequence[Trial]) -> None:
 
 
 def ranked(plan: Plan, trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials with the best figure first, then those that train, then the others."""
+    """Return the trials, best first, then running, pruned and failed ones."""
     sign = -1 if plan.looks_for.is_maximized else 1
 
     def place(trial: Trial) -> tuple[int, float]:
@@ -80,26 +76,27 @@ def _row(plan: Plan, trial: Trial) -> dict[str, object]:
 
 
 def _lead_on(plan: Plan, trial: Trial, *, is_best: bool) -> None:
-    """Offer the run of a trial, and its settings for the next one."""
-    words = _("Best: trial {n}") if is_best and trial.state == "complete" else _("Trial {n}")
+    words = _("Trial {n}", n=trial.number)
+    if is_best and trial.state == "complete":
+        words = _("Best: trial {n}", n=trial.number)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
-            f"**{words.format(n=trial.number)}** · {escape(space.words(plan.base, trial.values))}",
+            f"**{words}** · {escape(space.words(plan.base, trial.values))}",
             width="stretch",
         )
         run = _run(trial)
         if run is not None:
             st.page_link(
                 page_table.path_of("train"),
-                label=_("Watch its run"),
+                label=_("Watch run"),
                 icon=":material/show_chart:",
                 query_params={"run": run.id, **run_actions._way_back()},
             )
             if st.button(
-                _("Take its settings"),
+                _("Use its settings"),
                 icon=":material/tune:",
                 key="sweeps-take",
-                help=_("Opens the Train page with them, as a new run."),
+                help=_("Opens Train with these settings."),
             ):
                 state.set_draft(run.experiment.model_dump())
                 state.set_current_run(None)

@@ -1,4 +1,4 @@
-"""Sweeps: which settings an experiment does best with, searched for while one looks on."""
+"""Sweeps: search for the best settings of an experiment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pages.ui import show
 
 
 def page() -> None:
-    """Show a sweep, or set one up."""
     show.header("sweeps")
     sweep = choice.shown()
     if sweep is None:

@@ -1,6 +1,6 @@
-"""A sweep that goes on, or is over: its leaderboard, and Optuna's figures, all made without asking.
+"""A running or ended sweep: leaderboard and Optuna's figures.
 
-One fragment looks again every two seconds while there is anything to come.
+One fragment polls every two seconds while it runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ TICK = 2.0
 
 
 def part(sweep: Sweep) -> None:
-    """Draw a sweep, or what is wrong with it."""
     try:
         plan = sweep.plan()
         trials = _trials(sweep, plan)
@@ -49,7 +48,7 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
         show.problem(error)
         return
     if plan.state != drawn_as:
-        state.draw_anew()  # once: it gets other buttons, and perhaps no longer ticks
+        state.draw_anew()  # once: the buttons change, and it may stop polling
     _head(sweep, plan, trials)
     figures = _figures(sweep, plan, trials)
     left, right = st.columns([11, 9], gap="medium")
@@ -59,41 +58,39 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
         _draw(
             figures,
             "history",
-            _("Each trial’s {figure}, and the best so far.", figure=_(plan.looks_for.label)),
-            _("The first figure appears when the first run ends."),
+            _("{figure} of each trial, and the best so far.", figure=_(plan.looks_for.label)),
+            _("Waiting for the first result."),
         )
     rows = (
         (
-            ("parallel", _("A line is a trial; the thick lines did best.")),
+            ("parallel", _("Each line is a trial; thick lines did best.")),
             (
                 "importance",
-                _("Which setting made the difference (PED-ANOVA) in these trials."),
+                _("Importance of each setting (PED-ANOVA)."),
             ),
         ),
         (
             (
                 "contour",
-                _("The two settings that mattered most, interpolated between finished trials.")
+                _("The two most important settings, interpolated.")
                 if "importance" in figures
-                else _("Two settings, interpolated between finished trials."),
+                else _("Two settings, interpolated."),
             ),
-            ("slice", _("Each setting by itself: a dot is a trial.")),
+            ("slice", _("Each dot is a trial.")),
         ),
         (
             (
                 "on-the-way",
-                _("Each run's curve, the best in blue; one that ends early was pruned."),
+                _("Each run's curve, best in blue; pruned ones end early."),
             ),
         ),
     )
-    n_finished, n_given_up = plots.counts(plan, trials)
+    n_finished, n_pruned = plots.counts(plan, trials)
     if n_finished:
-        words = _("From {n} finished of {all} trials.", n=n_finished, all=len(trials))
-        if n_given_up:
-            words += " " + _(
-                "Hollow dots and dotted lines: {n} pruned early, at their last value.", n=n_given_up
-            )
-        st.caption(words)
+        words = [_("From {n} finished of {all} trials.", n=n_finished, all=len(trials))]
+        if n_pruned:
+            words.append(_("Hollow and dotted: {n} pruned, at their last value.", n=n_pruned))
+        st.caption(" ".join(words))
     for row in rows:
         there = [(name, words) for name, words in row if name in figures]
         if there:
@@ -112,21 +109,16 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
             for setting, value, n in thin
         )
         words = _(
-            "No importance for settings with a value that fewer than {most} trials finished "
-            "with: {values}."
+            "Importance needs {most} finished trials per value; too few: {values}.",
+            most=plots.MIN_FINISHED,
+            values=values,
         )
-        st.caption(escape(words.format(most=plots.MIN_FINISHED, values=values)))
+        st.caption(escape(words))
     elif "importance" not in figures:
-        st.caption(
-            _(
-                "Importance appears after {n} finished trials; more make it more reliable.",
-                n=plots.ENOUGH,
-            )
-        )
+        st.caption(_("Importance appears after {n} finished trials.", n=plots.ENOUGH))
 
 
 def _head(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
-    """Draw one line: name, how it stands, how far it is, and what can be done."""
     spent = sum(trial.run_id is not None for trial in trials)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.header(escape(plan.name), anchor=False, width="content")
@@ -134,7 +126,7 @@ def _head(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
             _BADGES[plan.state].format(words=_(actions.STATES[plan.state])), width="content"
         )
         if actions.may_change(plan):
-            _buttons(sweep, plan)  # not at the right edge, where the table below has its tools
+            _buttons(sweep, plan)  # not at the right edge, above the table's tools
         st.caption(_far(plan, spent), width="stretch")
     trouble = runs_access.sweeps().trouble(sweep.id)
     with st.container():
@@ -153,37 +145,30 @@ _BADGES = {
 
 
 def _far(plan: Plan, spent: int) -> str:
+    words = _("{n} runs", n=spent)
     if plan.max_runs is not None:
-        words = _("{n} of at most {most} runs", n=spent, most=plan.max_runs)
-    else:
-        words = _("{n} runs", n=spent)
-    if plan.max_minutes is not None:
-        words += _(", up to {minutes:g} min", minutes=plan.max_minutes)
-    return words
+        words = _("{n} of up to {most} runs", n=spent, most=plan.max_runs)
+    if plan.max_minutes is None:
+        return words
+    return _("{runs}, up to {minutes:g} min", runs=words, minutes=plan.max_minutes)
 
 
 def _buttons(sweep: Sweep, plan: Plan) -> None:
     if plan.state == "active":
         st.button(
-            _("Stop the sweep"), icon=":material/stop:", key="sweeps-stop",
+            _("Stop sweep"), icon=":material/stop:", key="sweeps-stop",
             on_click=actions.halt, args=(sweep,),
-            help=_("Its runs stop too, and go on with it."),
+            help=_("Stops its runs too; they resume with it."),
         )  # fmt: skip
     elif plan.state == "stopped":
         st.button(
-            _("Go on"), icon=":material/play_arrow:", type="primary", key="sweeps-go-on",
+            _("Resume"), icon=":material/play_arrow:", type="primary", key="sweeps-go-on",
             on_click=actions.resume, args=(sweep,),
-            help=_("Where it stopped: today or any day."),
         )  # fmt: skip
 
 
 def _change(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
-    st.caption(
-        _(
-            "Finished trials stay and count where they lie in the new ranges. A larger number "
-            "of runs adds trials."
-        )
-    )
+    st.caption(_("Finished trials count if they lie in the new ranges. More runs add trials."))
     key = f"change-{sweep.id}-{plan.edition}-{plan.max_runs}"
     problem: Exception | None = None
     changed = plan
@@ -196,7 +181,7 @@ def _change(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
     if problem is not None:
         st.markdown(f":red[:material/error: **{escape(_(problem))}**]")
     if st.button(
-        _("Apply to the sweep"),
+        _("Apply changes"),
         icon=":material/check:",
         disabled=problem is not None,
         key="sweeps-apply",
@@ -216,7 +201,7 @@ def _draw(figures: dict[str, go.Figure], name: str, words: str, otherwise: str) 
 
 
 def _trials(sweep: Sweep, plan: Plan) -> list[Trial]:
-    """Return the trials as they are now. Raises SweepDamaged."""
+    """Return the current trials. Raises SweepDamaged."""
     return _read(str(sweep.folder), *_changed(sweep), plan.edition, sweep, plan)
 
 
@@ -227,7 +212,7 @@ def _figures(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> dict[str, go.
 
 
 def _changed(sweep: Sweep) -> tuple[int, int]:
-    """Return what changes whenever the journal does."""
+    """Return a cache key that changes with the journal."""
     try:
         facts = sweep.journal.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""A new sweep: of which experiment, what it will try, how long that takes, and the press."""
+"""A new sweep: its experiment, trials and time, and the Start button."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.sweeps import ready, space
 from tfm_core.sweeps.plan import Plan
 from tfm_core.sweeps.searches import SEARCHES
-from tfm_core.sweeps.space import Range
+from tfm_core.sweeps.space import Dimension, Range
 
 _BASE, _DRAFT = "sweeps-base", "draft"
 _MAX_RUNS = 40  # to choose from
-_ASKED = 6  # combinations whose times are asked; those of the others lie between
+_ASKED = 6  # combinations whose time is estimated
 
 
 def part() -> None:
-    """Draw the form beside what it comes to."""
     left, right = st.columns([11, 9], gap="medium")
     with left, st.container(gap="small"):
         base = _base()
@@ -47,11 +46,11 @@ def part() -> None:
 
 
 def _base() -> tuple[str, Plan] | None:
-    """Ask for the experiment; return its plan as it is proposed, and a name for the controls."""
+    """Ask for the base experiment; return a key for the widgets and the proposed plan."""
     runs = [run for run in visitors.at_hand() if run.problem is None][:_MAX_RUNS]
     names = {
         **{f"preset:{name}": _(preset.label) for name, preset in PRESETS.items()},
-        _DRAFT: _("The configuration on the Train page"),
+        _DRAFT: _("Configuration on Train"),
         **{f"run:{run.id}": _("Run: {name}", name=run.meta.name) for run in runs},
     }
     options = sorted(names, key=lambda name: name != f"preset:{ready.PRESET}")
@@ -64,15 +63,15 @@ def _base() -> tuple[str, Plan] | None:
             format_func=names.__getitem__,
             key=_BASE,
             persist_state="session",
-            help=_("All other settings stay as they are there."),
+            help=_("Settings that do not vary come from here."),
         )
         try:
             first = _proposed(chosen, names[chosen])
         except ConfigError as error:
-            show.problem(_("That configuration is not valid: {why}", why=_(error)))
+            show.problem(_("Invalid configuration: {why}", why=_(error)))
             return None
         steps = st.number_input(
-            _("Steps of each run"),
+            _("Steps per run"),
             1,
             1_000_000,
             first.base.training.steps,
@@ -86,7 +85,7 @@ def _base() -> tuple[str, Plan] | None:
 
 
 def _proposed(chosen: str, name: str) -> Plan:
-    """Return the plan that is proposed for an experiment. Raises ConfigError."""
+    """Return the default plan for an experiment. Raises ConfigError."""
     kind, _colon, which = chosen.partition(":")
     if which == ready.PRESET:
         return ready.plan()
@@ -100,19 +99,16 @@ def _proposed(chosen: str, name: str) -> Plan:
 
 
 def _press(plan: Plan, problem: Exception | None, key: str) -> None:
-    """Draw the name, the button, and what it will take or why it cannot be pressed."""
     why_not = visitors.why_not()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        name = st.text_input(
-            _("Name of the sweep"), plan.name, max_chars=MAX_NAME, key=f"{key}-name"
-        )
+        name = st.text_input(_("Sweep name"), plan.name, max_chars=MAX_NAME, key=f"{key}-name")
         pressed = st.button(
-            _("Start the sweep"),
+            _("Start sweep"),
             type="primary",
             icon=":material/play_arrow:",
             disabled=problem is not None or bool(why_not),
             key="sweeps-start",
-            help=escape(why_not) or _("Its runs train in sequence, even if you leave this page."),
+            help=escape(why_not) or None,
         )
     if why_not:
         st.caption(f":material/lock: {escape(why_not)}")
@@ -123,11 +119,11 @@ def _press(plan: Plan, problem: Exception | None, key: str) -> None:
     possible = space.share(plan.base, plan.space)
     if possible.n < possible.drawn:
         words = _(
-            "About {share} of the combinations are valid; the others are skipped. For example: "
-            "{why}"
+            "About {share} of the combinations are valid. Skipped, for example: {why}",
+            share=show.percent(possible.n / possible.drawn),
+            why=_(possible.why),
         )
-        shown = show.percent(possible.n / possible.drawn)
-        st.caption(f":material/info: {escape(words.format(share=shown, why=_(possible.why)))}")
+        st.caption(f":material/info: {escape(words)}")
     if pressed:
         plan = dataclasses.replace(plan, name=" ".join(name.split()), created=ready.now())
         sweep = actions.begin(plan)
@@ -137,55 +133,52 @@ def _press(plan: Plan, problem: Exception | None, key: str) -> None:
 
 
 def _takes(plan: Plan) -> str:
-    """Return how many runs it will have and how long they will take; Markdown."""
     n = plan.max_runs
     if plan.search == "grid":
         n = min(space.n_points(plan.space), plan.most_runs)
     if n is None:
-        return _("Runs until **{minutes:g} min** of training are spent.", minutes=plan.max_minutes)
+        return _("Runs for **{minutes:g} min** of training in total.", minutes=plan.max_minutes)
     runs = ngettext("**{n} run**", "**{n} runs**", n, n=n)
-    words = (
-        _("{runs} of {steps} steps in sequence: **{time}**")
-        if plan.at_once == 1
-        else _("{runs} of {steps} steps, {n} at once; in sequence they would take **{time}**")
-    )
-    found = _forecast(plan)
-    said = words.format(
-        runs=runs,
-        steps=f"{plan.base.training.steps:,}",
-        n=plan.at_once,
-        time=run_time.with_load(found.times(n) if found else None),
-    )
-    more = ""
-    if plan.max_minutes is not None:
-        more = _(", and no new one after {minutes:g} min", minutes=plan.max_minutes)
-    return f"{said}{more}."
+    forecast = _forecast(plan)
+    values = {
+        "runs": runs,
+        "steps": f"{plan.base.training.steps:,}",
+        "time": run_time.with_load(forecast.times(n) if forecast else None),
+    }
+    words = _("{runs} of {steps} steps in sequence: **{time}**.", **values)
+    if plan.at_once > 1:
+        words = _(
+            "{runs} of {steps} steps, {n} at once; in sequence **{time}**.",
+            n=plan.at_once,
+            **values,
+        )
+    if plan.max_minutes is None:
+        return words
+    return f"{words} {_('No new run after {minutes:g} min.', minutes=plan.max_minutes)}"
 
 
 def _forecast(plan: Plan) -> Forecast | None:
-    """Return the mean time of a run over some of the combinations; None where it is not known."""
+    """Return the mean time of a run over a sample of combinations."""
     some = space.some(plan.base, plan.space, _ASKED)
-    found = run_time.in_sequence(some, threads=plan.threads)
-    return found.times(1 / len(some)) if found else None
+    forecast = run_time.in_sequence(some, threads=plan.threads)
+    return forecast.times(1 / len(some)) if forecast else None
 
 
 def _figure(plan: Plan) -> None:
-    """Show what will be tried: the points of a grid, or the ranges."""
     if plan.search == "grid":
-        show.live_figure(
-            plots.points(plan),
-            _("What will be tried: a ring is a run."),
-            key="sweeps-points",
-        )
+        show.live_figure(plots.points(plan), _("Each ring is a run to try."), key="sweeps-points")
         return
     rows = [
-        [
-            _(space.label_of(plan.base, one.path)),
-            f"{space.shown(one.low)} … {space.shown(one.high)}{_(', log') if one.is_log else ''}"
-            if isinstance(one, Range)
-            else ", ".join(_(space.shown(value)) for value in one.values),
-        ]
-        for one in plan.space
+        [_(space.label_of(plan.base, dimension.path)), _tried(dimension)]
+        for dimension in plan.space
     ]
-    show.facts(rows, [_("Varies"), _("from and to, or among")])
+    show.facts(rows, [_("Varies"), _("Range or values")])
     st.caption(_(SEARCHES[plan.search].help))
+
+
+def _tried(dimension: Dimension) -> str:
+    """Return the values of a setting: from and to, or a list."""
+    if not isinstance(dimension, Range):
+        return ", ".join(_(space.shown(value)) for value in dimension.values)
+    ends = {"low": space.shown(dimension.low), "high": space.shown(dimension.high)}
+    return _("{low} … {high} (log)", **ends) if dimension.is_log else _("{low} … {high}", **ends)

@@ -1,6 +1,6 @@
-"""The changes strip: what the last change does, what runs say of it, and the ways back.
+"""The changes strip: the effect of the last change, results of earlier runs, undo and reset.
 
-It stays in sight below the frame's strip while the settings scroll by.
+It stays visible below the frame's strip while the settings scroll.
 """
 
 from __future__ import annotations
@@ -25,32 +25,30 @@ _SIDE_EFFECT = "training.weight_decay"  # follows the optimiser
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The last change: the experiment before it, and the paths at which the two differ."""
+    """The last change: the experiment before it, and the changed paths."""
 
     before: Experiment
     paths: tuple[str, ...]
 
     @property
     def path(self) -> str | None:
-        """The one setting that was changed, or None where there are several."""
+        """The changed setting; None if there are several."""
         own = [path for path in self.paths if path != _SIDE_EFFECT] or list(self.paths)
         return own[0] if len(own) == 1 else None
 
 
-def strip(
-    checked: Checked, settings: Mapping[str, Setting], *, threads: int, begun_as: str
-) -> None:
-    """Draw the strip. settings: those on the page, by path; begun_as: what Reset goes back to."""
+def strip(checked: Checked, settings: Mapping[str, Setting], *, threads: int, preset: str) -> None:
+    """Draw the strip. settings: those on the page, by path; preset: its label, or empty."""
     paths = drafts.changed(checked)
     with st.container(key="changes"):
         with st.container(horizontal=True, vertical_alignment="center", key="changes-buttons"):
-            _buttons(checked, settings, paths, begun_as)
+            _buttons(checked, settings, paths, preset)
         with st.container(key="changes-words", gap=None):
             _effect(checked, settings, paths, threads)
 
 
 def _buttons(
-    checked: Checked, settings: Mapping[str, Setting], paths: list[str], begun_as: str
+    checked: Checked, settings: Mapping[str, Setting], paths: list[str], preset: str
 ) -> None:
     history = state.history()
     st.button(
@@ -58,7 +56,6 @@ def _buttons(
         icon=":material/undo:",
         key="configure-undo",
         disabled=not history.past,
-        help=_("Undo the last change."),
         on_click=state.undo,
     )
     st.button(
@@ -66,30 +63,30 @@ def _buttons(
         icon=":material/redo:",
         key="configure-redo",
         disabled=not history.future,
-        help=_("Redo the change you undid last."),
         on_click=state.redo,
     )
-    st.button(  # also for what is typed and was not sent yet: the server knows nothing of it
+    st.button(  # also resets text that was typed but not sent yet
         _("Reset all"),
         icon=":material/restart_alt:",
         key="configure-reset",
-        help=_("Set everything back to {begun}.", begun=begun_as),
-        on_click=_reset_all,
+        help=_("Set everything back to “{preset}”.", preset=preset)
+        if preset
+        else _("Set everything back to where you began."),
+        on_click=lambda: state.set_draft(state.current_draft().begun),
     )
     n = len(paths)
     label = ngettext("{n} change", "{n} changes", n, n=n) if n else _("No changes")
     with st.popover(label, icon=":material/edit:", key="configure-changes", disabled=not n):
-        st.markdown(_("What differs from {begun}:", begun=escape(begun_as)))
+        st.markdown(
+            _("Different from “{preset}”:", preset=escape(preset))
+            if preset
+            else _("Changed since you began:")
+        )
         for path in paths:
             _row(path, checked, settings)
 
 
-def _reset_all() -> None:
-    state.set_draft(state.current_draft().begun)
-
-
 def _row(path: str, checked: Checked, settings: Mapping[str, Setting]) -> None:
-    """Draw one difference and the button that undoes it."""
     begun = checked.draft.begun if path in _NAMES else checked.reference
     words = _difference(path, begun, checked.draft.values, settings)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -101,32 +98,26 @@ def _row(path: str, checked: Checked, settings: Mapping[str, Setting]) -> None:
 def _effect(
     checked: Checked, settings: Mapping[str, Setting], paths: list[str], threads: int
 ) -> None:
-    """Say what the last change does, and, where there are more, what all of them do."""
     experiment = checked.experiment
     if experiment is None:
-        st.caption(_("The effect appears when all settings fit together."))
+        st.caption(_("The effect appears once all settings are valid."))
         return
     change = _last(checked.draft, state.history().past, experiment)
     if change is None:
-        st.caption(
-            _(
-                "Change a setting to see its effect on parameters, memory and time, and what "
-                "earlier runs reached with it."
-            )
-        )
+        st.caption(_("Change a setting to see its effect on size, memory, time and results."))
         return
     begun = _parsed(checked.draft.begun)
-    asked = [effects.of_change(change.before, experiment)]
+    changes = [effects.of_change(change.before, experiment)]
     if begun is not None and begun != change.before and len(paths) > 1:
-        asked.append(effects.of_change(begun, experiment))
-    was_known = all(one.is_known for one in asked)
+        changes.append(effects.of_change(begun, experiment))
+    was_known = all(one.is_known for one in changes)
     named = _named(change, change.before.model_dump(), checked.draft.values, settings)
     in_all = _("All {n} changes", n=len(paths))
 
     def effect() -> None:
-        if not was_known and all(one.is_known for one in asked):
+        if not was_known and all(one.is_known for one in changes):
             state.draw_anew()
-        first, *rest = asked
+        first, *rest = changes
         lines = [f"**{named}**: {first.words(threads) or '…'}"]
         lines += [f"**{in_all}**: {other.ratios(threads) or '…'}" for other in rest]
         st.markdown("  \n".join(lines))
@@ -138,16 +129,13 @@ def _effect(
             drafts.get(checked.draft.values, path),
             drafts.get(change.before.model_dump(), path),
         ]
-        found = earlier.words(experiment, settings[path], values)
-        if found:
-            st.caption(found)
+        results = earlier.words(experiment, settings[path], values)
+        if results:
+            st.caption(results)
 
 
 def _last(draft: Draft, past: tuple[Moment, ...], experiment: Experiment) -> Change | None:
-    """Return the last change since the draft was begun; None where nothing was changed yet.
-
-    What did not fit together in between is passed over.
-    """
+    """Return the last change since the draft began, ignoring invalid states in between."""
     for moment in reversed(past):
         if moment.base != draft.begun:
             return None
@@ -168,15 +156,14 @@ def _parsed(values: drafts.Values) -> Experiment | None:
 def _named(
     change: Change, old: drafts.Values, new: drafts.Values, settings: Mapping[str, Setting]
 ) -> str:
-    """Return the last change in a few words: ``Heads 4 → 8``."""
     for path, names in _NAMES.items():
         if drafts.get(old, path) != drafts.get(new, path):
             first, second = (names[drafts.get(values, path)].label for values in (old, new))
             return f"{escape(_(first))} → {escape(_(second))}"
     paths = [change.path] if change.path else list(change.paths)
-    words = [_difference(path, old, new, settings) for path in paths[:_MAX_NAMED]]
+    listed = ", ".join(_difference(path, old, new, settings) for path in paths[:_MAX_NAMED])
     more = len(paths) - _MAX_NAMED
-    return ", ".join(words) + (_(" and {n} more", n=more) if more > 0 else "")
+    return _("{changes} and {n} more", changes=listed, n=more) if more > 0 else listed
 
 
 def _difference(
@@ -187,7 +174,7 @@ def _difference(
         first, second = (_NAMES[path][drafts.get(values, path)].label for values in (old, new))
         return f"{label} {escape(_(first))} → {escape(_(second))}"
     if path not in settings:
-        return _("another {label}", label=label)
+        return _("{label} changed", label=label)
     first, second = (
         drafts.format_value(settings[path], drafts.get(one, path)) for one in (old, new)
     )
@@ -197,8 +184,8 @@ def _difference(
 def _label(path: str, settings: Mapping[str, Setting]) -> str:
     if path in settings:
         return _(settings[path].label)
-    known = {"model.family": _("Model family"), "task.name": _("Task"), "task.text": _("text")}
-    return known.get(path, path)
+    labels = {"model.family": _("Model family"), "task.name": _("Task"), "task.text": _("Text")}
+    return labels.get(path, path)
 
 
 _NAMES = {"model.family": FAMILIES, "task.name": TASK_FACTS}

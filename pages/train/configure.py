@@ -1,30 +1,33 @@
-"""Configure: the draft as controls, what it would need, and the button that starts it."""
+"""Configure: the draft as controls, its needs, its file, and the Start button."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from pages.i18n import _
-from pages.train import changes, corpus_text, start, transfer
+from pages.train import changes, corpus_text, start
 from pages.ui import controls, drafts, own_choice, run_time, show, state, url_config, view_link
-from pages.ui.drafts import Draft
+from pages.ui.drafts import Checked, Draft
 from pages.ui.fields import settings_of
 from pages.ui.typed import escape
 from tfm_core import made_with
+from tfm_core.config import ConfigError, from_json, to_json
 from tfm_core.presets import PRESETS
 
 _LINK_READ = "configure-link-read"
 _LINK_PROBLEMS = "configure-link-problems"
 _LINK_MADE = "configure-link-made"
 _PRESET, _PRESET_TIMES = "configure-preset", "configure-preset-times"
+_JSON = "transfer-file"
+_JSON_PROBLEMS = "transfer-problems"
+_MAX_MEGABYTES = 1
 
 
 def page() -> None:
-    """Draw the configuration and keep the address bar in step with it."""
     show.header("train")
     _read_link()
     _link_problems()
-    draft = state.current_draft()  # once: a callback of a later run may replace it meanwhile
+    draft = state.current_draft()  # read once: a callback may replace it meanwhile
     _link_made(draft)
     checked = drafts.check(draft)
     preset = drafts.preset_of(draft)
@@ -42,7 +45,7 @@ def page() -> None:
         checked,
         {setting.path: setting for setting in settings},
         threads=state.threads(),
-        begun_as=_("what you began with") if preset is None else _(PRESETS[preset].label),
+        preset="" if preset is None else _(PRESETS[preset].label),
     )
     by_section = {
         section: [setting for setting in settings if setting.section == section]
@@ -58,17 +61,16 @@ def page() -> None:
     with right:
         controls.group(_("Optimisation"), by_section["training"], checked)
         start.place(by_section[""], checked)
-        transfer.row(checked)
+        _file(checked)
     is_preset = not drafts.differences(draft.values, draft.begun)
     start.bar(checked, preset if is_preset else None)
     url_config.mirror(state.configuration_query(draft))
 
 
 def _presets(chosen: str | None) -> None:
-    """Draw the choice of a preset, and what the chosen one learns.
+    """Draw the preset choice and what the chosen preset learns.
 
-    Where the draft became another one by other means, the choice is a new control: what a browser
-    still says of the old one, late, is not taken for a choice.
+    If the draft changed otherwise, the choice gets a new key, so a late browser event is ignored.
     """
     key = _preset_key()
     if key not in st.session_state:
@@ -84,7 +86,7 @@ def _presets(chosen: str | None) -> None:
         format_func=lambda name: _(PRESETS[name].label),
         key=key,
         placeholder=_("None: your own configuration"),
-        help=_("Sets every setting below to values that are known to work."),
+        help=_("Fills in settings that are known to work."),
         on_change=_take_preset,
         args=(key,),
         persist_state="session",
@@ -94,9 +96,8 @@ def _presets(chosen: str | None) -> None:
 
 
 def _about(name: str | None) -> str:
-    """Say what the preset learns."""
     if name is None:
-        return _("This is your own configuration. A preset replaces it.")
+        return _("Your own configuration; a preset replaces it.")
     chosen = PRESETS[name]
     return _(
         "{learns} It reaches {reaches} in {time} here.",
@@ -118,7 +119,6 @@ def _take_preset(key: str) -> None:
 
 
 def _read_link() -> None:
-    """Take the configuration of the link that opened this session, and what is wrong with it."""
     if st.session_state.get(_LINK_READ):
         return
     st.session_state[_LINK_READ] = True
@@ -133,7 +133,7 @@ def _read_link() -> None:
 
 
 def _link_made(draft: Draft) -> None:
-    """Say why the curve of a link's experiment may differ here, for as long as it is the link's."""
+    """Explain why the curve of a linked experiment may differ here, while it is unchanged."""
     made, values = st.session_state.get(_LINK_MADE, (None, None))
     if made is None or drafts.differences(draft.values, values):
         return
@@ -143,27 +143,62 @@ def _link_made(draft: Draft) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="link-made"):
         st.caption(f":material/info: {escape(_(why))}", width="stretch")
         st.button(
-            _("Hide this note"),
+            _("Hide note"),
             icon=":material/close:",
             type="tertiary",
             key="link-made-hide",
-            on_click=_forget_link_made,
+            on_click=lambda: st.session_state.pop(_LINK_MADE, None),
         )
-
-
-def _forget_link_made() -> None:
-    st.session_state.pop(_LINK_MADE, None)
 
 
 def _link_problems() -> None:
     sentences = st.session_state.get(_LINK_PROBLEMS)
     if not sentences:
         return
-    words = [_("Some of what the link asks for is not possible; the rest is set as it says:")]
+    words = [_("Some settings of the link are invalid; the others are set:")]
     words += [f"- {escape(sentence)}" for sentence in sentences]
     st.warning("\n".join(words), icon=":material/link:")
-    st.button(_("Understood"), key="configure-understood", on_click=_forget_link_problems)
+    st.button(_("Dismiss"), key="configure-understood", on_click=sentences.clear)
 
 
-def _forget_link_problems() -> None:
-    st.session_state[_LINK_PROBLEMS] = []
+def _file(checked: Checked) -> None:
+    problems = st.session_state.get(_JSON_PROBLEMS, [])
+    with st.expander(_("Experiment file"), icon=":material/data_object:", expanded=bool(problems)):
+        experiment = checked.experiment
+        st.download_button(
+            _("Download experiment"),
+            "" if experiment is None else to_json(experiment),
+            file_name="experiment.json",
+            mime="application/json",
+            icon=":material/download:",
+            disabled=experiment is None,
+            on_click="ignore",
+            help=_("All settings as JSON, also for the command line."),
+        )
+        st.file_uploader(
+            _("Upload experiment"),
+            type="json",
+            key=_JSON,
+            max_upload_size=_MAX_MEGABYTES,
+            on_change=_take_file,
+            help=_("Replaces all settings above."),
+        )
+        for sentence in problems:
+            controls.complaint(sentence)
+
+
+def _take_file() -> None:
+    file = st.session_state.get(_JSON)
+    st.session_state[_JSON_PROBLEMS] = []
+    if file is None:
+        return
+    try:
+        experiment = from_json(file.getvalue())
+    except ConfigError as error:
+        sentences = [_(sentence) for sentence in error.sentences]
+        why = _("{name} was not loaded:", name=file.name)
+        st.session_state[_JSON_PROBLEMS] = [why, *sentences]
+        return
+    state.set_draft(experiment.model_dump())
+    words = _("Experiment loaded from {name}.", name=escape(file.name))
+    st.toast(words, icon=":material/upload_file:")

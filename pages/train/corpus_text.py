@@ -1,7 +1,7 @@
-"""A text of one's own for a language model: pasted, counted, and kept as a set to learn from.
+"""Your own text for a language model: pasted, counted and saved as a data set.
 
-Files of settings and runs of older releases hold the text itself; such a draft is learned as it is,
-or its text is made a set.
+Older settings and runs contain the text itself; such a draft can be trained as it is, or its text
+becomes a data set.
 """
 
 from __future__ import annotations
@@ -21,44 +21,38 @@ _KEY = "corpus-text"
 
 
 def area(checked: Checked) -> None:
-    """Draw the text of the draft, and where another one is pasted, where its task reads one."""
     values = checked.draft.values
     if drafts.task_of(values) != "own-text" or drafts.get(values, "task.data"):
         return
-    held, unit = drafts.get(values, _PATH), drafts.get(values, "task.unit")
+    text_here, unit = drafts.get(values, _PATH), drafts.get(values, "task.unit")
     wrong = checked.at(_PATH)
     with st.container(border=True):
         st.header(_("Text"), anchor=False)
-        st.caption(_counts(held or read_text(), unit, is_own=bool(held)))
+        st.caption(_counts(text_here or read_text(), unit, is_own=bool(text_here)))
         for sentence in wrong:
             controls.complaint(sentence)
-        if held:
+        if text_here:
             _held()
-        with st.expander(_("Paste your own"), expanded=bool(held), icon=":material/edit_note:"):
-            _paste(unit, held)
+        with st.expander(
+            _("Paste your own text"), expanded=bool(text_here), icon=":material/edit_note:"
+        ):
+            _paste(unit, text_here)
 
 
 def _held() -> None:
-    """Say that the text stands in the configuration, and offer the one that comes along."""
-    st.caption(
-        _(
-            "This text is part of the configuration. Save it as a data set below, and links can "
-            "refer to it."
-        )
-    )
+    st.caption(_("Part of the configuration. Save it as a data set to use it in links."))
     st.button(
-        _("Learn the text that comes along"),
+        _("Use the built-in text"),
         key="corpus-text-forget",
         icon=":material/undo:",
         on_click=_forget,
     )
 
 
-def _paste(unit: str, held: str) -> None:
-    """Ask for a text, and offer to keep it as a set."""
-    st.session_state.setdefault(_KEY, held or state.own_text())
+def _paste(unit: str, text_here: str) -> None:
+    st.session_state.setdefault(_KEY, text_here or state.own_text())
     text = st.text_area(
-        _("Text to learn from"),
+        _("Training text"),
         key=_KEY,
         height=220,
         placeholder=read_text()[:400] + " …",
@@ -71,14 +65,11 @@ def _paste(unit: str, held: str) -> None:
     elif text:
         st.caption(_counts(text, unit, is_own=True))
     st.button(
-        _("Keep it as a set, and learn it"),
+        _("Save as a data set and use it"),
         key="corpus-text-keep",
         icon=":material/save:",
         disabled=not text or problem is not None,
-        help=_(
-            "Saves the text on this machine; manage it on Own data. Runs and links refer to it "
-            "without containing it."
-        ),
+        help=_("Saved on this machine; manage it on Own data. Runs and links refer to it."),
         on_click=_keep,
     )
 
@@ -86,9 +77,9 @@ def _paste(unit: str, held: str) -> None:
 def _counts(text: str, unit: str, *, is_own: bool) -> str:
     tokens = learned_from_text(unit, text).cut_text(text)
     whose = _("Your text") if is_own else _("Alice in Wonderland, first chapter")
-    kinds = _("words and signs") if unit == "words" else _(UNITS[unit].plural)
+    kinds = _("words and punctuation") if unit == "words" else _(UNITS[unit].plural)
     return _(
-        "{whose}: {n} {kinds}, {different} different ones.",
+        "{whose}: {n} {kinds}, {different} distinct.",
         whose=whose,
         n=f"{len(tokens):,}",
         kinds=kinds,

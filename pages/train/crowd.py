@@ -1,7 +1,7 @@
-"""The crowd: how many sessions look at runs that train. One process draws for all of them.
+"""The crowd: how many sessions poll training runs. One process serves all of them.
 
-Two looks of a session, at the curves and at the predictions, cost some 55 ms; the more sessions
-look, the more seldom each does, so that presses are answered and the training keeps its core.
+A session's two polls (curves, predictions) cost some 55 ms, so with more sessions each polls less
+often; presses stay fast and the training keeps its core.
 """
 
 from __future__ import annotations
@@ -15,24 +15,23 @@ from collections.abc import Callable
 import streamlit as st
 
 A_SECOND = 7
-"""Sessions that may look within a second; together they take less than half a core."""
+"""Polls per second; together they take less than half a core."""
 
 AWAY_SECONDS = 30.0
-"""Who did not look for so long has left, or looks at something else."""
+"""A session that has not polled for this long has left."""
 
 _SESSION = "crowd-session"
 
 
 class Crowd:
-    """Who looked when. Safe in threads."""
+    """When each session polled last. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin with nobody."""
         self._clock, self._lock = clock, threading.Lock()
         self._looked: dict[str, float] = {}
 
     def look(self, session: str) -> int:
-        """Note that a session looks now; return how many do."""
+        """Record a poll of a session and return how many sessions are polling."""
         now = self._clock()
         with self._lock:
             self._looked[session] = now
@@ -43,16 +42,16 @@ class Crowd:
 
 
 def pace(seconds: float, n_sessions: int) -> float:
-    """Return the seconds between two looks in a crowd: as many as said, or more.
+    """Return the seconds between two polls: the given ones, or more in a crowd.
 
-    Beyond a second they are whole: a pace that changed with each who comes would draw pages anew.
+    Above a second they are whole, since each change of pace redraws the page.
     """
     least = n_sessions / A_SECOND
     return max(seconds, least if least <= 1 else float(math.ceil(least)))
 
 
 def look() -> int:
-    """Note that this session looks now; return how many do."""
+    """Record a poll of a session and return how many sessions are polling."""
     return _crowd().look(st.session_state.setdefault(_SESSION, secrets.token_hex(8)))
 
 

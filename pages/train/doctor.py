@@ -1,11 +1,18 @@
-"""The training doctor beside a run's curves: what is seen, and one press that begins what helps."""
+"""The training doctor beside a run's curves: symptoms, and a button that starts the fix."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.ui import comparison, run_actions, run_words, runs_access, state, visitors
+from pages.ui import (
+    comparison,
+    run_actions,
+    run_words,
+    runs_access,
+    state,
+    visitors,
+)
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.names import change
 from tfm_core.inspect.symptoms.cures import Cure, Symptom
@@ -16,20 +23,18 @@ _BEGUN = "doctor-begun"
 
 
 def well(run: Run) -> str:
-    """Return a few words where nothing is wrong with a run, "" where something is, or may be."""
-    return _("Doctor: nothing stands out") if run_words.symptoms(run) == () else ""
+    return _("Doctor: no problems found") if run_words.symptoms(run) == () else ""
 
 
 def panel(run: Run) -> None:
-    """Say the gravest symptom with the press that cures it; the others one press away."""
-    found = run_words.symptoms(run)
+    symptoms = run_words.symptoms(run)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="doctor"):
-        if not found:
+        if not symptoms:
             return
-        first, *others = found
+        first, *others = symptoms
         words = escape(_(first.sentence))
-        if run.status.state == "failed":  # why is said already
-            words = _("What would help:")
+        if run.status.state == "failed":  # the reason is shown already
+            words = _("What helps:")
         st.caption(f":orange[:material/stethoscope: {words}]", width="stretch")
         if first.cures:
             _press(run, first.cures[0], key="doctor-cure", is_first=True)
@@ -37,12 +42,11 @@ def panel(run: Run) -> None:
 
 
 def _more(run: Run, first: Symptom, others: list[Symptom]) -> None:
-    """Offer what else would help, and say what else is seen."""
     if not others and len(first.cures) < 2:
         return
     n = len(others)
     label = ngettext("{n} more symptom", "{n} more symptoms", n, n=n)
-    with st.popover(label if n else _("Other cures"), key=state.menu_key("doctor-more")):
+    with st.popover(label if n else _("Show more fixes"), key=state.menu_key("doctor-more")):
         _cures(run, first.cures[1:], key="doctor-0")
         for number, symptom in enumerate(others, 1):
             st.caption(f":orange[:material/stethoscope: {escape(_(symptom.sentence))}]")
@@ -55,7 +59,6 @@ def _cures(run: Run, cures: tuple[Cure, ...], *, key: str) -> None:
 
 
 def _press(run: Run, cure: Cure, *, key: str, is_first: bool = False) -> None:
-    """Draw the button that begins a cure, and go on to the run that it makes."""
     words = _("Starts a new run. This one stays unchanged.")
     if run.status.is_active:
         words = _("Starts a new run and stops this one; you can resume it.")
@@ -73,13 +76,13 @@ def _press(run: Run, cure: Cure, *, key: str, is_first: bool = False) -> None:
 
 
 def _begin(run: Run, cure: Cure) -> None:
-    """Begin a cure; at once, for the drawing that a press asks for may be overtaken by a look."""
+    """Start the fix in the callback: a redraw could be overtaken by a poll."""
     cured = run_actions.cure(run, cure)
     st.session_state[_BEGUN] = None if cured is None else cured.id
 
 
 def go_on() -> None:
-    """Go on to the run that a press has begun, or draw what it is that keeps it from that."""
+    """Open the run that a press started, or redraw with the reason why it did not start."""
     if _BEGUN in st.session_state:
         begun = st.session_state.pop(_BEGUN)
         if begun is not None:
@@ -88,7 +91,6 @@ def go_on() -> None:
 
 
 def origin(run: Run) -> None:
-    """Say of a cure which run it cures, with what, and offer to see both beside each other."""
     sick_id = run.meta.cure_of
     if sick_id is None:
         return
@@ -97,18 +99,18 @@ def origin(run: Run) -> None:
         what = escape(_(change(sick.experiment, run.experiment)))
         name = escape(sick.meta.name)
     except (RunNotFound, ValueError):
-        st.caption(f":material/healing: {_('A cure of a run that is gone by now.')}")
+        st.caption(f":material/healing: {_('Fix of a deleted run.')}")
         return
-    words = _("A fix of “{name}”, from the beginning: {what}.")
+    words = _("Fix of “{name}” from the start: {what}.", name=name, what=what)
     if run.meta.cured_from:
-        words = _("A fix of “{name}”, from step {step}: {what}.")
-    said = words.format(name=name, step=f"{run.meta.cured_from:,}", what=what)
+        step = f"{run.meta.cured_from:,}"
+        words = _("Fix of “{name}” from step {step}: {what}.", name=name, step=step, what=what)
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="doctor-origin"
     ):
-        st.caption(f":material/healing: {said}", width="content")
+        st.caption(f":material/healing: {words}", width="content")
         if st.button(
-            _("Compare with the sick run"),
+            _("Compare with the original"),
             icon=":material/compare_arrows:",
             type="tertiary",
             key="doctor-compare",

@@ -1,4 +1,4 @@
-"""What runs on this machine reached with one value of a setting, and with another."""
+"""Results of earlier runs here with different values of one setting."""
 
 from __future__ import annotations
 
@@ -18,64 +18,71 @@ from tfm_core.runs.record.past_results import Ended, Reached, alike, ended, reac
 from tfm_core.runs.run import Run
 
 _WHOLE = ("sequence", "blanks")
-"""Answers of which whole sequences are counted."""
+"""Answers for which whole sequences are counted."""
 
 
 def words(experiment: Experiment, setting: Setting, values: Iterable[Any]) -> str:
-    """Return what runs that differ in one setting alone reached with each of some values.
+    """Return results of runs that differ only in one setting, by value; empty without any.
 
-    Such as ``**97.1 %** with 8 (median of 3 runs) · **96.8 %** with 4 (1 run)``; empty where there
-    are none.
+    For example ``**97.1 %** with 8 (median of 3 runs) · **96.8 %** with 4 (1 run)``.
     """
-    wanted = settings_of(experiment)
-    found: dict[str, tuple[list[float | None], int]] = {}
-    for run, known in _ended().of(runs_access.store().kept()):
-        if not alike(wanted, known.settings, setting.path) or not visitors.lists(run):
+    settings = settings_of(experiment)
+    by_value: dict[str, tuple[list[float | None], int]] = {}
+    for run, ended_run in _ended().of(runs_access.store().kept()):
+        if not alike(settings, ended_run.settings, setting.path) or not visitors.lists(run):
             continue
-        value = repr(known.settings[setting.path])
-        shares, n_diverged = found.get(value, ([], 0))
-        shares = shares if known.diverged else [*shares, _share(run)]
-        found[value] = (shares, n_diverged + known.diverged)
-    groups = [(value, reached(*found.get(repr(value), ([], 0)))) for value in values]
+        value = repr(ended_run.settings[setting.path])
+        shares, n_diverged = by_value.get(value, ([], 0))
+        shares = shares if ended_run.diverged else [*shares, _share(run)]
+        by_value[value] = (shares, n_diverged + ended_run.diverged)
+    groups = [(value, reached(*by_value.get(repr(value), ([], 0)))) for value in values]
     if not any(group.n or group.n_diverged for _value, group in groups):
         return ""
-    parts = [_said(escape(drafts.format_value(setting, value)), group) for value, group in groups]
-    return _("{what}: {parts}", what=_what(experiment), parts=" · ".join(parts))
-
-
-def _what(experiment: Experiment) -> str:
-    """Return what the share is of, as ``run_words.result`` counts it."""
-    answer = experiment.task.facts.answer
+    parts = [
+        _result_words(escape(drafts.format_value(setting, value)), group) for value, group in groups
+    ]
+    listed, answer = " · ".join(parts), experiment.task.facts.answer
     if answer in _WHOLE:
-        return _("Runs here, whole sequences right")
-    return _("Runs here, tokens right") if answer == "text" else _("Runs here, right answers")
+        return _("Earlier runs, whole sequences right: {parts}", parts=listed)
+    if answer == "text":
+        return _("Earlier runs, tokens right: {parts}", parts=listed)
+    return _("Earlier runs, right answers: {parts}", parts=listed)
 
 
 def _share(run: Run) -> float | None:
-    """Return the share of unseen examples that a run answers rightly, of the test where it has."""
+    """Return the share of correct answers, on the test set if it was measured."""
     curves = runs_access.curves(run)
     column = "sequence_accuracy" if run.experiment.task.facts.answer in _WHOLE else "accuracy"
     tested = curves.test.last(column)
     return curves.unseen.last(column) if tested is None else tested
 
 
-def _said(value: str, found: Reached) -> str:
-    """Return what runs with a value reached, in a few words."""
+def _result_words(value: str, reached: Reached) -> str:
     parts = []
-    if found.median is not None:
-        how = ngettext("{n} run", "median of {n} runs", found.n, n=found.n)
-        words = _("**{share}** with {value} ({how})")
-        parts.append(words.format(share=show.percent(found.median), value=value, how=how))
-    if found.n_diverged:
-        many = ngettext(
-            "{n} run with {value} diverged", "{n} runs with {value} diverged", found.n_diverged
+    if reached.median is not None:
+        words = ngettext(
+            "**{share}** with {value} ({n} run)",
+            "**{share}** with {value} (median of {n} runs)",
+            reached.n,
+            share=show.percent(reached.median),
+            value=value,
+            n=reached.n,
         )
-        parts.append(many.format(n=found.n_diverged, value=value))
+        parts.append(words)
+    if reached.n_diverged:
+        words = ngettext(
+            "{n} run with {value} diverged",
+            "{n} runs with {value} diverged",
+            reached.n_diverged,
+            n=reached.n_diverged,
+            value=value,
+        )
+        parts.append(words)
     return ", ".join(parts) or _("no run yet with {value}", value=value)
 
 
 class _Ended:
-    """The settings of runs that are over, each read once."""
+    """The settings of ended runs, each read once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -88,7 +95,7 @@ class _Ended:
             return [(run, known) for run, (_changed, known) in seen if known is not None]
 
     def _look(self, run: Run) -> tuple[int, Ended | None]:
-        """Return the settings of a run, and when its status had last changed."""
+        """Return the settings of a run and the modification time of its status."""
         try:
             changed = (run.folder / "status.json").stat().st_mtime_ns
         except OSError:

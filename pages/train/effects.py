@@ -1,6 +1,6 @@
-"""What a change does to a training's size: parameters, a step's memory and time, before and after.
+"""The effect of a change on parameters, memory per step and time, before and after.
 
-Counted on a thread of its own; until it is there, nothing is said.
+Computed on another thread; empty until then.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from tfm_core.facts.sizes import Sizes
     from tfm_core.runs.record.expected_time import Forecast
 
-_MANY = 3.0  # from so many times on, a factor reads better than per cent
+_MANY = 3.0  # from this ratio on, a factor reads better than per cent
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A quantity before and after, and its ratio with a sign; none where it stays."""
+    """A quantity before and after, and its signed ratio, empty if unchanged."""
 
     name: str
     old: str
@@ -33,7 +33,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Two experiments to compare, and the promises of their sizes."""
+    """Two experiments to compare, and the futures of their sizes."""
 
     before: Experiment
     after: Experiment
@@ -41,11 +41,10 @@ class Effect:
 
     @property
     def is_known(self) -> bool:
-        """Whether it can be said by now."""
         return all(future.done() for future in self.sizes)
 
     def words(self, threads: int) -> str:
-        """Return what differs, before and after, and behind it what stays; "" until it is known."""
+        """Return what changes, then what stays; empty until known."""
         parts = self._parts(threads)
         changed = [
             f"{part.name} {part.old} → **{part.new}** ({part.ratio})"
@@ -58,25 +57,25 @@ class Effect:
         return " · ".join(changed)
 
     def ratios(self, threads: int) -> str:
-        """Return how much everything differs, in short; "" until it is known."""
+        """Return all ratios in short; empty until known."""
         parts = self._parts(threads)
         return " · ".join(f"{part.name} {part.ratio or _('unchanged')}" for part in parts)
 
     def _parts(self, threads: int) -> list[_Part]:
         try:
             old, new = (run_time.result(future) for future in self.sizes)
-        except Exception:  # a count that fails is said beside Start
+        except Exception:  # shown beside Start
             return []
         if old is None or new is None:
             return []
         parts = [
             _part(_("parameters"), old.n_parameters, new.n_parameters, show.count),
-            _part(_("memory of a step"), old.step_bytes, new.step_bytes, show.size),
+            _part(_("memory per step"), old.step_bytes, new.step_bytes, show.size),
         ]
         then, now = (self._time(experiment, threads) for experiment in (self.before, self.after))
         if then is None or now is None:
             return parts
-        if then.slowdown != now.slowdown:  # measured anew in between: compare at one load
+        if then.slowdown != now.slowdown:  # measured in between: compare at the same load
             then = then.at(now.slowdown)
         a, b = (show.rounded(found.seconds) for found in (then, now))
         by = "" if then == now else ratio(then.seconds, now.seconds)
@@ -87,16 +86,15 @@ class Effect:
 
 
 def of_change(before: Experiment, after: Experiment) -> Effect:
-    """Ask for the effect of a change."""
     return Effect(before, after, (run_time.sizes(before), run_time.sizes(after)))
 
 
-def _part(name: str, old: float, new: float, said: Callable[[float], str]) -> _Part:
-    return _Part(name, said(old), said(new), "" if old == new else ratio(old, new))
+def _part(name: str, old: float, new: float, format_value: Callable[[float], str]) -> _Part:
+    return _Part(name, format_value(old), format_value(new), "" if old == new else ratio(old, new))
 
 
 def ratio(old: float, new: float) -> str:
-    """Return a change with its sign, such as ``+20 %``, ``−0.4 %`` or, of large ones, ``× 4.2``."""
+    """Return a signed change: ``+20 %``, ``−0.4 %``, or ``× 4.2`` if large."""
     if not old:
         return "+"
     if new >= _MANY * old:

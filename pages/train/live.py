@@ -1,6 +1,6 @@
-"""Live: a run on stage while it learns, and afterwards. Two fragments tick while it is active.
+"""Live: a run on stage, during and after training. Two fragments poll while it is active.
 
-The run is only read here; leaving, reloading or a second tab change nothing about it.
+The run is only read here; leaving, reloading or a second tab do not change it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from pages.i18n import N_, _
+from pages.i18n import N_, _, ngettext, paragraph
 from pages.train import crowd, doctor, live_keys, run_buttons
 from pages.ui import (
     live_curves,
@@ -32,31 +32,30 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
 EAGER = 0.25
-"""Seconds between two looks at a run that was just begun, until its curve has a point."""
+"""Seconds between polls of a new run until its curve has a point."""
 
 BRISK = 1.0
-"""Seconds between two looks at a run that has just begun, waits or pauses."""
+"""Seconds between polls of a young, waiting or paused run."""
 
 _SOON = 10.0
-"""Seconds from its making within which a run is expected to begin; later it waits for others."""
+"""Seconds after creation within which a run should start; later it waits for others."""
 
 _CALM = ((60.0, 3.0), (20.0, 2.0))
-"""After so many seconds of training, so many between two looks: one adds but a pixel or two."""
+"""(Seconds of training, seconds between polls): later polls add only a pixel or two."""
 
-_LOOK_SHARE = 2  # what is below the first screen: every other look
+_LOOK_SHARE = 2  # below the first screen: every other poll
 
 _MAX_SHOWN = 4
 
 
 def page(run: Run) -> None:
-    """Draw a run: one screen of what it learns, and below it every figure."""
     name = escape(run.meta.name)
     if run.problem:
         st.title(name, anchor=False)
         show.problem(run.problem)
         run_buttons.away()
         return
-    state.set_current_run(run.id)  # also after a change of page, so that a reload finds it again
+    state.set_current_run(run.id)  # also after a page change, so that a reload finds it
     was_active = run.status.is_active
     calm = _pace(run, run.status)
     pace = None if calm is None else crowd.pace(calm, crowd.look())
@@ -75,7 +74,7 @@ def page(run: Run) -> None:
 
 
 def _pace(run: Run, status: Status) -> float | None:
-    """Return the seconds to the next look, if few look; None when nothing will change any more."""
+    """Return the seconds until the next poll; None once nothing changes any more."""
     if not status.is_active:
         return None
     if status.state != "paused" and _is_new(run) and not len(runs_access.curves(run).steps):
@@ -91,10 +90,9 @@ def _is_new(run: Run) -> bool:
 
 
 def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> bool:
-    """Draw header, buttons, keys and curves; draw the whole page again when pace or end ask it.
+    """Draw header, figures and curves; redraw the page when pace or state changes.
 
-    Not with the first point of the curve, which would wait for all else, but a second later:
-    returns whether it is to be. is_due: it is time for that.
+    Return whether a change of pace is pending: not with the first point, which would have to wait.
     """
     crowd.look()
     if not run.folder.is_dir():
@@ -107,29 +105,30 @@ def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> b
         state.draw_anew()
     with st.container(gap="xsmall"):
         _header(run, status)
-        live_keys.line(run, status, _said(run, status), doctor.well(run))
+        live_keys.line(run, status, _state_words(run, status), doctor.well(run))
         _word(run, status)
         doctor.panel(run)
-        if said := shown_run.origin_words(run):
-            st.caption(f":material/move_to_inbox: {escape(said)}")
+        if origin := shown_run.origin_words(run):
+            st.caption(f":material/move_to_inbox: {escape(origin)}")
         doctor.origin(run)
         if status.state != "queued":
-            _stage(run)
+            try:
+                stage_view.stage(run, key=f"stage-{run.id}")
+            except ValueError as error:
+                show.problem(error)
     return wanted != pace
 
 
 def _details(run: Run) -> None:
-    """Draw what a second look asks for: every figure, and the curves to zoom into."""
     status = run.status
     if status.state == "queued" or _pace(run, status) == EAGER:
-        return  # there is nothing to see yet, and the first point would wait for plotly
+        return  # nothing to see yet, and importing plotly would delay the first point
     live_keys.part(run, status)
     st.header(_("Curves in detail"), anchor=False)
     live_curves.part(run)
 
 
 def _header(run: Run, status: Status) -> None:
-    """Draw one line: the name, how it stands, and what can be done."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="live-head"):
         st.title(escape(run.meta.name), anchor=False, width="content")
         kind = shown_run.origin_badge(run)
@@ -140,54 +139,38 @@ def _header(run: Run, status: Status) -> None:
     run_buttons.watcher(run)
 
 
-def _stage(run: Run) -> None:
-    try:
-        stage_view.stage(run, key=f"stage-{run.id}")
-    except ValueError as error:
-        show.problem(error)
-
-
-def _said(run: Run, status: Status) -> str:
-    """Return what a state means, where one short sentence does; Markdown."""
+def _state_words(run: Run, status: Status) -> str:
     if status.state == "starting":
-        return _("Starting: preparing the data and building the model.")
-    if status.state == "running" and _is_compiling(run):
-        return _("torch.compile is running, which can take minutes; then the training starts.")
+        return _("Starting: preparing data and model.")
+    is_compiled = not run.experiment.training.compile or runs_access.curves(run).compiled
+    if status.state == "running" and not is_compiled:
+        return _("Compiling the model first; this can take minutes.")
     if status.state == "paused":
         if visitors.watches(run):
-            return _("Paused by the visitor who began it.")
+            return _("Paused by its owner.")
         return _("Paused. Step trains on one batch, Resume continues.")
     if status.state in {"finished", "stopped"}:
         return escape(_(status.reason))
     return ""
 
 
-def _is_compiling(run: Run) -> bool:
-    return run.experiment.training.compile and not runs_access.curves(run).compiled
-
-
 def _word(run: Run, status: Status) -> None:
-    """Say what has to be known before all else, in one place of the page."""
     with st.container():
         if status.is_silent:
             st.warning(
-                _(
-                    "No sign of its worker for {time}. It may be suspended or its machine very "
-                    "busy; it continues by itself, and this time doesn’t count.",
-                    time=show.duration(status.silent),
-                ),
+                paragraph("train/silent", time=show.duration(status.silent)),
                 icon=":material/hourglass_disabled:",
             )
         outcome = run.outcome
         if status.state == "queued":
             _queued(run, status)
         elif status.state == "failed":
-            why = escape(_(status.reason or N_("It did not say why.")))
-            hint = _("Change the settings with New run, or press Resume to try again.")
+            why = escape(_(status.reason or N_("No reason was given.")))
+            hint = _("Press Resume to try again, or New run to change settings.")
             if outcome is not None and outcome.repeats:
-                hint = _("Change the settings with New run: resumed, it would end the same way.")
+                hint = _("Resume would fail the same way: change settings with New run.")
             if visitors.watches(run):
-                hint = _("New run starts one of your own with its settings.")
+                hint = _("New run starts your own with these settings.")
             st.error(f"{why}\n\n{hint}", icon=":material/error:")
         elif status.state == "interrupted":
             step = f"{status.step:,}"
@@ -201,32 +184,36 @@ def _resume(run: Run) -> str:
         return ""
     step = run.checkpoint_step
     if step is None:
-        return _("Nothing was saved yet, so Resume starts over.")
-    return _("Resume continues from step {step}, the last one saved.", step=f"{step:,}")
+        return _("Nothing was saved: Resume starts over.")
+    return _("Resume continues from step {step}.", step=f"{step:,}")
 
 
 def _queued(run: Run, status: Status) -> None:
+    sentence = _("Waiting for a worker.")
     if status.queue_position:
-        words = _("Number {n} in the queue. It starts when a place is free.")
-        sentence = words.format(n=status.queue_position)
-    else:
-        sentence = _("Waiting for a worker. It starts when one is free.")
-    why = tickets.start_error(run.folder)
-    if why is None:
-        why = job.words(run.folder)
+        sentence = _("Number {n} in the queue.", n=status.queue_position)
+    why = tickets.start_error(run.folder) or job.words(run.folder)
     if why is not None:
         sentence = escape(_(why))
     st.info(sentence, icon=":material/hourglass_empty:")
-    holding = [other for other in runs_access.store().list() if _holds_a_place(other)]
-    own = [other for other in holding if not visitors.watches(other)]
-    n_others = len(holding) - len(own)
+    active = [
+        other
+        for other in runs_access.store().list()
+        if other.status.is_alive and not other.meta.recorded
+    ]
+    own = [other for other in active if not visitors.watches(other)]
+    n_others = len(active) - len(own)
     if n_others:
-        words = _("Training now, or paused: 1 run of another visitor.")
-        if n_others > 1:
-            words = _("Training now, or paused: {n} runs of other visitors.", n=n_others)
-        st.caption(words)
+        st.caption(
+            ngettext(
+                "{n} run of another visitor is active.",
+                "{n} runs of other visitors are active.",
+                n_others,
+                n=n_others,
+            )
+        )
     if own:
-        st.caption(_("Training now, or paused; stop one to make room:"))
+        st.caption(_("Stop one of these to make room:"))
     with st.container(horizontal=True, gap="small"):
         for other in own[:_MAX_SHOWN]:
             its_state = run_words.STATES[other.status.state]
@@ -235,7 +222,3 @@ def _queued(run: Run, status: Status) -> None:
                 run_actions.forget_way_back()
                 state.set_current_run(other.id)
                 st.rerun()
-
-
-def _holds_a_place(run: Run) -> bool:
-    return not run.meta.recorded and run.status.is_alive

@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from pages.components.buttons import counted_button
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import (
     comparison,
     page_table,
@@ -25,11 +25,11 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
 _SKIP = "M6 18l8.5-6L6 6v12zM16 6v12h2V6h-2z"
-_JUMP = 2  # from so many times the rate on a rise is worth a word
+_JUMP = 2  # from this ratio on, a rise of the rate is mentioned
 
 
 def row(run: Run, status: Status) -> None:
-    """Draw the buttons that make sense now, for whom they do; what has no place keeps none."""
+    """Draw the buttons that apply now and that this visitor may use."""
     if not visitors.watches(run):
         _steering(run, status)
     if run.has_checkpoint and not status.is_active:
@@ -43,14 +43,13 @@ def row(run: Run, status: Status) -> None:
 
 
 def watcher(run: Run) -> None:
-    """Say in one line why another visitor's run has no buttons of its own; else nothing."""
+    """Say why another visitor's run has no buttons."""
     if visitors.watches(run):
         words = visitors.watchers_words(run, is_active=run.status.is_active)
         st.caption(f":material/visibility: {words}")
 
 
 def _steering(run: Run, status: Status) -> None:
-    """Draw what the owner of a run may do with it."""
     for ask in run_actions.possible_requests(status):
         st.button(
             _(ask.label),
@@ -74,7 +73,6 @@ def _steering(run: Run, status: Status) -> None:
         st.button(
             _("Resume"),
             icon=":material/play_arrow:",
-            help=_("Go on from the last checkpoint."),
             type="secondary" if outcome is not None and outcome.repeats else "primary",
             key="run-again",
             on_click=run_actions.resume_here,
@@ -84,7 +82,6 @@ def _steering(run: Run, status: Status) -> None:
 
 
 def _resume_elsewhere(run: Run) -> None:
-    """Offer the devices on which the run was not trained so far, where there are some."""
     others = [name for name in run_time.device_choices(run) if name != run.meta.device]
     if not others:
         return
@@ -100,7 +97,6 @@ def _resume_elsewhere(run: Run) -> None:
 
 
 def away() -> None:
-    """Draw the ways out of a run that cannot be shown."""
     with st.container(horizontal=True, gap="small"):
         if st.button(_("New run"), icon=":material/add:", key="run-new", type="primary"):
             state.set_current_run(None)
@@ -113,7 +109,7 @@ def _new_run(run: Run) -> None:
         _("New run"),
         icon=":material/add:",
         key="run-new",
-        help=_("Configure a new run with the settings of this one. This run continues."),
+        help=_("Configure a new run with these settings."),
     )
     if pressed:
         state.set_draft(run.experiment.model_dump())
@@ -122,7 +118,6 @@ def _new_run(run: Run) -> None:
 
 
 def _beside(run: Run) -> None:
-    """Draw what trains others beside this run, and what compares it with others."""
     comparison.seed_button(lambda: [comparison.start_like(run)], key="run")
     menu = state.menu_key("run-beside")
     with st.popover(_("Compare"), icon=":material/compare_arrows:", key=menu):
@@ -130,8 +125,7 @@ def _beside(run: Run) -> None:
             _("Repeat with a change"),
             icon=":material/alt_route:",
             key="run-twin",
-            help=escape(visitors.why_not())
-            or _("Change one or more settings and compare both runs."),
+            help=escape(visitors.why_not()) or _("Change settings and compare both runs."),
             width="stretch",
             disabled=bool(visitors.why_not()),
         ):
@@ -141,7 +135,6 @@ def _beside(run: Run) -> None:
             _("Compare with …"),
             icon=":material/compare_arrows:",
             key="run-compare",
-            help=_("Choose other runs to compare with this one."),
             width="stretch",
         ):
             comparison.open_comparison([run.id])
@@ -156,14 +149,14 @@ def _train_further(run: Run, status: Status) -> None:
             value=max(1, status.total_steps),
             step=100,
             key=f"run-more-{run.id}",
-            help=_("Trains a copy from the last checkpoint; this run stays unchanged."),
+            help=_("Trains a copy; this run stays unchanged."),
         )
         done = run.checkpoint_step or status.step
         steps = done + int(more)
         stays_low = st.toggle(
             _("Keep the learning rate low"),
             key=f"run-low-{run.id}",
-            help=_("A constant {share:.0%} of its peak instead of the schedule.", share=LOW),
+            help=_("A constant {share:.0%} of the peak, without the schedule.", share=LOW),
         )
         st.caption(_rate_words(run.experiment.training, done, steps, stays_low=stays_low))
         names = run_time.device_choices(run)
@@ -184,24 +177,15 @@ def _train_further(run: Run, status: Status) -> None:
 
 
 def _rate_words(training: TrainingConfig, done: int, steps: int, *, stays_low: bool) -> str:
-    """Say what the learning rate does where the copy goes on, and what comes of it."""
     try:
         further = training.further(steps, stays_low=stays_low)
-    except ValueError as error:  # more steps than a run may have
+    except ValueError as error:  # too many steps
         return escape(_(error))
-    before, after = training.rate(done), further.rate(done + 1)
-    words = _(
-        "Learning rate: {before:.2g} at step {done}, {after:.2g} at the next.",
-        before=before,
-        after=after,
-        done=f"{done:,}",
-    )
+    rates = {"before": training.rate(done), "after": further.rate(done + 1), "done": f"{done:,}"}
     if stays_low:
-        return words + _(" It stays there.")
-    if after < _JUMP * before:
-        return words
-    return words + _(
-        " The schedule restarts over all {steps} steps, so the rate jumps up: expect the loss "
-        "to rise before it falls again.",
-        steps=f"{steps:,}",
-    )
+        return _(
+            "Learning rate: {before:.2g} at step {done}, then {after:.2g} throughout.", **rates
+        )
+    if rates["after"] < _JUMP * rates["before"]:
+        return _("Learning rate: {before:.2g} at step {done}, {after:.2g} at the next.", **rates)
+    return paragraph("train/rate-jumps", steps=f"{steps:,}", **rates)

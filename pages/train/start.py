@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.i18n import _, ngettext
+from pages.i18n import _, ngettext, paragraph
 from pages.ui import (
     comparison,
     controls,
@@ -34,10 +34,7 @@ _LOOK_AGAIN = 0.4  # seconds
 
 
 def bar(checked: Checked, preset: str | None) -> None:
-    """Draw the Start button beside what the run will need, or why it cannot start.
-
-    It stands behind all settings and stays in sight at the lower edge of the window.
-    """
+    """Draw the Start button and what the run needs, or why it cannot start."""
     is_off, why_not = checked.experiment is None, visitors.why_not()
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="start-bar"):
         pressed = st.button(
@@ -49,7 +46,7 @@ def bar(checked: Checked, preset: str | None) -> None:
             help=escape(why_not) or _("Training continues even if you leave this page."),
         )
         comparison.seed_button(
-            lambda: [_as_said(checked.experiment, preset)] if checked.experiment else [],
+            lambda: [_requested(checked.experiment, preset)] if checked.experiment else [],
             key="start",
             disabled=is_off,
             on_refused=show.problem,
@@ -67,87 +64,82 @@ def bar(checked: Checked, preset: str | None) -> None:
 
 
 def place(seed: Sequence[Setting], checked: Checked) -> None:
-    """Draw where to train, with how many threads, from which seed, and under which name."""
     with st.container(border=True):
         st.header(_("Device and seed"), anchor=False)
         _device()
         for setting in seed:
             controls.control(setting, checked)
         st.text_input(
-            _("Name of the run"),
+            _("Run name"),
             key=_NAME,
             max_chars=80,
-            placeholder=_("the name of the task"),
-            help=_("The run's name in lists. You can change it later."),
+            placeholder=_("task name"),
             persist_state="session",
         )
 
 
 def _warning(checked: Checked) -> None:
-    """Say before the start what is plainly sick, with one press that sets it right."""
-    warnings = [said for said in checked.advice if said.is_warning]
+    warnings = [warning for warning in checked.advice if warning.is_warning]
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="start-doctor"
     ):
-        for said in warnings[:1]:
+        for warning in warnings[:1]:
             more = len(warnings) - 1
-            label = _labels(checked)[said.field]
-            words = f"**{label}:** {escape(_(said.sentence))}"
+            label = _labels(checked)[warning.field]
+            words = f"**{label}:** {escape(_(warning.sentence))}"
             if more:
                 words += " " + ngettext(
-                    "{n} more warning stands at its setting.",
-                    "{n} more warnings stand at their settings.",
+                    "{n} more warning at its setting.",
+                    "{n} more warnings at their settings.",
                     more,
                     n=more,
                 )
             st.markdown(f":orange[:material/stethoscope: {words}]", width="stretch")
-            if said.better is not None:
+            if warning.better is not None:
                 st.button(
-                    _("Set to {value} :gray[{label}]", value=f"{said.better:g}", label=label),
+                    _("Set to {value} :gray[{label}]", value=f"{warning.better:g}", label=label),
                     icon=":material/healing:",
                     key="start-cure",
                     on_click=_set_right,
-                    args=(said.field, said.better, checked.draft.edition),
+                    args=(warning.field, warning.better, checked.draft.edition),
                 )
 
 
 def _labels(checked: Checked) -> dict[str, str]:
-    """Return the labels of all settings, by path."""
     values = checked.draft.values
-    found = settings_of(drafts.family_of(values), drafts.task_of(values))
-    return {setting.path: _(setting.label) for setting in found}
+    settings = settings_of(drafts.family_of(values), drafts.task_of(values))
+    return {setting.path: _(setting.label) for setting in settings}
 
 
 def _set_right(path: str, value: float, edition: tuple[int, int, int]) -> None:
-    """Set a setting to what is well, if the button is still one of the draft on the screen."""
+    """Apply the advice, unless the button belongs to an older draft."""
     draft = state.current_draft()
     if draft.edition == edition:
         state.set_draft(drafts.chosen(draft.values, path, value), base=draft.begun)
 
 
 def _why_not(checked: Checked) -> None:
-    """Name what must be mended; each sentence stands at its control, the rest here."""
-    known = {"task.name": _("the task"), **_labels(checked)}
+    labels = {"task.name": _("Task"), **_labels(checked)}
     places = dict.fromkeys(
-        known.get(problem.field, problem.field or _("the configuration"))
+        labels.get(problem.field, problem.field or _("Configuration"))
         for problem in checked.problems
     )
     sentence = _("Can't start yet: fix {places}.", places=", ".join(places))
     with st.container(gap=None, width="stretch"):
         st.markdown(f":red[:material/error: **{escape(sentence)}**]")
         for problem in checked.problems:
-            if problem.field not in known:
+            if problem.field not in labels:
                 st.caption(escape(_(problem.sentence)))
 
 
 def _needs(experiment: Experiment) -> None:
-    """Show what the run needs as soon as it is known, polling until then."""
-    future = _asked(experiment)
+    """Show what the run needs once known, polling until then."""
+    future = _sizes(experiment)
     was_known = future.done()
 
     def line() -> None:
         if not future.done():
-            st.caption(_("Estimating parameters, memory and time …"))
+            st.caption(_("Estimating …"))
             return
         if not was_known:
             state.draw_anew()
@@ -156,15 +148,14 @@ def _needs(experiment: Experiment) -> None:
     st.fragment(line, run_every=None if was_known else _LOOK_AGAIN)()
 
 
-def _asked(experiment: Experiment) -> Future[Any]:
-    """Ask for the sizes; only a device on which nothing has finished is measured for its time."""
+def _sizes(experiment: Experiment) -> Future[Any]:
     if _is_measured():
         return run_time.estimate(experiment, state.device())
     return run_time.sizes(experiment)
 
 
 def _is_measured() -> bool:
-    """Say whether a step is timed on the device: the CPU is known, a cluster's GPU out of reach."""
+    """Return whether a step is timed on the device: not on the CPU, nor on a remote GPU."""
     return state.device() != "cpu" and settings.read().trains_on == "local"
 
 
@@ -173,41 +164,34 @@ def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
         estimate = run_time.result(future)
     except ValueError as error:
         return f":red[:material/error: {escape(_(error))}]"
-    except Exception:  # a guess that fails must not keep anyone from starting
-        return _("No estimate of time and memory for these settings; you can start anyway.")
+    except Exception:  # a failed estimate must not prevent the start
+        return _("No estimate for these settings; you can start anyway.")
     assert estimate is not None
     why = advice_on(state.device(), experiment.training)
     slow = f"  \n:orange[:material/warning: {_(why)}]" if why else ""
-    words = _(
-        "{steps} steps in **{time}** · **{n}** parameters · up to about **{memory}** of memory (a "
-        "step keeps {step}) · **{disk}** on the disk"
-    )
     limits = settings.read()
     disk = storage.run_bytes(
         experiment, estimate.n_parameters, limits.max_attention, limits.max_weights
     )
-    return (
-        words.format(
-            n=show.count(estimate.n_parameters),
-            memory=show.size(estimate.memory_bytes),
-            step=show.size(estimate.step_bytes),
-            steps=f"{experiment.training.steps:,}",
-            time=_time(experiment, estimate),
-            disk=show.size(disk),
-        )
-        + slow
+    needs = paragraph(
+        "train/needs",
+        n=show.count(estimate.n_parameters),
+        memory=show.size(estimate.memory_bytes),
+        step=show.size(estimate.step_bytes),
+        steps=f"{experiment.training.steps:,}",
+        time=_time(experiment, estimate),
+        disk=show.size(disk),
     )
+    return needs + slow
 
 
 def _time(experiment: Experiment, estimate: Any) -> str:
-    """Return how long it takes; only a device on which nothing has finished is measured."""
     device = state.device()
     measured = estimate.seconds if _is_measured() else None
     return run_time.takes_now(experiment, device=device, threads=state.threads(), measured=measured)
 
 
 def _device() -> None:
-    """Draw the devices that can be used, and say why the others cannot."""
     future = run_time.devices()
     was_known = future.done()
 
@@ -220,9 +204,9 @@ def _device() -> None:
             return
         try:
             devices = run_time.result(future) or []
-        except Exception:  # the CPU is always there; why the look failed is in the server's log
+        except Exception:  # the CPU is always there; the server's log has the reason
             devices = []
-            st.caption(_("Only the CPU is available: other devices could not be listed."))
+            st.caption(_("Listing other devices failed; the CPU works."))
         usable = {device.name: device for device in devices if device.available}
         names = list(usable) or ["cpu"]
         if st.session_state.get(_DEVICE) not in names:
@@ -232,8 +216,8 @@ def _device() -> None:
             names,
             format_func=lambda name: _device_words(name, usable.get(name)),
             key=_DEVICE,
-            help=_("Small models are fast on a CPU; a GPU pays off from a few million parameters."),
-            on_change=_take_device,
+            help=_("A GPU pays off from a few million parameters."),
+            on_change=lambda: state.set_device(st.session_state[_DEVICE]),
             persist_state="session",
         )
         for device in devices:
@@ -256,9 +240,7 @@ def _threads(device: str, choices: Sequence[int]) -> None:
         list(choices),
         required=True,
         key=state.THREADS,
-        help=_(
-            "One is best for small models: on a busy machine more threads slow each other down."
-        ),
+        help=_("One is fastest for small models on a busy machine."),
         persist_state="session",
     )
 
@@ -271,14 +253,9 @@ def _device_words(name: str, device: Any) -> str:
     return _("{label}, {free} free", label=_(device.label), free=show.size(device.memory_free))
 
 
-def _take_device() -> None:
-    state.set_device(st.session_state[_DEVICE])
-
-
 def _start(experiment: Experiment, preset: str | None) -> None:
-    """Create the run, queue it and open it; shows why if it is refused."""
-    said = _as_said(experiment, preset)
-    run = run_actions.start(experiment, name=said.name, preset=preset, threads=said.threads)
+    start = _requested(experiment, preset)
+    run = run_actions.start(experiment, name=start.name, preset=preset, threads=start.threads)
     if run is None:
         return
     url_config.clear()
@@ -286,8 +263,7 @@ def _start(experiment: Experiment, preset: str | None) -> None:
     st.rerun()
 
 
-def _as_said(experiment: Experiment, preset: str | None) -> Start:
-    """Return the run that the controls describe."""
+def _requested(experiment: Experiment, preset: str | None) -> Start:
     return Start(
         experiment,
         state.device(),

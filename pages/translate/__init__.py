@@ -1,1 +1,1 @@
-"""The page on which a trained model writes, token by token."""
+"""A trained model writes, token by token."""

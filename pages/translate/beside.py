@@ -1,86 +1,84 @@
-"""Teacher forcing and free running side by side, and where they part."""
+"""Two other ways to write: beam search, and teacher forcing beside free running."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.translate import choice, how
 from pages.translate.link import GREEDY, TEXT
-from pages.ui import sentence_field, show
+from pages.ui import beam_view, sentence_field, show
 from pages.ui.typed import escape
 from tfm_core.config import SequenceTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.data.text.task import missing_examples
-from tfm_core.inspect.writing import steps
+from tfm_core.inspect.writing import beams, steps
+from tfm_core.inspect.writing.beams import BeamComparison, BeamSettings
 from tfm_core.inspect.writing.beside import BesideTruth, beside_truth
 from tfm_core.inspect.writing.source import Source
 from tfm_core.inspect.writing.steps import in_nats
 from tfm_core.plots.writing import beside_table
+from tfm_core.runs.run import Run
 
 
 def part(source: Source, row: DeltaGenerator) -> None:
-    """Write greedily, and set what is written beside the truth, place by place."""
     with row:
         sampling, seed, n = how.sampling(source, GREEDY)
     writing = steps.write(source, sampling, seed=seed, n=n, forced=dict(choice.forced()))
-    found = beside_truth(writing)
-    if found is None:
+    comparison = beside_truth(writing)
+    if comparison is None:
         _no_truth(source)
         return
-    st.markdown(_summary(found))
+    st.markdown(_summary(comparison))
     words = {
         "place": _("Token"),
         "truth": _("Truth"),
-        "taught": _("Teacher forcing: after the true tokens it says"),
-        "free": _("Free running: after its own tokens it writes"),
-        "parts": _("here they part"),
+        "taught": _("Teacher forcing, given the true tokens"),
+        "free": _("Free running, given its own tokens"),
+        "parts": _("they diverge here"),
     }
-    st.html(beside_table(found, words))
-    st.caption(
-        _(
-            "In training the decoder reads the true tokens (teacher forcing), so one mistake does "
-            "not spoil what follows. When it writes it reads its own: after the first wrong token "
-            "it stands where it never stood in training (exposure bias, Bengio et al. 2015). "
-            "ln p of the truth: {truth}; of what it writes: {free}.",
-            truth=in_nats(found.truth_score),
-            free=in_nats(found.free_score),
-        )
+    st.html(beside_table(comparison, words))
+    words = _(
+        "ln p of the truth: {truth}; of its own text: {free}.",
+        truth=in_nats(comparison.truth_score),
+        free=in_nats(comparison.free_score),
     )
+    st.caption(words, help=paragraph("translate/beside-truth"))
 
 
-def _summary(found: BesideTruth) -> str:
-    at = found.parts_at
+def _summary(comparison: BesideTruth) -> str:
+    at = comparison.parts_at
     counts = _(
         "Teacher forcing: {taught} of {n} tokens right; free running: {free} of {n}.",
-        taught=found.n_taught_right,
-        free=found.n_free_right,
-        n=found.n_true,
+        taught=comparison.n_taught_right,
+        free=comparison.n_free_right,
+        n=comparison.n_true,
     )
     if at is None:
-        return f"{_('**They never part**: what it writes is the truth.')} {counts}"
-    place = found.places[at]
-    words = _("**They part at token {n}**: the truth has {truth}, running free wrote {free}.")
-    said = words.format(
-        n=at + 1,
-        truth=f"“{escape(place.truth.token)}”" if place.truth else _("nothing more"),
-        free=f"“{escape(place.free.token)}”" if place.free else _("nothing more"),
+        return f"{_('**They never diverge**: its text is the truth.')} {counts}"
+    truth, free = (
+        f"“{escape(token.token)}”" if token else _("nothing")
+        for token in (comparison.places[at].truth, comparison.places[at].free)
     )
-    return f"{said} {counts}"
+    words = _(
+        "**They diverge at token {n}**: {truth} is true, {free} was written.",
+        n=at + 1,
+        truth=truth,
+        free=free,
+    )
+    return f"{words} {counts}"
 
 
 def _no_truth(source: Source) -> None:
-    """Say that nobody knows what is right, and offer a sentence of which one does."""
     task = text_task(source.experiment.task_as(SequenceTaskConfig))
     if (missing := missing_examples(task)) is not None:
         show.problem(missing)
         return
     st.info(
-        _(
-            "This is no sentence that the task could ask for, so nobody can say what is right. "
-            "Take one that it can:"
-        ),
+        _("The task has no answer for this sentence. Choose one it has:"),
         icon=":material/help:",
     )
     with st.container(horizontal=True, gap="small"):
@@ -92,3 +90,45 @@ def _no_truth(source: Source) -> None:
 def _take(text: str) -> None:
     st.session_state[TEXT.key] = text
     choice.begin_anew()
+
+
+def search(source: Source, run: Run, row: DeltaGenerator) -> None:
+    with row:
+        settings = how.beam(source)
+    forced = choice.forced()
+    if forced:
+        tokens = ", ".join(
+            _("“{token}” at position {n}", token=escape(source.vocabulary.token(id)), n=place + 1)
+            for place, id in forced
+        )
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(_("Every text contains {tokens}.", tokens=tokens), width="content")
+            st.button(_("Clear tokens"), key="translate-free", on_click=choice.begin_anew)
+    comparison = _compare(f"{run.id} {source.mark}", settings, forced, source)
+    if comparison is None:
+        st.caption(_("The text has ended."))
+        return
+    st.markdown(beam_view.conclusion(comparison, _join(source)))
+    if source.longest > how.MAX_SEARCHED and not all(text.is_done for text in comparison.steps[-1]):
+        st.caption(_("Beams stop at {n} tokens.", n=how.MAX_SEARCHED))
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        beam_view.tree(comparison, key="translate-tree")
+    with right:
+        beam_view.ranking(comparison.steps[-1], comparison, _join(source), key="translate-beams")
+    st.header(_("Other methods"), anchor=False)
+    beam_view.others(comparison, _join(source), key="translate-others")
+
+
+def _join(source: Source) -> beam_view.Join:
+    def join(tokens: Sequence[str]) -> str:
+        return source.text(tokens) or "–"
+
+    return join
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def _compare(
+    mark: str, settings: BeamSettings, forced: tuple[tuple[int, int], ...], _source: Source
+) -> BeamComparison | None:
+    return beams.compare(_source, settings, dict(forced))

@@ -1,4 +1,4 @@
-"""What a visitor chose while a text is written: the step that is shown, forced tokens, the head."""
+"""The visitor's choices while writing: the step shown, forced tokens, the head."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _OF = "translate-of"
 
 
 def receive(run: Run) -> tuple[str, ...]:
-    """Follow the link, and let go what another model was asked for; return what cannot be followed.
+    """Read the link and drop what does not fit this model; return the problems.
 
-    A text and its forced tokens stay where the next model has the same words.
+    Text and forced tokens stay if the next model has the same vocabulary.
     """
     old_run, old_words = st.session_state.get(_OF, (run.id, words_of(run.experiment)))
     if old_run != run.id:
@@ -34,53 +34,48 @@ def receive(run: Run) -> tuple[str, ...]:
 
 
 def words_of(experiment: Experiment) -> str:
-    """Return what tells the words of one task from those of another."""
+    """Return a key that differs between vocabularies."""
     task = experiment.task
     parts = (task.kind, task.name, *(getattr(task, one, "") for one in ("size", "unit", "data")))
     return " ".join(map(str, parts))
 
 
 def forced() -> Forced:
-    """Return the tokens that are put in, in the order in which they were."""
-    found: Forced = st.session_state[FORCED.key]
-    return found
+    value: Forced = st.session_state[FORCED.key]
+    return value
 
 
 def at() -> int:
-    """Return the step that is shown, from 1; 0 is the whole text."""
+    """Return the step shown, from 1; 0 is the whole text."""
     return int(st.session_state[AT.key])
 
 
 def head(n_layers: int, n_heads: int, first: Head) -> tuple[int, int]:
-    """Return the layer and the head whose attention is shown, from 0; -1 is the mean of all.
+    """Return the chosen layer and head, from 0; head -1 is the mean.
 
-    first: what is shown where nothing was chosen; None is the mean of the last layer.
+    first: the default; None is the mean of the last layer.
     """
-    found: Head = st.session_state[HEAD.key] or first
-    if found is None or found[0] >= n_layers or found[1] >= n_heads:
+    value: Head = st.session_state[HEAD.key] or first
+    if value is None or value[0] >= n_layers or value[1] >= n_heads:
         return n_layers - 1, -1
-    return found
+    return value
 
 
 def say() -> None:
-    """Put what is chosen into the link."""
     for parameter in (FORCED, AT, HEAD):
         view_link.say(parameter, st.session_state[parameter.key])
 
 
 def begin_anew() -> None:
-    """Let go of forced tokens and of the step: something else is read."""
     st.session_state[FORCED.key] = ()
     st.session_state[AT.key] = 0
 
 
 def replay() -> None:
-    """Show the whole text: it is written in another way."""
     st.session_state[AT.key] = 0
 
 
 def force(place: int, id: int) -> None:
-    """Put a token in, or let it go where it was put in already."""
     now: Forced = st.session_state[FORCED.key]
     left = tuple(pair for pair in now if pair[0] != place)
     if (place, id) not in now and place < MAX_STEPS:
@@ -90,32 +85,22 @@ def force(place: int, id: int) -> None:
 
 
 def undo() -> None:
-    """Let the token go that was put in last."""
     st.session_state[FORCED.key] = st.session_state[FORCED.key][:-1]
     st.session_state[AT.key] = 0
 
 
-def free() -> None:
-    """Let all tokens go that were put in."""
-    st.session_state[FORCED.key] = ()
-    st.session_state[AT.key] = 0
-
-
 def show(step: int) -> None:
-    """Stop at a step."""
     st.session_state[AT.key] = step
 
 
 def pick(head: Head) -> None:
-    """Look at the attention of a layer, or of one head."""
     st.session_state[HEAD.key] = head
 
 
 def length(longest: int) -> int:
-    """Ask how many tokens are written at most; at most ``longest``."""
     problem = view_link.receive(LENGTH)
     st.session_state[LENGTH.key] = min(st.session_state[LENGTH.key], longest)
-    found = st.number_input(_("Tokens to write"), 1, longest, key=LENGTH.key, width=135)
+    value = st.number_input(_("Tokens to write"), 1, longest, key=LENGTH.key, width=135)
     view_link.warn(problem)
-    view_link.say(LENGTH, int(found))
-    return int(found)
+    view_link.say(LENGTH, int(value))
+    return int(value)

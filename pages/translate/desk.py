@@ -1,4 +1,4 @@
-"""One text token by token: what was weighed, where the model looked, what the reader put in."""
+"""One text, token by token: candidates, attention and forced tokens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.components.writing_desk import DeskEvents, DeskView, writing_desk
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.translate import choice, how
 from pages.translate.link import SAMPLE
 from pages.ui import show
@@ -17,14 +17,11 @@ from tfm_core.inspect.writing.source import Source
 from tfm_core.inspect.writing.steps import MEAN, Writing, in_nats
 from tfm_core.runs.run import Run
 
-_EVENTS = DeskEvents(choice.force, choice.undo, choice.free, choice.show)
+_EVENTS = DeskEvents(choice.force, choice.undo, choice.begin_anew, choice.show)
 
 
 def part(source: Source, run: Run, row: DeltaGenerator, method: str) -> None:
-    """Write with the settings of the page, and show every step.
-
-    row: where the method was asked for.
-    """
+    """Write with the page's settings and show every step. row: container of the method."""
     with row:
         sampling, seed, n = how.sampling(source, method)
     forced = choice.forced()
@@ -51,7 +48,6 @@ def part(source: Source, run: Run, row: DeltaGenerator, method: str) -> None:
 
 
 def _verdict(writing: Writing, own: Writing | None) -> None:
-    """Show the text as a person reads it, beside the truth where there is one."""
     source = writing.source
     name = _("It writes") if own is None else _("With your tokens")
     st.markdown(f":grey[{name}] **{escape(writing.text or '–')}**", width="content")
@@ -67,7 +63,6 @@ def _verdict(writing: Writing, own: Writing | None) -> None:
 
 
 def _head(run: Run, writing: Writing) -> tuple[int, int]:
-    """Choose whose attention is shown: at first the head that aligns best, where that is known."""
     n_layers, n_heads = writing.attention.shape[:2]
     aligning = _aligning(str(run.folder), writing.source.step, run)
     chosen = choice.head(n_layers, n_heads, aligning)
@@ -101,31 +96,22 @@ def _head_name(head: tuple[int, int], *, is_aligning: bool) -> str:
     layer, number = head
     if number == MEAN:
         return _("Attention: layer {n}, mean of all heads", n=layer + 1)
-    words = _("Attention: layer {n}, head {head}", n=layer + 1, head=number + 1)
-    return _("{head}, aligns best", head=words) if is_aligning else words
+    if is_aligning:
+        return _("Attention: layer {n}, head {head} (aligns best)", n=layer + 1, head=number + 1)
+    return _("Attention: layer {n}, head {head}", n=layer + 1, head=number + 1)
 
 
 def _special(writing: Writing) -> str:
-    """Say what the colours and lines mean for this family."""
     family = writing.source.experiment.model.family
     words = {
-        "encoder-only": _(
-            "An encoder writes all positions at once: no token waits for another, so putting one "
-            "in changes no other. The colour of a word is the attention of the chosen position."
-        ),
+        "encoder-only": paragraph("translate/desk-encoder"),
         "decoder-only": _(
-            "One sequence: each new token attends to what was given and to what it wrote itself. "
-            "Colour and lines: the attention from which the chosen token is written."
+            "Colours and lines: attention of the chosen token to all tokens before it."
         ),
-        "captioner": _(
-            "Orange: the patches that the decoder’s cross-attention looks at for this word."
-        ),
-        "recurrent": _(
-            "A recurrent network: it carries a state from token to token, and its one attention "
-            "looks back at the source. Colour and lines: that attention."
-        ),
+        "captioner": _("Orange: patches that this word's cross-attention reads."),
+        "recurrent": _("Colours and lines: the recurrent network's attention to the source."),
     }
-    usual = _("Colour and lines: the cross-attention from which the chosen token is written.")
-    said = words.get(family, usual)
+    usual = _("Colours and lines: cross-attention of the chosen token.")
+    legend = words.get(family, usual)
     step = show.count(writing.source.step)
-    return f"{said} {_('The weights are those of step {step}.', step=step)}"
+    return f"{legend} {_('Weights of step {step}.', step=step)}"

@@ -1,4 +1,4 @@
-"""What the model writes from: a sentence, the beginning of a text, or a picture."""
+"""What the model writes from: a sentence, a prompt, or a picture."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ _KEY, _READ = "translate", "translate-read"
 
 
 def source(run: Run) -> Source:
-    """Ask for a text or a picture and return what is written from.
-
-    Raises ValueError, in a sentence, where the run has no weights.
-    """
+    """Ask for the source to write from. Raises ValueError if the run has no weights."""
     if run.experiment.task.describes_pictures:
         view_link.forget([TEXT])
         return _picture(run)
@@ -37,11 +34,11 @@ def _picture(run: Run) -> Source:
     st.session_state[PICTURE.key] = min(st.session_state[PICTURE.key], task.n_test)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         number = st.number_input(
-            _("Test picture"), 1, task.n_test, key=PICTURE.key, on_change=choice.begin_anew,
-            help=_("Composed of digits that the model never trained on."), width=220,
+            _("Test picture"), 1, task.n_test, key=PICTURE.key, width=220,
+            on_change=choice.begin_anew,
         )  # fmt: skip
         st.button(
-            _("Another picture"),
+            _("Next picture"),
             icon=":material/casino:",
             key="translate-another",
             on_click=_another,
@@ -68,10 +65,10 @@ def _text(run: Run) -> Source:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         text = sentence_field.field(
             task,
-            label=_("Beginning of a text") if is_prompt else _("Your sentence"),
-            help=_("Press Enter and the model goes on from here; it may be empty.")
+            label=_("Prompt") if is_prompt else _("Your sentence"),
+            help=_("Press Enter to continue it; may be empty.")
             if is_prompt
-            else _("Use the words of the task, then press Enter."),
+            else _("Use the task's words, then press Enter."),
             key=_KEY,
             on_read=lambda _text: choice.begin_anew(),
         )
@@ -83,38 +80,36 @@ def _text(run: Run) -> Source:
 
 
 def _read(run: Run, task: TextTask, text: str) -> Source:
-    """Return what a text gives; where it cannot be read, say why and keep what was read last."""
+    """Return the source of a text; if it is invalid, say why and keep the last one."""
     try:
-        found = source_of(run, typed.within(text, MAX_TEXT))
+        source = source_of(run, typed.within(text, MAX_TEXT))
     except ValueError as error:
         st.warning(escape(_(error)), icon=":material/spellcheck:")
         if 0 < len(text) <= MAX_TEXT:
             sentence_field.suggest(task, text, key=_KEY, on_read=lambda _text: choice.begin_anew())
         run_id, last = st.session_state.get(_READ, ("", ""))
         shown = last if run_id == run.id else _first(run, task)
-        st.caption(_("Shown below: “{text}”").format(text=escape(shown)))
+        st.caption(_("Showing “{text}”", text=escape(shown)))
         return source_of(run, shown)
     st.session_state[_READ] = (run.id, text)
     sentence_field.mark_unknown(task, text)
-    return found
+    return source
 
 
 def _next(task: TextTask, text: str) -> None:
-    """Offer the words that can come next; for a whole sentence all that the task knows."""
     if missing_examples(task) is not None:
         return
     try:
         words = task.tokenize(text) if text.strip() else ()
     except ValueError:
         words = ()
-    found = next_words(task, words)
-    if found:
-        groups = {_("can come next"): list(found)}
+    candidates = next_words(task, words)
+    if candidates:
+        groups = {_("Possible next words"): list(candidates)}
         sentence_field.chips(task, groups, key=_KEY, on_read=lambda _text: choice.begin_anew())
 
 
 def _first(run: Run, task: TextTask) -> str:
-    """Return the text that is read at first: an unseen one."""
     if run.experiment.task.facts.answer == "text":
         unit = run.experiment.task_as(CorpusTaskConfig).unit
         first = {"words": 2, "characters": 12, "bpe": 4}[unit]

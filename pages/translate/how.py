@@ -1,4 +1,4 @@
-"""How a text is written: greedily, drawn at random, by beam search, or beside the truth."""
+"""How a text is written: greedy, sampled, by beam search, or compared with the truth."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.translate import choice
 from pages.translate.link import (
     BESIDE,
@@ -31,11 +31,10 @@ if TYPE_CHECKING:
     from tfm_core.decoding import SamplingConfig
 
 MAX_SEARCHED = 100
-"""Tokens that a beam writes at most: a wide one reads all of its texts again at each of them."""
+"""Most tokens of a beam search: every step reads all its texts again."""
 
 
 def method(source: Source) -> str:
-    """Ask how to write; what a model cannot do is not offered."""
     if source.is_at_once:
         view_link.forget([METHOD])
         return GREEDY
@@ -43,20 +42,14 @@ def method(source: Source) -> str:
         name for name in METHOD.names if name != BESIDE or source.experiment.task.kind != "corpus"
     )
     return view_link.choice(
-        _("How to write"),
+        _("Method"),
         dataclasses.replace(METHOD, names=names),
-        help=_(
-            "Always the likeliest token, one drawn by its probability, the likeliest texts kept "
-            "side by side, or the text beside the true one, token by token."
-        ),
+        help=paragraph("translate/method"),
     )
 
 
 def sampling(source: Source, method: str) -> tuple[SamplingConfig, int, int]:
-    """Ask for what a token is drawn from; return that, the seed, and the tokens to write.
-
-    Called in the row of the method, as ``beam`` is.
-    """
+    """Ask for sampling settings in the row of the method; return them, seed and length."""
     from tfm_core.decoding import SamplingConfig
 
     is_prompt = bool(source.context)
@@ -68,22 +61,19 @@ def sampling(source: Source, method: str) -> tuple[SamplingConfig, int, int]:
     temperature = _slider(
         _("Temperature"),
         TEMPERATURE,
-        _("Logits are divided by it: 0 is greedy, 1 the model itself, 2 wild."),
+        paragraph("sampling/temperature"),
     )
-    top_k = _number(
-        _("Top-k"), TOP_K, _("Draw from this many of the likeliest tokens; 0 is all of them.")
-    )
+    top_k = _number(_("Top-k"), TOP_K, paragraph("sampling/top-k"))
     top_p = _slider(
         _("Top-p"),
         TOP_P,
-        _("Draw from the fewest tokens that together have this probability."),
+        paragraph("sampling/top-p"),
     )
-    seed = _number(_("Seed"), SEED, _("The same seed draws the same text."))
+    seed = _number(_("Seed"), SEED, _("The same seed gives the same text."))
     st.button(
-        _("Draw again"),
+        _("Sample again"),
         icon=":material/casino:",
         key="translate-draw",
-        help=_("With the next seed."),
         on_click=_next_seed,
     )
     n = choice.length(source.longest) if is_prompt else source.longest
@@ -91,16 +81,13 @@ def sampling(source: Source, method: str) -> tuple[SamplingConfig, int, int]:
 
 
 def beam(source: Source) -> BeamSettings:
-    """Ask how wide to search, and how longer texts fare; at most MAX_SEARCHED tokens."""
+    """Ask for width, length penalty and length."""
     view_link.forget([TEMPERATURE, TOP_K, TOP_P, SEED, *([] if source.context else [LENGTH])])
-    width = _number(_("Width"), WIDTH, _("Texts kept at each step; 1 is greedy."))
+    width = _number(_("Width"), WIDTH, _("Texts kept per step; 1 is greedy."))
     alpha = _slider(
         _("Length penalty"),
         PENALTY,
-        _(
-            "0 ranks by probability, which only falls with every token; the larger it is, the "
-            "better longer texts fare: ln p is divided by ((5 + tokens) / 6) to this power."
-        ),
+        _("0 ranks by ln p; larger favours long texts: ln p / ((5 + tokens) / 6)^penalty."),
     )
     most = min(source.longest, MAX_SEARCHED)
     return BeamSettings(width, choice.length(most) if source.context else most, alpha)
@@ -108,23 +95,23 @@ def beam(source: Source) -> BeamSettings:
 
 def _slider(label: str, parameter: Option, help: str) -> float:
     problem = view_link.receive(parameter)
-    found = st.select_slider(
+    value = st.select_slider(
         label, parameter.options, key=parameter.key, help=help, on_change=choice.replay, width=140
     )
     view_link.warn(problem)
-    view_link.say(parameter, found)
-    return float(found)
+    view_link.say(parameter, value)
+    return float(value)
 
 
 def _number(label: str, parameter: Any, help: str) -> int:
     problem = view_link.receive(parameter)
-    found = st.number_input(
+    value = st.number_input(
         label, parameter.low, parameter.high, key=parameter.key, help=help,
         on_change=choice.replay, width=105,
     )  # fmt: skip
     view_link.warn(problem)
-    view_link.say(parameter, int(found))
-    return int(found)
+    view_link.say(parameter, int(value))
+    return int(value)
 
 
 def _next_seed() -> None:

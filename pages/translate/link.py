@@ -1,4 +1,4 @@
-"""What the page shows, in its address: what is read, how it is written, which tokens are put in."""
+"""The state of Translate in its address."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ METHOD = parameters.named(
     "method",
     {
         GREEDY: N_("Greedy"),
-        SAMPLE: N_("At random"),
+        SAMPLE: N_("Sample"),
         BEAM: N_("Beam search"),
-        BESIDE: N_("Beside the truth"),
+        BESIDE: N_("Compare with truth"),
     },
     key="translate-method",
 )
@@ -50,37 +50,35 @@ PENALTY = Option(
 )
 
 Forced = tuple[tuple[int, int], ...]
-"""Tokens that are put in: place, from 0, and number; in the order in which they were."""
+"""Forced tokens in order: position, from 0, and token id."""
 Head = tuple[int, int] | None
-"""A layer and a head of it, from 0; -1 is the mean of its heads, None what is shown at first."""
+"""A layer and a head, from 0; head -1 is the mean, None the default."""
 
 
 def read_forced(text: str) -> Forced:
-    """Return what ``3-17,1-9`` says: places from 1, and numbers of tokens. Raises Unfit."""
+    """Parse ``3-17,1-9``: positions from 1 and token ids. Raises Unfit."""
     found: dict[int, int] = {}
     for part in filter(None, text.split(",")):
         pair = re.fullmatch(r"([0-9]{1,4})-([0-9]{1,6})", part)
         if pair is None or not 1 <= int(pair[1]) <= MAX_STEPS:
-            raise Unfit(_("places and numbers of tokens, as in 3-17,5-9"))
+            raise Unfit(_("positions and token numbers, such as 3-17,5-9"))
         found[int(pair[1]) - 1] = int(pair[2])
     return tuple(found.items())
 
 
 def write_forced(forced: Forced) -> str:
-    """Return forced tokens as a link says them."""
     return ",".join(f"{place + 1}-{id}" for place, id in forced)
 
 
 def read_head(text: str) -> Head:
-    """Return what ``2`` or ``2.3`` says: a layer, and perhaps a head, both from 1. Raises Unfit."""
+    """Parse ``2`` or ``2.3``: a layer and perhaps a head, from 1. Raises Unfit."""
     pair = re.fullmatch(r"([1-9][0-9]?)(?:\.([1-9][0-9]?))?", text)
     if pair is None:
-        raise Unfit(_("a layer, or a layer and a head, as in 2.3"))
+        raise Unfit(_("a layer, or layer and head, such as 2.3"))
     return int(pair[1]) - 1, int(pair[2] or 0) - 1
 
 
 def write_head(head: Head) -> str:
-    """Return a layer and a head as a link says them."""
     if head is None:
         return ""
     layer, number = head

@@ -19,7 +19,6 @@ from pages.components.component import pack_bytes
 from pages.components.live import Card
 from pages.i18n import _, languages, speaking
 from pages.ui import film, run_words, runs_access, show, stage_view
-from tfm_core.inspect import stage as stages
 from tfm_core.inspect.progress import stage as stages
 from tfm_core.inspect.progress.stage import Stage
 from tfm_core.plots.palette import COLOURS

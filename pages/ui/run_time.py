@@ -277,7 +277,7 @@ def estimate(experiment: Experiment, device: str) -> Future[Estimate]:
     """Return a future of a run's needs; it raises ValueError for an unusable device."""
 
     def work() -> Estimate:
-        from tfm_core.training.apart import estimate as measure
+        from tfm_core.training.gpu_helper import estimate as measure
 
         tries = [measure(experiment, device) for _ in range(_TRIES)]
         return min(tries, key=lambda found: found.seconds)

@@ -209,3 +209,14 @@ def runs_with_weights(fits: Callable[[Experiment], bool]) -> list[Run]:
         for run in visitors.at_hand()
         if run.problem is None and run.has_checkpoint and fits(run.experiment)
     ]
+
+
+def no_weights(run: Run, *, key: str) -> None:
+    """Say that a run has no weights: not yet, with a button to look again, or not at all."""
+    name = run.meta.name
+    if not run.status.is_active:
+        show.problem(_("“{name}” ended without saving weights.", name=name))
+        return
+    words = _("“{name}” has not saved weights yet.", name=escape(name))
+    st.info(words, icon=":material/hourglass_empty:")
+    st.button(_("Reload"), icon=":material/refresh:", key=f"{key}-look-again")

@@ -226,7 +226,7 @@ def _row(run: Run, offer: Offer) -> None:
         refusal = offer.refusal(run)
         with place:
             pressed = st.button(
-                f"{_('Export')} :gray[{_(offer.label)}]",
+                _("Export: {what}", what=_(offer.label)),
                 key=f"take-make-{offer.key}",
                 icon=":material/download:",
                 width="stretch",

@@ -1,4 +1,4 @@
-"""Ids, padding and mask: sentences of one's own as one rectangle of numbers."""
+"""Ids, padding and mask: your sentences as one rectangle of numbers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ _MAX = 1500  # characters
 
 
 def view() -> None:
-    """Ask for sentences and a length; show numbers, mask and what was cut."""
     text = st.text_area(
-        _("Your sentences, one a line"),
+        _("Your sentences, one per line"),
         EXAMPLE,
         key="words-sentences",
         height=130,
@@ -36,27 +35,22 @@ def view() -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         has_bos = st.toggle(
-            "<bos>", True, key="words-bos", help=_("Where a decoder begins to write.")
+            "<bos>", True, key="words-bos", help=_("A decoder starts writing here.")
         )
-        has_eos = st.toggle(
-            "<eos>", True, key="words-eos", help=_("How a model learns where to end.")
-        )
+        has_eos = st.toggle("<eos>", True, key="words-eos", help=_("Teaches a model where to end."))
         length = _length(sentences, has_bos=has_bos, has_eos=has_eos)
     made = tokenise.batch(sentences, length=length, has_bos=has_bos, has_eos=has_eos)
     left, right = st.columns(2)
     with left:
         show.figure(
             plots.ids(made, state.theme()),
-            _(
-                "The tensor of ids: ordinary words blue, special tokens sand, padding (0) grey. "
-                "(Words start at 4: 0 to 3 are special.)"
-            ),
+            _("Ids: words blue, special tokens sand (0 to 3), padding grey (0)."),
             key="words-ids",
         )
     with right:
         show.figure(
             plots.mask(made, state.theme()),
-            _("Its mask: 1 may be attended to. Where it is 0, no query looks."),
+            _("Mask: 1 may be attended to, 0 may not."),
             key="words-mask",
         )
     _what_happened(made)
@@ -70,12 +64,12 @@ def _length(sentences: list[list[str]], *, has_bos: bool, has_eos: bool) -> int:
     if most <= least:
         return most
     return st.slider(
-        _("Maximal length (tokens)"),
+        _("Maximum length (tokens)"),
         least,
         most,
         most,
         key=f"words-length-{least}-{most}",
-        help=_("Longer sentences are cut off; a smaller rectangle costs less."),
+        help=_("Longer sentences are cut; shorter costs less."),
     )
 
 
@@ -83,8 +77,7 @@ def _what_happened(made: Batch) -> None:
     n, length = made.ids.shape
     st.markdown(
         _(
-            "Shape **({n}, {length})**: {share} of the cells are padding, computed for "
-            "nothing. Each head compares {pairs} pairs of positions.",
+            "Shape **({n}, {length})**: {share} is padding. Each head compares {pairs} pairs.",
             n=n,
             length=length,
             share=show.percent(made.padding_share),
@@ -93,33 +86,29 @@ def _what_happened(made: Batch) -> None:
     )
     lost = [(number, words) for number, words in enumerate(made.cut, 1) if words]
     if not lost:
-        st.caption(_("Nothing was cut: the rectangle is as long as the longest sentence."))
+        st.caption(_("Nothing was cut."))
         return
     total = sum(len(words) for _place, words in lost)
-    sentence = ngettext(
-        "**{n} word was cut** and the model never sees it: ",
-        "**{n} words were cut** and the model never sees them: ",
-        total,
-        n=total,
-    )
-    parts = [
+    parts = "; ".join(
         _("sentence {n} lost “{words}”", n=number, words=escape(" ".join(words)))
         for number, words in lost
-    ]
-    st.warning(sentence + "; ".join(parts) + ".", icon=":material/content_cut:")
+    )
+    words = ngettext(
+        "**{n} word was cut**: {parts}.",
+        "**{n} words were cut**: {parts}.",
+        total,
+        n=total,
+        parts=parts,
+    )
+    st.warning(words, icon=":material/content_cut:")
 
 
 def _vocabulary(made: Batch) -> None:
-    with st.expander(_("The vocabulary: {n} tokens", n=len(made.known)), icon=":material/list:"):
+    with st.expander(_("Vocabulary: {n} tokens", n=len(made.known)), icon=":material/list:"):
         st.dataframe(
             pd.DataFrame(tokenise.entries(made.known)),
             hide_index=True,
             key="words-vocabulary",
             height=260,
         )
-        st.caption(
-            _(
-                "<pad> fills and is masked, <bos> begins, <eos> ends, <unk> stands for "
-                "every unknown word. The others are numbered by how often they occur."
-            )
-        )
+        st.caption(_("<pad> fills and is masked, <unk> is any unknown word. Others by frequency."))

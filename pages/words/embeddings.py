@@ -1,4 +1,4 @@
-"""Embeddings of the current run: a one-hot product is a lookup, and words grow alike."""
+"""Embeddings of the current run: a one-hot product is a lookup, and words move in training."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import runs_access, show, shown_run, state, view_link, visitors
 from pages.ui.typed import escape
-from pages.words.link import TABLE
+from pages.words.link import DIMENSIONS, TABLE
 from tfm_core import byte_cache
+from tfm_core.facts.storage import MAX_EMBEDDED
 from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.compare.conclusions import classes_apart
 from tfm_core.inspect.positions.tables import cosines
@@ -26,7 +27,6 @@ FIRST_RECORDED = "recorded-korean"
 
 
 def view() -> None:
-    """Look a word up and compare the table before training with the table after it."""
     table = table_to_show()
     if table is None:
         return
@@ -36,16 +36,17 @@ def view() -> None:
 
 
 def table_to_show() -> EmbeddingTable | None:
-    """Return the chosen table of the run, or say what is missing and offer to make it."""
+    """Return the chosen embedding table, or offer to train a run that has one."""
     run_id = state.current_run_id()
     if run_id is None:
         able = [run for run in visitors.listed() if embeddings.can_show(run) is None]
         run = shown_run.first_to_show(able, FIRST_RECORDED)
     else:
         run = runs_access.store().get(run_id)
-    why = _("There is no run with words to show.") if run is None else _(embeddings.can_show(run))
+    why = _("No run with words yet.") if run is None else _(embeddings.can_show(run))
     if run is None or why:
-        _none(why)
+        words = _("Train a model of words, or open a recorded one.")
+        shown_run.preset_buttons(f"{why} {words}", [PRESET], key="words-train", others=_recorded)
         return None
     shown_run.unchosen_caption(run)
     try:
@@ -78,7 +79,6 @@ def _word(table: EmbeddingTable) -> int:
         choices,
         format_func=lambda index: f"{table.tokens[index]} ({table.classes[index]})",
         key=f"words-word-{table.name}-{len(table.tokens)}",
-        help=_("Type to find one."),
     )
     return choices[0] if picked is None else int(picked)
 
@@ -86,22 +86,16 @@ def _word(table: EmbeddingTable) -> int:
 def _lookup(table: EmbeddingTable, index: int) -> None:
     last = table.values[-1]
     lookup = embeddings.look_up(last, index)
-    name = escape(table.tokens[index])
     show.figure(
         plots.lookup(last, lookup, table.tokens, state.theme()),
-        _(
-            "On the left the one-hot vector of the word: 1 in its row, 0 elsewhere. Times the "
-            "table it picks exactly that row."
-        ),
+        _("Left: the one-hot vector. Times the table, it picks one row."),
         key="words-lookup",
     )
     st.markdown(
-        _(
-            "**one-hot × table** costs {n} multiplications, **table[{id}]** none. Largest "
-            "difference of the two vectors for “{word}”: **{difference:g}**.",
+        paragraph(
+            "words/lookup",
             n=f"{lookup.n_products:,}",
             id=index,
-            word=name,
             difference=lookup.difference,
         )
     )
@@ -109,29 +103,28 @@ def _lookup(table: EmbeddingTable, index: int) -> None:
 
 
 def _alike(table: EmbeddingTable, index: int) -> None:
-    st.header(_("Words that became alike"), anchor=False)
+    st.header(_("Similar words"), anchor=False)
     order = by_class(table.classes)
     before, after = (
         embeddings.class_likeness(table.values[at], table.classes, table.n_special)
         for at in (0, -1)
     )
+    after_training = _("After training (step {n})", n=f"{table.steps[-1]:,}")
     words = classes_apart(before, after, table.steps[-1])
     if words is not None:
         st.markdown(_(words))
     for column, at, title in zip(
-        st.columns(2), (0, -1), (_("Before training"), _("After training")), strict=True
+        st.columns(2), (0, -1), (_("Before training"), after_training), strict=True
     ):
         values = table.values[at]
         with column:
-            step = f"{table.steps[at]:,}"
-            st.subheader(f"{title} " + _("(step {n})", n=step), anchor=False)
+            st.subheader(title, anchor=False)
             st.dataframe(_nearest(table, at, index), hide_index=True, key=f"words-near{at}")
             within, between = embeddings.class_likeness(values, table.classes, table.n_special)
             show.figure(
                 plots.likeness(cosines(values), table.tokens, order, state.theme()),
-                _(
-                    "Cosine of every pair, ordered by word class. Mean within a class "
-                    "**{within:z.2f}**, between classes **{between:z.2f}**.",
+                paragraph(
+                    "words/likeness",
                     within=within,
                     between=between,
                 ),
@@ -152,16 +145,11 @@ def _nearest(table: EmbeddingTable, at: int, index: int) -> pd.DataFrame:
     )
 
 
-def _none(why: str) -> None:
-    words = why + " " + _("Train a model of words, or look at one that was recorded.")
-    shown_run.preset_buttons(words, [PRESET], key="words-train", others=_recorded)
-
-
 def _recorded() -> None:
     for other in visitors.at_hand():
         if embeddings.can_show(other) is None and other.meta.preset == PRESET:
             st.button(
-                _("Look at “{name}”", name=escape(other.meta.name)),
+                _("Open “{name}”", name=escape(other.meta.name)),
                 icon=":material/visibility:",
                 key="words-open",
                 on_click=state.set_current_run,
@@ -173,3 +161,32 @@ def _recorded() -> None:
 @byte_cache.kept
 def _table(folder: Path, mark: int, name: str) -> EmbeddingTable:
     return embeddings.table_of(Run(folder), name)
+
+
+def moving() -> None:
+    table = table_to_show()
+    if table is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+        in_space = view_link.choice(_("Dimensions"), DIMENSIONS)
+        has_labels = st.toggle(_("Labels"), True, key="words-labels", persist_state="session")
+    projection = embeddings.principal(table.values[-1][table.n_special :])
+    if not table.is_whole:
+        st.info(
+            _(
+                "Only the first and last state were saved (older run, or above {most} numbers).",
+                most=f"{MAX_EMBEDDED:,}",
+            ),
+            icon=":material/info:",
+        )
+    name = f"words-moving-{table.name}-{in_space}-{has_labels}"
+    show.live_figure(
+        plots.projected(table, projection, in_space=in_space == "3", has_labels=bool(has_labels)),
+        paragraph(
+            "words/moving",
+            n=in_space,
+            share=show.percent(float(projection.explained[: int(in_space)].sum())),
+        ),
+        key=name,
+    )
+    show.code(embeddings.principal)

@@ -1,4 +1,4 @@
-"""What the page on words shows, in its address."""
+"""The state of the page in its address."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ VIEW = parameters.named(
     "view",
     {
         "tokens": N_("Tokenise"),
-        "batch": N_("Ids, padding and mask"),
+        "batch": N_("Ids and padding"),
         "embeddings": N_("Embeddings"),
-        "moving": N_("Moving while they learn"),
+        "moving": N_("While learning"),
         "patches": N_("Words and patches"),
     },
     key="words-view",

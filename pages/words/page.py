@@ -1,25 +1,58 @@
-"""Words into tensors: tokens, numbers, batches, embeddings that move, and patches beside them."""
+"""Words into tensors: tokens, ids, batches, embeddings and patches."""
 
 from __future__ import annotations
 
-from pages.i18n import _
-from pages.ui import show, view_link
-from pages.words import batch, embeddings, moving, patches, tokens
-from pages.words.link import VIEW
+import streamlit as st
 
-VIEWS = {
-    "tokens": tokens.view,
-    "batch": batch.view,
-    "embeddings": embeddings.view,
-    "moving": moving.view,
-    "patches": patches.view,
-}
+from pages.i18n import _, paragraph
+from pages.ui import page_table, runs_access, show, state, view_link
+from pages.ui.typed import escape
+from pages.words import batch, embeddings, tokens
+from pages.words.link import VIEW
+from tfm_core.config import Experiment
+from tfm_core.inspect.text import beside_pictures
+from tfm_core.presets import PRESETS
 
 
 def page() -> None:
-    """Show one step of the way from text to vectors at a time; a link holds which."""
     show.header("words")
-    VIEWS[view_link.choice(_("Step"), VIEW, is_labelled=False)]()
+    views = {
+        "tokens": tokens.view,
+        "batch": batch.view,
+        "embeddings": embeddings.view,
+        "moving": embeddings.moving,
+        "patches": _patches,
+    }
+    views[view_link.choice(_("Step"), VIEW, is_labelled=False)]()
+
+
+def _patches() -> None:
+    st.markdown(
+        paragraph("words/patches")
+    )  # fmt: skip
+    language, words = _side("translate", is_words=True)
+    vision, pixels = _side("vit-digits", is_words=False)
+    rows = [
+        (_(one.what), _(one.language), _(one.vision))
+        for one in beside_pictures.aspects(language, vision)
+    ]
+    show.facts(rows, ["", words, pixels])
+    for page, label in (
+        ("encoders", _("What CLS and patches learn")),
+        ("positions", _("Positions, fixed and learned")),
+    ):
+        query = {"view": "patches"} if page == "encoders" else {}
+        st.page_link(page_table.path_of(page), label=label, query_params=query)
+
+
+def _side(preset: str, *, is_words: bool) -> tuple[Experiment, str]:
+    """Return the current run's experiment and name if it fits, else a preset's."""
+    fits = beside_pictures.reads_words if is_words else beside_pictures.reads_pixels
+    run_id = state.current_run_id()
+    run = None if run_id is None else runs_access.store().get(run_id)
+    if run is not None and run.problem is None and fits(run.experiment):
+        return run.experiment, escape(run.meta.name)
+    return PRESETS[preset].experiment, _("preset “{name}”", name=_(PRESETS[preset].label))
 
 
 page()

@@ -17,32 +17,29 @@ from tfm_core.inspect.text.tokenise import Token
 from tfm_core.plots import tokens as plots
 
 EXAMPLE = (
-    "The small dog sees the smallest dog. The dogs play in the park today. "
-    "작은 개가 공원에서 논다. 큰 개가 공원에서 작은 개를 본다."
+    "The small dog sees the smallest dog. The dogs play. 작은 개가 논다. 큰 개가 작은 개를 본다."
 )
 
 
 def view() -> None:
-    """Ask for a text and a way to cut it; show the tokens and what the vocabulary costs."""
     raw = st.text_area(
-        _("Your text, in any language"),
+        _("Your text"),
         EXAMPLE,
         key="words-text",
         height=100,
         persist_state="session",
     )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        cut = view_link.choice(_("Cut by"), CUT)
+        cut = view_link.choice(_("Tokenise by"), CUT)
         corpus = view_link.choice(
-            _("Vocabulary learned from"),
+            _("Vocabulary from"),
             CORPUS,
-            help=_("A vocabulary knows only its corpus: cut your text with another's and see."),
+            help=_("A vocabulary knows only its corpus."),
         )
         is_lower = st.toggle(
             _("Lower case"),
             key="words-lower",
             persist_state="session",
-            help=_("“The” and “the” become one token, in the corpus too."),
         )
     try:
         text = tokenise.clean(raw, lower=is_lower)
@@ -58,7 +55,7 @@ def _pairs(text: str, source: str) -> None:
     learned = _learned(source)
     most = len(learned.merges)
     if not most:
-        st.info(_("No pair of neighbours occurs twice in this text: there is nothing to merge."))
+        st.info(_("No pair occurs twice, so there is nothing to merge."))
     k = 0
     if most:
         k = st.slider(
@@ -67,45 +64,37 @@ def _pairs(text: str, source: str) -> None:
             most,
             min(most, 12),
             key=f"words-merges-{most}",
-            help=_("0 leaves characters; each merge makes the most frequent pair one token."),
+            help=_("0: characters. Each merge joins the most frequent pair."),
         )
     words = tokenise.words_of(text)
     _chips(bpe.tokens(learned, words, k), len(SPECIALS) + len(learned.vocabulary(k)))
     if not most:
         return
     merge = learned.merges[k - 1] if k else learned.merges[0]
-    rule = (
-        _("Merge {k}: **{left}** + **{right}** → **{merged}**, side by side {n} times before it.")
-        if k
-        else _("The first merge: **{left}** + **{right}** → **{merged}**, {n} times.")
-    )
+    values = {
+        "left": _code(merge.left),
+        "right": _code(merge.right),
+        "merged": _code(merge.merged),
+        "n": merge.count,
+    }
     st.markdown(
-        rule.format(
-            k=k,
-            left=_code(merge.left),
-            right=_code(merge.right),
-            merged=_code(merge.merged),
-            n=merge.count,
-        )
+        _("Merge {k}: **{left}** + **{right}** → **{merged}**, {n} times.", k=k, **values)
+        if k
+        else _("First merge: **{left}** + **{right}** → **{merged}**, {n} times.", **values)
     )
     left, right = st.columns([3, 2])
     with left:
         sizes, lengths = bpe.lengths(learned, words)
         show.figure(
             plots.sizes(sizes, lengths, k, _others(text, source)),
-            _(
-                "Every merge adds a token to the vocabulary and shortens the text. Where "
-                "the curve flattens, further merges gain little."
-            ),
+            _("Each merge adds a token and shortens the text, less and less."),
             key="words-sizes",
         )
     with right:
         st.dataframe(
             _merge_table(learned, k), hide_index=True, height=320, key=f"words-merge-table-{most}"
         )
-        st.caption(
-            _("The merges in order, and how often the pair occurred in the corpus at that time.")
-        )
+        st.caption(_("Merges in order, with the count of each pair at that time."))
     _byte_note(text)
     show.code(bpe.apply)
 
@@ -113,22 +102,21 @@ def _pairs(text: str, source: str) -> None:
 def _words(text: str, source: str) -> None:
     counts = tokenise.word_counts(source)
     n = len(counts)
-    kept = n
+    size = n
     if n > 1:
-        kept = st.slider(
+        size = st.slider(
             _("Words in the vocabulary"),
             1,
             n,
             n,
             key=f"words-kept-{n}",
-            help=_("The most frequent words stay; every other word becomes <unk>."),
+            help=_("The most frequent words; all others become <unk>."),
         )
-    known = tokenise.vocabulary(counts, kept)
+    known = tokenise.vocabulary(counts, size)
     _chips(tokenise.by_word(text, known), len(known))
     st.markdown(
         _(
-            "A word outside the vocabulary is **lost**: every unknown word gets number "
-            "{n}. And “dog” and “dogs” are as different as “dog” and “park”.",
+            "Every unknown word becomes number {n}. “dog” and “dogs” are unrelated tokens.",
             n=SPECIALS.index("<unk>"),
         )
     )
@@ -138,12 +126,7 @@ def _words(text: str, source: str) -> None:
 def _characters(text: str, source: str) -> None:
     known = tokenise.vocabulary(Counter(source))
     _chips(tokenise.by_character(text, known), len(known))
-    st.markdown(
-        _(
-            "A small vocabulary and a long sequence: attention costs the square of the "
-            "length, and the model has to spell every word."
-        )
-    )
+    st.markdown(_("Small vocabulary, long sequence: attention costs the square of the length."))
     show.code(tokenise.by_character)
 
 
@@ -155,18 +138,12 @@ def _bytes(text: str, source: str) -> None:
 
 def _chips(tokens: list[Token], size: int) -> None:
     st.html(plots.chips(tokens))
-    words = _("**{n}** tokens · vocabulary of **{size}**, special tokens included")
     unknown = sum(token.is_unknown for token in tokens)
+    parts = [_("**{n}** tokens", n=f"{len(tokens):,}"), _("vocabulary **{n}**", n=f"{size:,}")]
     if unknown:
-        words += _(" · **{unknown}** unknown ({share})")
-    st.caption(
-        words.format(
-            n=f"{len(tokens):,}",
-            size=f"{size:,}",
-            unknown=unknown,
-            share=show.percent(tokenise.unknown_share(tokens)),
-        )
-    )
+        share = show.percent(tokenise.unknown_share(tokens))
+        parts.append(_("**{n}** unknown ({share})", n=unknown, share=share))
+    st.caption(" · ".join(parts))
 
 
 def _others(text: str, source: str) -> dict[str, tuple[int, int]]:
@@ -193,7 +170,7 @@ def _merge_table(learned: Bpe, k: int) -> pd.DataFrame:
 
 
 def _byte_note(text: str, *, is_open: bool = False) -> None:
-    with st.expander(_("Byte-level: no unknown at all"), expanded=is_open):
+    with st.expander(_("Bytes: no unknown tokens"), expanded=is_open):
         st.markdown(content("words_bytes"))
         rows = pd.DataFrame(tokenise.bytes_of(text), columns=[_("character"), _("bytes of UTF-8")])
         st.dataframe(rows, hide_index=True, height=220, key="words-bytes")

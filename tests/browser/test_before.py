@@ -48,7 +48,7 @@ def test_one_press_trains_three_whose_curves_and_maps_stand_side_by_side(
 def test_times_are_measured_on_a_press_while_the_page_can_be_used(open_tab: OpenTab) -> None:
     tab = open_tab("before?view=length")
     tab.button("Measure now").click()
-    expect(tab.main.get_by_text(re.compile("Measuring, "))).to_be_visible()
+    expect(tab.main.get_by_text(re.compile("Measuring "))).to_be_visible()
     expect(tab.main.get_by_text(re.compile("From 8 to 128 tokens"))).to_be_visible()
     tab.await_plotly("before-times", "node._fullData.every(line => line.x.length === 5)")
     assert all(ratio > 0 for ratio in tab.plotly("before-ratios", "[...node._fullData[0].y]"))

@@ -59,7 +59,7 @@ def test_of_many_runs_the_nearest_is_read_and_the_figure_is_saved_as_any_other(
     assert box is not None
     over.hover(position={"x": 0.5 * box["width"], "y": 0.8 * box["height"]})
     expect(figure.locator(".reads")).to_contain_text("training loss")
-    tab.main.get_by_text("Log across").click()
+    tab.main.get_by_text("Log x").click()
     expect(figure).to_have_attribute("data-along", "step (log)")
     with tab.page.expect_download() as saved:
         figure.get_by_role("button", name="Save as SVG").click()

@@ -26,7 +26,7 @@ def test_a_model_is_trained_reads_and_writes(open_tab: OpenTab) -> None:
     expect(tab.state("Finished")).to_be_visible()
     expect(tab.main.get_by_text("Perplexity").first).to_be_visible()
     tab.goto(f"gpt?run={tab.run_id}")
-    text = tab.main.get_by_role("textbox", name="A text to read")
+    text = tab.main.get_by_role("textbox", name="Text")
     text.fill("the dog eats an apple")
     text.press("Control+Enter")
     expect(tab.main.locator(".tfm-gpt.text .t")).to_have_text(

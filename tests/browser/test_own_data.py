@@ -47,19 +47,19 @@ def rename(tab: Tab, row: int, name: str) -> None:
 def read(tab: Tab) -> None:
     file = {"name": "pets.zip", "mimeType": "application/zip", "buffer": pets()}
     tab.main.locator("input[type=file]").set_input_files(file)
-    expect(tab.main.get_by_text("60 pictures of 3 classes")).to_be_visible()
-    tab.main.get_by_text("Rename, merge or leave out classes").click()
+    expect(tab.main.get_by_text("60 pictures · 3 classes")).to_be_visible()
+    tab.main.get_by_text("Rename, merge or drop classes").click()
 
 
 def test_classes_are_renamed_and_merged_before_a_set_is_kept(open_tab: OpenTab) -> None:
     tab = open_tab("own-data?kind=pictures")
     read(tab)
     rename(tab, 2, "cat")
-    expect(tab.main.get_by_text("60 pictures of 2 classes")).to_be_visible()
+    expect(tab.main.get_by_text("60 pictures · 2 classes")).to_be_visible()
     rename(tab, 1, "wolf")
     expect(tab.main.get_by_text("wolf · 20")).to_be_visible()
-    tab.button("Keep this set").click()
-    expect(tab.button("Train it: Usual")).to_be_visible()
+    tab.button("Save data set").click()
+    expect(tab.button("Train: Usual")).to_be_visible()
     for caption in ("wolf · 20", "cat · 40"):  # what was read goes when the kept set is there
         expect(tab.main.get_by_text(caption)).to_have_count(1)
 
@@ -69,5 +69,5 @@ def test_a_class_whose_name_is_emptied_is_left_out_and_said(open_tab: OpenTab) -
     read(tab)
     select(tab, 1)
     tab.page.keyboard.press("Delete")
-    expect(tab.main.get_by_text("40 pictures of 2 classes")).to_be_visible()
+    expect(tab.main.get_by_text("40 pictures · 2 classes")).to_be_visible()
     expect(tab.main.get_by_text("dog: This class has no name.")).to_be_visible()

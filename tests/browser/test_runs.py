@@ -197,11 +197,11 @@ def test_ticked_runs_are_compared_and_labelled(open_tab: OpenTab, server: AppSer
         row(tab, run).locator(f".st-key-pick-{run.id} label").click()
         tab.settle()
     tab.main.get_by_role("button", name="Label", exact=True).click()
-    group = tab.page.get_by_role("textbox", name="Put into the group")
+    group = tab.page.get_by_role("textbox", name="Group", exact=True)
     group.fill("*Pair*")
     group.press("Enter")
     tab.settle()
-    tab.page.get_by_role("button", name="Set the group").click()
+    tab.page.get_by_role("button", name="Set group").click()
     for run in runs:
         expect(row(tab, run)).to_contain_text("*Pair*")
     tab.main.get_by_role("button", name="Compare 2 runs").click()

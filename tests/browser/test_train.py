@@ -55,11 +55,11 @@ def test_a_link_edited_by_hand_says_what_it_cannot_have(
     open_tab: OpenTab, query: str, sentences: tuple[str, ...]
 ) -> None:
     tab = open_tab(f"train?{query}")
-    warning = tab.main.get_by_role("alert").filter(has_text="Some of what the link asks for")
+    warning = tab.main.get_by_role("alert").filter(has_text="Some settings of the link")
     for sentence in sentences:
         expect(warning).to_contain_text(sentence)
     expect(tab.button("Start")).to_be_enabled()
-    tab.button("Understood").click()
+    tab.button("Dismiss").click()
     expect(warning).to_be_hidden()
 
 

@@ -29,7 +29,7 @@ def test_merges_make_fewer_chips(open_tab: OpenTab) -> None:
     chips = tab.main.locator(".tfm-tokens .chip")
     slider = tab.main.get_by_role("slider", name="Merges")
     slider.press("Home")
-    expect(tab.main.get_by_text("The first merge:")).to_be_visible()
+    expect(tab.main.get_by_text("First merge:")).to_be_visible()
     tab.settle()
     characters = chips.count()
     slider.press("End")

@@ -10,7 +10,6 @@ from tfm_core.inspect.attention.own_example import look_at_picture
 from tfm_core.inspect.progress.pictures import read_from, readings
 from tfm_core.inspect.walk.recurrent import weights
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.record import weights
 from tfm_core.runs.store import RunStore
 
 

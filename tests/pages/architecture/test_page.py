@@ -257,8 +257,8 @@ def test_the_memory_of_a_step_is_the_one_that_the_train_page_says(open_page, nam
     run_time.wait()
     app.run()
     assert not app.exception
-    assert f"a step keeps {expected}" in said(app)
-    assert "on the disk" in said(app)
+    assert f"({expected} per step)" in said(app)
+    assert "** disk" in said(app)
 
 
 def test_what_a_step_costs_follows_checkpointing_patience_and_the_cls_token(open_page):

@@ -69,7 +69,7 @@ def test_cold_it_compares_two_recorded_runs_by_what_differs(recorded: None) -> N
     assert "n_heads" in said
     assert "d_model" not in said
     assert app.query_params["runs"] == "recorded-one-head,recorded-many-heads"
-    assert [one.value for one in app.header] == ["The same example, at the same step"]
+    assert [one.value for one in app.header] == ["Same example, same step"]
 
 
 def test_cold_it_compares_ones_own_newest_runs_of_one_task(store: RunStore) -> None:
@@ -157,17 +157,16 @@ def test_a_missing_and_a_damaged_run_are_a_sentence_each_and_the_rest_is_drawn(
     assert ">1 head<" in said
 
 
-@pytest.mark.parametrize("text", ["<b>", "../../etc/passwd", "a,b,c", ",", "x" * 5000])
-def test_a_link_that_is_none_says_so_and_the_page_stands(store: RunStore, text: str) -> None:
-    app = opened_at(PAGE, runs=text)
+def test_a_link_that_is_none_says_so_and_the_page_stands(store: RunStore) -> None:
+    app = opened_at(PAGE, runs="../../etc/passwd,<b>")
     assert not app.exception
-    assert "must be the ids of at most" in shown(app)
+    assert "must be up to" in shown(app)
     assert "Choose runs above, or open two" in shown(app)
 
 
 def test_a_link_with_too_many_runs_shows_as_many_as_there_may_be(store: RunStore) -> None:
     ids = [f"somebody-{n}" for n in range(MAX_RUNS + 7)]
-    assert "must be the ids of at most" in shown(open_with(*ids))
+    assert "must be up to" in shown(open_with(*ids))
 
 
 def test_one_run_is_offered_others_of_its_task_and_none_the_recorded_ones(
@@ -196,11 +195,11 @@ def test_time_that_was_not_written_down_is_said_to_be_reckoned_and_cpu_time_to_b
 ) -> None:
     ids = ("recorded-one-head", "recorded-many-heads")
     app = open_with(*ids, axis="clock")
-    assert "estimated from its speed" in shown(app)
+    assert "estimated from the speed" in shown(app)
     assert figure(app)["layout"]["xaxis"]["title"]["text"] == "seconds"
     app = open_with(*ids, axis="cpu")
-    assert "The first measurement is on its way" not in shown(app)
-    assert "it was not recorded" in shown(app)
+    assert "Waiting for the first measurement" not in shown(app)
+    assert "Not recorded" in shown(app)
 
 
 def test_the_page_of_runs_that_train_ticks_until_they_are_over(store: RunStore) -> None:
@@ -246,7 +245,7 @@ def test_a_link_with_too_many_quantities_draws_the_first(recorded: None) -> None
 def test_a_quantity_must_be_chosen(recorded: None) -> None:
     app = opened_at(PAGE)
     app.multiselect(key="compare-metrics").set_value([]).run()
-    assert "Choose what to draw" in shown(app)
+    assert "Choose a quantity" in shown(app)
 
 
 def test_runs_are_chosen_by_name_and_seed(store: RunStore) -> None:
@@ -266,7 +265,7 @@ def test_a_group_is_added_at_one_press(store: RunStore) -> None:
         store.label(run.id, group="*Seeds*")
     app = open_with(first, members[0])
     (button,) = [one for one in app.button if one.key.startswith("compare-group-")]
-    assert button.label == r"\*Seeds\*: 3 runs"
+    assert button.label == r"Add \*Seeds\*: 3 runs"
     button.click().run()
     assert not app.exception
     assert set(app.multiselect(key=RUNS.key).value) == {first.id, *(run.id for run in members)}

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from tests.inspect.readers import reading_run
 from tests.pages.looking import n_drawn, said
 from tfm_core.runs.store import RECORDED
@@ -22,11 +20,11 @@ def figures(app):
     return n_drawn(app)
 
 
-@pytest.mark.parametrize("view", TASKS)
-def test_without_a_run_the_page_offers_to_train_one(open_page, view):
-    app = viewed(open_page(PAGE), view)
-    assert "No model here has learned it yet" in said(app)
-    assert app.button(key=f"encoders-train-{TASKS[view]}").label.startswith("Train it and watch")
+def test_without_a_run_the_page_offers_to_train_one(open_page):
+    for view, preset in TASKS.items():
+        app = viewed(open_page(PAGE), view)
+        assert "No model here has learned this yet" in said(app)
+        assert app.button(key=f"encoders-train-{preset}").label.startswith("Train it and watch")
 
 
 def test_the_button_trains_the_preset_and_the_page_waits_for_it(open_page, store, busy_queue):
@@ -35,19 +33,17 @@ def test_the_button_trains_the_preset_and_the_page_waits_for_it(open_page, store
     assert not app.exception
     (run,) = [run for run in store.list() if run.meta.preset == "sentiment"]
     assert app.query_params["run"] == run.id
-    assert "It has not saved its weights yet" in said(app)
+    assert "has not saved weights yet" in said(app)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
-def test_a_sentence_is_read_and_held_against_the_rule(open_page, store, pooling):
-    reading_run(store, "sentiment", pooling)
+def test_a_sentence_is_read_and_held_against_the_rule(open_page, store):
+    reading_run(store, "sentiment", "mean")
     app = viewed(open_page(PAGE), "sentiment")
     assert not app.error
     assert figures(app) == 3
     assert "The rule says **negative**" in said(app)
     assert "but · slow" in said(app)
-    who = "the CLS token" if pooling == "cls" else "the mean of all words"
-    assert f"What {who} attends to" in said(app)
+    assert "Attention of the mean of all words" in said(app)
     app.button(key="encoders-example-1").click().run()
     assert app.text_input(key="encoders-text").value == "The film was very good."
     assert "The rule says **positive**" in said(app)
@@ -98,7 +94,7 @@ def test_unknown_words_get_their_sentence_and_stay_where_they_are(open_page, sto
     assert "is not a word of this task" in app.error[0].value
     assert app.text_input(key="encoders-text").value == "the fod was good"
     app.text_input(key="encoders-text").set_value("slow food").run()
-    assert "not a sentence of its grammar" in said(app)
+    assert "no answer for this sentence" in said(app)
 
 
 def test_gaps_are_filled_beside_the_truth(open_page, store):
@@ -125,7 +121,7 @@ def test_what_fits_nothing_and_what_is_too_much_are_said(open_page, store):
     reading_run(store, "masked-words")
     app = viewed(open_page(PAGE), "blanks")
     app.text_input(key="encoders-gaps").set_value("dog the ___").run()
-    assert "No sentence of the grammar fits" in said(app)
+    assert "The grammar has no such sentence" in said(app)
     app.text_input(key="encoders-gaps").set_value(" ".join(["___"] * 6)).run()
     assert "6 words are hidden" in app.error[0].value
 
@@ -134,7 +130,7 @@ def test_the_current_run_is_the_one_that_reads_where_its_task_fits(open_page, st
     first = reading_run(store, "sentiment", "cls")
     reading_run(store, "sentiment", "mean")
     app = open_page(PAGE, run=first.id)
-    assert "What the CLS token attends to" in said(app)
+    assert "Attention of the CLS token" in said(app)
 
 
 def test_what_the_tokens_of_pictures_know_is_shown_with_the_recorded_run(
@@ -145,7 +141,7 @@ def test_what_the_tokens_of_pictures_know_is_shown_with_the_recorded_run(
     assert not app.error
     assert "the mean of the patches identifies the digit in" in said(app)
     assert list(app.table[0].value.columns) == ["mean of patches", "one patch"]
-    assert "has no CLS token" in said(app)
+    assert "No CLS token here" in said(app)
     app.button(key="encoders-twin").click().run()
     assert not app.exception
     (twin,) = [run for run in store.list() if run.meta.name == "Digits, recorded, with CLS"]

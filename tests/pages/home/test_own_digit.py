@@ -14,8 +14,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.components.digits import SIDE, Drawing, valid_drawing
-from pages.home import own_digit
-from pages.home.hero import DIGITS, TRANSLATOR
+from pages.home import hero
+from pages.home.hero import DIGITS, TRANSLATOR, digit_words
 from pages.ui import digit_models
 from tests.pages.looking import part_of
 from tests.training.test_loop import experiment
@@ -23,7 +23,6 @@ from tfm_core.data.own_picture import picture_to_input
 from tfm_core.inspect.progress.pictures import read_from, readings
 from tfm_core.inspect.walk.recurrent import weights
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.record import weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 
@@ -81,21 +80,21 @@ def test_a_sample_stands_on_the_board_and_is_answered_once_the_models_are_there(
     first = sent(app)
     assert first["reading"] is None
     assert first["note"] == "Loading the model …"
-    assert first["shown"] == [0, str(own_digit.FIRST)]
+    assert first["shown"] == [0, str(hero.FIRST)]
     awake(app, digits)
     found = sent(app)["reading"]
-    picture = digits.probe().images[own_digit.FIRST]
+    picture = digits.probe().images[hero.FIRST]
     steps, shares = readings(digits, picture)
     assert found["steps"] == list(steps)
     assert np.array(found["shares"]) == pytest.approx(shares, abs=1e-3)
     digit = int(shares[-1].argmax())
     assert steps[found["since"]] == read_from((steps, shares), digit)
-    assert found["said"] == own_digit.said(digit, shares[-1, digit], found["since"], steps)
+    assert found["said"] == digit_words(digit, shares[-1, digit], found["since"], steps)
 
 
 def test_a_drawing_is_centred_as_mnist_is_and_answered(digits: Run, open_page: Open) -> None:
     app = awake(open_page(), digits)
-    app.session_state[own_digit.KEY] = {"drawn": [7, encoded(one())]}
+    app.session_state[hero.KEY] = {"drawn": [7, encoded(one())]}
     app.run()
     assert not app.exception
     found = sent(app)["reading"]
@@ -108,15 +107,15 @@ def test_another_sample_is_answered_and_an_empty_board_says_what_to_do(
     digits: Run, open_page: Open
 ) -> None:
     app = awake(open_page(), digits)
-    app.session_state[own_digit.KEY] = {"drawn": [1, "8"]}
+    app.session_state[hero.KEY] = {"drawn": [1, "8"]}
     app.run()
     assert np.array(sent(app)["reading"]["shares"]) == pytest.approx(
         readings(digits, digits.probe().images[8])[1], abs=1e-3
     )
-    app.session_state[own_digit.KEY] = {"drawn": [2, ""]}
+    app.session_state[hero.KEY] = {"drawn": [2, ""]}
     app.run()
     assert sent(app)["reading"] is None
-    assert sent(app)["note"] == "Draw a digit: the bars answer at every stroke."
+    assert sent(app)["note"] == "Draw a digit; the bars follow each stroke."
 
 
 def test_what_keeps_a_run_from_reading_is_said_beside_the_board(
@@ -133,30 +132,20 @@ def test_what_keeps_a_run_from_reading_is_said_beside_the_board(
     assert "kept no weights" in sent(app)["note"]
 
 
-@pytest.mark.parametrize(
-    ("share", "since", "words"),
-    [
-        (0.97, 341, "From step 341 on it reads a 4."),
-        (0.97, 0, "It reads a 4, but so do random weights: luck."),
-        (0.41, 341, "It is not sure: perhaps a 4, with 41.0 %."),
-    ],
-)
-def test_what_was_read_is_said_as_it_is(share: float, since: int, words: str) -> None:
-    assert own_digit.said(4, share, since, (0, 341, 3000)) == words
+def test_the_sentence_follows_probability_and_step() -> None:
+    steps = (0, 341, 3000)
+    assert "from step 341" in digit_words(4, 0.97, 341, steps)
+    assert "random weights" in digit_words(4, 0.97, 0, steps)
+    assert "Not sure: perhaps a 4 (41.0 %)" in digit_words(4, 0.41, 341, steps)
 
 
-@pytest.mark.parametrize(
-    "value", [None, [], 7, "3", [1], ["1", "3"], [True, "3"], [1, 3], [1, "3", 0]]
-)
-def test_what_no_board_sends_is_not_believed(value: object) -> None:
-    assert valid_drawing(value) is None
-
-
-@pytest.mark.parametrize("text", ["", "12", "٣", "A" * 16728, "<b>"])
-def test_what_is_neither_a_sample_nor_a_drawing_is_an_empty_board(text: str) -> None:
-    found = valid_drawing([5, text])
-    assert found == Drawing(5, "")
-    assert found.picture(np.zeros((10, 28, 28), np.uint8)) is None
+def test_what_no_board_sends_is_not_believed() -> None:
+    for value in (None, [], 7, "3", [1], ["1", "3"], [True, "3"], [1, 3], [1, "3", 0]):
+        assert valid_drawing(value) is None, value
+    for text in ("", "12", "٣", "A" * 16728, "<b>"):
+        found = valid_drawing([5, text])
+        assert found == Drawing(5, ""), text
+        assert found.picture(np.zeros((10, 28, 28), np.uint8)) is None
 
 
 def test_a_home_without_recorded_runs_has_neither_stage_nor_board(

@@ -35,6 +35,7 @@ def test_the_list_begins_with_a_few_and_a_filter_shows_what_teaches_one_thing(
 ) -> None:
     app = open_page()
     assert listed(app) == list(START_HERE)
+    assert set(TEACHES) == {preset.experiment.model.family for preset in PRESETS.values()}
     for family in TEACHES:
         app.button_group(key="home-teaches").set_value(family).run()
         assert listed(app) == [
@@ -42,10 +43,6 @@ def test_the_list_begins_with_a_few_and_a_filter_shows_what_teaches_one_thing(
         ]
     app.button_group(key="home-teaches").set_value(ALL).run()
     assert listed(app) == list(PRESETS)
-
-
-def test_what_is_trained_can_be_filtered_by_what_it_teaches() -> None:
-    assert set(TEACHES) == {preset.experiment.model.family for preset in PRESETS.values()}
 
 
 def test_every_preset_says_what_it_learns_how_long_that_takes_and_what_it_reaches(
@@ -61,7 +58,7 @@ def test_every_preset_says_what_it_learns_how_long_that_takes_and_what_it_reache
         assert shown_run.preset_time(name) in words
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", ["vit-digits", "translate-additive"])
 def test_one_press_starts_a_preset_and_shows_it(
     name: str, store: RunStore, busy_queue: RunQueue, open_page: Open
 ) -> None:
@@ -152,13 +149,13 @@ def test_home_lists_the_newest_runs_and_leads_to_all(store: RunStore, open_page:
     assert any("All 5 runs" in link.proto.label for link in app.get("page_link"))
 
 
-@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
-def test_the_example_of_a_text_task_is_true(preset) -> None:
-    if preset.experiment.task.kind in {"image", "caption"}:
-        with pytest.raises(ValueError, match="here SequenceTaskConfig is needed"):
-            text_sample(preset.experiment)
-    else:
-        assert all(text_sample(preset.experiment))
+def test_every_text_task_has_an_example() -> None:
+    for preset in PRESETS.values():
+        if preset.experiment.task.kind in {"image", "caption"}:
+            with pytest.raises(ValueError, match="here SequenceTaskConfig is needed"):
+                text_sample(preset.experiment)
+        else:
+            assert all(text_sample(preset.experiment)), preset.name
 
 
 def test_the_example_of_the_caption_task_is_true() -> None:

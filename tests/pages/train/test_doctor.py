@@ -62,7 +62,7 @@ def test_a_sick_rate_is_said_beside_start_and_set_right_by_one_press(open_page) 
 
 def test_a_run_that_is_well_says_so_in_a_few_words_and_offers_nothing(store, watch) -> None:
     app = watch(learned_run(store, "reverse").id)
-    assert "Doctor: nothing stands out" in said(app)
+    assert "Doctor: no problems found" in said(app)
     assert "stethoscope" not in said(app)
 
 
@@ -70,14 +70,13 @@ def test_a_run_that_is_well_says_so_in_a_few_words_and_offers_nothing(store, wat
     ("name", "words", "label"),
     [
         ("diverged: translate lr 10 1", "It diverged at step 2", "Start again: learning rate"),
-        ("at-chance: sentiment shuffled 1", "It has learned nothing in 300", "Start again:"),
         ("overfits: sort 1", "by heart since step 47", "Start again: 1,000 to learn"),
     ],
 )
 def test_a_sick_run_is_told_with_one_press_that_cures_it(store, watch, name, words, label) -> None:
     app = watch(ill(store, name).id)
     assert words in said(app)
-    assert "nothing stands out" not in said(app)
+    assert "no problems found" not in said(app)
     assert app.button(key="doctor-cure").label.startswith(escape(label))
 
 
@@ -90,8 +89,8 @@ def test_a_cure_is_a_new_run_in_the_line_that_says_whose_it_is(store, busy_queue
     assert busy_queue.position(cured.id) == 1
     assert cured.meta.name == "Backwards, cured"
     assert cured.experiment.training.learning_rate == 0.006
-    assert "A fix of “Backwards”, from the beginning: learning rate 0.006." in said(app)
-    assert app.button(key="doctor-compare").label == "Compare with the sick run"
+    assert "Fix of “Backwards” from the start: learning rate 0.006." in said(app)
+    assert app.button(key="doctor-compare").label == "Compare with the original"
     assert sick.status.state == "finished"
 
 

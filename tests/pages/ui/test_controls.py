@@ -346,7 +346,7 @@ def test_what_runs_reached_that_differ_in_that_setting_alone_is_said(train, stor
     app.number_input(key=key(app, "model.n_heads")).set_value(2).run()
     assert "no run yet with 2 · **25.0 %** with 8 (1 run)" in said(app)
     app.number_input(key=key(app, "training.steps")).set_value(71).run()
-    assert "Runs here" not in said(app)
+    assert "Earlier runs" not in said(app)
 
 
 def _finished(store, experiment, share) -> None:

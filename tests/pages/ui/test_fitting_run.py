@@ -81,7 +81,7 @@ def test_a_run_that_is_picked_or_linked_is_the_current_one(
 ) -> None:
     shutil.copytree(RECORDED / "recorded-captions", store.root / "another-captioner")
     app = open_page("captions/page.py")
-    box = next(box for box in app.selectbox if box.label == "Model that describes")
+    box = next(box for box in app.selectbox if box.label == "Model")
     assert _current(app) is None
     box.select_index(1).run()
     other = _current(app)

@@ -26,21 +26,21 @@ def html(app):
     return " ".join(part.proto.body for part in app.get("html"))
 
 
-@pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("run_id", ["recorded-korean", "recorded-digits"])
-def test_every_view_is_there(with_recorded, open_page, view, run_id):
-    app = viewed(open_page(PAGE, run=run_id), view)
-    assert not app.error
+def test_every_view_is_there(with_recorded, open_page, run_id):
+    app = open_page(PAGE, run=run_id)
+    for view in VIEWS:
+        assert not viewed(app, view).error, view
 
 
-@pytest.mark.parametrize("cut", ["bpe", "word", "character", "byte"])
-@pytest.mark.parametrize("corpus", ["text", "english", "korean"])
-def test_every_way_to_cut(open_page, cut, corpus):
+@pytest.mark.parametrize("corpus", ["text", "korean"])
+def test_every_way_to_cut(open_page, corpus):
     app = open_page(PAGE)
     app.button_group(key="words-corpus").set_value(corpus).run()
-    app.button_group(key="words-cut").set_value(cut).run()
-    assert not app.exception
-    assert "tokens · vocabulary of" in said(app)
+    for cut in ("bpe", "word", "character", "byte"):
+        app.button_group(key="words-cut").set_value(cut).run()
+        assert not app.exception, cut
+        assert "** tokens · vocabulary **" in said(app)
 
 
 def test_merges_shorten_the_text(open_page):
@@ -49,7 +49,7 @@ def test_merges_shorten_the_text(open_page):
     slider = next(slider for slider in app.slider if slider.label == "Merges")
     slider.set_value(0).run()
     assert "**19** tokens" in said(app)
-    assert "The first merge:" in said(app)
+    assert "First merge:" in said(app)
     next(slider for slider in app.slider if slider.label == "Merges").set_value(2).run()
     assert "**11** tokens" in said(app)
     assert "Merge 2:" in said(app)
@@ -94,7 +94,7 @@ def test_too_many_sentences_are_said(open_page):
 
 def test_a_product_and_a_row_are_equal_and_neighbours_change(with_recorded, open_page):
     app = viewed(open_page(PAGE, run="recorded-korean"), "embeddings")
-    assert "Largest difference of the two vectors for “child”: **0**" in said(app)
+    assert "Largest difference: **0**" in said(app)
     app.selectbox[0].select_index(5).run()
     assert not app.exception
     assert "for “child”" not in said(app)
@@ -105,12 +105,11 @@ def test_the_target_table_can_be_chosen(with_recorded, open_page):
     app.button_group(key="words-table").set_value("tgt_embedding").run()
     app.button_group(key="words-dimensions").set_value("3").run()
     assert not app.exception
-    assert "the 3 directions of most variance" in said(app)
+    assert "the last step's 3 main directions" in said(app)
 
 
-@pytest.mark.parametrize("view", ["embeddings", "moving"])
-def test_without_words_the_recorded_run_is_one_press_away(with_recorded, open_page, view):
-    app = viewed(open_page(PAGE, run="recorded-digits"), view)
+def test_without_words_the_recorded_run_is_one_press_away(with_recorded, open_page):
+    app = viewed(open_page(PAGE, run="recorded-digits"), "embeddings")
     assert "it projects patches" in said(app)
     app.button(key="words-open").click().run()
     assert not app.exception

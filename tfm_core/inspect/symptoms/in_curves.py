@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tfm_core.runs.curves import Curves, GradientNorms, lowest
-from tfm_core.runs.record.outcome import MIN_PROGRESS, LossProgress
-from tfm_core.runs.way import running_median
+from tfm_core.runs.record.outcome import MIN_PROGRESS, LossProgress, running_median
 
 ABOVE = 1.5
 """Times the loss of guessing, or of the first batch where that is more, that is out of hand.

@@ -36,6 +36,7 @@ from tfm_core.runs.settings import BackendName
 from tfm_core.runs.status import ALIVE, write_status
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import N_
+from tfm_core.training import gpu_helper
 from tfm_core.training.devices import usable_cores
 
 REFILL_SECONDS = 3.0
